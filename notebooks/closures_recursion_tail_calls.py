@@ -76,6 +76,6 @@ assert vm.VirtualMachine(vm.build(collatz.module))["collatz"](27) == 111
 # %%
 from relvm.explore import explore
 
-print(explore(collatz.module)["lift_lambdas"])
-assert "make_closure" not in explore(collatz.module)["lift_lambdas"].text
-assert "make_closure" in explore(module)["lift_lambdas"].text
+print(explore(collatz.module)["lambda_lifting"])
+assert "make_closure" not in explore(collatz.module)["lambda_lifting"].text
+assert "make_closure" in explore(module)["lambda_lifting"].text

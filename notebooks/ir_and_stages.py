@@ -1,7 +1,7 @@
 # %% [markdown]
 # # The IR and its stages
 #
-# A module goes down through stages, each with rules of its own: PARSED, TYPED, NORMAL, LEGAL, PLANNED. Passes take it
+# A module goes down through stages, each with rules of its own: PARSED, TYPED, ANF, LOWERED, PLANNED. Passes take it
 # from one to the next, and `explore` keeps what each of them made.
 
 # %%
@@ -21,31 +21,31 @@ stages = explore(module)
 stages.names
 
 # %% [markdown]
-# TYPED: every expression has a type. NORMAL: every computation has a name, so that arguments are variables or
+# TYPED: every expression has a type. ANF: every computation has a name, so that arguments are variables or
 # constants.
 
 # %%
 print(stages["infer_types"])
-print(stages["normalize"])
-assert "relu(add(" in stages["given"].text and "relu(add(" not in stages["normalize"].text
+print(stages["to_anf"])
+assert "relu(add(" in stages["given"].text and "relu(add(" not in stages["to_anf"].text
 
 # %% [markdown]
 # The softmax is declared as a composition of smaller operators, and takes part in fusion as these. Operators in one
 # `fused` block share a kernel.
 
 # %%
-print(stages.diff("decompose", "fuse"))
-assert "fused {" in stages["fuse"].text and "fused {" not in stages["decompose"].text
+print(stages.diff("decompose", "fuse_ops"))
+assert "fused {" in stages["fuse_ops"].text and "fused {" not in stages["decompose"].text
 
 # %% [markdown]
-# LEGAL: there are no operators any more, but calls of kernels. PLANNED: each tensor has memory, and dead values are
+# LOWERED: there are no operators any more, but calls of kernels. PLANNED: each tensor has memory, and dead values are
 # dropped.
 
 # %%
-print(stages["legalize"])
-print(stages["kill_dead"])
-assert "kernel " in stages["legalize"].text
-assert "alloc_storage" in stages["kill_dead"].text and "kill " in stages["kill_dead"].text
+print(stages["lower_to_kernels"])
+print(stages["insert_kills"])
+assert "kernel " in stages["lower_to_kernels"].text
+assert "alloc_storage" in stages["insert_kills"].text and "kill " in stages["insert_kills"].text
 
 # %% [markdown]
 # A value knows where it is from, down to the instructions: here is what line 2, the softmax, became.

@@ -21,15 +21,15 @@ def main(x: f32[64, 64], w: f32[64, 64]) -> f32[64, 64] {
 }"""
 module = parse_module(TEXT, "chain.relvm")
 stages = explore(module)
-print(stages["kill_dead"])
+print(stages["insert_kills"])
 
 # %% [markdown]
 # Four tensors are made, each of 16 kB, and no more than two are alive at once. The result leaves the function, so it
 # has a storage of its own.
 
 # %%
-print(stages.diff("legalize", "plan_memory"))
-assert stages["kill_dead"].text.count("alloc_storage") == 3
+print(stages.diff("lower_to_kernels", "plan_memory"))
+assert stages["insert_kills"].text.count("alloc_storage") == 3
 
 # %% [markdown]
 # The plan itself, as `relvm show MODEL --memory` prints it: offsets, and from which binding to which a place is
@@ -43,7 +43,7 @@ from relvm.passes.pipeline import build_pipeline
 
 
 def print_plan(module) -> None:
-    legal = run_passes(module, [step for step in build_pipeline("c") if step.to <= Stage.LEGAL])
+    legal = run_passes(module, [step for step in build_pipeline("c") if step.to <= Stage.LOWERED])
     for place, plan in memory_plans(legal):
         for storage in plan.storages:
             print(f"{place}: {storage.size_bytes} bytes")
@@ -76,7 +76,7 @@ def main(x: f32[n, 64], w: f32[64, 64]) -> f32[n] {
   b = negative(a)
   return sum(b, axes=(1,))
 }""")
-planned = explore(in_place, fused=False)["kill_dead"].text
+planned = explore(in_place, fused=False)["insert_kills"].text
 print(planned)
 assert planned.count("alloc_storage") == 2
 

@@ -20,10 +20,10 @@ from relvm.ir.verifier import Stage
 from relvm.ir.visitor import rewrite
 from relvm.passes.pass_manager import function_pass, run_passes
 from relvm.passes.pipeline import build_pipeline
-from relvm.passes.to_anf import normalize
+from relvm.passes.to_anf import to_anf
 
 
-@function_pass("double_by_addition", at=Stage.NORMAL)
+@function_pass("double_by_addition", at=Stage.ANF)
 def double_by_addition(function: Function) -> Function:
     """Doubling becomes an addition, which is as exact:   multiply(x, 2)   ->   add(x, x)"""
     add, multiply = find_operator("add"), find_operator("multiply")
@@ -51,7 +51,7 @@ def main(x: f32[n]) -> f32[n] {
   b = multiply(a, const(f32[], 3))
   return b
 }""")
-normal = normalize(infer_types(module))
+normal = to_anf(infer_types(module))
 changed = run_passes(normal, [double_by_addition], verified=True)
 print(print_module(changed))
 assert "add(x, x)" in print_module(changed) and "multiply(a, " in print_module(changed)
@@ -65,13 +65,13 @@ before, after = (vm.VirtualMachine(vm.build(each))["main"](x).numpy() for each i
 assert before.tobytes() == after.tobytes()
 
 # %% [markdown]
-# A pass that breaks a rule of its stage is found by the verifier. At stage NORMAL arguments are variables or
+# A pass that breaks a rule of its stage is found by the verifier. At stage ANF arguments are variables or
 # constants; this one puts an operator into another.
 
 # %%
 
 
-@function_pass("nest", at=Stage.NORMAL)
+@function_pass("nest", at=Stage.ANF)
 def nest(function: Function) -> Function:
     """relu(x) around every multiplication: not in A-normal form."""
     relu = find_operator("relu")

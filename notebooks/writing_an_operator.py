@@ -57,8 +57,8 @@ np.testing.assert_array_equal(machine["main"](x).numpy(), np.zeros((2, 4)))
 
 # %%
 stages = explore(module)
-print(stages["fuse"])
-fused = stages["fuse"].text.split("fused {")[1]
+print(stages["fuse_ops"])
+fused = stages["fuse_ops"].text.split("fused {")[1]
 assert all(name in fused for name in ("shifted_square", "negative", "relu"))
 
 # %% [markdown]

@@ -92,7 +92,7 @@ def numbers(table: tuple[Any, ...]) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class Signature:
+class BuiltinSignature:
     """The argument kinds of a builtin: those of `before`, then those of `repeated` any number of times, then `after`.
 
     result: the kind of the result, `nil` for none.
@@ -109,12 +109,12 @@ class Signature:
         return extra >= 0 and extra % len(self.repeated) == 0 if self.repeated else extra == 0
 
 
-def parse_signature(text: str) -> Signature:
+def parse_signature(text: str) -> BuiltinSignature:
     """What the signature column of builtins.def says: `any heap rank code value ... where -> nil`."""
     arguments, result = (part.split() for part in text.split("->"))
     if "..." not in arguments:
-        return Signature(tuple(arguments), (), (), result[0])
+        return BuiltinSignature(tuple(arguments), (), (), result[0])
     dots = arguments.index("...")
     width = 2 if arguments[max(dots - 2, 0) : dots] == ["code", "value"] else 1
     before, repeated, after = arguments[: dots - width], arguments[dots - width : dots], arguments[dots + 1 :]
-    return Signature(tuple(before), tuple(repeated), tuple(after), result[0])
+    return BuiltinSignature(tuple(before), tuple(repeated), tuple(after), result[0])

@@ -14,7 +14,7 @@ from relvm import vm
 from relvm.ir.expr import Module
 from relvm.ir.interpreter import evaluate
 from relvm.ir.type_inference import infer_types
-from relvm.runtime.debug_hook import MOST_DEPTH
+from relvm.runtime.debug_hook import MAX_DEPTH
 from relvm.runtime.executable import Executable
 from relvm.runtime.packed_func import register_func
 from relvm.runtime.virtual_machine import VirtualMachine
@@ -49,7 +49,7 @@ def machines_of_forms(
 def stepped(executable: Executable) -> VirtualMachine:
     """A machine whose runs stop before every instruction of bytecode, and go on."""
     machine = VirtualMachine(executable)
-    machine.attach_debugger(lambda failed: None).stop_within(MOST_DEPTH)
+    machine.attach_debugger(lambda failed: None).stop_within(MAX_DEPTH)
     return machine
 
 

@@ -18,7 +18,7 @@ from serve.signature import batch_signature
 from relvm import aot, vm
 from relvm.cli.main import PICTURES, main
 from relvm.distributed.batch import files_of
-from relvm.distributed.inputs import Signature
+from relvm.distributed.inputs import FunctionSignature
 from relvm.errors import RelvmError, RelvmSyntaxError, RelvmUnsupportedError
 from relvm.explore import Debugger
 from relvm.frontend.load_model import read_model
@@ -156,7 +156,7 @@ def test_mapped_files_that_are_none(make: Callable[[Path], None], tmp_path: Path
 
     make(tmp_path / "x.npy")
     with pytest.raises(RelvmError, match=r"x\.npy"):
-        arguments_of(FileBatch(tmp_path / "x.npy"), Signature({}, {}, None), [])
+        arguments_of(FileBatch(tmp_path / "x.npy"), FunctionSignature({}, {}, None), [])
 
 
 # ---- dimensions ----
@@ -255,7 +255,7 @@ def test_whatever_an_executable_states_is_used_or_refused(tmp_path: Path, capsys
         b.signature, b.debug = signature, debug
         b.get().save(path)
         executable = vm.load(path)
-        for use in (batch_signature, lambda each: Signature.of(each, "main"), debugged, profiled):
+        for use in (batch_signature, lambda each: FunctionSignature.of(each, "main"), debugged, profiled):
             try:
                 use(executable)
                 count += 1

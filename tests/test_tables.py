@@ -8,7 +8,16 @@ import re
 import pytest
 
 from relvm import tables
-from relvm.tables import BUILTINS, DTYPES, STATUS, Signature, csrc_directory, numbers, parse_signature, read_table
+from relvm.tables import (
+    BUILTINS,
+    DTYPES,
+    STATUS,
+    BuiltinSignature,
+    csrc_directory,
+    numbers,
+    parse_signature,
+    read_table,
+)
 
 TABLES = {
     "status.def": ("STATUS", tables.STATUS),
@@ -89,17 +98,17 @@ def test_the_numbers_are_those_of_c() -> None:
 @pytest.mark.parametrize(
     ("text", "signature", "counts"),
     [
-        ("-> nil", Signature((), (), (), "nil"), [0]),
-        ("tuple int -> any", Signature(("tuple", "int"), (), (), "any"), [2]),
-        ("ctx function any ... -> any", Signature(("ctx", "function"), ("any",), (), "any"), [2, 3, 4, 5]),
+        ("-> nil", BuiltinSignature((), (), (), "nil"), [0]),
+        ("tuple int -> any", BuiltinSignature(("tuple", "int"), (), (), "any"), [2]),
+        ("ctx function any ... -> any", BuiltinSignature(("ctx", "function"), ("any",), (), "any"), [2, 3, 4, 5]),
         (
             "any heap rank code value ... where -> nil",
-            Signature(("any", "heap", "rank"), ("code", "value"), ("where",), "nil"),
+            BuiltinSignature(("any", "heap", "rank"), ("code", "value"), ("where",), "nil"),
             [4],
         ),
     ],
 )
-def test_signatures(text: str, signature: Signature, counts: list[int]) -> None:
+def test_signatures(text: str, signature: BuiltinSignature, counts: list[int]) -> None:
     assert parse_signature(text) == signature
     step = len(signature.repeated)
     expected = {n for count in counts for n in ([count, count + step, count + 2 * step] if step else [count])}

@@ -13,7 +13,7 @@ from relvm.compiler.build import assemble, lower
 from relvm.frontend.text import parse_module
 from relvm.ir.type_inference import infer_types
 from relvm.passes.lower_shapes import lower_shapes
-from relvm.passes.memory.insert_kills import kill_dead
+from relvm.passes.memory.insert_kills import insert_kills
 from relvm.passes.pass_manager import run_passes
 from relvm.passes.pipeline import build_pipeline
 from relvm.runtime.executable import Executable
@@ -123,10 +123,10 @@ def row_executable(row: Row | None, mode: str) -> Executable:
     body = "" if row is None else "\n  ".join(row.body.format(k=k) for k in range(UNROLLED))
     kernels = run_passes(
         parse_module("def main(x: f32[1], y: f32[1]) -> f32[1] = add(x, y)"),
-        [step for step in build_pipeline("c") if step.name in ("infer_types", "normalize", "legalize")],
+        [step for step in build_pipeline("c") if step.name in ("infer_types", "to_anf", "lower_to_kernels")],
     ).kernels
     module = replace(parse_module(_LOOP.format(body=body)), kernels=kernels)
-    lir = lower(run_passes(infer_types(module), [lower_shapes, kill_dead]))
+    lir = lower(run_passes(infer_types(module), [lower_shapes, insert_kills]))
     names = [routine.name for routine in lir.routines] if mode == "compiled" else []
     return Executable.from_program(assemble(lir, names))
 

@@ -26,7 +26,7 @@ import numpy as np
 from benchmarks.models.catalogue import MODELS
 from benchmarks.models.peers import tvm_milliseconds
 
-_BLOCKS, _BLOCK_SECONDS, _LEAST_RUNS, _MOST_RUNS = 7, 0.25, 3, 100
+_BLOCKS, _BLOCK_SECONDS, _MIN_RUNS, _MAX_RUNS = 7, 0.25, 3, 100
 _PAUSE_SECONDS = 0.15  # until the other's threads have stopped looking for work
 
 
@@ -166,7 +166,7 @@ def _both(name: str, threads: int) -> list[dict]:
 def _take(run, case, times: list[float]) -> None:
     """Adds the milliseconds of some runs in a row."""
     end, count = time.perf_counter() + _BLOCK_SECONDS, 0
-    while count < _LEAST_RUNS or (time.perf_counter() < end and count < _MOST_RUNS):
+    while count < _MIN_RUNS or (time.perf_counter() < end and count < _MAX_RUNS):
         begun = time.perf_counter()
         run(case)
         times.append(1e3 * (time.perf_counter() - begun))

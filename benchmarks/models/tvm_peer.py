@@ -21,7 +21,7 @@ from tvm import relax
 from tvm.relax.frontend.onnx import from_onnx
 from tvm.target.codegen import llvm_get_system_cpu
 
-SECONDS, LEAST_RUNS, MOST_RUNS = 1.0, 3, 100
+SECONDS, MIN_RUNS, MAX_RUNS = 1.0, 3, 100
 
 
 def milliseconds(model: onnx.ModelProto, case: dict[str, np.ndarray]) -> float:
@@ -33,7 +33,7 @@ def milliseconds(model: onnx.ModelProto, case: dict[str, np.ndarray]) -> float:
     args = [tvm.runtime.tensor(case[node.name]) for node in model.graph.input if node.name in case]
     times: list[float] = []
     end = time.perf_counter() + SECONDS
-    while len(times) < LEAST_RUNS or (time.perf_counter() < end and len(times) < MOST_RUNS):
+    while len(times) < MIN_RUNS or (time.perf_counter() < end and len(times) < MAX_RUNS):
         begun = time.perf_counter()
         machine["main"](*args)
         times.append(1e3 * (time.perf_counter() - begun))

@@ -17,9 +17,9 @@ _CHOICES = {
     "favour": ("memory", "speed"),
 }
 
-_MOST_ALIGNMENT = 1 << 16  # what linkers of microcontrollers take, too
-_MOST_NAME = 64  # characters
-_NAME = f"a C identifier of up to {_MOST_NAME} characters that begins with a letter and means nothing in C"
+_MAX_ALIGNMENT = 1 << 16  # what linkers of microcontrollers take, too
+_MAX_NAME = 64  # characters
+_NAME = f"a C identifier of up to {_MAX_NAME} characters that begins with a letter and means nothing in C"
 _HEADERS_OF_C = ("assert", "float", "limits", "math", "stddef", "stdint", "stdio", "stdlib", "string")
 
 
@@ -100,8 +100,8 @@ class AotConfig:
             raise RelvmArgumentError(f"name={self.name!r}: a header that is needed is called {self.name}.h")
         if not isinstance(self.unpacked, bool):
             raise RelvmArgumentError(f"unpacked={self.unpacked!r}: expected True or False")
-        if not _is_power_of_two(self.alignment) or self.alignment > _MOST_ALIGNMENT:
-            raise RelvmArgumentError(f"alignment={self.alignment!r}: expected a power of two up to {_MOST_ALIGNMENT}")
+        if not _is_power_of_two(self.alignment) or self.alignment > _MAX_ALIGNMENT:
+            raise RelvmArgumentError(f"alignment={self.alignment!r}: expected a power of two up to {_MAX_ALIGNMENT}")
         self._expect_pools()
         self._expect_calls()
 
@@ -158,7 +158,7 @@ class AotConfig:
 
 def _is_name(name: object) -> bool:
     is_identifier = isinstance(name, str) and re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name) is not None
-    return is_identifier and len(name) <= _MOST_NAME and c_identifier(name) == name and name not in ("rvm", "relvm")
+    return is_identifier and len(name) <= _MAX_NAME and c_identifier(name) == name and name not in ("rvm", "relvm")
 
 
 def _is_power_of_two(number: object) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 from relvm.aot.c.kernels import scratch_bytes
 from relvm.aot.config import AotConfig, CallKind
-from relvm.aot.lower.assign_storage import Place, Storage
+from relvm.aot.lower.assign_storage import MemoryKind, TensorStorage
 from relvm.aot.lower.ir import LoweredFunction, LoweredModule, Port, ScalarVar
 from relvm.aot.lower.place_storage import FunctionPlacement
 from relvm.ir.expr import constant_key
@@ -123,7 +123,10 @@ def _port(port: Port, entry: LoweredFunction) -> TensorInfo:
 
 
 def metadata_json(
-    metadata: Metadata, module: LoweredModule, placements: Mapping[str, FunctionPlacement], constants: list[Storage]
+    metadata: Metadata,
+    module: LoweredModule,
+    placements: Mapping[str, FunctionPlacement],
+    constants: list[TensorStorage],
 ) -> str:
     """The metadata and the memory of every function as JSON, for programs that read an archive.
 
@@ -136,7 +139,7 @@ def metadata_json(
     pools = [pool.name for pool in metadata.pools]
 
     def memory(function: LoweredFunction) -> dict:
-        used = {constant_key(s.value): s.value.nbytes for s in function.storages if s.place is Place.CONSTANT}
+        used = {constant_key(s.value): s.value.nbytes for s in function.storages if s.place is MemoryKind.CONSTANT}
         return {
             "ram_bytes": dict(zip(pools, placements[function.name].size_bytes, strict=True)),
             "ram_lower_bound_bytes": dict(zip(pools, placements[function.name].lower_bound_bytes, strict=True)),

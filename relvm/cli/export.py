@@ -36,7 +36,7 @@ def export(options: argparse.Namespace) -> int:
         _draw(program, options.draw)
     match options.show:
         case "storage":
-            put(format_storage(assign_storage(program.legal[options.function])), end="")
+            put(format_storage(assign_storage(program.kernel_module[options.function])), end="")
         case "lowered":
             put(format_lowered(program.lowered), end="")
         case "placement":

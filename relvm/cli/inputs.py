@@ -116,7 +116,7 @@ class _Random:
     def values(self, run: Callable[[list[Any]], Any] | None) -> list[Any]:
         failed = None
         for sizes in self.candidates() if run else [dict.fromkeys(self.free, 1)]:
-            if failed and self.elements(self.sizes | sizes) > _MOST_ELEMENTS:
+            if failed and self.elements(self.sizes | sizes) > _MAX_ELEMENTS:
                 continue
             values = self.drawn(self.sizes | sizes)
             try:
@@ -158,7 +158,7 @@ class _Random:
         return made
 
 
-_MOST_ELEMENTS = 1 << 23  # of inputs whose sizes are chosen
+_MAX_ELEMENTS = 1 << 23  # of inputs whose sizes are chosen
 _USUAL_SIZES = (2, 4, 8, 16, 32, 64, 128, 224, 256, 320, 512, 1024, 4096, 16000)
 
 

@@ -14,7 +14,7 @@ from relvm.cli.output import complain, note
 from relvm.errors import RelvmError
 
 PICTURES = ("dataflow", "calls", "memory", "liveness")
-STAGES = ("parsed", "typed", "normal", "legal", "planned", "routine", "bytecode", "c")
+STAGES = ("parsed", "typed", "anf", "lowered", "planned", "routine", "bytecode", "c")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

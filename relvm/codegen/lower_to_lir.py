@@ -143,7 +143,7 @@ class _Generator:
     def block(self, block: Expr, result: Register, name: str) -> tuple[Statement, ...]:
         """The statements of a block, the last of which copies its result into `result`.   name: what that is."""
         if not isinstance(block, Block):
-            raise RelvmVerifyError(f"{self.function.name}: a body that is no block; the pass normalize makes it one")
+            raise RelvmVerifyError(f"{self.function.name}: a body that is no block; the pass to_anf makes it one")
         statements: list[Statement] = []
         for binding in block.bindings:
             self.binding(binding, statements)
@@ -211,12 +211,12 @@ class _Generator:
                 return BUILTIN_PREFIX + "null_value", (), False, False
             case Function():
                 raise RelvmVerifyError(
-                    f"{self._here(value)}: a local function is left; the pass lift_lambdas removes it"
+                    f"{self._here(value)}: a local function is left; the pass lambda_lifting removes it"
                 )
         if isinstance(value, Constant | Prim | String | DTypeValue | FunctionRef | PackedRef | Shape):
             return BUILTIN_PREFIX + "copy", (value,), False, False
         raise RelvmVerifyError(
-            f"{self._here(value)}: {type(value).__name__} is left; the pass legalize or plan_memory removes it"
+            f"{self._here(value)}: {type(value).__name__} is left; the pass lower_to_kernels or plan_memory removes it"
         )
 
     def operand(self, expr: Expr) -> Operand:
@@ -243,7 +243,7 @@ class _Generator:
                 return FunctionItem(self.tables.function(name))
             case Null():
                 return NullHandle()
-        raise RelvmVerifyError(f"{self._here(expr)}: {type(expr).__name__} is no argument; the pass normalize names it")
+        raise RelvmVerifyError(f"{self._here(expr)}: {type(expr).__name__} is no argument; the pass to_anf names it")
 
     def _here(self, expr: Expr) -> str:
         return f"{self.function.name}: {getattr(expr, 'name', type(expr).__name__)}"

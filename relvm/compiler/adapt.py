@@ -52,25 +52,27 @@ def adapt(executable: Executable) -> Executable:
     True
     """
     expect_type("adapt", executable, Executable, "an Executable")
-    obstacle = executable.obstacle
-    if not obstacle:
+    unsupported_reason = executable.unsupported_reason
+    if not unsupported_reason:
         return executable
     if executable.is_only_checked:
-        raise RelvmUnsupportedError(obstacle)
+        raise RelvmUnsupportedError(unsupported_reason)
     try:
         adapted = Executable.from_program(replace(executable.program, native=_compile_source(executable)))
         adapted.record_built()
     except (RelvmToolchainError, RelvmUnsupportedError) as error:
         reason = str(error).partition("\n")[0]
     else:
-        _warn(f"{obstacle}; its C source is compiled for this processor instead")
+        _warn(f"{unsupported_reason}; its C source is compiled for this processor instead")
         return adapted
     portable = executable.portable
     if portable is None:
-        raise RelvmUnsupportedError(f"{obstacle}; {reason}; it carries no portable program (vm.build(portable=True))")
-    if portable.obstacle:
-        raise RelvmUnsupportedError(f"{obstacle}; {reason}; {portable.obstacle}")
-    _warn(f"{obstacle}; {reason}; its portable program runs instead, on NumPy kernels")
+        raise RelvmUnsupportedError(
+            f"{unsupported_reason}; {reason}; it carries no portable program (vm.build(portable=True))"
+        )
+    if portable.unsupported_reason:
+        raise RelvmUnsupportedError(f"{unsupported_reason}; {reason}; {portable.unsupported_reason}")
+    _warn(f"{unsupported_reason}; {reason}; its portable program runs instead, on NumPy kernels")
     return portable
 
 

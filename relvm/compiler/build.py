@@ -21,10 +21,10 @@ from relvm.compiler.target import HERE, Target, parse_target
 from relvm.compiler.toolchain import compile_native
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, expect_choice, expect_type, near_matches
 from relvm.ir.expr import Module
-from relvm.lir.passes.copy_coalescing import coalesce_copies
-from relvm.lir.passes.devirtualize_calls import direct_calls
+from relvm.lir.passes.copy_coalescing import copy_coalescing
+from relvm.lir.passes.devirtualize_calls import devirtualize_calls
 from relvm.lir.passes.tail_calls import tail_calls
-from relvm.lir.passes.tail_recursion_to_loop import loop_variables
+from relvm.lir.passes.tail_recursion_to_loop import tail_recursion_to_loop
 from relvm.lir.routine import LirModule, Routine, used_functions
 from relvm.passes.pass_manager import Observer, run_passes
 from relvm.passes.pipeline import build_pipeline
@@ -54,7 +54,7 @@ def build(
     Parameters
     ----------
     module
-        As a front end made it (stage PARSED or later, up to NORMAL).
+        As a front end made it (stage PARSED or later, up to ANF).
     exec_mode
         "bytecode": functions run in the interpreter.  "compiled": as native code.  Both give the same results, bit for
         bit.  "auto": as bytecode at once, and as native code from when that is compiled, on a thread of its own; see
@@ -113,11 +113,11 @@ def build(
         what = "; give its .module" if hasattr(module, "module") else ""
         raise RelvmTypeError(f"build: expected an ir.Module, got {type(module).__name__}{what}")
     report = progress or (lambda step: None)
-    looks_on = verified or observer is not None
+    has_observer = verified or observer is not None
     if debug and exec_mode == "auto":
         raise RelvmArgumentError('exec_mode="auto": expected "bytecode" or "compiled" where debug=True')
-    place = None if looks_on else build_cache.place_of(module, exec_mode, chosen, fused, debug, portable)
-    if place and (executable := build_cache.kept(place)):
+    place = None if has_observer else build_cache.place_of(module, exec_mode, chosen, fused, debug, portable)
+    if place and (executable := build_cache.cached_executable(place)):
         return executable
     with _no_garbage_collection():
         report("passes")
@@ -163,7 +163,7 @@ def _no_garbage_collection() -> Iterator[None]:
 def lower(module: Module) -> LirModule:
     """The routines of a planned module, after the LIR passes."""
     expect_type("lower: module", module, Module, "an ir.Module")
-    return loop_variables(coalesce_copies(tail_calls(direct_calls(lower_to_routines(module)))))
+    return tail_recursion_to_loop(copy_coalescing(tail_calls(devirtualize_calls(lower_to_routines(module)))))
 
 
 def _compiled(lir: LirModule, exec_mode: str | Mapping[str, str]) -> frozenset[str]:

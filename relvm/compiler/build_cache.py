@@ -35,7 +35,7 @@ def place_of(
     return cache_place("builds", hashlib.sha256(text.encode()).hexdigest())
 
 
-def kept(place: Path) -> Executable | None:
+def cached_executable(place: Path) -> Executable | None:
     """The executable that is kept there; None where there is none that can be used."""
     try:
         executable = Executable.open(place)

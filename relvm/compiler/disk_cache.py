@@ -23,7 +23,7 @@ _LARGE_BYTES = 1_000_000
 
 
 @dataclass(frozen=True)
-class Kept:
+class CacheFile:
     """A file of the cache, its size in bytes, and when it was last used, in seconds."""
 
     path: Path
@@ -64,18 +64,18 @@ def limit_bytes() -> int:
     return int(text)
 
 
-def kept_files() -> list[Kept]:
+def kept_files() -> list[CacheFile]:
     """All files of the cache."""
     return [file for kind in ("compiled", "builds") for file in _files(cache_directory() / kind)]
 
 
-def _files(folder: Path) -> list[Kept]:
+def _files(folder: Path) -> list[CacheFile]:
     found = []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             with contextlib.suppress(OSError):  # another process may have removed it
                 status = entry.stat()
-                found.append(Kept(Path(entry.path), status.st_size, status.st_mtime))
+                found.append(CacheFile(Path(entry.path), status.st_size, status.st_mtime))
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from relvm.distributed.inputs import Signature
+from relvm.distributed.inputs import FunctionSignature
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmShapeError, RelvmTypeError, expect_type
 from relvm.runtime.array_files import reading_arrays
 from relvm.runtime.file_io import open_file
@@ -160,7 +160,7 @@ def separated(batch: Batch | FileBatch) -> tuple[Batch | FileBatch, list[Any]]:
     return replace(batch, arguments=arguments, named=named), deferred
 
 
-def arguments_of(batch: Batch | FileBatch, computed: Sequence[Any], signature: Signature) -> tuple[tuple, dict]:
+def arguments_of(batch: Batch | FileBatch, computed: Sequence[Any], signature: FunctionSignature) -> tuple[tuple, dict]:
     """The arguments of a batch by position and by parameter, where they are used.
 
     Parameters
@@ -190,7 +190,7 @@ def arguments_of(batch: Batch | FileBatch, computed: Sequence[Any], signature: S
     return tuple(map(filled, batch.arguments)), {name: filled(value) for name, value in batch.named.items()}
 
 
-def _arguments_in(path: Path, signature: Signature) -> tuple[tuple, dict]:
+def _arguments_in(path: Path, signature: FunctionSignature) -> tuple[tuple, dict]:
     with open_file(path) as opened, reading_arrays(f"{path} is not a {path.suffix} file"):
         found = np.load(opened, allow_pickle=False)
         if not isinstance(found, np.ndarray):

@@ -15,7 +15,7 @@ from relvm.vm import Executable
 
 
 @dataclass(frozen=True)
-class Signature:
+class FunctionSignature:
     """What an executable says of a function.
 
     types: parameter -> its type; empty where the executable says nothing.  parameters: input -> parameter, which have
@@ -27,7 +27,7 @@ class Signature:
     outputs: list[str] | None
 
     @classmethod
-    def of(cls, executable: Executable, function: str) -> Signature:
+    def of(cls, executable: Executable, function: str) -> FunctionSignature:
         """Raises RelvmFormatError: what it says is malformed."""
         found = stated_signature(executable.signature, function) or {"params": (), "attributes": {}}
         attributes = found["attributes"]

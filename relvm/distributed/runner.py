@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.distributed.inputs import Signature
+from relvm.distributed.inputs import FunctionSignature
 from relvm.errors import RelvmNameError, RelvmTypeError, expect_type, near_matches
 from relvm.quoting import terminal
 from relvm.runtime.virtual_machine import expect_options
@@ -106,7 +106,7 @@ class Runner:
         expect_options(num_threads, max_bytes, max_steps, max_seconds)
         limits = {"max_bytes": max_bytes, "max_steps": max_steps, "max_seconds": max_seconds}
         self.options = {"num_threads": num_threads, **limits}
-        self.signature = Signature.of(executable, function)
+        self.signature = FunctionSignature.of(executable, function)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """What the function gives for `arguments`, by position, and `named`, by parameter.
@@ -151,7 +151,7 @@ def runnable(content: bytes, *, trust_native: bool, functions: tuple[str, ...] |
         The bytes are damaged.
     """
     executable = Executable.from_bytes(content, trust_native=trust_native, functions=functions, elsewhere=True)
-    if executable.obstacle:
+    if executable.unsupported_reason:
         from relvm.vm import adapt  # only now: the compiler comes with it
 
         executable = adapt(executable)

@@ -1,11 +1,11 @@
 """Looking at what is made of a module: every stage of it, its values in every mode, and pictures.  Needs the extra
 `explore`."""
 
-from relvm.explore.compare.report import Comparison, Row
+from relvm.explore.compare.report import Comparison, ComparisonRow
 from relvm.explore.compare.run import compare
 from relvm.explore.debugger.breakpoints import Breakpoint
 from relvm.explore.debugger.debugger import Debugger
-from relvm.explore.debugger.frames import Frame, Register, Stop
+from relvm.explore.debugger.frames import Frame, RegisterValue, Stop
 from relvm.explore.stages.exploration import Exploration, explore
 from relvm.explore.stages.view import Line, View
 from relvm.explore.views.aot_placement import draw_placement
@@ -21,15 +21,15 @@ from relvm.explore.views.roofline import draw_roofline
 __all__ = [
     "Breakpoint",
     "Comparison",
+    "ComparisonRow",
     "Debugger",
     "Exploration",
     "Frame",
     "GraphPage",
     "Line",
     "Peaks",
-    "Register",
     "RegisterLife",
-    "Row",
+    "RegisterValue",
     "Stop",
     "View",
     "browse_calls",

@@ -246,7 +246,7 @@ class Call(Expr):
 
 @node
 class OpCall(Expr):
-    """An operator, `op`, applied to `args`, with all its `attributes`.  Gone after legalisation (stage LEGAL).
+    """An operator, `op`, applied to `args`, with all its `attributes`.  Gone after legalisation (stage LOWERED).
     origins: where it is written, and of what a pass has found to be a part of it."""
 
     op: Operator
@@ -258,8 +258,11 @@ class OpCall(Expr):
 
 @node
 class Fused(Expr):
-    """Operators that are to be one kernel (between the passes fuse and legalize).  body: bindings of calls of pure
-    operators on values from around, and a result: a variable that they bind, or a tuple of such."""
+    """A group of operators that becomes one kernel: made by the pass fuse_ops, removed by lower_to_kernels.
+
+    body: bindings of calls of pure operators on values from around, and a result: a variable that they bind, or a tuple
+    of such variables.
+    """
 
     body: Expr
     type: Type | None = _typed()
@@ -288,7 +291,7 @@ class PackedCall(Expr):
 
 @node
 class KernelCall(Expr):
-    """A kernel of the module, called with `args`, writing into new tensors (stage LEGAL): type is that of its result,
+    """A kernel of the module, called with `args`, writing into new tensors (stage LOWERED): type is that of its result,
     one tensor or a tuple of tensors.  origins: of all that it computes."""
 
     kernel: str
@@ -385,7 +388,7 @@ class Function(Expr):
 
 @node
 class Module(Node):
-    """Named functions.  kernels: stage LEGAL on, name -> what the function table calls.  attributes: e.g. the source
+    """Named functions.  kernels: stage LOWERED on, name -> what the function table calls.  attributes: e.g. the source
     file."""
 
     functions: tuple[Function, ...]

@@ -1,7 +1,7 @@
 """The meaning of a module in NumPy: an evaluator of the IR, slow and plain, that the tests hold both modes against.
 
 Values: tensors are np.ndarray, scalars Python bool, int and float, shapes and tuples Python tuples, lists
-Python lists, null None, functions `Closure`.
+Python lists, null None, functions `InterpretedClosure`.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class _TailCall:
 
 
 @dataclass(frozen=True, eq=False)
-class Closure:
+class InterpretedClosure:
     """A function with the variables and dimensions around it."""
 
     evaluator: _Evaluator
@@ -109,7 +109,7 @@ def evaluate(module: Module, name: str, *args: Any, packed: Mapping[str, Callabl
     Parameters
     ----------
     module
-        At stage PARSED, TYPED or NORMAL.
+        At stage PARSED, TYPED or ANF.
     name
         Of a function of it.
     args
@@ -131,10 +131,10 @@ class _Evaluator:
         self.functions = {f.name: f for f in module.functions}
         self.packed = packed
 
-    def global_function(self, name: str) -> Closure:
+    def global_function(self, name: str) -> InterpretedClosure:
         if name not in self.functions:
             raise RelvmNameError(f"no function {name}{near_matches(name, self.functions)}")
-        return Closure(self, self.functions[name], {}, {})
+        return InterpretedClosure(self, self.functions[name], {}, {})
 
     def call(self, callee: Any, args: tuple) -> Any:
         result = _TailCall(callee, args)
@@ -146,7 +146,7 @@ class _Evaluator:
         """Runs a function up to the call that it ends with, if it ends with one."""
         while isinstance(callee, _Partial):
             callee, args = callee.function, (*args, *callee.captured)
-        if not isinstance(callee, Closure):
+        if not isinstance(callee, InterpretedClosure):
             if callable(callee):
                 return callee(*args)
             raise RelvmTypeError(f"expected a function, got {type(callee).__name__}")
@@ -218,7 +218,7 @@ class _Evaluator:
             case Fused(body):
                 return self.expr(body, dict(variables), dims)
             case Function():
-                return Closure(self, expr, variables, dims)
+                return InterpretedClosure(self, expr, variables, dims)
             case Call(callee, args):
                 result = self.call(value(callee), tuple(map(value, args)))
                 if isinstance(callee, Var) and expr.type is not None:
@@ -296,7 +296,7 @@ class _Evaluator:
     ) -> None:
         for binding in bindings:
             value = self.expr(binding.value, variables, dims)
-            if isinstance(value, Closure) and value.function is binding.value:
+            if isinstance(value, InterpretedClosure) and value.function is binding.value:
                 value.variables[binding.var] = value
             if isinstance(binding, MatchCast):
                 _check(binding.where or f"match_cast {binding.var.name}", binding.var.type, value, dims)

@@ -62,7 +62,7 @@ KEYWORDS = frozenset(
     + "packed packed_pure builtin kernel run kill prim dim".split()  # noqa: SIM905
 )
 DIM_KEYWORDS = frozenset(("_", "min", "max"))
-MOST_LISTED_ELEMENTS = 64  # of a constant; a longer one is printed as base64
+MAX_LISTED_ELEMENTS = 64  # of a constant; a longer one is printed as base64
 
 _SIGNS = {(function, operands): form for (form, operands), function in FORMS.items()}
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
@@ -110,7 +110,7 @@ def _shared_constants(module: Module) -> dict[int, tuple[Constant, str]]:
     uses: dict[int, list[Constant]] = {}
     taken = {item.name for item in walk(module) if isinstance(item, Var)}
     for item in walk(module):
-        if isinstance(item, Constant) and item.value.size > MOST_LISTED_ELEMENTS:
+        if isinstance(item, Constant) and item.value.size > MAX_LISTED_ELEMENTS:
             uses.setdefault(id(item.value), []).append(item)
     shared = [constants[0] for constants in uses.values() if len(constants) > 1]
     names = filter(lambda name: name not in taken, (f"constant_{i}" for i in itertools.count(1)))
@@ -406,7 +406,7 @@ class _Printer:
         raise AssertionError(f"no text form for {type(expr).__name__}")
 
     def constant(self, array: np.ndarray, type_text: str) -> str:
-        long = array.size > MOST_LISTED_ELEMENTS
+        long = array.size > MAX_LISTED_ELEMENTS
         if long and self.elide_constants:
             return f"const({type_text}, ...)"
         if long or _has_odd_nan(array):

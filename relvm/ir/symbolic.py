@@ -20,7 +20,7 @@ _serial = itertools.count()
 # Limits of a dimension; the largest of the real models in benchmarks/models has 432 parts.
 _DEEPEST = 100  # floordiv, mod, min and max inside each other
 _LARGEST = 2_000  # variables, constants and operators
-_MOST_PRODUCTS = 10_000  # of terms, to multiply two sums
+_MAX_PRODUCTS = 10_000  # of terms, to multiply two sums
 _WIDEST = 128  # bits of a constant
 
 
@@ -347,9 +347,9 @@ def _multiply(left: AnyDim, right: AnyDim) -> AnyDim:
         return _expect_narrow(left * right)
     terms: dict[Monomial, int] = {}
     firsts, seconds = _terms(left), _terms(right)
-    if len(firsts) * len(seconds) > _MOST_PRODUCTS:
+    if len(firsts) * len(seconds) > _MAX_PRODUCTS:
         raise RelvmUnsupportedError(
-            f"a product of two dimensions of {len(firsts)} and {len(seconds)} terms: expected at most {_MOST_PRODUCTS}"
+            f"a product of two dimensions of {len(firsts)} and {len(seconds)} terms: expected at most {_MAX_PRODUCTS}"
             " products of terms; give a size in them as a number"
         )
     for first, a in firsts.items():

@@ -42,8 +42,8 @@ class Stage(enum.IntEnum):
 
     PARSED = 0  # as written
     TYPED = 1  # every expression has a type
-    NORMAL = 2  # A-normal form: arguments are atoms, only bindings compute
-    LEGAL = 3  # no operator calls, no local functions: kernels and builtins
+    ANF = 2  # A-normal form: arguments are atoms, only bindings compute
+    LOWERED = 3  # no operator calls, no local functions: kernels and builtins
     PLANNED = 4  # memory is explicit; at its end shapes are computed and dead values dropped
 
 
@@ -64,8 +64,8 @@ class Rules:
 RULES = {
     Stage.PARSED: Rules((*ATOMS, *_CALLS, OpCall, Function, Block), typed=False, normal=False),
     Stage.TYPED: Rules((*ATOMS, *_CALLS, OpCall, Function, Block), normal=False),
-    Stage.NORMAL: Rules((*ATOMS, *_CALLS, OpCall, Fused, Function, Block)),
-    Stage.LEGAL: Rules((*ATOMS, *_CALLS, KernelCall, Function, Block), local_functions=False),
+    Stage.ANF: Rules((*ATOMS, *_CALLS, OpCall, Fused, Function, Block)),
+    Stage.LOWERED: Rules((*ATOMS, *_CALLS, KernelCall, Function, Block), local_functions=False),
     Stage.PLANNED: Rules((*ATOMS, *_CALLS, KernelRun, Kill, Function, Block), local_functions=False),
 }
 
@@ -147,7 +147,7 @@ class _Verifier:
                     self.fail(f"there is no function {name}")
             case Function():
                 if not rules.local_functions:
-                    self.fail(f"local function {expr.name} is left; the pass lift_lambdas removes them")
+                    self.fail(f"local function {expr.name} is left; the pass lambda_lifting removes them")
                 self.function(expr)
             case Block():
                 self.block(expr)
@@ -230,7 +230,7 @@ class _Verifier:
 def _hint(expr: Node) -> str:
     match expr:
         case OpCall(op=op):
-            return f": operator {op} is left; the pass legalize removes it"
+            return f": operator {op} is left; the pass lower_to_kernels removes it"
         case KernelCall(kernel=kernel):
             return f": kernel call {kernel} is left; the pass plan_memory removes it"
     return ""

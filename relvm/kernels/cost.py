@@ -26,16 +26,16 @@ class Work:
 
 def work_entry(work: Work, shapes: Iterable[tuple[AnyDim, ...]]) -> dict[str, Any]:
     """Return the debug section's entry for a kernel.  shapes: of the inputs, then of the outputs."""
-    places: dict[DimVar, list[int]] = {}
+    indices: dict[DimVar, list[int]] = {}
     for argument, shape in enumerate(shapes):
         for axis, dim in enumerate(shape):
             var = as_var(dim)
             if var is not None:
-                places.setdefault(var, [argument, axis])
+                indices.setdefault(var, [argument, axis])
 
     def terms(dim: AnyDim | None) -> Polynomial | None:
         if dim is None or isinstance(dim, int):
             return None if dim is None else [[dim]]
-        return [[coefficient, *(places[var] for var in monomial)] for monomial, coefficient in dim.terms]
+        return [[coefficient, *(indices[var] for var in monomial)] for monomial, coefficient in dim.terms]
 
     return {"operations": terms(work.operations), "reads": [terms(dim) for dim in work.reads]}

@@ -7,14 +7,14 @@ from itertools import pairwise
 
 from relvm.ir.dtypes import DType
 from relvm.ir.symbolic import AnyDim
-from relvm.kernels.fused_expr import Core, Leaf, NotFusable, Tree, post_order
+from relvm.kernels.fused_expr import BufferLoad, FusedExpr, KernelOutput, NotFusable, post_order
 from relvm.kernels.loop_ir import KernelBuilder, Scalar
-from relvm.kernels.loop_scope import Joined, Scope
+from relvm.kernels.loop_scope import CollapsedLoop, Scope
 from relvm.kernels.lowering_rules import LoopAxis
 
 
 @dataclass(frozen=True)
-class Result:
+class Epilogue:
     """Where a product's kernel puts the elements of its result.
 
     dtype, shape: of the product.  The elements are handed on to the trees of what is fused with it.
@@ -22,9 +22,9 @@ class Result:
 
     dtype: DType
     shape: tuple[AnyDim, ...]
-    core: Core
-    walk: tuple[Joined, ...]
-    outputs: tuple[tuple[Leaf, Tree], ...]
+    core: KernelOutput
+    walk: tuple[CollapsedLoop, ...]
+    outputs: tuple[tuple[BufferLoad, FusedExpr], ...]
 
     def store(self, k: KernelBuilder, counters: tuple[Scalar, ...], value: Scalar) -> None:
         """Finishes and stores the element at these places on the product's axes (Product.axes)."""
@@ -35,7 +35,7 @@ class Result:
             scope.store(leaf, scope.value(tree))
 
     @property
-    def partial(self) -> Leaf | None:
+    def partial(self) -> BufferLoad | None:
         """Where an unfinished element may be kept: the place of the result, if it has the product's dtype."""
         leaf = self.outputs[0][0]
         return leaf if leaf.buffer.dtype == self.dtype else None
@@ -47,14 +47,14 @@ class Result:
         return scope.flat(self.outputs[0][0])
 
 
-def result_of(
-    core: Core,
+def make_epilogue(
+    core: KernelOutput,
     dtype: DType,
     shape: tuple[AnyDim, ...],
     groups: tuple[tuple[int, ...], ...],
     root: tuple[LoopAxis, ...],
-    outputs: list[tuple[Leaf, Tree]],
-) -> Result:
+    outputs: list[tuple[BufferLoad, FusedExpr]],
+) -> Epilogue:
     """The result of a product whose element `core` is in the trees of `outputs`.
 
     Raises
@@ -78,12 +78,12 @@ def result_of(
     if walked != {axis for axis in root if axis.extent != 1} or len(walked) != sum(dim != 1 for dim in shape):
         raise NotFusable
     leaves = [leaf for leaf, _ in outputs]
-    leaves += [tree for tree in post_order(tuple(tree for _, tree in outputs)) if isinstance(tree, Leaf)]
+    leaves += [tree for tree in post_order(tuple(tree for _, tree in outputs)) if isinstance(tree, BufferLoad)]
     walk = []
     for group in groups:
         axes = tuple(own[position] for position in group if own[position].extent != 1)
         for outer, inner in pairwise(axes):
             if any(leaf.strides.get(outer, 0) != leaf.strides.get(inner, 0) * inner.extent for leaf in leaves):
                 raise NotFusable
-        walk.append(Joined(axes or (LoopAxis(1),), 1))
-    return Result(dtype, shape, core, tuple(walk), tuple(outputs))
+        walk.append(CollapsedLoop(axes or (LoopAxis(1),), 1))
+    return Epilogue(dtype, shape, core, tuple(walk), tuple(outputs))

@@ -17,16 +17,16 @@ from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Buffer, Intrinsic, Literal, Local, Scalar
 from relvm.kernels.lowering_rules import (
-    Lookup,
+    Contraction,
+    DataMovement,
+    GatherKernel,
+    IndexExpr,
+    IndexExprs,
     LoopAxis,
-    Place,
-    Places,
     Pointwise,
-    Product,
-    Rearrange,
     Reduce,
     Reduction,
-    View,
+    Reinterpret,
     strides_of,
 )
 
@@ -40,14 +40,14 @@ class NotFusable(Exception):
     """The operators have no common kernel."""
 
 
-class Tree:
+class FusedExpr:
     """Base.  axes: the loops that its value depends on."""
 
     axes: frozenset[LoopAxis]
 
 
 @dataclass(eq=False)
-class Leaf(Tree):
+class BufferLoad(FusedExpr):
     """buffer.flat[start + the sum of counter * stride]."""
 
     buffer: Buffer
@@ -59,11 +59,11 @@ class Leaf(Tree):
 
 
 @dataclass(eq=False)
-class Gathered(Leaf):
+class GatherLoad(BufferLoad):
     """The same, and `index` times `step`: a position along an axis of `size`, counted from its end where it is below
     0."""
 
-    index: Tree
+    index: FusedExpr
     size: AnyDim
     step: AnyDim
 
@@ -72,7 +72,7 @@ class Gathered(Leaf):
 
 
 @dataclass(eq=False)
-class Known(Tree):
+class ConstantExpr(FusedExpr):
     """A number."""
 
     value: Literal
@@ -82,13 +82,13 @@ class Known(Tree):
 
 
 @dataclass(eq=False)
-class Apply(Tree):
+class ApplyExpr(FusedExpr):
     """function(args...).  name: of the value in the IR.  key: what is computed, and where."""
 
     name: str
     function: Callable[..., Scalar]
-    args: tuple[Tree, ...]
-    key: tuple[Expr, Places]
+    args: tuple[FusedExpr, ...]
+    key: tuple[Expr, IndexExprs]
     dtype: DType
     is_costly: bool
 
@@ -97,13 +97,13 @@ class Apply(Tree):
 
 
 @dataclass(eq=False)
-class Total(Tree):
+class ReduceExpr(FusedExpr):
     """finish(the reduction of `arg` over the loops `over`, the number of elements)."""
 
     name: str
     reduction: Reduction
     finish: Callable[[Scalar, AnyDim], Scalar]
-    arg: Tree
+    arg: FusedExpr
     over: tuple[LoopAxis, ...]
     dtype: DType
 
@@ -116,36 +116,36 @@ class Total(Tree):
 
 
 @dataclass(eq=False)
-class Core(Tree):
+class KernelOutput(FusedExpr):
     """The element of a product at some places, which its kernel has."""
 
-    at: Places
+    at: IndexExprs
 
     def __post_init__(self) -> None:
         self.axes = frozenset(axis for place in self.at for axis, _ in place.steps)
 
 
-def parts(tree: Tree) -> tuple[Tree, ...]:
+def parts(tree: FusedExpr) -> tuple[FusedExpr, ...]:
     """The trees directly inside."""
     match tree:
-        case Apply(args=args):
+        case ApplyExpr(args=args):
             return args
-        case Total(arg=arg):
+        case ReduceExpr(arg=arg):
             return (arg,)
-        case Gathered(index=index):
+        case GatherLoad(index=index):
             return (index,)
     return ()
 
 
-def post_order(trees: tuple[Tree, ...], *, into_totals: bool = True) -> Iterator[Tree]:
+def post_order(trees: tuple[FusedExpr, ...], *, into_totals: bool = True) -> Iterator[FusedExpr]:
     """Every tree in some trees, each once, those inside before those around.  into_totals: of nested totals, too."""
-    seen: set[Tree] = set()
+    seen: set[FusedExpr] = set()
 
-    def visit(tree: Tree) -> Iterator[Tree]:
+    def visit(tree: FusedExpr) -> Iterator[FusedExpr]:
         if tree in seen:
             return
         seen.add(tree)
-        if into_totals or not isinstance(tree, Total):
+        if into_totals or not isinstance(tree, ReduceExpr):
             for part in parts(tree):
                 yield from visit(part)
         yield tree
@@ -154,7 +154,7 @@ def post_order(trees: tuple[Tree, ...], *, into_totals: bool = True) -> Iterator
         yield from visit(tree)
 
 
-class Grower:
+class FusedExprBuilder:
     """Makes the trees of a group.
 
     Parameters
@@ -173,10 +173,10 @@ class Grower:
         self.members = members
         self.type_of = type_of
         self.buffers = buffers
-        self.grown: dict[tuple[Expr, Places], Tree] = {}
-        self.core: Core | None = None  # the element of the group's product
+        self.grown: dict[tuple[Expr, IndexExprs], FusedExpr] = {}
+        self.core: KernelOutput | None = None  # the element of the group's product
 
-    def tree(self, expr: Expr, at: Places) -> Tree:
+    def tree(self, expr: Expr, at: IndexExprs) -> FusedExpr:
         """The element of `expr` at some places.
 
         Raises
@@ -189,7 +189,7 @@ class Grower:
             self.grown[key] = self._grow(expr, at)
         return self.grown[key]
 
-    def _grow(self, expr: Expr, at: Places) -> Tree:
+    def _grow(self, expr: Expr, at: IndexExprs) -> FusedExpr:
         call = self.members.get(expr)
         if call is None:
             return self.leaf(expr, at, self.type_of(expr).shape)
@@ -202,50 +202,50 @@ class Grower:
                 dtypes = [self.type_of(arg).dtype for arg in args]
                 costly = is_costly(point, dtypes, attributes)
                 dtype = self.type_of(expr).dtype
-                return Apply(expr.name, lambda *xs: point(*xs, **attributes), trees, (expr, at), dtype, costly)
-            case Rearrange(places):
+                return ApplyExpr(expr.name, lambda *xs: point(*xs, **attributes), trees, (expr, at), dtype, costly)
+            case DataMovement(places):
                 x_shape = self.type_of(args[0]).shape
                 return self.tree(args[0], places(at, x_shape, shape, **attributes))
-            case View():
+            case Reinterpret():
                 if args[0] not in self.members:
                     return self.leaf(args[0], at, shape)
                 return self.tree(args[0], _through_view(at, shape, self.type_of(args[0]).shape))
-            case Lookup():
+            case GatherKernel():
                 return self._lookup(*args, at, **attributes)
-            case Product():
+            case Contraction():
                 if self.core is not None:
                     raise NotFusable
-                self.core = Core(at)
+                self.core = KernelOutput(at)
                 return self.core
             case Reduce(reduction, finish):
                 return self._total(expr, args[0], at, reduction, finish, **attributes)
         raise NotFusable
 
-    def leaf(self, expr: Expr, at: Places, shape: tuple[AnyDim, ...]) -> Tree:
+    def leaf(self, expr: Expr, at: IndexExprs, shape: tuple[AnyDim, ...]) -> FusedExpr:
         """An element of a buffer that is seen under `shape`."""
         if isinstance(expr, Constant) and expr.value.size == 1:
-            return Known(Literal(expr.value.item(), dtype_of(expr.value.dtype)))
+            return ConstantExpr(Literal(expr.value.item(), dtype_of(expr.value.dtype)))
         return self.at(self.buffers[expr], at, shape)
 
-    def at(self, buffer: Buffer, at: Places, shape: tuple[AnyDim, ...]) -> Leaf:
+    def at(self, buffer: Buffer, at: IndexExprs, shape: tuple[AnyDim, ...]) -> BufferLoad:
         """An element of a buffer that is seen under `shape`."""
-        position = Place()
+        position = IndexExpr()
         for place, stride in zip(at, strides_of(shape), strict=True):
             position = position + place * stride
-        return Leaf(buffer, {axis: step for axis, step in position.steps if step != 0}, position.start)
+        return BufferLoad(buffer, {axis: step for axis, step in position.steps if step != 0}, position.start)
 
-    def _lookup(self, x: Expr, indices: Expr, at: Places, axis: int) -> Gathered:
+    def _lookup(self, x: Expr, indices: Expr, at: IndexExprs, axis: int) -> GatherLoad:
         if x not in self.buffers or indices not in self.buffers:
             raise NotFusable
         shape, rank = self.type_of(x).shape, self.type_of(indices).rank
         axis %= len(shape)
         index = self.leaf(indices, at[axis : axis + rank], self.type_of(indices).shape)
-        leaf = self.at(self.buffers[x], (*at[:axis], Place(), *at[axis + rank :]), shape)
-        return Gathered(leaf.buffer, leaf.strides, leaf.start, index, shape[axis], strides_of(shape)[axis])
+        leaf = self.at(self.buffers[x], (*at[:axis], IndexExpr(), *at[axis + rank :]), shape)
+        return GatherLoad(leaf.buffer, leaf.strides, leaf.start, index, shape[axis], strides_of(shape)[axis])
 
     def _total(
-        self, expr: Expr, x: Expr, at: Places, reduction: Reduction, finish: Callable, axes: Any, keepdims: bool
-    ) -> Total:
+        self, expr: Expr, x: Expr, at: IndexExprs, reduction: Reduction, finish: Callable, axes: Any, keepdims: bool
+    ) -> ReduceExpr:
         shape = self.type_of(x).shape
         gone = range(len(shape)) if axes is None else {axis % len(shape) for axis in axes}
         over = {axis: LoopAxis(shape[axis]) for axis in gone}
@@ -254,9 +254,9 @@ class Grower:
         for axis in range(len(shape)):
             if axis not in over or keepdims:
                 place = next(kept)
-            places.append(Place(((over[axis], 1),)) if axis in over else place)
+            places.append(IndexExpr(((over[axis], 1),)) if axis in over else place)
         arg = self.tree(x, tuple(places))
-        return Total(
+        return ReduceExpr(
             expr.name, reduction, finish, arg, tuple(over[axis] for axis in sorted(over)), self.type_of(x).dtype
         )
 
@@ -274,26 +274,26 @@ def is_costly(point: Callable[..., Scalar], dtypes: list[DType], attributes: Map
     return False
 
 
-def _broadcast(at: Places, shape: tuple[AnyDim, ...]) -> Places:
+def _broadcast(at: IndexExprs, shape: tuple[AnyDim, ...]) -> IndexExprs:
     """The places in an argument of that shape."""
     own = at[len(at) - len(shape) :]
-    return tuple(Place() if dim == 1 else place for place, dim in zip(own, shape, strict=True))
+    return tuple(IndexExpr() if dim == 1 else place for place, dim in zip(own, shape, strict=True))
 
 
-def _through_view(at: Places, shape: tuple[AnyDim, ...], under: tuple[AnyDim, ...]) -> Places:
+def _through_view(at: IndexExprs, shape: tuple[AnyDim, ...], under: tuple[AnyDim, ...]) -> IndexExprs:
     """The places under another shape: axes may be split, and ones of size 1 added or removed, but none are joined."""
-    places: list[Place] = []
+    places: list[IndexExpr] = []
     left = [(place, dim) for place, dim in zip(at, shape, strict=True) if dim != 1]
     for dim in under:
         if dim == 1:
-            places.append(Place())
+            places.append(IndexExpr())
             continue
-        run: list[tuple[Place, AnyDim]] = []
+        run: list[tuple[IndexExpr, AnyDim]] = []
         while left and product(extent for _, extent in run) != dim:
             run.append(left.pop(0))
         if product(extent for _, extent in run) != dim:
             raise NotFusable
-        place = Place()
+        place = IndexExpr()
         for (own, _), stride in zip(run, strides_of(tuple(extent for _, extent in run)), strict=True):
             place = place + own * stride
         places.append(place)

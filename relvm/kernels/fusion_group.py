@@ -10,11 +10,19 @@ from relvm.errors import RelvmUnsupportedError
 from relvm.ir.expr import Constant, Expr, OpCall, Shape, Var
 from relvm.ir.symbolic import AnyDim, Dim, DimOp, DimVar, as_var, dim_var, dim_vars, evaluate_with
 from relvm.ir.types import TensorType, TupleType, Type
-from relvm.kernels.epilogue import Result, result_of
-from relvm.kernels.fused_expr import Gathered, Grower, Leaf, NotFusable, Total, Tree, post_order
+from relvm.kernels.epilogue import Epilogue, make_epilogue
+from relvm.kernels.fused_expr import (
+    BufferLoad,
+    FusedExpr,
+    FusedExprBuilder,
+    GatherLoad,
+    NotFusable,
+    ReduceExpr,
+    post_order,
+)
 from relvm.kernels.loop_ir import Buffer, Kernel, KernelBuilder
 from relvm.kernels.loop_nest import overwrites_early, recomputes, write_nest
-from relvm.kernels.lowering_rules import Lookup, LoopAxis, Loops, Place, Places, Product
+from relvm.kernels.lowering_rules import Contraction, CustomKernel, GatherKernel, IndexExpr, IndexExprs, LoopAxis
 from relvm.quoting import c_identifier
 
 
@@ -51,7 +59,7 @@ class Group:
     @cached_property
     def product(self) -> OpCall | None:
         """The member that is a product, if there is one; others finish it."""
-        found = [call for call in self.members.values() if isinstance(call.op.lower, Product)]
+        found = [call for call in self.members.values() if isinstance(call.op.lower, Contraction)]
         if len(found) > 1:
             raise NotFusable
         return found[0] if found else None
@@ -59,7 +67,7 @@ class Group:
     @property
     def is_opaque(self) -> bool:
         """Whether its kernel is the operator's own."""
-        return len(self.members) == 1 and any(isinstance(call.op.lower, Loops) for call in self.members.values())
+        return len(self.members) == 1 and any(isinstance(call.op.lower, CustomKernel) for call in self.members.values())
 
     @cached_property
     def sizes(self) -> dict[AnyDim, AnyDim]:
@@ -152,7 +160,7 @@ class Group:
 
     def _check_indices(self, k: KernelBuilder, buffers: Mapping[Expr, Buffer]) -> None:
         for call in self.members.values():
-            if isinstance(call.op.lower, Lookup):
+            if isinstance(call.op.lower, GatherKernel):
                 x, indices = (buffers[arg] for arg in call.args)
                 axis = dict(call.attributes)["axis"] % len(x.shape)
                 call.op.lower.check(k, indices, x.shape[axis], axis)
@@ -170,11 +178,11 @@ class Group:
 
     def _trees(
         self, buffers: Mapping[Expr, Buffer], outputs: tuple[Buffer, ...]
-    ) -> tuple[tuple[LoopAxis, ...], list[tuple[Leaf, Tree]], Result | None]:
-        grower = Grower(self.members, self.type, buffers)
+    ) -> tuple[tuple[LoopAxis, ...], list[tuple[BufferLoad, FusedExpr]], Epilogue | None]:
+        grower = FusedExprBuilder(self.members, self.type, buffers)
         shape = outputs[0].shape
         root = tuple(LoopAxis(dim) for dim in shape)
-        at: Places = tuple(Place() if axis.extent == 1 else Place(((axis, 1),)) for axis in root)
+        at: IndexExprs = tuple(IndexExpr() if axis.extent == 1 else IndexExpr(((axis, 1),)) for axis in root)
         pairs = []
         for var, out in zip(self.results, outputs, strict=True):
             if out.shape != shape:
@@ -182,18 +190,20 @@ class Group:
             pairs.append((grower.at(out, at, shape), grower.tree(var, at)))
         return root, pairs, self._result(root, pairs, grower)
 
-    def _result(self, root: tuple[LoopAxis, ...], pairs: list[tuple[Leaf, Tree]], grower: Grower) -> Result | None:
+    def _result(
+        self, root: tuple[LoopAxis, ...], pairs: list[tuple[BufferLoad, FusedExpr]], grower: FusedExprBuilder
+    ) -> Epilogue | None:
         """Where the elements of the group's product go; None where it has none."""
         if self.product is None:
             return None
         if any(arg in self.members for arg in self.product.args) or grower.core is None:
             raise NotFusable
-        if any(isinstance(tree, Total) for tree in post_order(tuple(tree for _, tree in pairs))):
+        if any(isinstance(tree, ReduceExpr) for tree in post_order(tuple(tree for _, tree in pairs))):
             raise NotFusable
         type_ = self.plain(self.product.type)
         shapes = (self.plain(arg.type).shape for arg in self.product.args)
         axes = self.product.op.lower.axes(*shapes, type_.shape, **dict(self.product.attributes))
-        return result_of(grower.core, type_.dtype, type_.shape, axes, root, pairs)
+        return make_epilogue(grower.core, type_.dtype, type_.shape, axes, root, pairs)
 
     def _buffers(self) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
         names: dict[str, int] = {}
@@ -252,11 +262,13 @@ def tensors(type_: Type) -> list[TensorType]:
     return []
 
 
-def _in_place(inputs: tuple[Buffer, ...], root: tuple[LoopAxis, ...], out: Leaf, tree: Tree) -> tuple[int, ...]:
+def _in_place(
+    inputs: tuple[Buffer, ...], root: tuple[LoopAxis, ...], out: BufferLoad, tree: FusedExpr
+) -> tuple[int, ...]:
     """The inputs that are read at the place of each element of the result only, where it is written."""
     columns = list(root)
     moved: dict[LoopAxis, LoopAxis] = {}
-    totals = [part for part in post_order((tree,)) if isinstance(part, Total)]
+    totals = [part for part in post_order((tree,)) if isinstance(part, ReduceExpr)]
     if totals:
         columns = [axis for axis in root if axis not in totals[0].axes]
     for total in totals:
@@ -264,9 +276,9 @@ def _in_place(inputs: tuple[Buffer, ...], root: tuple[LoopAxis, ...], out: Leaf,
             moved |= dict(zip(total.over, columns, strict=True))
     same: dict[Buffer, bool] = {}
     for leaf in post_order((tree,)):
-        if isinstance(leaf, Gathered):
+        if isinstance(leaf, GatherLoad):
             return ()
-        if not isinstance(leaf, Leaf):
+        if not isinstance(leaf, BufferLoad):
             continue
         strides = {moved.get(axis, axis): stride for axis, stride in leaf.strides.items()}
         starts_at_zero = isinstance(leaf.start, int) and leaf.start == 0

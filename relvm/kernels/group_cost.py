@@ -15,7 +15,7 @@ from relvm.kernels.cost import Work
 from relvm.kernels.fused_expr import NotFusable
 from relvm.kernels.fusion_group import Group, tensors
 from relvm.kernels.loop_ir import Binary, Intrinsic, Local, Scalar, Select, Unary
-from relvm.kernels.lowering_rules import Lookup, Loops, Pointwise, Product, Rearrange, Reduce
+from relvm.kernels.lowering_rules import Contraction, CustomKernel, DataMovement, GatherKernel, Pointwise, Reduce
 
 
 def work_of(group: Group) -> Work:
@@ -41,9 +41,9 @@ def _operations(group: Group, call: OpCall) -> AnyDim | None:
         case Reduce(_, finish):
             total = Local("total", types[0].dtype)
             return product(types[0].shape) + product(result) * scalar_operations(finish(total, 1))
-        case Loops() if call.op.moves:
+        case CustomKernel() if call.op.moves:
             return 0
-        case Product(operations=operations) | Loops(operations=operations):
+        case Contraction(operations=operations) | CustomKernel(operations=operations):
             return operations and operations(*(type_.shape for type_ in types), result, **attributes)
     return 0
 
@@ -85,4 +85,4 @@ def _elements_read(group: Group, arg: Expr) -> AnyDim | None:
 def _takes_some(call: OpCall) -> bool:
     """Whether each element of the result is one of the first argument's, or none of its."""
     lower = call.op.lower
-    return isinstance(lower, Rearrange | Lookup) or (isinstance(lower, Loops) and call.op.moves)
+    return isinstance(lower, DataMovement | GatherKernel) or (isinstance(lower, CustomKernel) and call.op.moves)

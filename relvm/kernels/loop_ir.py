@@ -75,17 +75,17 @@ class Scalar:
     def __ge__(self, other) -> Scalar:
         return self._binary(">=", other)
 
-    def equals(self, other) -> Scalar:
+    def eq(self, other) -> Scalar:
         return self._binary("==", other)
 
-    def differs(self, other) -> Scalar:
+    def ne(self, other) -> Scalar:
         return self._binary("!=", other)
 
-    def both(self, other) -> Scalar:
+    def logical_and(self, other) -> Scalar:
         """Logical and of two bools; the right side is evaluated only where the left holds."""
         return self._binary("&&", other)
 
-    def either(self, other) -> Scalar:
+    def logical_or(self, other) -> Scalar:
         """Logical or of two bools."""
         return self._binary("||", other)
 
@@ -233,7 +233,7 @@ class Store(Statement):
 
 
 @dataclass(frozen=True, eq=False)
-class Declare(Statement):
+class Let(Statement):
     local: Local
     value: Scalar
 
@@ -245,7 +245,7 @@ class Assign(Statement):
 
 
 @dataclass(frozen=True, eq=False)
-class Branch(Statement):
+class IfThen(Statement):
     cond: Scalar
     then: tuple[Statement, ...]
     orelse: tuple[Statement, ...] = ()
@@ -320,7 +320,7 @@ def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
         match statement:
             case Loop(body=inner) | Parallel(body=inner):
                 yield from statements_in(inner)
-            case Branch(_, then, orelse):
+            case IfThen(_, then, orelse):
                 yield from statements_in(then)
                 yield from statements_in(orelse)
 
@@ -333,9 +333,9 @@ def scalars_in(statement: Statement) -> Iterator[Scalar]:
             waiting = [start, stop, *(local for _, local in reduce)]
         case Parallel(count=count):
             waiting = [count]
-        case Branch(cond):
+        case IfThen(cond):
             waiting = [cond]
-        case Declare(_, value) | Assign(_, value):
+        case Let(_, value) | Assign(_, value):
             waiting = [value]
         case Store(_, indices, value):
             waiting = [*indices, value]
@@ -360,13 +360,13 @@ def as_scalar(value, dtype: DType) -> Scalar:
     return Size(value)
 
 
-def smaller(number: Scalar, other: Scalar | int) -> Scalar:
+def minimum(number: Scalar, other: Scalar | int) -> Scalar:
     """The smaller of two numbers; an int stands for an i64."""
     other = as_scalar(other, I64)
     return Select(number < other, number, other)
 
 
-def larger(number: Scalar, other: Scalar | int) -> Scalar:
+def maximum(number: Scalar, other: Scalar | int) -> Scalar:
     """The larger of two numbers; an int stands for an i64."""
     other = as_scalar(other, I64)
     return Select(number > other, number, other)
@@ -418,12 +418,12 @@ class KernelBuilder:
     def branch(self, cond: Scalar) -> Iterator[None]:
         self.blocks.append([])
         yield
-        self.add(Branch(cond, tuple(self.blocks.pop())))
+        self.add(IfThen(cond, tuple(self.blocks.pop())))
 
     def fail(self, cond: Scalar, status: str, message: str, *values) -> None:
         """Ends the kernel with an error where `cond` holds; not inside a simd loop."""
         values = tuple(as_scalar(value, I64) for value in values)
-        self.add(Branch(cond, (Fail(status, message, values),)))
+        self.add(IfThen(cond, (Fail(status, message, values),)))
 
     def size(self, dims: tuple[AnyDim, ...]) -> Scalar:
         """The product of some dimensions."""
@@ -435,10 +435,10 @@ class KernelBuilder:
         self.add(Allocate(buffer))
         return buffer
 
-    def declare(self, name: str, value: Scalar) -> Local:
+    def let(self, name: str, value: Scalar) -> Local:
         """A new variable that starts as `value`."""
         local = self.local(name, value.dtype)
-        self.add(Declare(local, value))
+        self.add(Let(local, value))
         return local
 
     def assign(self, local: Local, value: Scalar) -> None:

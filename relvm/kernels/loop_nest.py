@@ -15,10 +15,10 @@ import numpy as np
 from relvm.ir.dtypes import F32, I32, I64
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import product
-from relvm.kernels.fused_expr import Apply, Leaf, NotFusable, Total, Tree, post_order
-from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Load, Local, Scalar, Select, as_scalar, smaller
+from relvm.kernels.fused_expr import ApplyExpr, BufferLoad, FusedExpr, NotFusable, ReduceExpr, post_order
+from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Load, Local, Scalar, Select, as_scalar, minimum
 from relvm.kernels.loop_scope import (
-    Joined,
+    CollapsedLoop,
     Scope,
     c_name,
     join,
@@ -35,7 +35,7 @@ from relvm.kernels.transpose_tiling import across_of, write_tiles
 LANES = 64
 
 
-def write_nest(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple[Leaf, Tree]]) -> None:
+def write_nest(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> None:
     """Statements that store each tree at its leaf, for all values of the loops `root`.
 
     Raises
@@ -49,13 +49,13 @@ def write_nest(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple
         _write_plain(k, root, outputs)
 
 
-def overwrites_early(root: tuple[LoopAxis, ...], outputs: list[tuple[Leaf, Tree]]) -> bool:
+def overwrites_early(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> bool:
     """Whether `write_nest` writes to the outputs before it has read all inputs of a row."""
     totals = _totals(outputs)
     return bool(totals) and _Rows(KernelBuilder(), root, outputs, totals).overwrites
 
 
-def recomputes(root: tuple[LoopAxis, ...], outputs: list[tuple[Leaf, Tree]]) -> bool:
+def recomputes(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> bool:
     """Whether something that takes long would be computed more often than once for each element that it has, but for
     one such value that several walks along a row can share.
 
@@ -75,7 +75,7 @@ def recomputes(root: tuple[LoopAxis, ...], outputs: list[tuple[Leaf, Tree]]) -> 
         order = [axis for axis in order if axis.extent != 1]
         seen: set[Expr] = set()
         for tree in post_order(inside, into_totals=False):
-            if not isinstance(tree, Apply) or not tree.is_costly or tree.axes <= set(rows):
+            if not isinstance(tree, ApplyExpr) or not tree.is_costly or tree.axes <= set(rows):
                 continue
             expr, _ = tree.key
             missing = [axis for axis in order if axis not in tree.axes]
@@ -92,7 +92,7 @@ def recomputes(root: tuple[LoopAxis, ...], outputs: list[tuple[Leaf, Tree]]) -> 
     return len(shared) > 1
 
 
-def row_axes(root: tuple[LoopAxis, ...], totals: list[Total]) -> list[LoopAxis]:
+def row_axes(root: tuple[LoopAxis, ...], totals: list[ReduceExpr]) -> list[LoopAxis]:
     """The loops that all reductions are inside of.
 
     Raises
@@ -106,11 +106,11 @@ def row_axes(root: tuple[LoopAxis, ...], totals: list[Total]) -> list[LoopAxis]:
     return [axis for axis in root if axis in rows]
 
 
-def _totals(outputs: list[tuple[Leaf, Tree]]) -> list[Total]:
-    return [tree for tree in post_order(tuple(tree for _, tree in outputs)) if isinstance(tree, Total)]
+def _totals(outputs: list[tuple[BufferLoad, FusedExpr]]) -> list[ReduceExpr]:
+    return [tree for tree in post_order(tuple(tree for _, tree in outputs)) if isinstance(tree, ReduceExpr)]
 
 
-def _write_plain(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple[Leaf, Tree]]) -> None:
+def _write_plain(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> None:
     trees = [tree for _, tree in outputs]
     leaves = [leaf for leaf, _ in outputs] + leaves_of(trees)
     joined = join(root, leaves)
@@ -134,7 +134,11 @@ class _Rows:
     """The loops of a group with reductions."""
 
     def __init__(
-        self, k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple[Leaf, Tree]], totals: list[Total]
+        self,
+        k: KernelBuilder,
+        root: tuple[LoopAxis, ...],
+        outputs: list[tuple[BufferLoad, FusedExpr]],
+        totals: list[ReduceExpr],
     ) -> None:
         self.k = k
         self.outputs = outputs
@@ -143,7 +147,7 @@ class _Rows:
         self.columns = [axis for axis in root if axis not in rows]
         everything = [leaf for leaf, _ in outputs] + leaves_of(tree for _, tree in outputs)
         self.rows = join(rows, everything)
-        self.saved: dict[tuple, Leaf] = {}  # what an earlier walk has written where the result will be
+        self.saved: dict[tuple, BufferLoad] = {}  # what an earlier walk has written where the result will be
         self.shared = self._shared()
 
     def write(self) -> None:
@@ -162,49 +166,51 @@ class _Rows:
         deeper = product(one.extent for one in self.rows[2:-1])
         with part_loops(self.k, extents, work * LANES * as_scalar(deeper, I64)) as (*counters, block):
             outer.counters = list(zip(self.rows[:-1], counters, strict=True))
-            first = self.k.declare("at", block * LANES)
-            width = self.k.declare("width", smaller(extent - first, LANES))
+            first = self.k.let("at", block * LANES)
+            width = self.k.let("width", minimum(extent - first, LANES))
             _Lanes(self, outer, lane, first, width).write()
 
-    def _side_by_side(self, lane: Joined) -> bool:
+    def _side_by_side(self, lane: CollapsedLoop) -> bool:
         """Whether rows are next to each other and their own elements are not."""
         over = {axis for total in self.totals for axis in total.over if axis.extent != 1}
         leaves = [leaf for leaf in leaves_of(self.totals) if leaf.axes & over]
         along = any(leaf.strides.get(axis) == 1 for leaf in leaves for axis in leaf.axes & over)
         return not along and any(leaf.strides.get(lane.axes[-1]) == 1 for leaf in leaves)
 
-    def walk(self, over: Iterable[LoopAxis], trees: list[Tree], extra: Iterable[Leaf] = ()) -> list[Joined]:
+    def walk(
+        self, over: Iterable[LoopAxis], trees: list[FusedExpr], extra: Iterable[BufferLoad] = ()
+    ) -> list[CollapsedLoop]:
         """The loops of one walk along a row."""
         return join(over, [*leaves_of(trees, into_totals=False), *extra])
 
-    def _total(self, row: Scope, total: Total) -> Scalar:
+    def _total(self, row: Scope, total: ReduceExpr) -> Scalar:
         """Adds up one row in vector lanes.
 
         A lane of a maximum or minimum never holds NaN: that one was met is noted beside it.
         """
         k, reduction, dtype = self.k, total.reduction, total.dtype
-        result = k.declare(c_name(total.name), Literal(reduction.start(dtype), dtype))
+        result = k.let(c_name(total.name), Literal(reduction.start(dtype), dtype))
         sees_nan = dtype.is_float and reduction.clause in ("max", "min")
         lanes = [(reduction.clause, result)]
         if sees_nan:
             flag = I32 if dtype == F32 else I64  # as wide as an element
-            unordered = k.declare("unordered", Literal(0, flag))
+            unordered = k.let("unordered", Literal(0, flag))
             lanes.append(("|", unordered))
         kept = self._kept(total.arg, total.over)
         prepare(row, [(None, total.arg), *((leaf, total.arg) for leaf in kept.values())], set(total.over))
         with loops(row, self.walk(total.over, [total.arg], kept.values()), simd=True, reduce=lanes) as inner:
             element = self.value(inner, total.arg, total.over, kept)
             if not isinstance(element, Local):
-                element = k.declare("element", element)
+                element = k.let("element", element)
             if sees_nan:
                 better = element > result if reduction.clause == "max" else element < result
                 k.assign(result, Select(better, element, result))
-                k.assign(unordered, Select(element.differs(element), Literal(1, flag), unordered))
+                k.assign(unordered, Select(element.ne(element), Literal(1, flag), unordered))
             else:
                 k.assign(result, reduction.combine(result, element))
         value: Scalar = Select(unordered > 0, Literal(np.nan, dtype), result) if sees_nan else result
         value = total.finish(value, total.count)
-        return value if value is result else k.declare(c_name(total.name), value)
+        return value if value is result else k.let(c_name(total.name), value)
 
     def _result(self, row: Scope) -> None:
         trees = [tree for _, tree in self.outputs]
@@ -215,7 +221,7 @@ class _Rows:
             for leaf, tree in self.outputs:
                 inner.store(leaf, self.value(inner, tree, over, kept))
 
-    def value(self, scope: Scope, tree: Tree, over: tuple[LoopAxis, ...], kept: dict[tuple, Leaf]) -> Scalar:
+    def value(self, scope: Scope, tree: FusedExpr, over: tuple[LoopAxis, ...], kept: dict[tuple, BufferLoad]) -> Scalar:
         """The tree's value; what is shared by several walks is written by the first and read by the others."""
         for part in post_order((tree,), into_totals=False):
             key = _relative(part, over)
@@ -241,7 +247,7 @@ class _Rows:
             keys = {
                 _relative(part, over)
                 for part in post_order((arg,), into_totals=False)
-                if isinstance(part, Apply)
+                if isinstance(part, ApplyExpr)
                 and part.is_costly
                 and part.dtype == self.outputs[0][0].buffer.dtype
                 and part.axes & set(over)
@@ -250,7 +256,7 @@ class _Rows:
                 found[key] = found.get(key, 0) + 1
         return next((key for key, count in found.items() if count > 1), None)
 
-    def _kept(self, tree: Tree, over: tuple[LoopAxis, ...]) -> dict[tuple, Leaf]:
+    def _kept(self, tree: FusedExpr, over: tuple[LoopAxis, ...]) -> dict[tuple, BufferLoad]:
         """Where the shared value is, along the walk `over`, if it is in `tree`."""
         if self.shared is None:
             return {}
@@ -261,7 +267,7 @@ class _Rows:
         strides = {axis: stride for axis, stride in out.strides.items() if axis not in self.columns}
         for axis, column in zip(over, self.columns, strict=True):
             strides[axis] = out.strides.get(column, 0)
-        return {self.shared: Leaf(out.buffer, strides, out.start)}
+        return {self.shared: BufferLoad(out.buffer, strides, out.start)}
 
     @property
     def overwrites(self) -> bool:
@@ -269,27 +275,27 @@ class _Rows:
         return self.shared is not None
 
 
-def _relative(tree: Tree, over: tuple[LoopAxis, ...]) -> tuple | None:
+def _relative(tree: FusedExpr, over: tuple[LoopAxis, ...]) -> tuple | None:
     """What a tree computes, and where along a walk: the same for two walks that compute the same."""
-    if not isinstance(tree, Apply):
+    if not isinstance(tree, ApplyExpr):
         return None
-    expr, places = tree.key
+    expr, indices = tree.key
     number = {axis: i for i, axis in enumerate(over)}
-    at = tuple((tuple((number.get(axis, axis), step) for axis, step in place.steps), place.start) for place in places)
+    at = tuple((tuple((number.get(axis, axis), step) for axis, step in place.steps), place.start) for place in indices)
     return (expr, at)
 
 
 class _Lanes:
     """LANES rows side by side: every value of a row is an array of them."""
 
-    def __init__(self, rows: _Rows, outer: Scope, lane: Joined, first: Scalar, width: Scalar) -> None:
+    def __init__(self, rows: _Rows, outer: Scope, lane: CollapsedLoop, first: Scalar, width: Scalar) -> None:
         self.rows = rows
         self.k = rows.k
         self.scope = Scope(self.k, outer)
         self.lane = lane
         self.first = first
         self.width = width
-        self.arrays: dict[Tree, Buffer] = {}
+        self.arrays: dict[FusedExpr, Buffer] = {}
 
     def write(self) -> None:
         rows, k = self.rows, self.k
@@ -310,13 +316,13 @@ class _Lanes:
         with loops(self.scope, walk) as inner, self.lanes(inner) as (scope, _):
             store_all(scope, rows.outputs)
 
-    def settle(self, trees: list[Tree]) -> None:
+    def settle(self, trees: list[FusedExpr]) -> None:
         """Computes what operators make of the totals once for each row, not for each element."""
         columns = set(self.rows.columns)
         if not columns:
             return
         for tree in post_order(tuple(trees), into_totals=False):
-            if isinstance(tree, Apply) and not tree.axes & columns and tree.axes:
+            if isinstance(tree, ApplyExpr) and not tree.axes & columns and tree.axes:
                 array = self.k.allocate(c_name(tree.name), tree.dtype, (LANES,))
                 with self.lanes(self.scope) as (scope, lane):
                     self.k.store(array, (lane,), scope.value(tree))

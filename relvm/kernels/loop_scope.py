@@ -8,38 +8,38 @@ from dataclasses import dataclass
 
 from relvm.ir.dtypes import I64
 from relvm.ir.symbolic import AnyDim, product
-from relvm.kernels.fused_expr import Apply, Gathered, Known, Leaf, Tree, parts, post_order
+from relvm.kernels.fused_expr import ApplyExpr, BufferLoad, ConstantExpr, FusedExpr, GatherLoad, parts, post_order
 from relvm.kernels.loop_ir import KernelBuilder, Literal, Load, Local, Scalar, Size, as_scalar
 from relvm.kernels.lowering_rules import LoopAxis, from_the_front, loop_nest, part_loops
 from relvm.quoting import c_identifier
 
 
 @dataclass(frozen=True)
-class Joined:
+class CollapsedLoop:
     """Loop axes that are walked as one."""
 
     axes: tuple[LoopAxis, ...]
     extent: AnyDim
 
 
-def join(axes: Iterable[LoopAxis], leaves: Iterable[Leaf]) -> list[Joined]:
+def join(axes: Iterable[LoopAxis], leaves: Iterable[BufferLoad]) -> list[CollapsedLoop]:
     """The same walk in fewer loops: axes of one step are left out, neighbours joined where every leaf steps through
     both as through one."""
     leaves = list(leaves)
-    joined: list[Joined] = []
+    joined: list[CollapsedLoop] = []
     for axis in axes:
         if axis.extent == 1:
             continue
         last = joined[-1].axes[-1] if joined else None
         if last and all(leaf.strides.get(last, 0) == leaf.strides.get(axis, 0) * axis.extent for leaf in leaves):
-            joined[-1] = Joined((*joined[-1].axes, axis), product((joined[-1].extent, axis.extent)))
+            joined[-1] = CollapsedLoop((*joined[-1].axes, axis), product((joined[-1].extent, axis.extent)))
         else:
-            joined.append(Joined((axis,), axis.extent))
+            joined.append(CollapsedLoop((axis,), axis.extent))
     return joined
 
 
-def leaves_of(trees: Iterable[Tree], *, into_totals: bool = True) -> list[Leaf]:
-    return [tree for tree in post_order(tuple(trees), into_totals=into_totals) if isinstance(tree, Leaf)]
+def leaves_of(trees: Iterable[FusedExpr], *, into_totals: bool = True) -> list[BufferLoad]:
+    return [tree for tree in post_order(tuple(trees), into_totals=into_totals) if isinstance(tree, BufferLoad)]
 
 
 class Scope:
@@ -48,11 +48,11 @@ class Scope:
     def __init__(self, k: KernelBuilder, outer: Scope | None = None) -> None:
         self.k = k
         self.outer = outer
-        self.counters: list[tuple[Joined, Scalar]] = []
-        self.values: dict[Tree, Scalar] = {}
-        self.bases: dict[Leaf, Scalar] = {}
+        self.counters: list[tuple[CollapsedLoop, Scalar]] = []
+        self.values: dict[FusedExpr, Scalar] = {}
+        self.bases: dict[BufferLoad, Scalar] = {}
 
-    def position(self, leaf: Leaf) -> Scalar | None:
+    def position(self, leaf: BufferLoad) -> Scalar | None:
         """The part of a leaf's position that this scope's own loops give; None for 0."""
         total: Scalar | None = None
         for joined, counter in self.counters:
@@ -63,7 +63,7 @@ class Scope:
             total = term if total is None else total + term
         return total
 
-    def base(self, leaf: Leaf) -> Scalar | None:
+    def base(self, leaf: BufferLoad) -> Scalar | None:
         """The position as far as the scopes around give it; None for 0."""
         if self.outer is None:
             return None if isinstance(leaf.start, int) and leaf.start == 0 else as_scalar(leaf.start, I64)
@@ -71,42 +71,42 @@ class Scope:
             return self.outer.bases[leaf]
         return _sum(self.outer.base(leaf), self.outer.position(leaf))
 
-    def prepare(self, leaf: Leaf) -> None:
+    def prepare(self, leaf: BufferLoad) -> None:
         """Names the position as far as it is known here, for the scopes inside."""
         position = _sum(self.base(leaf), self.position(leaf))
         if position is not None and not isinstance(position, Local | Literal | Size):
-            self.bases[leaf] = self.k.declare(f"{leaf.buffer.name}at", position)
+            self.bases[leaf] = self.k.let(f"{leaf.buffer.name}at", position)
 
-    def flat(self, leaf: Leaf) -> Scalar:
+    def flat(self, leaf: BufferLoad) -> Scalar:
         position = _sum(self.base(leaf), self.position(leaf))
         return as_scalar(0, I64) if position is None else position
 
-    def known(self, tree: Tree) -> Scalar | None:
+    def known(self, tree: FusedExpr) -> Scalar | None:
         if tree in self.values:
             return self.values[tree]
         return self.outer.known(tree) if self.outer else None
 
-    def value(self, tree: Tree) -> Scalar:
+    def value(self, tree: FusedExpr) -> Scalar:
         """The value here; what operators give is declared, under its name in the IR."""
         known = self.known(tree)
         if known is not None:
             return known
         match tree:
-            case Known(literal):
+            case ConstantExpr(literal):
                 return literal
-            case Gathered(buffer, index=index, size=size, step=step):
-                at = from_the_front(self.k.declare("index", self.value(index).to(I64)), as_scalar(size, I64))
+            case GatherLoad(buffer, index=index, size=size, step=step):
+                at = from_the_front(self.k.let("index", self.value(index).to(I64)), as_scalar(size, I64))
                 value: Scalar = Load(buffer, (self.flat(tree) + at * as_scalar(step, I64),))
-            case Leaf(buffer):
+            case BufferLoad(buffer):
                 value = Load(buffer, (self.flat(tree),))
-            case Apply(name, function, args):
-                value = self.k.declare(c_name(name), function(*map(self.value, args)))
+            case ApplyExpr(name, function, args):
+                value = self.k.let(c_name(name), function(*map(self.value, args)))
             case _:
                 raise AssertionError(f"a {type(tree).__name__} that was not computed before")
         self.values[tree] = value
         return value
 
-    def store(self, leaf: Leaf, value: Scalar) -> None:
+    def store(self, leaf: BufferLoad, value: Scalar) -> None:
         self.k.store(leaf.buffer, (self.flat(leaf),), value)
 
 
@@ -122,7 +122,7 @@ def c_name(name: str) -> str:
 
 
 @contextmanager
-def loops(scope: Scope, joined: list[Joined], *, simd: bool = False, reduce=()):
+def loops(scope: Scope, joined: list[CollapsedLoop], *, simd: bool = False, reduce=()):
     """A scope inside loops over `joined`, that has what the scope around it has."""
     inner = Scope(scope.k, scope)
     with loop_nest(scope.k, [one.extent for one in joined], simd=simd, reduce=tuple(reduce)) as counters:
@@ -131,7 +131,7 @@ def loops(scope: Scope, joined: list[Joined], *, simd: bool = False, reduce=()):
 
 
 @contextmanager
-def shared_loops(scope: Scope, joined: list[Joined], work: Scalar, *, simd: bool = False):
+def shared_loops(scope: Scope, joined: list[CollapsedLoop], work: Scalar, *, simd: bool = False):
     """The same, shared among threads.   work: of one step of the innermost loop."""
     inner = Scope(scope.k, scope)
     deeper = product(one.extent for one in joined[2:])
@@ -140,41 +140,43 @@ def shared_loops(scope: Scope, joined: list[Joined], work: Scalar, *, simd: bool
         yield inner
 
 
-def work_of(trees: Iterable[Tree], over: Iterable[LoopAxis] = ()) -> Scalar:
+def work_of(trees: Iterable[FusedExpr], over: Iterable[LoopAxis] = ()) -> Scalar:
     """About what trees take at all places of some loops, see KernelBuilder.parallel."""
     each = 0
     for tree in post_order(tuple(trees), into_totals=False):
-        each += 2 if isinstance(tree, Leaf) else (8 if tree.is_costly else 1) if isinstance(tree, Apply) else 0
+        each += (
+            2 if isinstance(tree, BufferLoad) else (8 if tree.is_costly else 1) if isinstance(tree, ApplyExpr) else 0
+        )
     return as_scalar(product(axis.extent for axis in over), I64) * each
 
 
-def store_all(scope: Scope, outputs: list[tuple[Leaf, Tree]]) -> None:
+def store_all(scope: Scope, outputs: list[tuple[BufferLoad, FusedExpr]]) -> None:
     for leaf, tree in outputs:
         scope.store(leaf, scope.value(tree))
 
 
-def prepare(scope: Scope, outputs: Iterable[tuple[Leaf | None, Tree]], inside: set[LoopAxis]) -> None:
+def prepare(scope: Scope, outputs: Iterable[tuple[BufferLoad | None, FusedExpr]], inside: set[LoopAxis]) -> None:
     """Computes, before loops over `inside`, all that does not depend on them."""
-    waiting: list[Tree] = []
+    waiting: list[FusedExpr] = []
     for leaf, tree in outputs:
         waiting.append(tree)
         if leaf is not None:
             scope.prepare(leaf)
-    seen: set[Tree] = set()
+    seen: set[FusedExpr] = set()
     while waiting:
         tree = waiting.pop()
         if tree in seen or scope.known(tree) is not None:
             continue
         seen.add(tree)
         if not tree.axes & inside:
-            if not isinstance(tree, Known):
+            if not isinstance(tree, ConstantExpr):
                 scope.values[tree] = _named(scope.k, scope.value(tree))
-        elif isinstance(tree, Apply):
+        elif isinstance(tree, ApplyExpr):
             waiting += reversed(tree.args)
-        elif isinstance(tree, Leaf):
+        elif isinstance(tree, BufferLoad):
             scope.prepare(tree)
             waiting += parts(tree)
 
 
 def _named(k: KernelBuilder, value: Scalar) -> Scalar:
-    return k.declare("once", value) if isinstance(value, Load) else value
+    return k.let("once", value) if isinstance(value, Load) else value

@@ -27,11 +27,11 @@ from typing import Any
 
 from relvm.ir.dtypes import I64, DType
 from relvm.ir.symbolic import AnyDim, product
-from relvm.kernels.loop_ir import KernelBuilder, Local, Scalar, Select, Size, as_scalar, larger, smaller
+from relvm.kernels.loop_ir import KernelBuilder, Local, Scalar, Select, Size, as_scalar, maximum, minimum
 
 
 @dataclass(frozen=True)
-class Loops:
+class CustomKernel:
     """A kernel written by `function(k: KernelBuilder, inputs, outputs, **attributes)`.
 
     operations: a function of relvm/kernels/flop_count.py; None: unknown.  Not used for operators that only move
@@ -43,7 +43,7 @@ class Loops:
 
 
 @dataclass(frozen=True)
-class Lookup(Loops):
+class GatherKernel(CustomKernel):
     """Elements of the first argument: along the attribute `axis`, those at positions that the second argument says.
 
     check(k, indices, size, axis): statements that fail where an index is not in [-size, size).
@@ -67,7 +67,7 @@ class LoopAxis:
 
 
 @dataclass(frozen=True)
-class Place:
+class IndexExpr:
     """An index along one axis of a tensor: `start` plus, for some loops, their counters times a step.
 
     start: an integer, or a scalar that no loop changes.
@@ -76,18 +76,18 @@ class Place:
     steps: tuple[tuple[LoopAxis, AnyDim], ...] = ()
     start: int | Scalar = 0
 
-    def __mul__(self, factor: AnyDim) -> Place:
+    def __mul__(self, factor: AnyDim) -> IndexExpr:
         if factor == 1:
             return self
         steps = tuple((axis, step * factor) for axis, step in self.steps)
         start = self.start * factor if isinstance(self.start, int) and isinstance(factor, int) else None
         if start is None:
             start = 0 if isinstance(self.start, int) and self.start == 0 else _scalar(self.start) * _scalar(factor)
-        return Place(steps, start)
+        return IndexExpr(steps, start)
 
-    def __add__(self, other: Place | int | Scalar) -> Place:
-        if not isinstance(other, Place):
-            other = Place((), other)
+    def __add__(self, other: IndexExpr | int | Scalar) -> IndexExpr:
+        if not isinstance(other, IndexExpr):
+            other = IndexExpr((), other)
         steps = dict(self.steps)
         for axis, step in other.steps:
             steps[axis] = steps.get(axis, 0) + step
@@ -99,21 +99,21 @@ class Place:
             start = other.start
         else:
             start = _scalar(self.start) + _scalar(other.start)
-        return Place(tuple(steps.items()), start)
+        return IndexExpr(tuple(steps.items()), start)
 
 
 def _scalar(value: AnyDim | Scalar) -> Scalar:
     return as_scalar(value, I64)
 
 
-Places = tuple[Place, ...]
+IndexExprs = tuple[IndexExpr, ...]
 
 
 @dataclass(frozen=True)
-class Rearrange:
+class DataMovement:
     """`places(at, x_shape, out_shape, **attributes)`: where in x the element at the places `at` of the result is."""
 
-    places: Callable[..., Places]
+    places: Callable[..., IndexExprs]
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Reduce:
 
 
 @dataclass(frozen=True)
-class Product:
+class Contraction:
     """A kernel written by `function(k: KernelBuilder, inputs, result, **attributes)`, `result` being a `Result`.
 
     axes: of the result, given the shapes of the arguments and its own, those that the kernel walks as one, in order:
@@ -157,7 +157,7 @@ class Composition:
 
 
 @dataclass(frozen=True)
-class View:
+class Reinterpret:
     """The first argument's bytes under the result's shape."""
 
 
@@ -175,7 +175,7 @@ class Builtin:
     attributes: tuple[str, ...] = ()
 
 
-VIEW, ALIAS = View(), Alias()
+VIEW, ALIAS = Reinterpret(), Alias()
 
 
 def elementwise(point: Callable[..., Scalar]) -> Pointwise:
@@ -264,9 +264,9 @@ def part_loops(
 
 def clip(k: KernelBuilder, first: Scalar, last: Scalar, i: Scalar, extent: Scalar) -> tuple[Local, Local]:
     """Which of the numbers [0, extent) a part has whose step is the `i`-th of that extent."""
-    before = k.declare("before", i * extent)
-    low = k.declare("low", larger(first - before, 0))
-    high = k.declare("high", smaller(last - before, extent))
+    before = k.let("before", i * extent)
+    low = k.let("low", maximum(first - before, 0))
+    high = k.let("high", minimum(last - before, extent))
     return low, high
 
 

@@ -7,9 +7,9 @@ cache is read once, and the loops over the tile are vectors.
 from __future__ import annotations
 
 from relvm.ir.dtypes import BOOL, I64
-from relvm.kernels.fused_expr import Gathered, Leaf, Tree
-from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Unary, as_scalar, smaller
-from relvm.kernels.loop_scope import Joined, Scope, leaves_of, prepare, store_all, work_of
+from relvm.kernels.fused_expr import BufferLoad, FusedExpr, GatherLoad
+from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Unary, as_scalar, minimum
+from relvm.kernels.loop_scope import CollapsedLoop, Scope, leaves_of, prepare, store_all, work_of
 from relvm.kernels.lowering_rules import LoopAxis, part_loops
 
 _TILE, _LEAST = (
@@ -18,9 +18,9 @@ _TILE, _LEAST = (
 )  # elements of a side of a tile, as csrc/codegen/gemm_f32.h has it, and of the loops for which there are tiles
 
 
-def across_of(joined: list[Joined], leaves: list[Leaf]) -> Joined | None:
+def across_of(joined: list[CollapsedLoop], leaves: list[BufferLoad]) -> CollapsedLoop | None:
     """The loop along which some tensor lies in order that the innermost loop goes across, as in a transposition."""
-    if not joined or _is_short(joined[-1]) or any(isinstance(leaf, Gathered) for leaf in leaves):
+    if not joined or _is_short(joined[-1]) or any(isinstance(leaf, GatherLoad) for leaf in leaves):
         return None
     inner = joined[-1].axes[-1]
     for one in joined[:-1]:
@@ -29,15 +29,17 @@ def across_of(joined: list[Joined], leaves: list[Leaf]) -> Joined | None:
     return None
 
 
-def _is_short(one: Joined) -> bool:
+def _is_short(one: CollapsedLoop) -> bool:
     return isinstance(one.extent, int) and one.extent < _LEAST
 
 
-def _lies_along(leaf: Leaf, one: Joined, inner: LoopAxis) -> bool:
+def _lies_along(leaf: BufferLoad, one: CollapsedLoop, inner: LoopAxis) -> bool:
     return leaf.strides.get(one.axes[-1]) == 1 and leaf.strides.get(inner, 0) not in (0, 1)
 
 
-def write_tiles(k: KernelBuilder, joined: list[Joined], across: Joined, outputs: list[tuple[Leaf, Tree]]) -> None:
+def write_tiles(
+    k: KernelBuilder, joined: list[CollapsedLoop], across: CollapsedLoop, outputs: list[tuple[BufferLoad, FusedExpr]]
+) -> None:
     """Tiles of the innermost loop and one other, so that what lies along that one is read in order, into a tile."""
     trees, inner = [tree for _, tree in outputs], joined[-1]
     rest = [one for one in joined[:-1] if one is not across]
@@ -50,10 +52,8 @@ def write_tiles(k: KernelBuilder, joined: list[Joined], across: Joined, outputs:
     with part_loops(k, counted, work) as counters:
         outer = Scope(k)
         outer.counters = list(zip(rest, counters, strict=False))
-        starts = [k.declare("from", block * _TILE) for block in counters[-2:]]
-        counts = [
-            k.declare("count", smaller(extent - start, _TILE)) for extent, start in zip(extents, starts, strict=True)
-        ]
+        starts = [k.let("from", block * _TILE) for block in counters[-2:]]
+        counts = [k.let("count", minimum(extent - start, _TILE)) for extent, start in zip(extents, starts, strict=True)]
         prepare(outer, outputs, {*across.axes, *inner.axes})
         tiles = {}
         for leaf in leaves_of(trees):
@@ -68,7 +68,12 @@ def write_tiles(k: KernelBuilder, joined: list[Joined], across: Joined, outputs:
 
 
 def _bring_tile(
-    k: KernelBuilder, tile: Buffer, outer: Scope, leaf: Leaf, at: list[tuple[Joined, Scalar]], counts: list[Local]
+    k: KernelBuilder,
+    tile: Buffer,
+    outer: Scope,
+    leaf: BufferLoad,
+    at: list[tuple[CollapsedLoop, Scalar]],
+    counts: list[Local],
 ) -> None:
     """Copies what a tile of the result needs of a tensor, to where its rows are the result's."""
     (across, first_row), (inner, first_column) = at
@@ -83,7 +88,7 @@ def _bring_tile(
     if leaf.buffer.dtype.bits != 32:
         plain()
         return
-    whole = k.declare("whole", rows.equals(_TILE).both(columns.equals(_TILE)))
+    whole = k.let("whole", rows.eq(_TILE).logical_and(columns.eq(_TILE)))
     with k.branch(whole):
         scope = Scope(k, outer)
         scope.counters = at

@@ -62,8 +62,8 @@ def _divide(x: Scalar, y: Scalar) -> Scalar:
         return x / y
     quotient = x / y
     if x.dtype.is_signed:
-        quotient = Select(y.equals(-1), -x, quotient)
-    return Select(y.equals(0), Literal(0, x.dtype), quotient)
+        quotient = Select(y.eq(-1), -x, quotient)
+    return Select(y.eq(0), Literal(0, x.dtype), quotient)
 
 
 @op("divide", numpy=_numpy_divide, lower=elementwise(_divide))
@@ -115,7 +115,7 @@ def power(x: TensorType, y: TensorType) -> TensorType:
 def _extreme(function: str):
     def point(x: Scalar, y: Scalar) -> Scalar:
         chosen = x > y if function == "maximum" else x < y
-        return Select(chosen.either(x.differs(x)) if x.dtype.is_float else chosen, x, y)
+        return Select(chosen.logical_or(x.ne(x)) if x.dtype.is_float else chosen, x, y)
 
     return elementwise(point)
 

@@ -12,10 +12,10 @@ from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim, format_dim, product
 from relvm.ir.type_rules import broadcast_dims, expect_bool, expect_equal_dims, expect_tensor
 from relvm.ir.types import TensorType
-from relvm.kernels.epilogue import Result
+from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.gemm.gemm import batch_place
-from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Scalar, as_scalar, smaller
-from relvm.kernels.lowering_rules import Product, strides_of
+from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Scalar, as_scalar, minimum
+from relvm.kernels.lowering_rules import Contraction, strides_of
 from relvm.ops.matmul import batch_start, each_axis
 
 MOST = 256  # elements of a query, and of a value: what a block of rows needs lies on the stack
@@ -26,7 +26,7 @@ Shape = tuple[AnyDim, ...]
 
 
 def _attention(
-    k: KernelBuilder, inputs, result: Result, *, scale: float, hidden: float, absent: str, transposed: bool
+    k: KernelBuilder, inputs, result: Epilogue, *, scale: float, hidden: float, absent: str, transposed: bool
 ) -> None:
     """Blocks of rows of q, for each place of the batch."""
     q, key, v, allowed, bias = inputs
@@ -43,11 +43,11 @@ def _attention(
         copy = scores if columns == width else k.allocate("copy", F32, (most_keys * columns,))
         with k.loop(last, start=first, name="block") as block:
             place = batch_place(k, block / blocks, batch)
-            row = k.declare("row", block % blocks * _ROWS)
-            count = k.declare("count", smaller(high - row, _ROWS))
+            row = k.let("row", block % blocks * _ROWS)
+            count = k.let("count", minimum(high - row, _ROWS))
 
             def at(x: Buffer, of_row: Scalar) -> Address:
-                return Address(x, k.declare("start", batch_start(place, batch, x.shape) + of_row))
+                return Address(x, k.let("start", batch_start(place, batch, x.shape) + of_row))
 
             masks: list[Address | Scalar] = []
             for mask in (allowed, bias):
@@ -63,7 +63,7 @@ def _attention(
                 *(Address(buffer, zero) for buffer in (scores, panel, copy, out)),
             )
             with k.loop(count, name="r") as r:
-                i = k.declare("i", row + r)
+                i = k.let("i", row + r)
                 with k.loop(width, name="j", simd=True) as j:
                     result.store(k, (*place, i, j), out[r * columns + j])
 
@@ -109,7 +109,7 @@ def _operations(q: Shape, k: Shape, v: Shape, allowed: Shape, bias: Shape, out: 
     return scores * (2 * q[-1] + 2 * out[-1] + 8)
 
 
-@op("attention", numpy=_numpy_attention, lower=Product(_attention, each_axis, _operations))
+@op("attention", numpy=_numpy_attention, lower=Contraction(_attention, each_axis, _operations))
 def attention(
     q: TensorType,
     k: TensorType,

@@ -8,10 +8,10 @@ from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import broadcast, expect_same_dtype
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Binary, Literal, Scalar, Select
-from relvm.kernels.lowering_rules import Loops, elementwise
+from relvm.kernels.lowering_rules import CustomKernel, elementwise
 
 
-def _bitwise(function: str) -> Loops:
+def _bitwise(function: str) -> CustomKernel:
     return elementwise(lambda x, y: Binary(function, x, y, x.dtype))
 
 
@@ -53,7 +53,7 @@ def bitwise_xor(x: TensorType, y: TensorType) -> TensorType:
 
 def _is_inside(x: Scalar, count: Scalar) -> Scalar:
     inside = count < x.dtype.bits
-    return (count >= 0).both(inside) if x.dtype.is_signed else inside
+    return (count >= 0).logical_and(inside) if x.dtype.is_signed else inside
 
 
 def _shift_left(x: Scalar, y: Scalar) -> Scalar:

@@ -13,19 +13,21 @@ from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import product
 from relvm.ir.type_rules import expect_tensor
 from relvm.ir.types import TensorType
-from relvm.kernels.epilogue import Result
+from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import matrix_operations
-from relvm.kernels.gemm.gemm import Copied, Left, matrix_product, panel_width
+from relvm.kernels.gemm.gemm import Lhs, PackOnTheFly, gemm, panel_width
 from relvm.kernels.loop_ir import Binary, Buffer, KernelBuilder, Literal, Local, Scalar
-from relvm.kernels.lowering_rules import Product
+from relvm.kernels.lowering_rules import Contraction
 from relvm.ops.matmul import rows_and_columns
 
 BITS = (2, 4, 8)
 
 
 def pack_blocks(numbers: np.ndarray, bits: int) -> np.ndarray:
-    """The argument `b` of `matmul_blockwise_quant`, of a matrix (depth, columns) of numbers below 2 ** bits, whose last panel is
-    filled up with zeros; depth is a multiple of how many are in a byte."""
+    """Pack a matrix (depth, columns) of numbers below 2 ** bits as the argument `b` of `matmul_blockwise_quant`.
+
+    The last panel is filled up with zeros.  depth: a multiple of the numbers in a byte.
+    """
     count = 8 // bits
     parts = numbers.astype(np.uint8).reshape(-1, count, numbers.shape[1])
     bytes_ = np.bitwise_or.reduce([parts[:, i] << (bits * i) for i in range(count)])
@@ -44,41 +46,41 @@ def pack_block_values(values: np.ndarray, panels: np.ndarray) -> np.ndarray:
     return filled
 
 
-def _matmul_blockwise_quant(k: KernelBuilder, inputs, result: Result, *, columns: int, bits: int, block: int) -> None:
+def _matmul_blockwise_quant(k: KernelBuilder, inputs, result: Epilogue, *, columns: int, bits: int, block: int) -> None:
     a, b, scales, zeros = inputs
     _, groups, width = b.shape
     depth, stride, nothing = a.shape[-1], scales.shape[1], Literal(0, I64)
-    left = Left(a, nothing, Literal(depth, I64), Literal(1, I64))
+    left = Lhs(a, nothing, Literal(depth, I64), Literal(1, I64))
     sizes = (k.size((product(a.shape[:-1]),)), Literal(columns, I64), Literal(depth, I64))
     right = _unpacked(k, b, scales, zeros, (groups, width, stride), bits, block)
 
     def counters(i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
         return (i, j) if len(a.shape) > 1 else (j,)
 
-    matrix_product(k, (), sizes, width, result, lambda place: (left, right, counters))
+    gemm(k, (), sizes, width, result, lambda place: (left, right, counters))
 
 
 def _unpacked(
     k: KernelBuilder, b: Buffer, scales: Buffer, zeros: Buffer, sizes: tuple[int, int, int], bits: int, block: int
-) -> Copied:
+) -> PackOnTheFly:
     groups, width, stride = sizes
     count = 8 // bits
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, _: Local) -> None:
-        start = k.declare("start", column * groups + first / count * width)
+        start = k.let("start", column * groups + first / count * width)
         with k.loop(span / count, name="g") as g:
-            row = k.declare("row", g * count)
-            at = k.declare("at", (first + row) / block * stride + column)
+            row = k.let("row", g * count)
+            at = k.let("at", (first + row) / block * stride + column)
             with k.loop(width, name="j", simd=True) as j:
-                byte = k.declare("byte", b.flat(start + g * width + j).to(I32))
-                scale = k.declare("scale", scales.flat(at + j))
-                zero = k.declare("zero", zeros.flat(at + j).to(F32))
+                byte = k.let("byte", b.flat(start + g * width + j).to(I32))
+                scale = k.let("scale", scales.flat(at + j))
+                zero = k.let("zero", zeros.flat(at + j).to(F32))
                 for i in range(count):
                     moved = Binary(">>", byte, Literal(bits * i, I32), I32) if i else byte
                     number = Binary("&", moved, Literal(2**bits - 1, I32), I32)
                     k.store(panel, ((row + i) * width + j,), (number.to(F32) - zero) * scale)
 
-    return Copied(fill)
+    return PackOnTheFly(fill)
 
 
 def _numpy_matmul_blockwise_quant(
@@ -96,7 +98,7 @@ def _numpy_matmul_blockwise_quant(
 @op(
     "matmul_blockwise_quant",
     numpy=_numpy_matmul_blockwise_quant,
-    lower=Product(_matmul_blockwise_quant, rows_and_columns, matrix_operations),
+    lower=Contraction(_matmul_blockwise_quant, rows_and_columns, matrix_operations),
 )
 def matmul_blockwise_quant(
     a: TensorType, b: TensorType, scales: TensorType, zeros: TensorType, *, columns: int, bits: int, block: int

@@ -13,7 +13,7 @@ from relvm.ir.types import ShapeType, TensorType
 from relvm.kernels.conv.sliding_window import Window, valid_range, window_of
 from relvm.kernels.flop_count import one_for_each
 from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, as_scalar
-from relvm.kernels.lowering_rules import Loops, flat_position, loop_nest
+from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest
 
 
 def _window(x_shape: tuple, strides, pads, dilations) -> Window:
@@ -24,10 +24,10 @@ def _window(x_shape: tuple, strides, pads, dilations) -> Window:
 
 def _numpy_col2im(x: np.ndarray, shape: tuple[int, ...], *, strides, pads, dilations) -> np.ndarray:
     window, spatial = _window(x.shape, strides, pads, dilations), len(shape) - 2
-    places = x.shape[2 + spatial :]
+    indices = x.shape[2 + spatial :]
     result = np.zeros(shape, x.dtype)
     for tap in np.ndindex(*window.sizes):
-        for place in np.ndindex(*places):
+        for place in np.ndindex(*indices):
             at = tuple(
                 p * s + t * d - b
                 for p, s, t, d, b in zip(place, window.strides, tap, window.dilations, window.pads, strict=False)
@@ -41,10 +41,10 @@ def _col2im(k: KernelBuilder, inputs, outputs, *, strides, pads, dilations) -> N
     """Row after row of the result; each position of the window adds a row of x to those elements that it meets."""
     (x,), (out,) = inputs, outputs
     window, spatial = _window(x.shape, strides, pads, dilations), len(out.shape) - 2
-    places = [as_scalar(dim, I64) for dim in x.shape[2 + spatial :]]
+    indices = [as_scalar(dim, I64) for dim in x.shape[2 + spatial :]]
     wide, last = as_scalar(out.shape[-1], I64), spatial - 1
     with loop_nest(k, list(out.shape[:-1])) as (image, channel, *row):
-        target = k.declare("target", flat_position((image, channel, *row, Literal(0, I64)), out.shape))
+        target = k.let("target", flat_position((image, channel, *row, Literal(0, I64)), out.shape))
         with k.loop(wide, simd=True) as i:
             k.store(out, (target + i,), 0)
         with ExitStack() as loops:
@@ -52,22 +52,22 @@ def _col2im(k: KernelBuilder, inputs, outputs, *, strides, pads, dilations) -> N
             met: list[Scalar] = []
             for axis, size in enumerate(window.sizes):
                 taps.append(loops.enter_context(k.loop(size, name="at")))
-                offset = k.declare("offset", taps[axis] * window.dilations[axis] - window.pads[axis])
+                offset = k.let("offset", taps[axis] * window.dilations[axis] - window.pads[axis])
                 if axis < last:  # the place whose window has this tap at the row
-                    apart, step = k.declare("apart", row[axis] - offset), window.strides[axis]
-                    meets = (apart >= 0).both((apart % step).equals(0)).both(apart / step < places[axis])
+                    apart, step = k.let("apart", row[axis] - offset), window.strides[axis]
+                    meets = (apart >= 0).logical_and((apart % step).eq(0)).logical_and(apart / step < indices[axis])
                     loops.enter_context(k.branch(meets))
                     met.append(apart / step)
-            first, stop = valid_range(wide, places[last], window.strides[last], offset)
-            first, stop = k.declare("first", first), k.declare("stop", stop)
+            first, stop = valid_range(wide, indices[last], window.strides[last], offset)
+            first, stop = k.let("first", first), k.let("stop", stop)
             start = flat_position((image, channel, *taps, *met, Literal(0, I64)), x.shape)
-            source, onto = k.declare("source", start), k.declare("onto", target + offset)
+            source, onto = k.let("source", start), k.let("onto", target + offset)
             with k.loop(stop, start=first, name="o", simd=True) as o:
                 at = onto + o * window.strides[last]
                 k.store(out, (at,), out.flat(at) + x.flat(source + o))
 
 
-@op("col2im", numpy=_numpy_col2im, lower=Loops(_col2im, one_for_each))
+@op("col2im", numpy=_numpy_col2im, lower=CustomKernel(_col2im, one_for_each))
 def col2im(
     x: TensorType,
     shape: ShapeType,

@@ -22,7 +22,7 @@ def _logical(name: str, x: TensorType, y: TensorType) -> TensorType:
     return broadcast(name, BOOL, x, y)
 
 
-@op("equal", numpy=np.equal, lower=elementwise(lambda x, y: x.equals(y)), strings=True)
+@op("equal", numpy=np.equal, lower=elementwise(lambda x, y: x.eq(y)), strings=True)
 def equal(x: TensorType, y: TensorType) -> TensorType:
     """x == y, elementwise; false where either is NaN.
 
@@ -33,7 +33,7 @@ def equal(x: TensorType, y: TensorType) -> TensorType:
     return _comparison("equal", x, y)
 
 
-@op("not_equal", numpy=np.not_equal, lower=elementwise(lambda x, y: x.differs(y)), strings=True)
+@op("not_equal", numpy=np.not_equal, lower=elementwise(lambda x, y: x.ne(y)), strings=True)
 def not_equal(x: TensorType, y: TensorType) -> TensorType:
     """x != y, elementwise; true where either is NaN.
 
@@ -87,7 +87,7 @@ def greater_equal(x: TensorType, y: TensorType) -> TensorType:
     return _comparison("greater_equal", x, y)
 
 
-@op("logical_and", numpy=np.logical_and, lower=elementwise(lambda x, y: x.both(y)))
+@op("logical_and", numpy=np.logical_and, lower=elementwise(lambda x, y: x.logical_and(y)))
 def logical_and(x: TensorType, y: TensorType) -> TensorType:
     """Whether both x and y hold, elementwise.
 
@@ -97,7 +97,7 @@ def logical_and(x: TensorType, y: TensorType) -> TensorType:
     return _logical("logical_and", x, y)
 
 
-@op("logical_or", numpy=np.logical_or, lower=elementwise(lambda x, y: x.either(y)))
+@op("logical_or", numpy=np.logical_or, lower=elementwise(lambda x, y: x.logical_or(y)))
 def logical_or(x: TensorType, y: TensorType) -> TensorType:
     """Whether x or y or both hold, elementwise.
 

@@ -13,9 +13,9 @@ from relvm.ir.type_rules import expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.conv.depthwise_int8 import is_byte_depthwise, write_byte_depthwise
 from relvm.kernels.conv.sliding_window import window_of
-from relvm.kernels.epilogue import Result
+from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import window_operations
-from relvm.kernels.gemm.gemm import ROWS, Bytes, Copied, Counters, copied_width, fill_from_rows, matrix_product
+from relvm.kernels.gemm.gemm import ROWS, Counters, LhsInt8, PackOnTheFly, copied_width, fill_from_rows, gemm
 from relvm.kernels.gemm.gemm_int8 import (
     WORD,
     Zeros,
@@ -26,29 +26,29 @@ from relvm.kernels.gemm.gemm_int8 import (
     unsigned_zero,
     word_count,
 )
-from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, smaller
-from relvm.kernels.lowering_rules import Product
+from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, minimum
+from relvm.kernels.lowering_rules import Contraction
 from relvm.ops.convolution import convolved_shape, fill_from_windows, numpy_conv, walked_axes, without_points
 
 
-def _conv_integer(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations, groups: int) -> None:
+def _conv_integer(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilations, groups: int) -> None:
     """As conv: for each image and group the weights, which are signed, times what each window sees, made unsigned."""
     x, w, x_zero = inputs
     window = window_of("conv_integer", w.shape[2:], strides, pads, dilations)
-    filters, padding = w.shape[0] // groups, k.declare("padding", x_zero.flat(Literal(0, I64)))
+    filters, padding = w.shape[0] // groups, k.let("padding", x_zero.flat(Literal(0, I64)))
     if groups > 1 and filters < ROWS:
         (narrow_x, narrow_w), narrow, small = without_points((x, w), result, window)
         if is_byte_depthwise(narrow_w, small):
             write_byte_depthwise(k, narrow_x, narrow_w, padding, narrow, small, filters)
             return
-    places, depth = product(result.shape[2:]), product(w.shape[1:])
-    width, deep = copied_width(k, places), k.size((depth,))
+    indices, depth = product(result.shape[2:]), product(w.shape[1:])
+    width, deep = copied_width(k, indices), k.size((depth,))
     zero = unsigned_zero(k, x.dtype, padding)
     sums = k.allocate("sums", I32, (max(w.shape[0], 1),))
     with k.loop(w.shape[0], name="filter") as filter_:
         k.store(sums, (filter_,), sum_of_row(k, w, filter_ * deep, deep, 0))
 
-    def right(start: Scalar) -> Copied:
+    def right(start: Scalar) -> PackOnTheFly:
         if window.is_point():
             rows = fill_from_rows(k, x, start, k.size(x.shape[2:]), width)
         else:
@@ -62,12 +62,12 @@ def convolve_words(
     k: KernelBuilder,
     x: Buffer,
     w: Buffer,
-    result: Result,
+    result: Epilogue,
     groups: tuple[int, int],
     width: int,
     zero: Local,
     sum_of: Callable[[Scalar], Scalar],
-    right: Callable[[Scalar], Copied],
+    right: Callable[[Scalar], PackOnTheFly],
 ) -> None:
     """For each image and group a matrix product: the weights, which are signed, times words of what each window sees.
 
@@ -78,10 +78,10 @@ def convolve_words(
     depth, filters = product(w.shape[1:]), w.shape[0] // groups[0]
     deep = k.size((depth,))
 
-    def operands(place: tuple[Scalar, ...]) -> tuple[Bytes, Copied, Counters]:
+    def operands(place: tuple[Scalar, ...]) -> tuple[LhsInt8, PackOnTheFly, Counters]:
         image, group = place
-        at_filter = k.declare("at_filter", group * filters)
-        at_x = k.declare("at_x", (image * groups[0] + group) * k.size((groups[1], *x.shape[2:])))
+        at_filter = k.let("at_filter", group * filters)
+        at_x = k.let("at_x", (image * groups[0] + group) * k.size((groups[1], *x.shape[2:])))
         zeros = Zeros(
             left=None,
             right=lambda j: zero,
@@ -92,22 +92,22 @@ def convolve_words(
         return left, right(at_x), lambda i, j: (image, at_filter + i, j)
 
     sizes = (Literal(filters, I64), k.size((product(result.shape[2:]),)), word_count(depth))
-    matrix_product(k, (x.shape[0], groups[0]), sizes, width, result, operands)
+    gemm(k, (x.shape[0], groups[0]), sizes, width, result, operands)
 
 
-def _words_of(k: KernelBuilder, rows: Copied, dtype: DType, depth: Scalar, width: int) -> Copied:
+def _words_of(k: KernelBuilder, rows: PackOnTheFly, dtype: DType, depth: Scalar, width: int) -> PackOnTheFly:
     """A right matrix of words, of one of bytes with `depth` rows, which become unsigned."""
     four = k.allocate("four", dtype, (WORD * width,))
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
         with k.loop(span, name="p") as p:
-            row = k.declare("row", (first + p) * WORD)
-            have = k.declare("have", smaller(depth - row, WORD))
+            row = k.let("row", (first + p) * WORD)
+            have = k.let("have", minimum(depth - row, WORD))
             rows.fill(four, row, have, column, count)
             to, start = Address(panel, p * width), Address(four, Literal(0, I64))
             k.invoke("rvm_words_of_bytes", to, start, width, have, width, 1, flip_of(dtype))
 
-    return Copied(fill)
+    return PackOnTheFly(fill)
 
 
 def numpy_conv_integer(
@@ -130,7 +130,7 @@ def expect_known(op: str, name: str, type_: TensorType, dtype: DType) -> None:
     expect(right, "{}: {} is {}, expected {} with known dimensions", op, name, type_, dtype)
 
 
-@op("conv_integer", numpy=numpy_conv_integer, lower=Product(_conv_integer, walked_axes, window_operations))
+@op("conv_integer", numpy=numpy_conv_integer, lower=Contraction(_conv_integer, walked_axes, window_operations))
 def conv_integer(
     x: TensorType,
     w: TensorType,

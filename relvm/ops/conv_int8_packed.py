@@ -17,14 +17,14 @@ from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.type_rules import expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.conv.sliding_window import Window, window_of
-from relvm.kernels.epilogue import Result
+from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import window_operations
-from relvm.kernels.gemm.gemm import WIDTHS, Copied, clear_rest
+from relvm.kernels.gemm.gemm import WIDTHS, PackOnTheFly, clear_rest
 from relvm.kernels.gemm.gemm_int8 import WORD, flip_of, padding_word, unsigned_zero
-from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, larger, smaller
-from relvm.kernels.lowering_rules import Product
+from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, maximum, minimum
+from relvm.kernels.lowering_rules import Contraction
 from relvm.ops.conv_int8 import convolve_words, expect_bytes, expect_known, numpy_conv_integer
-from relvm.ops.convolution import Run, convolved_shape, each_run, pad_run, walked_axes, without_points
+from relvm.ops.convolution import ColumnRun, convolved_shape, each_run, pad_run, walked_axes, without_points
 
 
 def pack_windows(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -35,7 +35,7 @@ def pack_windows(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return packed, packed.sum(axis=tuple(range(1, packed.ndim)), dtype=np.int32)
 
 
-def _conv(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations, groups: int) -> None:
+def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilations, groups: int) -> None:
     """For each image and group, a matrix product: the weights times what each output position's window sees."""
     x, w, sums, x_zero = inputs
     window = window_of("conv_integer_packed", w.shape[1:-1], strides, pads, dilations)
@@ -47,18 +47,18 @@ def _conv(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations,
     zero = unsigned_zero(k, x.dtype, x_zero.flat(Literal(0, I64)))
     padding = padding_word(k, zero)
 
-    def right(start: Scalar) -> Copied:
+    def right(start: Scalar) -> PackOnTheFly:
         return _fill(k, x, start, channels, result.shape, window, width, padding)
 
     convolve_words(k, x, w, result, (groups, channels), width, zero, sums.flat, right)
 
 
-def _width(k: KernelBuilder, places: AnyDim) -> int:
+def _width(k: KernelBuilder, indices: AnyDim) -> int:
     """Of panels: the most columns, since the last panel, of fewer, is computed as narrow as it is; the least where
     they are to take little memory."""
     if k.is_compact:
         return WIDTHS[-1]
-    return min((width for width in WIDTHS if isinstance(places, int) and width >= places), default=WIDTHS[0])
+    return min((width for width in WIDTHS if isinstance(indices, int) and width >= indices), default=WIDTHS[0])
 
 
 def _as_line(x: Buffer) -> Buffer:
@@ -74,23 +74,23 @@ def _fill(
     window: Window,
     width: int,
     padding: Scalar,
-) -> Copied:
+) -> PackOnTheFly:
     """The right matrix of words; start: the flat position of the first channel."""
     blocks, area = -(-channels // WORD), k.size(x.shape[2:])
     flip, step = flip_of(x.dtype), window.strides[-1]
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
-        end = k.declare("end", first + span)
+        end = k.let("end", first + span)
         with k.loop((end - 1) / blocks + 1, start=first / blocks, name="tap") as tap:
-            before = k.declare("before", tap * blocks)
-            low = k.declare("low", larger(first - before, 0))
-            high = k.declare("high", smaller(end - before, blocks))
+            before = k.let("before", tap * blocks)
+            low = k.let("low", maximum(first - before, 0))
+            high = k.let("high", minimum(end - before, blocks))
 
-            def words(run: Run) -> None:
+            def words(run: ColumnRun) -> None:
                 with k.loop(high, start=low, name="block") as block:
-                    to = k.declare("to", (before + block - first) * width)
+                    to = k.let("to", (before + block - first) * width)
                     pad_run(k, panel, to, run, padding)
-                    have = Literal(WORD, I64) if channels % WORD == 0 else smaller(channels - block * WORD, WORD)
+                    have = Literal(WORD, I64) if channels % WORD == 0 else minimum(channels - block * WORD, WORD)
                     source = start + run.source + block * WORD * area + run.first * step
                     place = Address(panel, to + run.first)
                     size = run.end - run.first
@@ -99,7 +99,7 @@ def _fill(
             each_run(k, x.shape[2:], shape[2:], window, tap, column, count, words)
         clear_rest(k, panel, span, count, width)
 
-    return Copied(fill)
+    return PackOnTheFly(fill)
 
 
 def _numpy_conv(
@@ -113,7 +113,7 @@ def _operations(x: tuple, w: tuple, *shapes: tuple, groups: int, **attributes) -
     return window_operations(x, (w[0], x[1] // groups, *w[1:-1]), *shapes)
 
 
-@op("conv_integer_packed", numpy=_numpy_conv, lower=Product(_conv, walked_axes, _operations))
+@op("conv_integer_packed", numpy=_numpy_conv, lower=Contraction(_conv, walked_axes, _operations))
 def conv_integer_packed(
     x: TensorType,
     w: TensorType,

@@ -10,18 +10,18 @@ from relvm.ir.symbolic import AnyDim
 from relvm.ir.type_rules import expect_equal_dims, expect_same_dtype
 from relvm.ir.types import TensorType
 from relvm.kernels.conv.sliding_window import output_dims, window_of
-from relvm.kernels.epilogue import Result
+from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import window_operations
 from relvm.kernels.gemm.gemm import ROWS
-from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Select, as_scalar, larger, smaller
-from relvm.kernels.lowering_rules import Product, clip
+from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Select, as_scalar, maximum, minimum
+from relvm.kernels.lowering_rules import Contraction, clip
 from relvm.ops.convolution import numpy_conv, walked_axes
 
-_LANES, _MOST_TILES = 16, 64  # as in csrc/codegen/winograd.h
-_MOST_BYTES = 384 << 10  # of a block's transformed elements: they are on the C stack, and best in the second cache
-_LEAST_GROUPS = 12  # of a part of a block, which each part transforms for itself: that takes as long as 3 of them
+_LANES, _MAX_TILES = 16, 64  # as in csrc/codegen/winograd.h
+_MAX_BYTES = 384 << 10  # of a block's transformed elements: they are on the C stack, and best in the second cache
+_MIN_GROUPS = 12  # of a part of a block, which each part transforms for itself: that takes as long as 3 of them
 
-MOST_CHANNELS = _MOST_BYTES // (16 * _LANES * 4)
+MAX_CHANNELS = _MAX_BYTES // (16 * _LANES * 4)
 
 _G = np.float64([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
 
@@ -40,34 +40,34 @@ def _windows(u: np.ndarray) -> np.ndarray:
     return undo @ g @ undo.T
 
 
-def _conv_winograd(k: KernelBuilder, inputs, result: Result, *, pads: tuple[int, ...], spread: int) -> None:
+def _conv_winograd(k: KernelBuilder, inputs, result: Epilogue, *, pads: tuple[int, ...], spread: int) -> None:
     """Blocks of tiles, which are transformed once, times groups of ROWS filters."""
     x, u = inputs
     _, filters, channels = u.shape
     columns = _columns(channels)
     high, wide = (as_scalar(dim, I64) for dim in result.shape[2:])
-    tiles_wide = k.declare("tiles_wide", (wide + 1) / 2)
-    tiles = k.declare("tiles", (high + (2 * spread - 1)) / (2 * spread) * spread * tiles_wide)
+    tiles_wide = k.let("tiles_wide", (wide + 1) / 2)
+    tiles = k.let("tiles", (high + (2 * spread - 1)) / (2 * spread) * spread * tiles_wide)
     blocks, groups = (tiles + (columns - 1)) / columns, -(-filters // ROWS)
     parts, work = blocks * k.size(x.shape[:1]) * groups, channels * columns * 8
-    with k.parallel(parts, work, least=min(groups, _LEAST_GROUPS)) as (first, last):
+    with k.parallel(parts, work, least=min(groups, _MIN_GROUPS)) as (first, last):
         block = _Block(k, x, u, result, pads, spread, columns, tiles_wide)
         with k.loop((last - 1) / groups + 1, start=first / groups, name="number") as number:
             low, stop = clip(k, first, last, number, Literal(groups, I64))
-            image = k.declare("image", number / blocks)
-            start = k.declare("start", number % blocks * columns)
-            block.bring(image, start, k.declare("count", smaller(tiles - start, columns)))
+            image = k.let("image", number / blocks)
+            start = k.let("start", number % blocks * columns)
+            block.bring(image, start, k.let("count", minimum(tiles - start, columns)))
             full = filters // ROWS
-            with k.loop(smaller(stop, full), start=low, name="group") as group:
-                block.write(k.declare("filter", group * ROWS), ROWS)
+            with k.loop(minimum(stop, full), start=low, name="group") as group:
+                block.write(k.let("filter", group * ROWS), ROWS)
             if filters % ROWS:
                 with k.branch(stop > full):
-                    block.write(k.declare("filter", Literal(full * ROWS, I64)), filters % ROWS)
+                    block.write(k.let("filter", Literal(full * ROWS, I64)), filters % ROWS)
 
 
 def _columns(channels: int) -> int:
     """Tiles of a block."""
-    return max(_LANES, min(_MOST_TILES, _MOST_BYTES // (16 * 4 * channels) // _LANES * _LANES))
+    return max(_LANES, min(_MAX_TILES, _MAX_BYTES // (16 * 4 * channels) // _LANES * _LANES))
 
 
 class _Block:
@@ -78,7 +78,7 @@ class _Block:
         k: KernelBuilder,
         x: Buffer,
         u: Buffer,
-        result: Result,
+        result: Epilogue,
         pads: tuple[int, ...],
         spread: int,
         columns: int,
@@ -114,7 +114,7 @@ class _Block:
         """The results of some filters."""
         k, filters = self.k, self.u.shape[1]
         u = Address(self.u, filter_ * self.channels)
-        with k.branch(self.too_large[0].equals(0)):
+        with k.branch(self.too_large[0].eq(0)):
             k.invoke(
                 "rvm_winograd_product", rows, self.columns, self.channels, filters, u, self.at(self.v), self.at(self.m)
             )
@@ -127,18 +127,18 @@ class _Block:
         """Row after row of the result, as far as the block has it."""
         k, across = self.k, self.tiles_wide
         high, wide = (as_scalar(dim, I64) for dim in self.result.shape[2:])
-        begin = k.declare("begin", self.start / across)
-        end = k.declare("end", (self.start + self.count - 1) / across + 1)
+        begin = k.let("begin", self.start / across)
+        end = k.let("end", (self.start + self.count - 1) / across + 1)
         with k.loop(rows, name="r") as r, k.loop(end, start=begin, name="line") as line:
-            low = k.declare("low", larger(line * across - self.start, 0))
-            stop = k.declare("stop", smaller((line + 1) * across - self.start, self.count))
-            column = k.declare("column", (self.start + low - line * across) * 2)
-            width = k.declare("width", smaller((stop - low) * 2, wide - column))
-            top = k.declare("top", line / self.spread * (2 * self.spread) + line % self.spread)
+            low = k.let("low", maximum(line * across - self.start, 0))
+            stop = k.let("stop", minimum((line + 1) * across - self.start, self.count))
+            column = k.let("column", (self.start + low - line * across) * 2)
+            width = k.let("width", minimum((stop - low) * 2, wide - column))
+            top = k.let("top", line / self.spread * (2 * self.spread) + line % self.spread)
             rows_here = Select(top + self.spread < high, Literal(2, I64), (top < high).to(I64))
             with k.loop(rows_here, name="a") as a:
-                source = k.declare("source", (r * 2 + a) * (2 * self.columns) + low * 2)
-                place = k.declare("place", (top + a * self.spread) * wide + column)
+                source = k.let("source", (r * 2 + a) * (2 * self.columns) + low * 2)
+                place = k.let("place", (top + a * self.spread) * wide + column)
                 with k.loop(width, name="j", simd=True) as j:
                     self.result.store(k, (self.image, filter_ + r, place + j), self.out[source + j])
 
@@ -152,12 +152,12 @@ def _operations(x: tuple, u: tuple, out: tuple, **attributes) -> AnyDim:
     return window_operations(x, (u[1], u[2], 3, 3), out)
 
 
-@op("conv_winograd", numpy=_numpy_conv_winograd, lower=Product(_conv_winograd, walked_axes, _operations))
+@op("conv_winograd", numpy=_numpy_conv_winograd, lower=Contraction(_conv_winograd, walked_axes, _operations))
 def conv_winograd(x: TensorType, u: TensorType, *, pads: tuple[int, ...], spread: int = 1) -> TensorType:
     """`conv` over two spatial axes by constant windows of 3 x 3, for tiles of 2 x 2 places of the result at a time.
 
     x: f32, (batch, channels, h, w).   u: f32, (16, filters, channels), what `transform_windows` makes of the weights,
-    at most MOST_CHANNELS channels.   pads: numbers >= 0, before both spatial axes, then after both.   spread: the
+    at most MAX_CHANNELS channels.   pads: numbers >= 0, before both spatial axes, then after both.   spread: the
     dilation along the first spatial axis, a number >= 1.
     Result: f32, (batch, filters, h', w'), as of conv, but for rounding: what is added up are sums and differences of
     elements.  Where an element of x is 1e30 or more, infinite or NaN, the results near it are computed as conv does.
@@ -171,9 +171,9 @@ def conv_winograd(x: TensorType, u: TensorType, *, pads: tuple[int, ...], spread
     if u.shape is None:
         return TensorType(F32, None, 4)
     known = all(isinstance(dim, int) for dim in u.shape)
-    fits = known and u.shape[0] == 16 and u.shape[1] > 0 and 0 < u.shape[2] <= MOST_CHANNELS
+    fits = known and u.shape[0] == 16 and u.shape[1] > 0 and 0 < u.shape[2] <= MAX_CHANNELS
     expect(
-        fits, "conv_winograd: u is {}, expected f32[16, filters, channels] with at most {} channels", u, MOST_CHANNELS
+        fits, "conv_winograd: u is {}, expected f32[16, filters, channels] with at most {} channels", u, MAX_CHANNELS
     )
     window = window_of("conv_winograd", (3, 3), None, pads, (spread, 1))
     if x.shape is None:

@@ -15,21 +15,21 @@ from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_same_d
 from relvm.ir.types import TensorType
 from relvm.kernels.conv.depthwise import has_few_filters, write_few_filters
 from relvm.kernels.conv.sliding_window import Window, each_tap, numpy_windows, output_dims, valid_range, window_of
-from relvm.kernels.epilogue import Result
+from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import window_operations
 from relvm.kernels.gemm.gemm import (
     ROWS,
-    Copied,
     Counters,
-    Left,
+    Lhs,
+    PackOnTheFly,
     clear_rest,
     copied_width,
     copy_run,
     fill_from_rows,
-    matrix_product,
+    gemm,
 )
-from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar, larger, smaller
-from relvm.kernels.lowering_rules import Product, flat_position, part_loops
+from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar, maximum, minimum
+from relvm.kernels.lowering_rules import Contraction, flat_position, part_loops
 
 Shape = tuple[AnyDim, ...]
 Numbers = tuple[int, ...] | None
@@ -37,7 +37,7 @@ Numbers = tuple[int, ...] | None
 _STRIP = 128  # places
 
 
-def _conv(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations, groups: int) -> None:
+def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilations, groups: int) -> None:
     """For each image and group, a matrix product: the weights times what each output position's window sees."""
     x, w = inputs
     window = window_of("conv", w.shape[2:], strides, pads, dilations)
@@ -47,27 +47,27 @@ def _conv(k: KernelBuilder, inputs, result: Result, *, strides, pads, dilations,
         write(k, x, w, result, window, w.shape[0] // groups)
         return
     filters = k.size((dim_op("floordiv", w.shape[0], groups),))
-    places, depth, area = (product(dims) for dims in (result.shape[2:], w.shape[1:], x.shape[2:]))
-    width = copied_width(k, places)
+    indices, depth, area = (product(dims) for dims in (result.shape[2:], w.shape[1:], x.shape[2:]))
+    width = copied_width(k, indices)
 
-    def operands(place: tuple[Scalar, ...]) -> tuple[Left, Copied, Counters]:
+    def operands(place: tuple[Scalar, ...]) -> tuple[Lhs, PackOnTheFly, Counters]:
         image, group = place
-        at_w = k.declare("at_w", group * filters * k.size((depth,)))
-        at_x = k.declare("at_x", (image * groups + group) * k.size((w.shape[1], area)))
+        at_w = k.let("at_w", group * filters * k.size((depth,)))
+        at_x = k.let("at_x", (image * groups + group) * k.size((w.shape[1], area)))
         if window.is_point():
             right = fill_from_rows(k, x, at_x, k.size((area,)), width)
         else:
             right = fill_from_windows(k, x, at_x, result.shape, window, width)
-        left = Left(w, at_w, k.size((depth,)), Literal(1, I64))
+        left = Lhs(w, at_w, k.size((depth,)), Literal(1, I64))
         return left, right, lambda i, j: (image, group * filters + i, j)
 
-    sizes = (filters, k.size((places,)), k.size((depth,)))
-    matrix_product(k, (x.shape[0], groups), sizes, width, result, operands)
+    sizes = (filters, k.size((indices,)), k.size((depth,)))
+    gemm(k, (x.shape[0], groups), sizes, width, result, operands)
 
 
 def without_points(
-    buffers: tuple[Buffer, ...], result: Result, window: Window
-) -> tuple[tuple[Buffer, ...], Result, Window]:
+    buffers: tuple[Buffer, ...], result: Epilogue, window: Window
+) -> tuple[tuple[Buffer, ...], Epilogue, Window]:
     """The same without spatial axes of one place, of which one stays at least: along a line of one place there is
     nothing to go through in order.  buffers: the input, and what else has its axes."""
     rank, (_, _, *dims) = len(window.sizes), buffers[0].shape
@@ -93,7 +93,7 @@ def fill_from_windows(
     window: Window,
     width: int,
     padding: int | Scalar = 0,
-) -> Copied:
+) -> PackOnTheFly:
     """The right matrix has a row for each input channel and window position, a column for each output position.
 
     Where a position meets the input is found once for all channels.
@@ -102,13 +102,13 @@ def fill_from_windows(
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
         with k.loop(taps, name="tap") as tap:
-            begin = k.declare("begin", (first - tap + (taps - 1)) / taps)
-            end = k.declare("end", (first + span - tap + (taps - 1)) / taps)
+            begin = k.let("begin", (first - tap + (taps - 1)) / taps)
+            end = k.let("end", (first + span - tap + (taps - 1)) / taps)
 
-            def copy(run: Run) -> None:
+            def copy(run: ColumnRun) -> None:
                 with k.loop(end, start=begin, name="channel") as channel:
-                    to = k.declare("to", (channel * taps + tap - first) * width)
-                    source = k.declare("source", start + channel * area + run.source)
+                    to = k.let("to", (channel * taps + tap - first) * width)
+                    source = k.let("source", start + channel * area + run.source)
                     pad_run(k, panel, to, run, padding)
                     if window.strides[-1] == 1:
                         copy_run(k, panel, to, x, source, run.first, run.end)
@@ -120,11 +120,11 @@ def fill_from_windows(
                 each_run(k, x.shape[2:], shape[2:], window, tap, column, count, copy)
         clear_rest(k, panel, span, count, width)
 
-    return Copied(fill)
+    return PackOnTheFly(fill)
 
 
 @dataclass(frozen=True)
-class Run:
+class ColumnRun:
     """The columns [low, high) of a panel that are places of one line of the output.  At a window position, columns
     [first, end) meet the input, column j at `source + j * stride` of it; the others meet the padding."""
 
@@ -135,7 +135,7 @@ class Run:
     source: Scalar
 
 
-def pad_run(k: KernelBuilder, panel: Buffer, to: Scalar, run: Run, padding: int | Scalar) -> None:
+def pad_run(k: KernelBuilder, panel: Buffer, to: Scalar, run: ColumnRun, padding: int | Scalar) -> None:
     """Stores the padding that a run meets, column j at `to + j` of the panel."""
     for start, stop in ((run.low, run.first), (run.end, run.high)):
         with k.loop(stop, start=start, name="j", simd=True) as j:
@@ -145,12 +145,12 @@ def pad_run(k: KernelBuilder, panel: Buffer, to: Scalar, run: Run, padding: int 
 def each_run(
     k: KernelBuilder,
     dims: Shape,
-    places: Shape,
+    indices: Shape,
     window: Window,
     row: Scalar,
     column: Local,
     count: Local,
-    body: Callable[[Run], None],
+    body: Callable[[ColumnRun], None],
 ) -> None:
     """body(run) for each run of the `count` columns from `column` on, which are output positions counted row-major.
 
@@ -159,75 +159,75 @@ def each_run(
     """
     rank = len(window.sizes)
     extents, sizes = ([as_scalar(dim, I64) for dim in given] for given in (dims, window.sizes))
-    lines, wide = [as_scalar(dim, I64) for dim in places[:-1]], as_scalar(places[-1], I64)
-    begin = k.declare("begin", column / wide)
-    end = k.declare("end", (column + count - 1) / wide + 1)
-    channel = k.declare("rest", row)
+    lines, wide = [as_scalar(dim, I64) for dim in indices[:-1]], as_scalar(indices[-1], I64)
+    begin = k.let("begin", column / wide)
+    end = k.let("end", (column + count - 1) / wide + 1)
+    channel = k.let("rest", row)
     offsets: list[Local] = []
     for axis in reversed(range(rank)):
         offset = channel % sizes[axis] * window.dilations[axis] - window.pads[axis]
-        offsets.insert(0, k.declare("offset", offset))
+        offsets.insert(0, k.let("offset", offset))
         k.assign(channel, channel / sizes[axis])
     with k.loop(end, start=begin, name="line") as line:
-        low = k.declare("low", larger(line * wide - column, 0))
-        high = k.declare("high", smaller((line + 1) * wide - column, count))
+        low = k.let("low", maximum(line * wide - column, 0))
+        high = k.let("high", minimum((line + 1) * wide - column, count))
         inside: Scalar | None = None
         position: Scalar = channel
         for axis, place in enumerate(_places_of(k, line, lines)):
-            at = k.declare("at", place * window.strides[axis] + offsets[axis])
-            within = (at >= 0).both(at < extents[axis])
-            inside = within if inside is None else inside.both(within)
+            at = k.let("at", place * window.strides[axis] + offsets[axis])
+            within = (at >= 0).logical_and(at < extents[axis])
+            inside = within if inside is None else inside.logical_and(within)
             position = position * extents[axis] + at
-        source = k.declare("source", position * extents[-1])
-        shift = k.declare("shift", (column - line * wide) * window.strides[-1] + offsets[-1])
+        source = k.let("source", position * extents[-1])
+        shift = k.let("shift", (column - line * wide) * window.strides[-1] + offsets[-1])
         first_in, end_in = low, high
         if any(window.pads) or inside is not None:
             before, behind = valid_range(extents[-1], high, window.strides[-1], shift)
             if inside is not None:
                 behind = Select(inside, behind, low)
-            first_in = k.declare("first_in", smaller(k.declare("from", larger(before, low)), high))
-            end_in = k.declare("end_in", larger(k.declare("to", behind), first_in))
-        body(Run(low, first_in, end_in, high, source + shift))
+            first_in = k.let("first_in", minimum(k.let("from", maximum(before, low)), high))
+            end_in = k.let("end_in", maximum(k.let("to", behind), first_in))
+        body(ColumnRun(low, first_in, end_in, high, source + shift))
 
 
 def _places_of(k: KernelBuilder, line: Local, lines: list[Scalar]) -> list[Scalar]:
     """The places on all axes but the last of a line, counted row-major."""
     rest: Scalar = line
-    places: list[Scalar] = []
+    indices: list[Scalar] = []
     for size in reversed(lines[1:]):
-        places.insert(0, k.declare("place", rest % size))
-        rest = k.declare("rest", rest / size)
-    return [rest, *places] if lines else []
+        indices.insert(0, k.let("place", rest % size))
+        rest = k.let("rest", rest / size)
+    return [rest, *indices] if lines else []
 
 
-def _conv_rows(k: KernelBuilder, x: Buffer, w: Buffer, result: Result, window: Window, filters: int) -> None:
+def _conv_rows(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, window: Window, filters: int) -> None:
     """For groups of few filters: _STRIP places of a row of the result at a time, one weight after the other."""
-    dims, places = x.shape[2:], result.shape[2:]
-    channels, taps, area, wide = k.size(w.shape[1:2]), k.size(w.shape[2:]), k.size(dims), k.size(places[-1:])
-    each = k.size(places) * channels * taps
+    dims, indices = x.shape[2:], result.shape[2:]
+    channels, taps, area, wide = k.size(w.shape[1:2]), k.size(w.shape[2:]), k.size(dims), k.size(indices[-1:])
+    each = k.size(indices) * channels * taps
     with (
         part_loops(k, result.shape[:-1], each) as (image, filter_, *row),
         k.loop((wide + (_STRIP - 1)) / _STRIP) as part,
     ):
         strip = k.allocate("strip", result.dtype, (_STRIP,))
-        start = k.declare("start", part * _STRIP)
-        count = k.declare("count", smaller(wide - start, _STRIP))
+        start = k.let("start", part * _STRIP)
+        count = k.let("count", minimum(wide - start, _STRIP))
         with k.loop(count, name="o", simd=True) as o:
             k.store(strip, (o,), 0)
         with k.loop(channels, name="channel") as channel:
-            at_w = k.declare("at_w", (filter_ * channels + channel) * taps)
-            at_x = k.declare("at_x", (image * k.size(x.shape[1:2]) + filter_ / filters * channels + channel) * area)
+            at_w = k.let("at_w", (filter_ * channels + channel) * taps)
+            at_x = k.let("at_x", (image * k.size(x.shape[1:2]) + filter_ / filters * channels + channel) * area)
 
             def add(tap: Scalar, source: Scalar, first: Scalar, stop: Scalar) -> None:
-                factor = k.declare("factor", w.flat(at_w + tap))
-                source = k.declare("source", at_x + source + start * window.strides[-1])
-                low, high = larger(first - start, 0), smaller(stop - start, count)
-                with k.loop(high, start=k.declare("low", low), name="o", simd=True) as o:
+                factor = k.let("factor", w.flat(at_w + tap))
+                source = k.let("source", at_x + source + start * window.strides[-1])
+                low, high = maximum(first - start, 0), minimum(stop - start, count)
+                with k.loop(high, start=k.let("low", low), name="o", simd=True) as o:
                     k.store(strip, (o,), strip[o] + factor * x.flat(source + o * window.strides[-1]))
 
-            each_tap(k, window, dims, places, row, add)
+            each_tap(k, window, dims, indices, row, add)
         with k.loop(count, name="o", simd=True) as o:
-            place = flat_position((*row, start + o), places)
+            place = flat_position((*row, start + o), indices)
             result.store(k, (image, filter_, place), strip[o])
 
 
@@ -269,7 +269,7 @@ def convolved_shape(
     return (x.shape[0], w.shape[0], *output_dims(name, x.shape[2:], window)), x.rank
 
 
-@op("conv", numpy=numpy_conv, lower=Product(_conv, walked_axes, window_operations))
+@op("conv", numpy=numpy_conv, lower=Contraction(_conv, walked_axes, window_operations))
 def conv(
     x: TensorType,
     w: TensorType,

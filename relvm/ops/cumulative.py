@@ -12,7 +12,7 @@ from relvm.ir.type_rules import expect_axis, expect_numeric
 from relvm.ir.types import TensorType
 from relvm.kernels.flop_count import one_for_each
 from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar
-from relvm.kernels.lowering_rules import Loops
+from relvm.kernels.lowering_rules import CustomKernel
 
 
 def _numpy_cumulation(function: np.ufunc) -> Callable[..., np.ndarray]:
@@ -27,7 +27,7 @@ def _numpy_cumulation(function: np.ufunc) -> Callable[..., np.ndarray]:
     return run
 
 
-def _cumulation(combine: Callable[[Scalar, Scalar], Scalar], start: int) -> Loops:
+def _cumulation(combine: Callable[[Scalar, Scalar], Scalar], start: int) -> CustomKernel:
     """One row of what follows the axis after the other, each made of the one before."""
 
     def lower(k: KernelBuilder, inputs, outputs, *, axis: int, exclusive: bool, reverse: bool) -> None:
@@ -36,17 +36,17 @@ def _cumulation(combine: Callable[[Scalar, Scalar], Scalar], start: int) -> Loop
         size, width = k.size(x.shape[axis : axis + 1]), k.size(x.shape[axis + 1 :])
         step = -width if reverse else width
         with k.loop(k.size(x.shape[:axis]), name="block") as block:
-            first = k.declare("first", (block * size + size - 1 if reverse else block * size) * width)
+            first = k.let("first", (block * size + size - 1 if reverse else block * size) * width)
             with k.branch(size > 0), k.loop(width, simd=True) as i:
                 k.store(out, (first + i,), Literal(start, x.dtype) if exclusive else x.flat(first + i))
             with k.loop(size, start=1, name="n") as n:
-                here = k.declare("here", first + n * step)
-                before = k.declare("before", here - step)
+                here = k.let("here", first + n * step)
+                before = k.let("before", here - step)
                 with k.loop(width, simd=True) as i:
                     element = x.flat((before if exclusive else here) + i)
                     k.store(out, (here + i,), combine(out.flat(before + i), element))
 
-    return Loops(lower, one_for_each)
+    return CustomKernel(lower, one_for_each)
 
 
 def _type(name: str, x: TensorType, axis: int, exclusive: object, reverse: object) -> TensorType:

@@ -9,8 +9,8 @@ from relvm.ir.dtypes import I32, I64, U8
 from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_equal_dims, expect_float
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar, smaller
-from relvm.kernels.lowering_rules import Loops
+from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar, minimum
+from relvm.kernels.lowering_rules import CustomKernel
 
 _NUMPY = {
     "<=": np.less_equal,
@@ -50,23 +50,23 @@ def _leaves(
     (out,) = outputs
     rows, columns = (as_scalar(dim, I64) for dim in x.shape)
     trees, nodes = (as_scalar(buffer.shape[0], I64) for buffer in (roots, features))
-    k.fail((columns < 1).both(rows > 0), "SHAPE_ERROR", "tree_leaves: rows without features")
-    k.fail((nodes < 1).both(trees > 0), "SHAPE_ERROR", "tree_leaves: trees without nodes")
+    k.fail((columns < 1).logical_and(rows > 0), "SHAPE_ERROR", "tree_leaves: rows without features")
+    k.fail((nodes < 1).logical_and(trees > 0), "SHAPE_ERROR", "tree_leaves: trees without nodes")
     with (
         k.parallel(rows, trees * (depth * _STEP_WORK)) as (first, last),
         k.loop(last, start=first, name="row") as row,
         k.loop((trees + (_BLOCK - 1)) / _BLOCK, name="block") as block,
     ):
-        start = k.declare("start", block * _BLOCK)
-        count = k.declare("count", smaller(trees - start, _BLOCK))
+        start = k.let("start", block * _BLOCK)
+        count = k.let("count", minimum(trees - start, _BLOCK))
         at = k.allocate("at", I64, (_BLOCK,))
         with k.loop(count, simd=True) as tree:
             k.store(at, (tree,), roots[start + tree].to(I64))
         with k.loop(depth), k.loop(count, simd=True) as tree:
-            node = k.declare("node", _inside(at[tree], nodes))
-            value = k.declare("value", x[row, _inside(features[node].to(I64), columns)])
+            node = k.let("node", _inside(at[tree], nodes))
+            value = k.let("value", x[row, _inside(features[node].to(I64), columns)])
             condition = conditions[node] if len(tests) > 1 else None
-            holds = _holds(value, k.declare("threshold", thresholds[node]), condition, tests)
+            holds = _holds(value, k.let("threshold", thresholds[node]), condition, tests)
             k.store(at, (tree,), Select(holds, yes[node], no[node]).to(I64))
         with k.loop(count, simd=True) as tree:
             k.store(out, (row, start + tree), at[tree])
@@ -80,7 +80,7 @@ def _inside(index: Scalar, size: Scalar) -> Scalar:
 def _holds(value: Scalar, threshold: Scalar, condition: Scalar | None, tests: tuple[str, ...]) -> Scalar:
     *others, (_, result) = [(number, _test(test, value, threshold)) for number, test in enumerate(tests)]
     for number, other in reversed(others):
-        result = Select(condition.equals(Literal(number, U8)), other, result)
+        result = Select(condition.eq(Literal(number, U8)), other, result)
     return result
 
 
@@ -95,13 +95,13 @@ def _test(test: str, value: Scalar, threshold: Scalar) -> Scalar:
         case ">":
             result = value > threshold
         case "==":
-            result = value.equals(threshold)
+            result = value.eq(threshold)
         case _:
-            result = value.differs(threshold).both(value.equals(value))
-    return result.either(value.differs(value)) if test.endswith("?") else result
+            result = value.ne(threshold).logical_and(value.eq(value))
+    return result.logical_or(value.ne(value)) if test.endswith("?") else result
 
 
-@op("tree_leaves", numpy=_numpy_leaves, lower=Loops(_leaves))
+@op("tree_leaves", numpy=_numpy_leaves, lower=CustomKernel(_leaves))
 def tree_leaves(
     x: TensorType,
     features: TensorType,

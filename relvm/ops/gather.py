@@ -11,7 +11,14 @@ from relvm.ir.symbolic import AnyDim
 from relvm.ir.type_rules import expect_axis, expect_equal_dims, expect_integers, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Local, Scalar, as_scalar
-from relvm.kernels.lowering_rules import Lookup, Loops, flat_position, from_the_front, loop_nest, part_loops
+from relvm.kernels.lowering_rules import (
+    CustomKernel,
+    GatherKernel,
+    flat_position,
+    from_the_front,
+    loop_nest,
+    part_loops,
+)
 
 
 def expect_indices(op: str, indices: TensorType) -> None:
@@ -29,8 +36,8 @@ def numpy_position(op: str, index: int, axis: int, size: int) -> int:
 
 def position(k: KernelBuilder, op: str, index: Scalar, axis: int, size: AnyDim) -> Scalar:
     """The index counted from 0; the kernel fails where it is outside the axis."""
-    count, index = as_scalar(size, I64), k.declare("index", index.to(I64))
-    outside = (index < -count).either(index >= count)
+    count, index = as_scalar(size, I64), k.let("index", index.to(I64))
+    outside = (index < -count).logical_or(index >= count)
     k.fail(outside, "INDEX_ERROR", f"{op}: index %lld is outside axis {axis} of size %lld", index, count)
     return from_the_front(index, count)
 
@@ -51,9 +58,9 @@ def _gather(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
     size, count, width = k.size(x.shape[axis : axis + 1]), k.size(indices.shape), k.size(x.shape[axis + 1 :])
     _check_indices(k, indices, x.shape[axis], axis)
     with part_loops(k, [k.size(x.shape[:axis]), count], width * 4 + 4) as (row, n):
-        index = k.declare("index", indices.flat(n).to(I64))
-        source = k.declare("source", (row * size + from_the_front(index, size)) * width)
-        target = k.declare("target", (row * count + n) * width)
+        index = k.let("index", indices.flat(n).to(I64))
+        source = k.let("source", (row * size + from_the_front(index, size)) * width)
+        target = k.let("target", (row * count + n) * width)
         with k.loop(width, simd=True) as i:
             k.store(out, (target + i,), x.flat(source + i))
 
@@ -63,7 +70,7 @@ def _check_indices(k: KernelBuilder, indices: Buffer, size: AnyDim, axis: int) -
         position(k, "gather", indices.flat(n), axis, size)
 
 
-@op("gather", numpy=_numpy_gather, lower=Lookup(_gather, check=_check_indices), moves=True)
+@op("gather", numpy=_numpy_gather, lower=GatherKernel(_gather, check=_check_indices), moves=True)
 def gather(x: TensorType, indices: TensorType, *, axis: int = 0) -> TensorType:
     """The slices of x along an axis that the indices name.
 
@@ -113,9 +120,9 @@ def each_place(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, axis: int,
     """body(at, place) for each index: its position, and that in x which it means."""
     axis %= len(x.shape)
     with loop_nest(k, list(indices.shape)) as counters:
-        at = k.declare("at", flat_position(tuple(counters), indices.shape))
+        at = k.let("at", flat_position(tuple(counters), indices.shape))
         counters[axis] = position(k, op, indices.flat(at), axis, x.shape[axis])
-        body(at, k.declare("place", flat_position(tuple(counters), x.shape)))
+        body(at, k.let("place", flat_position(tuple(counters), x.shape)))
 
 
 def _numpy_gather_elements(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
@@ -134,7 +141,7 @@ def _gather_elements(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
     each_place(k, "gather_elements", x, indices, axis, copy)
 
 
-@op("gather_elements", numpy=_numpy_gather_elements, lower=Loops(_gather_elements), moves=True)
+@op("gather_elements", numpy=_numpy_gather_elements, lower=CustomKernel(_gather_elements), moves=True)
 def gather_elements(x: TensorType, indices: TensorType, *, axis: int) -> TensorType:
     """For each index, the element of x at the index's own place, the index being the position along one axis.
 
@@ -165,7 +172,7 @@ def row_start(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, row: Scalar
     start: Scalar = Literal(0, I64)
     for axis in range(depth):
         index = position(k, op, indices.flat(row * depth + axis), axis, x.shape[axis])
-        start = k.declare("slice", start * as_scalar(x.shape[axis], I64) + index)
+        start = k.let("slice", start * as_scalar(x.shape[axis], I64) + index)
     return start
 
 
@@ -186,13 +193,13 @@ def _gather_nd(k: KernelBuilder, inputs, outputs, *, depth: int) -> None:
     (x, indices), (out,) = inputs, outputs
     width = k.size(x.shape[depth:])
     with k.loop(k.size(indices.shape[:-1]), name="row") as row:
-        source = k.declare("source", row_start(k, "gather_nd", x, indices, row, depth) * width)
-        target = k.declare("target", row * width)
+        source = k.let("source", row_start(k, "gather_nd", x, indices, row, depth) * width)
+        target = k.let("target", row * width)
         with k.loop(width, simd=True) as i:
             k.store(out, (target + i,), x.flat(source + i))
 
 
-@op("gather_nd", numpy=_numpy_gather_nd, lower=Loops(_gather_nd), moves=True)
+@op("gather_nd", numpy=_numpy_gather_nd, lower=CustomKernel(_gather_nd), moves=True)
 def gather_nd(x: TensorType, indices: TensorType, *, depth: int) -> TensorType:
     """The slices of x that rows of indices name: element a... of the result is x[indices[a...]].
 

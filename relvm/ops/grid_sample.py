@@ -13,7 +13,7 @@ from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_equal_dims, expect_float, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Intrinsic, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
-from relvm.kernels.lowering_rules import Loops, part_loops, strides_of
+from relvm.kernels.lowering_rules import CustomKernel, part_loops, strides_of
 
 _MODES = ("nearest", "linear", "cubic")
 _PADDINGS = ("zeros", "border", "reflection")
@@ -51,22 +51,20 @@ def _numpy_weights(mode: str, part: np.ndarray) -> list[np.ndarray]:
     return [far[0], near[0], near[1], far[1]]
 
 
-def _numpy_grid_sample(x, places, *, mode: str, padding: str, align_corners: bool) -> np.ndarray:
+def _numpy_grid_sample(x, grid, *, mode: str, padding: str, align_corners: bool) -> np.ndarray:
     batch, channels, *sizes = x.shape
-    shape = (batch, channels, *places.shape[1:-1])
-    places = places.reshape(batch, math.prod(shape[2:]), len(sizes)).astype(
-        x.dtype if x.dtype.kind == "f" else places.dtype
-    )
+    shape = (batch, channels, *grid.shape[1:-1])
+    grid = grid.reshape(batch, math.prod(shape[2:]), len(sizes)).astype(x.dtype if x.dtype.kind == "f" else grid.dtype)
     taps = []
     for axis, size in enumerate(sizes):
-        at = np.rint(places[..., axis]) if mode == "nearest" else places[..., axis]
+        at = np.rint(grid[..., axis]) if mode == "nearest" else grid[..., axis]
         at = _numpy_padded(at, size, padding, align_corners)
         base = at if mode == "nearest" else np.floor(at)
         first = 1 if mode == "cubic" else 0
         weights = _numpy_weights(mode, at - base)
         found = [_numpy_padded(base + (i - first), size, padding, align_corners) for i in range(len(weights))]
         taps.append([(f, (f >= 0) & (f < size), w) for f, w in zip(found, weights, strict=True)])
-    result = np.zeros((batch, channels, places.shape[1]), x.dtype)
+    result = np.zeros((batch, channels, grid.shape[1]), x.dtype)
     flat = x.reshape(batch, channels, math.prod(sizes))
     for chosen in itertools.product(*taps):
         inside = np.logical_and.reduce([tap[1] for tap in chosen])
@@ -94,7 +92,7 @@ def _padded(at: Scalar, size: Scalar, padding: str, align_corners: bool) -> Scal
             clamped = Select(span > 0, mirrored, Literal(0.0, at.dtype))
         case _:
             return at
-    return Select((at < low).either(at > high), clamped, at)
+    return Select((at < low).logical_or(at > high), clamped, at)
 
 
 def _weights(mode: str, part: Scalar) -> list[Scalar]:
@@ -115,41 +113,41 @@ Tap = tuple[Local, Local, Local]  # the index along an axis, whether it is insid
 def _taps(k: KernelBuilder, at: Scalar, size: Scalar, mode: str, padding: str, align_corners: bool) -> list[Tap]:
     """The elements along one axis that a place is made of."""
     dtype = at.dtype
-    extent = k.declare("extent", size.to(dtype))
-    at = k.declare("at", Intrinsic("rint", (at,), dtype) if mode == "nearest" else at)
-    at = k.declare("at", _padded(at, extent, padding, align_corners))
-    base = at if mode == "nearest" else k.declare("base", Intrinsic("floor", (at,), dtype))
-    part = k.declare("part", at - base)
+    extent = k.let("extent", size.to(dtype))
+    at = k.let("at", Intrinsic("rint", (at,), dtype) if mode == "nearest" else at)
+    at = k.let("at", _padded(at, extent, padding, align_corners))
+    base = at if mode == "nearest" else k.let("base", Intrinsic("floor", (at,), dtype))
+    part = k.let("part", at - base)
     made = []
     for i, weight in enumerate(_weights(mode, part)):
         step = i - 1 if mode == "cubic" else i
-        found = k.declare("found", _padded(k.declare("tap", base + step), extent, padding, align_corners))
-        inside = k.declare("inside", (found >= 0).both(found < extent))
-        index = k.declare("index", Select(inside, found, Literal(0.0, dtype)).to(I64))
-        made.append((index, inside, k.declare("weight", weight)))
+        found = k.let("found", _padded(k.let("tap", base + step), extent, padding, align_corners))
+        inside = k.let("inside", (found >= 0).logical_and(found < extent))
+        index = k.let("index", Select(inside, found, Literal(0.0, dtype)).to(I64))
+        made.append((index, inside, k.let("weight", weight)))
     return made
 
 
 def _grid_sample(k: KernelBuilder, inputs, outputs, *, mode: str, padding: str, align_corners: bool) -> None:
     """The elements around a place, and their weights, are found once for all channels."""
-    (x, places), (out,) = inputs, outputs
+    (x, grid), (out,) = inputs, outputs
     channels, sizes = as_scalar(x.shape[1], I64), x.shape[2:]
-    points = k.size(places.shape[1:-1])
+    points = k.size(grid.shape[1:-1])
     volume = k.size(sizes)
-    wide = x.dtype if x.dtype.is_float else places.dtype
+    wide = x.dtype if x.dtype.is_float else grid.dtype
     taps_of_axis = {"nearest": 1, "linear": 2, "cubic": 4}[mode]
     with part_loops(k, [x.shape[0], points], channels * 4 * taps_of_axis ** len(sizes) + 100) as (image, point):
-        start = k.declare("start", (image * points + point) * len(sizes))
+        start = k.let("start", (image * points + point) * len(sizes))
         axes = []
         for axis, size in enumerate(sizes):
-            at = k.declare("place", places.flat(start + axis).to(wide))
+            at = k.let("place", grid.flat(start + axis).to(wide))
             axes.append(_taps(k, at, as_scalar(size, I64), mode, padding, align_corners))
         terms = []
         for chosen in itertools.product(*axes):
             offset, inside, weight = _combined(chosen, sizes)
-            terms.append((k.declare("offset", offset), k.declare("within", inside), k.declare("factor", weight)))
+            terms.append((k.let("offset", offset), k.let("within", inside), k.let("factor", weight)))
         with k.loop(channels, name="c") as channel:
-            source = k.declare("source", (image * channels + channel) * volume)
+            source = k.let("source", (image * channels + channel) * volume)
             total: Scalar | None = None
             for offset, inside, weight in terms:
                 element = Select(inside, x.flat(source + offset), Literal(0, x.dtype))
@@ -163,17 +161,17 @@ def _combined(chosen: tuple[Tap, ...], sizes: tuple) -> tuple[Scalar, Scalar, Sc
     (offset, inside, weight), *rest = chosen
     for size, (index, within, factor) in zip(sizes[1:], rest, strict=True):
         offset = offset * as_scalar(size, I64) + index
-        inside, weight = inside.both(within), weight * factor
+        inside, weight = inside.logical_and(within), weight * factor
     return offset, inside, weight
 
 
-@op("grid_sample", numpy=_numpy_grid_sample, lower=Loops(_grid_sample))
+@op("grid_sample", numpy=_numpy_grid_sample, lower=CustomKernel(_grid_sample))
 def grid_sample(
-    x: TensorType, places: TensorType, *, mode: str, padding: str = "zeros", align_corners: bool = False
+    x: TensorType, grid: TensorType, *, mode: str, padding: str = "zeros", align_corners: bool = False
 ) -> TensorType:
     """Every channel of x at places between its elements.
 
-    x: (n, channels, size...), of a float dtype, or of any where mode is "nearest".   places: a float dtype, (n, ...,
+    x: (n, channels, size...), of a float dtype, or of any where mode is "nearest".   grid: a float dtype, (n, ...,
     axes): for each place its coordinate along each axis behind the channels, in elements: 0 is the first one's middle.
     mode: "nearest" (of two equally near the even one), "linear", "cubic" (Keys' polynomial, a = -0.75).
     padding: what stands where x has no element: "zeros"; "border", the nearest element; "reflection", x mirrored again
@@ -182,7 +180,7 @@ def grid_sample(
     Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: another mode or padding, align_corners no bool.
     RelvmShapeError: two numbers of images, or as many coordinates as there are not axes.   Source: ONNX GridSample-22.
     """
-    expect_float("grid_sample", places=places)
+    expect_float("grid_sample", grid=grid)
     expect_tensor("grid_sample", x=x)
     for name, value, known in (("mode", mode, _MODES), ("padding", padding, _PADDINGS)):
         message = "grid_sample: {} is {!r}, expected one of {}"
@@ -191,14 +189,12 @@ def grid_sample(
     expect(is_bool, "grid_sample: align_corners is {!r}, expected a bool", align_corners, error=RelvmArgumentError)
     if mode != "nearest":
         expect_float("grid_sample", x=x)
-    for name, type_, least in (("x", x, 3), ("places", places, 2)):
+    for name, type_, least in (("x", x, 3), ("grid", grid, 2)):
         fits = type_.rank is None or type_.rank >= least
         expect(fits, "grid_sample: {} has rank {}, expected at least {}", name, type_.rank, least)
-    if x.shape is None or places.shape is None:
-        return TensorType(x.dtype, None, places.rank)
-    expect_equal_dims(
-        "grid_sample", "the number of images and that of their places differ", x.shape[0], places.shape[0]
-    )
+    if x.shape is None or grid.shape is None:
+        return TensorType(x.dtype, None, grid.rank)
+    expect_equal_dims("grid_sample", "the batch sizes of x and grid differ", x.shape[0], grid.shape[0])
     axes = len(x.shape) - 2
-    expect_equal_dims("grid_sample", "the numbers of axes and of coordinates differ", axes, places.shape[-1])
-    return TensorType(x.dtype, (*x.shape[:2], *places.shape[1:-1]))
+    expect_equal_dims("grid_sample", "the numbers of axes and of coordinates differ", axes, grid.shape[-1])
+    return TensorType(x.dtype, (*x.shape[:2], *grid.shape[1:-1]))

@@ -18,7 +18,7 @@ from relvm.ir.type_rules import (
 )
 from relvm.ir.types import ShapeType, TensorType
 from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, as_scalar
-from relvm.kernels.lowering_rules import Loops, part_loops
+from relvm.kernels.lowering_rules import CustomKernel, part_loops
 
 Shape = tuple[AnyDim, ...]
 
@@ -35,7 +35,7 @@ def _numpy_iota(shape: tuple[int, ...]) -> np.ndarray:
     return np.arange(np.prod(shape), dtype=np.int64).reshape(shape)
 
 
-@op("iota", numpy=_numpy_iota, lower=Loops(_iota, lambda *shapes: 0))
+@op("iota", numpy=_numpy_iota, lower=CustomKernel(_iota, lambda *shapes: 0))
 def iota(shape: ShapeType) -> TensorType:
     """0, 1, 2...: every element is its own row-major position.
 
@@ -65,23 +65,23 @@ def _interpolate(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
     taps, places = indices.shape
     size, width = k.size(x.shape[axis : axis + 1]), k.size(x.shape[axis + 1 :])
     with k.loop(k.size(indices.shape), name="n") as n:
-        index = k.declare("index", indices.flat(n))
-        outside = (index < 0).either(index >= size)
+        index = k.let("index", indices.flat(n))
+        outside = (index < 0).logical_or(index >= size)
         k.fail(outside, "INDEX_ERROR", f"interpolate: index %lld is outside axis {axis} of size %lld", index, size)
     rows, along, each = k.size(x.shape[:axis]), k.size((places,)), k.size((taps,)) * 2
     if axis == len(x.shape) - 1:
         with part_loops(k, [rows], along * each) as (row,):
-            source = k.declare("source", row * size)
-            target = k.declare("target", row * along)
+            source = k.let("source", row * size)
+            target = k.let("target", row * along)
             _along_places(k, (x, indices, weights, out), source, target)
         return
     with part_loops(k, [rows, along], width * each) as (row, place):
-        source = k.declare("source", row * size * width)
-        target = k.declare("target", (row * along + place) * width)
+        source = k.let("source", row * size * width)
+        target = k.let("target", (row * along + place) * width)
 
         def tap(t: Scalar) -> tuple[Scalar, Scalar]:
-            start = k.declare("start", source + indices[t, place] * width)
-            return start, k.declare("weight", weights[t, place])
+            start = k.let("start", source + indices[t, place] * width)
+            return start, k.let("weight", weights[t, place])
 
         _sum_of_taps(k, out, target, width, taps, tap, lambda made, i: made[1] * x.flat(made[0] + i))
 
@@ -118,7 +118,7 @@ def _operations(x: Shape, indices: Shape, weights: Shape, out: Shape, *, axis: i
     return 2 * product(out) * indices[0]
 
 
-@op("interpolate", numpy=_numpy_interpolate, lower=Loops(_interpolate, _operations))
+@op("interpolate", numpy=_numpy_interpolate, lower=CustomKernel(_interpolate, _operations))
 def interpolate(x: TensorType, indices: TensorType, weights: TensorType, *, axis: int) -> TensorType:
     """Weighted sums of elements along an axis: place p of the result is the sum over t of weights[t, p] times
     element indices[t, p] of x.

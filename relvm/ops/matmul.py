@@ -11,29 +11,29 @@ from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.type_rules import broadcast_dims, expect_equal_dims, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
-from relvm.kernels.epilogue import Result
+from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import matrix_operations
 from relvm.kernels.gemm.gemm import (
-    Copied,
     Counters,
-    Left,
-    Packed,
+    Lhs,
+    PackOnTheFly,
+    Prepacked,
     copied_width,
     fill_from_columns,
     fill_from_rows,
-    matrix_product,
+    gemm,
     panel_width,
 )
 from relvm.kernels.gemm.packing import packed_rows, unpack_columns
 from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, as_scalar
-from relvm.kernels.lowering_rules import Product, loop_nest, strides_of
+from relvm.kernels.lowering_rules import Contraction, loop_nest, strides_of
 
 Shape = tuple[AnyDim, ...]
 
 _FEW = 4  # rows for which a transposed matrix is not copied
 
 
-def _matmul(k: KernelBuilder, inputs, result: Result, *, transpose_a: bool, transpose_b: bool) -> None:
+def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, transpose_b: bool) -> None:
     """One product for each place of the batch."""
     a, b = inputs
     left: Shape = a.shape if len(a.shape) > 1 else (1, *a.shape)
@@ -48,30 +48,30 @@ def _matmul(k: KernelBuilder, inputs, result: Result, *, transpose_a: bool, tran
     vectors = (len(a.shape) == 1, len(b.shape) == 1)
     width = copied_width(k, columns)
 
-    def starts(counters: tuple[Scalar, ...]) -> tuple[Left, Scalar]:
-        at_a, at_b = (k.declare("start", batch_start(counters, batch, shape)) for shape in (left, right))
+    def starts(counters: tuple[Scalar, ...]) -> tuple[Lhs, Scalar]:
+        at_a, at_b = (k.let("start", batch_start(counters, batch, shape)) for shape in (left, right))
         one = Literal(1, I64)
-        return Left(a, at_a, *((one, rows_) if transpose_a else (depth_, one))), at_b
+        return Lhs(a, at_a, *((one, rows_) if transpose_a else (depth_, one))), at_b
 
-    def places(counters: tuple[Scalar, ...], i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
+    def indices(counters: tuple[Scalar, ...], i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
         return (*counters, *(() if vectors[0] else (i,)), *(() if vectors[1] else (j,)))
 
-    def operands(counters: tuple[Scalar, ...]) -> tuple[Left, Copied, Counters]:
+    def operands(counters: tuple[Scalar, ...]) -> tuple[Lhs, PackOnTheFly, Counters]:
         matrix, at_b = starts(counters)
         if transpose_b:
             copied = fill_from_columns(k, b, at_b, depth_, width)
         else:
             copied = fill_from_rows(k, b, at_b, columns_, width)
-        return matrix, copied, lambda i, j: places(counters, i, j)
+        return matrix, copied, lambda i, j: indices(counters, i, j)
 
     if not (transpose_b and isinstance(rows, int) and rows < _FEW):
-        matrix_product(k, batch, sizes, width, result, operands)
+        gemm(k, batch, sizes, width, result, operands)
         return
     with loop_nest(k, list(batch)) as counters:
-        _dot_products(k, sizes, *starts(tuple(counters)), b, result, lambda i, j: places(tuple(counters), i, j))
+        _dot_products(k, sizes, *starts(tuple(counters)), b, result, lambda i, j: indices(tuple(counters), i, j))
 
 
-def _dot_products(k: KernelBuilder, sizes, left: Left, at_b: Scalar, b: Buffer, result: Result, places) -> None:
+def _dot_products(k: KernelBuilder, sizes, left: Lhs, at_b: Scalar, b: Buffer, result: Epilogue, indices) -> None:
     """Few rows times the rows of b: both are read in order as they are."""
     rows, columns, depth = sizes
     with (
@@ -79,10 +79,10 @@ def _dot_products(k: KernelBuilder, sizes, left: Left, at_b: Scalar, b: Buffer, 
         k.loop(rows, name="i") as i,
         k.loop(last, start=first, name="j") as j,
     ):
-        total = k.declare("total", Literal(0, result.dtype))
+        total = k.let("total", Literal(0, result.dtype))
         with k.loop(depth, name="p", simd=True, reduce=[("+", total)]) as p:
             k.assign(total, total + left.buffer.flat(left.position(i, p)) * b.flat(at_b + j * depth + p))
-        result.store(k, places(i, j), total)
+        result.store(k, indices(i, j), total)
 
 
 def batch_start(counters: Sequence[Scalar], batch: Shape, shape: Shape) -> Scalar:
@@ -110,7 +110,7 @@ def _numpy_matmul(a: np.ndarray, b: np.ndarray, *, transpose_a: bool, transpose_
     return np.matmul(np.swapaxes(a, -1, -2) if transpose_a else a, np.swapaxes(b, -1, -2) if transpose_b else b)
 
 
-@op("matmul", numpy=_numpy_matmul, lower=Product(_matmul, _walked, matrix_operations))
+@op("matmul", numpy=_numpy_matmul, lower=Contraction(_matmul, _walked, matrix_operations))
 def matmul(a: TensorType, b: TensorType, *, transpose_a: bool = False, transpose_b: bool = False) -> TensorType:
     """The matrix product of the last two axes, for each place of the others, which broadcast.
 
@@ -142,17 +142,17 @@ def _matrix(shape: Shape, transposed: bool) -> Shape:
     return (*shape[:-2], shape[-1], shape[-2]) if transposed else shape
 
 
-def _matmul_packed(k: KernelBuilder, inputs, result: Result, *, columns: int) -> None:
+def _matmul_packed(k: KernelBuilder, inputs, result: Epilogue, *, columns: int) -> None:
     a, b = inputs
     depth, rows = a.shape[-1], product(a.shape[:-1])
     zero, deep = Literal(0, I64), k.size((depth,))
-    left, right = Left(a, zero, deep, Literal(1, I64)), Packed(b, zero)
+    left, right = Lhs(a, zero, deep, Literal(1, I64)), Prepacked(b, zero)
     sizes = (k.size((rows,)), Literal(columns, I64), deep)
 
     def counters(i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
         return (i, j) if len(a.shape) > 1 else (j,)
 
-    matrix_product(k, (), sizes, panel_width(columns), result, lambda place: (left, right, counters))
+    gemm(k, (), sizes, panel_width(columns), result, lambda place: (left, right, counters))
 
 
 def rows_and_columns(*shapes: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
@@ -165,7 +165,7 @@ def _numpy_matmul_packed(a: np.ndarray, b: np.ndarray, *, columns: int) -> np.nd
     return np.matmul(a, unpack_columns(b, columns))
 
 
-@op("matmul_packed", numpy=_numpy_matmul_packed, lower=Product(_matmul_packed, rows_and_columns, matrix_operations))
+@op("matmul_packed", numpy=_numpy_matmul_packed, lower=Contraction(_matmul_packed, rows_and_columns, matrix_operations))
 def matmul_packed(a: TensorType, b: TensorType, *, columns: int) -> TensorType:
     """The product of a matrix, or of many, and a constant one that lies in panels, ready to be read in order.
 

@@ -10,19 +10,19 @@ from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.type_rules import broadcast_dims, expect_equal_dims, expect_tensor
 from relvm.ir.types import TensorType
-from relvm.kernels.epilogue import Result
+from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import matrix_operations
-from relvm.kernels.gemm.gemm import Bytes, Copied, Counters, Packed, copied_width, matrix_product, panel_width
+from relvm.kernels.gemm.gemm import Counters, LhsInt8, PackOnTheFly, Prepacked, copied_width, gemm, panel_width
 from relvm.kernels.gemm.gemm_int8 import Zeros, byte_rows, fill_words, signs_of, sum_of_row, word_count
 from relvm.kernels.gemm.packing import pack_columns, packed_rows, unpack_columns
 from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar
-from relvm.kernels.lowering_rules import Product
+from relvm.kernels.lowering_rules import Contraction
 from relvm.ops.matmul import batch_start, each_axis, rows_and_columns
 
 Shape = tuple[AnyDim, ...]
 
 
-def _matmul_integer(k: KernelBuilder, inputs, result: Result) -> None:
+def _matmul_integer(k: KernelBuilder, inputs, result: Epilogue) -> None:
     """One product for each place of the batch; a batch that only `a` has is just more rows of it."""
     a, b, a_zero, b_zero = inputs
     left = _rows_of(a.shape, b.shape, a_zero.shape)
@@ -30,16 +30,15 @@ def _matmul_integer(k: KernelBuilder, inputs, result: Result) -> None:
     batch = broadcast_dims("matmul_integer", (left[:-2], b.shape[:-2], a_zero.shape[:-2], b_zero.shape[:-2]))
     width, signs = copied_width(k, b.shape[-1]), signs_of(a.dtype, b.dtype)
 
-    def operands(counters: tuple[Scalar, ...]) -> tuple[Bytes, Copied, Counters]:
+    def operands(counters: tuple[Scalar, ...]) -> tuple[LhsInt8, PackOnTheFly, Counters]:
         sums = k.allocate("sums", I32, (width,))
         at_a, at_b, at_a_zero, at_b_zero = (
-            k.declare("start", batch_start(counters, batch, shape))
-            for shape in (left, b.shape, a_zero.shape, b_zero.shape)
+            k.let("start", batch_start(counters, batch, shape)) for shape in (left, b.shape, a_zero.shape, b_zero.shape)
         )
 
         def zero_of_row(i: Scalar) -> Scalar:
             each = a_zero.shape and a_zero.shape[-2] != 1
-            return k.declare("zero", a_zero.flat(at_a_zero + i if each else at_a_zero).to(I32) + signs.left)
+            return k.let("zero", a_zero.flat(at_a_zero + i if each else at_a_zero).to(I32) + signs.left)
 
         def zero_of_column(j: Scalar) -> Scalar:
             each = b_zero.shape and b_zero.shape[-1] != 1
@@ -53,7 +52,7 @@ def _matmul_integer(k: KernelBuilder, inputs, result: Result) -> None:
         right = fill_words(k, b, at_b, (depth, columns), width, signs.right, sums)
         return matrix, right, lambda i, j: (*counters, i, j)
 
-    matrix_product(k, batch, (rows, columns, word_count(left[-1])), width, result, operands)
+    gemm(k, batch, (rows, columns, word_count(left[-1])), width, result, operands)
 
 
 def _rows_of(a: Shape, b: Shape, a_zero: Shape) -> Shape:
@@ -72,7 +71,7 @@ def _numpy_matmul_integer(a: np.ndarray, b: np.ndarray, a_zero: np.ndarray, b_ze
     return np.matmul(left, right)
 
 
-@op("matmul_integer", numpy=_numpy_matmul_integer, lower=Product(_matmul_integer, _walked, matrix_operations))
+@op("matmul_integer", numpy=_numpy_matmul_integer, lower=Contraction(_matmul_integer, _walked, matrix_operations))
 def matmul_integer(a: TensorType, b: TensorType, a_zero: TensorType, b_zero: TensorType) -> TensorType:
     """(a - a_zero) times (b - b_zero), for each place of the axes before the last two, which broadcast.
 
@@ -142,11 +141,11 @@ def _numpy_packed(
     return np.matmul(a.astype(np.int32) - a_zero.astype(np.int32), right)
 
 
-def _packed(k: KernelBuilder, inputs, result: Result, *, columns: int) -> None:
+def _packed(k: KernelBuilder, inputs, result: Epilogue, *, columns: int) -> None:
     a, b, sums, a_zero, b_zero = inputs
     depth = a.shape[-1]
     signs = signs_of(a.dtype, I8)
-    zero = k.declare("zero", a_zero.flat(Literal(0, I64)).to(I32) + signs.left)
+    zero = k.let("zero", a_zero.flat(Literal(0, I64)).to(I32) + signs.left)
     nothing, deep = Literal(0, I64), k.size((depth,))
     zeros = Zeros(
         left=lambda i: zero,
@@ -155,15 +154,15 @@ def _packed(k: KernelBuilder, inputs, result: Result, *, columns: int) -> None:
         column_sum=lambda first, j: sums.flat(first + j),
     )
     sizes = (k.size((product(a.shape[:-1]),)), Literal(columns, I64), word_count(depth))
-    left, right = byte_rows(k, a, nothing, deep, signs, zeros), Packed(b, nothing)
+    left, right = byte_rows(k, a, nothing, deep, signs, zeros), Prepacked(b, nothing)
 
     def counters(i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
         return (i, j) if len(a.shape) > 1 else (j,)
 
-    matrix_product(k, (), sizes, panel_width(columns), result, lambda place: (left, right, counters))
+    gemm(k, (), sizes, panel_width(columns), result, lambda place: (left, right, counters))
 
 
-@op("matmul_integer_packed", numpy=_numpy_packed, lower=Product(_packed, rows_and_columns, matrix_operations))
+@op("matmul_integer_packed", numpy=_numpy_packed, lower=Contraction(_packed, rows_and_columns, matrix_operations))
 def matmul_integer_packed(
     a: TensorType, b: TensorType, sums: TensorType, a_zero: TensorType, b_zero: TensorType, *, columns: int
 ) -> TensorType:

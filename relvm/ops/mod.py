@@ -23,18 +23,18 @@ def _remainder(x: Scalar, y: Scalar) -> Scalar:
         return Intrinsic("fmod", (x, y), x.dtype)
     rest = x % y
     if x.dtype.is_signed:
-        rest = Select(y.equals(-1), Literal(0, x.dtype), rest)
-    return Select(y.equals(0), Literal(0, x.dtype), rest)
+        rest = Select(y.eq(-1), Literal(0, x.dtype), rest)
+    return Select(y.eq(0), Literal(0, x.dtype), rest)
 
 
 def _modulo(x: Scalar, y: Scalar) -> Scalar:
     rest = _remainder(x, y)
     if not x.dtype.is_float and not x.dtype.is_signed:
         return rest
-    other_side = rest.differs(0).both((rest < 0).differs(y < 0))
+    other_side = rest.ne(0).logical_and((rest < 0).ne(y < 0))
     moved = Select(other_side, rest + y, rest)
     if x.dtype.is_float:  # a zero has the sign of y
-        moved = Select(rest.equals(0), Intrinsic("copysign", (rest, y), x.dtype), moved)
+        moved = Select(rest.eq(0), Intrinsic("copysign", (rest, y), x.dtype), moved)
     return moved
 
 

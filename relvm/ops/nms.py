@@ -9,8 +9,8 @@ from relvm.ir.dtypes import F32, I64
 from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_equal_dims, expect_tensor
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, Select, as_scalar, larger, smaller
-from relvm.kernels.lowering_rules import Loops, part_loops
+from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, Select, as_scalar, maximum, minimum
+from relvm.kernels.lowering_rules import CustomKernel, part_loops
 from relvm.ops.sort_topk import Heap, comes_first, heap_levels, numpy_top_positions
 
 
@@ -58,42 +58,42 @@ def _non_max_suppression(k: KernelBuilder, inputs, outputs, *, centred: bool) ->
     levels, last, zero = heap_levels(k, size), size - 1, Literal(0, I64)
 
     def corners(image: Scalar, at: Scalar) -> list[tuple[Scalar, Scalar]]:
-        box = [k.declare("box", boxes[image, at, i]) for i in range(4)]
+        box = [k.let("box", boxes[image, at, i]) for i in range(4)]
         pairs = []
         for first, second in zip(box[:2], box[2:], strict=True):
-            low, high = smaller(first, second), larger(first, second)
+            low, high = minimum(first, second), maximum(first, second)
             if centred:
                 low, high = first - second / 2, first + second / 2
-            pairs.append((k.declare("low", low), k.declare("high", high)))
+            pairs.append((k.let("low", low), k.let("high", high)))
         return pairs
 
     with part_loops(k, [images, kinds], size * 64) as (image, kind):
-        start = k.declare("start", (image * as_scalar(kinds, I64) + kind) * size)
+        start = k.let("start", (image * as_scalar(kinds, I64) + kind) * size)
 
         def is_worse(p: Scalar, q: Scalar) -> Scalar:
-            one, other = (k.declare("score", scores.flat(start + at)) for at in (p, q))
-            tie = comes_first(one, other, True).equals(False).both(p > q)
-            return k.declare("worse", comes_first(other, one, True).either(tie))
+            one, other = (k.let("score", scores.flat(start + at)) for at in (p, q))
+            tie = comes_first(one, other, True).eq(False).logical_and(p > q)
+            return k.let("worse", comes_first(other, one, True).logical_or(tie))
 
-        left, chosen = k.declare("left", zero), k.declare("chosen", zero)
+        left, chosen = k.let("left", zero), k.let("chosen", zero)
         with k.loop(size, name="n") as n:
-            least, score = threshold[()], k.declare("score", scores.flat(start + n))
-            with k.branch((score > least).either(least.differs(least))):
+            least, score = threshold[()], k.let("score", scores.flat(start + n))
+            with k.branch((score > least).logical_or(least.ne(least))):
                 k.store(out, (start + left,), n)
                 k.assign(left, left + 1)
         heap = Heap(k, out, start, Literal(1, I64), levels, is_worse)
         heap.arrange(left)
-        with k.loop(Select((left > 0).both(chosen < limit[()]), size, zero), name="n"):
-            at = k.declare("at", heap.at(zero))
+        with k.loop(Select((left > 0).logical_and(chosen < limit[()]), size, zero), name="n"):
+            at = k.let("at", heap.at(zero))
             k.assign(left, left - 1)
             heap.put(zero, heap.at(left))
             heap.sift(zero, left)
-            hidden, one = k.declare("hidden", zero), corners(image, at)
-            with k.loop(Select(hidden.equals(0), chosen, zero), name="m") as m:
-                other = corners(image, k.declare("other", heap.at(last - m)))
+            hidden, one = k.let("hidden", zero), corners(image, at)
+            with k.loop(Select(hidden.eq(0), chosen, zero), name="m") as m:
+                other = corners(image, k.let("other", heap.at(last - m)))
                 part = _overlap(k, one, other)
-                k.assign(hidden, Select((part > 0).both(part > overlap[()]), Literal(1, I64), zero))
-            with k.branch(hidden.equals(0)):
+                k.assign(hidden, Select((part > 0).logical_and(part > overlap[()]), Literal(1, I64), zero))
+            with k.branch(hidden.eq(0)):
                 heap.put(last - chosen, at)
                 k.assign(chosen, chosen + 1)
         with k.loop(size / 2, name="n") as n:
@@ -103,15 +103,15 @@ def _non_max_suppression(k: KernelBuilder, inputs, outputs, *, centred: bool) ->
 
 
 def _overlap(k: KernelBuilder, first, second) -> Scalar:
-    sides = [k.declare("side", smaller(a[1], b[1]) - larger(a[0], b[0])) for a, b in zip(first, second, strict=True)]
-    areas = [k.declare("area", (box[0][1] - box[0][0]) * (box[1][1] - box[1][0])) for box in (first, second)]
+    sides = [k.let("side", minimum(a[1], b[1]) - maximum(a[0], b[0])) for a, b in zip(first, second, strict=True)]
+    areas = [k.let("area", (box[0][1] - box[0][0]) * (box[1][1] - box[1][0])) for box in (first, second)]
     some = [value > 0 for value in (*sides, *areas)]
-    common = k.declare("common", sides[0] * sides[1])
-    all_ = some[0].both(some[1]).both(some[2]).both(some[3])
-    return k.declare("part", Select(all_, common / (areas[0] + areas[1] - common), Literal(0.0, F32)))
+    common = k.let("common", sides[0] * sides[1])
+    all_ = some[0].logical_and(some[1]).logical_and(some[2]).logical_and(some[3])
+    return k.let("part", Select(all_, common / (areas[0] + areas[1] - common), Literal(0.0, F32)))
 
 
-@op("non_max_suppression", numpy=_numpy_non_max_suppression, lower=Loops(_non_max_suppression))
+@op("non_max_suppression", numpy=_numpy_non_max_suppression, lower=CustomKernel(_non_max_suppression))
 def non_max_suppression(
     boxes: TensorType,
     scores: TensorType,

@@ -11,7 +11,7 @@ from relvm.ir.symbolic import format_dim
 from relvm.ir.type_rules import expect_integers, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, Select, as_scalar
-from relvm.kernels.lowering_rules import Loops, flat_position, loop_nest, part_loops
+from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest, part_loops
 from relvm.numpy_dtypes import STRINGS
 
 _MODES = ("constant", "edge", "reflect", "wrap")
@@ -36,8 +36,8 @@ def _pad_with_value(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ...],
         source = []
         for counter, size, before in zip(counters, x.shape, pads, strict=False):
             source.append(counter - before)
-            within = (counter >= before).both(counter < as_scalar(size, I64) + before)
-            inside = within if inside is None else inside.both(within)
+            within = (counter >= before).logical_and(counter < as_scalar(size, I64) + before)
+            inside = within if inside is None else inside.logical_and(within)
         margin = Literal(value, x.dtype)
         k.store(out, counters, x[()] if inside is None else Select(inside, x[tuple(source)], margin))
 
@@ -64,13 +64,13 @@ def _pad_with_elements(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ..
         k.store(out, (), x[()])
         return
     with loop_nest(k, list(out.shape[:-1])) as row:
-        places = [_source(at - pads[axis], sizes[axis], mode) for axis, at in enumerate(row)]
-        source = k.declare("source", flat_position((*places, Literal(0, I64)), x.shape))
-        target = k.declare("target", flat_position((*row, Literal(0, I64)), out.shape))
+        indices = [_source(at - pads[axis], sizes[axis], mode) for axis, at in enumerate(row)]
+        source = k.let("source", flat_position((*indices, Literal(0, I64)), x.shape))
+        target = k.let("target", flat_position((*row, Literal(0, I64)), out.shape))
         before, after = pads[rank - 1], pads[-1]
         for start, count in ((-before, before), (sizes[-1], after)):
             with k.loop(count, name="j") as j:
-                place = k.declare("place", j + start)
+                place = k.let("place", j + start)
                 k.store(out, (target + place + before,), x.flat(source + _source(place, sizes[-1], mode)))
         with k.loop(sizes[-1], name="j", simd=True) as j:
             k.store(out, (target + j + before,), x.flat(source + j))
@@ -83,40 +83,18 @@ def _pad(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ...], value: flo
         _pad_with_elements(k, inputs, outputs, pads=pads, mode=mode)
 
 
-@op("pad", numpy=_numpy_pad, lower=Loops(_pad), moves=True)
+@op("pad", numpy=_numpy_pad, lower=CustomKernel(_pad), moves=True)
 def pad(x: TensorType, *, pads: tuple[int, ...], value: float = 0, mode: str = "constant") -> TensorType:
     """Pad each axis of x.
 
-    Parameters
-    ----------
-    x
-        A tensor of known rank.
-    pads
-        The number of elements added before each axis, then after each axis.  In mode `constant` a negative number
-        removes elements.
-    value
-        The element that mode `constant` adds: a number that the dtype of x can represent.  For strings it is 0 and
-        stands for the empty string.
-    mode
-        `constant`: add `value`.  `edge`: repeat the nearest element.  `reflect`: mirror x at its first and last
-        elements, as often as needed.  `wrap`: repeat x periodically.
-
-    Returns
-    -------
-    TensorType
-        The dtype of x.  Each dimension grows by its two pads.
-
-    Raises
-    ------
-    RelvmArgumentError
-        `pads` has not two numbers for each axis, `value` is no number of the dtype, `mode` is unknown; or, in a mode
-        other than `constant`, a pad is negative or `value` is not 0.
-    RelvmShapeError
-        More elements are removed than there are, or an axis without elements is padded with elements of its own.
-
-    Notes
-    -----
-    Semantics: ONNX Pad-25, `numpy.pad`.
+    x: a tensor of known rank.   pads: the number of elements added before each axis, then after each axis; in mode
+    `constant` a negative number removes elements.   value: the element that mode `constant` adds, a number that the
+    dtype of x can represent; for strings 0, which stands for the empty string.   mode: `constant`; `edge` repeats the
+    nearest element; `reflect` mirrors x at its first and last elements, as often as needed; `wrap` repeats x.
+    Result: the dtype of x; each dimension grows by its two pads.
+    Raises RelvmArgumentError: not two numbers for each axis, a value that is no number of the dtype, an unknown mode;
+    in a mode other than `constant` a negative pad or a value other than 0.  RelvmShapeError: more elements are removed
+    than there are; an axis without elements is padded with elements of its own.   Source: ONNX Pad-25, numpy.pad.
     """
     expect_tensor("pad", x=x)
     expect_integers("pad", "pads", pads, None if x.rank is None else 2 * x.rank)
@@ -131,7 +109,7 @@ def pad(x: TensorType, *, pads: tuple[int, ...], value: float = 0, mode: str = "
         expect(value == 0, "pad: value is {!r}, which mode {} does not use", value, mode, error=RelvmArgumentError)
     if x.shape is None:
         return x
-    dims = tuple(dim + b + a for dim, b, a in zip(x.shape, pads, pads[len(x.shape) :], strict=True))
+    dims = tuple(dim + b + a for dim, b, a in zip(x.shape, pads, pads[len(x.shape) :], strict=False))
     for axis, (old, new) in enumerate(zip(x.shape, dims, strict=True)):
         negative = isinstance(new, int) and new < 0
         expect(not negative, "pad: dimension {} becomes {}", axis, format_dim(new), error=RelvmShapeError)

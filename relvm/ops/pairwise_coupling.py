@@ -9,10 +9,10 @@ from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_equal_dims, expect_float
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Intrinsic, KernelBuilder, Literal, Scalar, Select, as_scalar
-from relvm.kernels.lowering_rules import Loops, part_loops
+from relvm.kernels.lowering_rules import CustomKernel, part_loops
 
-_MOST_CLASSES = 512  # two numbers for each are on the C stack
-_LEAST_ROUNDS, _TOLERANCE = 100, 0.005
+_MAX_CLASSES = 512  # two numbers for each are on the C stack
+_MIN_ROUNDS, _TOLERANCE = 100, 0.005
 
 
 def _numpy_pairwise_coupling(x: np.ndarray) -> np.ndarray:
@@ -22,7 +22,7 @@ def _numpy_pairwise_coupling(x: np.ndarray) -> np.ndarray:
         between = -(pairs * pairs.T)
         apart = np.where(np.eye(classes, dtype=bool), own(0), pairs)
         np.fill_diagonal(between, (apart * apart).sum(axis=0))
-        for _ in range(max(_LEAST_ROUNDS, classes)):
+        for _ in range(max(_MIN_ROUNDS, classes)):
             slopes = between @ shares
             mean = shares @ slopes
             if np.all(np.abs(slopes - mean) < own(_TOLERANCE / classes)):
@@ -42,37 +42,37 @@ def _pairwise_coupling(k: KernelBuilder, inputs, outputs) -> None:
     count, dtype = x.shape[1], x.dtype
     classes, zero = as_scalar(count, I64), Literal(0.0, dtype)
     with part_loops(k, [out.shape[0]], classes * classes * classes * 256) as (n,):
-        start, shares = k.declare("start", n * classes * classes), k.declare("shares", n * classes)
+        start, shares = k.let("start", n * classes * classes), k.let("shares", n * classes)
         own, slopes = (k.allocate(name, dtype, (count,)) for name in ("own", "slopes"))
 
         def pair(t: Scalar, j: Scalar) -> Scalar:
             return x.flat(start + t * classes + j)
 
         def between(t: Scalar, j: Scalar) -> Scalar:
-            return Select(t.equals(j), own[t], -(pair(t, j) * pair(j, t)))
+            return Select(t.eq(j), own[t], -(pair(t, j) * pair(j, t)))
 
         with k.loop(classes, name="t") as t:
             k.store(out, (shares + t,), Literal(1.0, dtype) / classes.to(dtype))
-            total = k.declare("total", zero)
+            total = k.let("total", zero)
             with k.loop(classes, name="j") as j:
-                k.assign(total, total + Select(t.equals(j), zero, pair(j, t) * pair(j, t)))
+                k.assign(total, total + Select(t.eq(j), zero, pair(j, t) * pair(j, t)))
             k.store(own, (t,), total)
-        left = k.declare("left", classes)  # 0 once the shares are found
-        with k.loop(max(_LEAST_ROUNDS, count), name="round"):
-            mean, farthest = k.declare("mean", zero), k.declare("farthest", zero)
+        left = k.let("left", classes)  # 0 once the shares are found
+        with k.loop(max(_MIN_ROUNDS, count), name="round"):
+            mean, farthest = k.let("mean", zero), k.let("farthest", zero)
             with k.loop(left, name="t") as t:
-                slope = k.declare("slope", zero)
+                slope = k.let("slope", zero)
                 with k.loop(classes, name="j") as j:
                     k.assign(slope, slope + between(t, j) * out.flat(shares + j))
                 k.store(slopes, (t,), slope)
                 k.assign(mean, mean + out.flat(shares + t) * slope)
             with k.loop(left, name="t") as t:
-                apart = k.declare("apart", Intrinsic("fabs", (slopes[t] - mean,), dtype))
+                apart = k.let("apart", Intrinsic("fabs", (slopes[t] - mean,), dtype))
                 k.assign(farthest, Select(apart < farthest, farthest, apart))
             k.assign(left, Select(farthest < _TOLERANCE / count, Literal(0, I64), left))
             with k.loop(left, name="t") as t:
-                step = k.declare("step", (mean - slopes[t]) / own[t])
-                whole = k.declare("whole", step + 1)
+                step = k.let("step", (mean - slopes[t]) / own[t])
+                whole = k.let("whole", step + 1)
                 k.store(out, (shares + t,), out.flat(shares + t) + step)
                 k.assign(mean, (mean + step * (step * own[t] + slopes[t] * 2)) / whole / whole)
                 with k.loop(classes, name="j") as j:
@@ -80,7 +80,7 @@ def _pairwise_coupling(k: KernelBuilder, inputs, outputs) -> None:
                     k.store(out, (shares + j,), out.flat(shares + j) / whole)
 
 
-@op("pairwise_coupling", numpy=_numpy_pairwise_coupling, lower=Loops(_pairwise_coupling))
+@op("pairwise_coupling", numpy=_numpy_pairwise_coupling, lower=CustomKernel(_pairwise_coupling))
 def pairwise_coupling(x: TensorType) -> TensorType:
     """For each row the probabilities of the classes that agree best with those of all pairs of them.
 
@@ -96,6 +96,6 @@ def pairwise_coupling(x: TensorType) -> TensorType:
     if x.shape is None:
         return TensorType(x.dtype, None, 2)
     expect_equal_dims("pairwise_coupling", "a matrix is not square", *x.shape[1:])
-    known = isinstance(x.shape[1], int) and 1 <= x.shape[1] <= _MOST_CLASSES
-    expect(known, "pairwise_coupling: {} classes, expected a known number from 1 to {}", x.shape[1], _MOST_CLASSES)
+    known = isinstance(x.shape[1], int) and 1 <= x.shape[1] <= _MAX_CLASSES
+    expect(known, "pairwise_coupling: {} classes, expected a known number from 1 to {}", x.shape[1], _MAX_CLASSES)
     return TensorType(x.dtype, x.shape[:2])

@@ -22,11 +22,11 @@ from relvm.kernels.conv.sliding_window import (
     window_of,
 )
 from relvm.kernels.flop_count import pooling_operations
-from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar, larger, smaller
-from relvm.kernels.lowering_rules import Loops, flat_position, loop_nest, part_loops
+from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar, maximum, minimum
+from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest, part_loops
 from relvm.ops.reduction import lowest
 
-_STRIP, _MOST_ELEMENTS = 128, 2048  # places, and elements of the input, that are taken at a time
+_STRIP, _MAX_ELEMENTS = 128, 2048  # places, and elements of the input, that are taken at a time
 
 
 def _pool(
@@ -37,37 +37,37 @@ def _pool(
     finish(k, row): gives a function of a place in the row, None where all positions of the window along it meet the
     input, and of what the place's window came to; None where nothing is left to do.
     """
-    places = out.shape[2:]
+    indices = out.shape[2:]
     planes: AnyDim = product(out.shape[:2])
-    deeper = places[1:] if len(places) > 1 else places
+    deeper = indices[1:] if len(indices) > 1 else indices
     write = _write_line if (window.sizes[-1] - 1) * window.dilations[-1] < _STRIP else _write_row
-    with part_loops(k, [planes, *places[:-1]], k.size((*deeper, *window.sizes))) as (plane, *row):
-        target = k.declare("target", flat_position((plane, *row, Literal(0, I64)), (planes, *places)))
+    with part_loops(k, [planes, *indices[:-1]], k.size((*deeper, *window.sizes))) as (plane, *row):
+        target = k.let("target", flat_position((plane, *row, Literal(0, I64)), (planes, *indices)))
         write(k, x, out, window, start, combine, finish and finish(k, row), plane, row, target)
 
 
 def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finish, plane, row, target) -> None:
     """Some places at a time: the rows of the input that the window meets become one, then each place takes its part."""
-    dims, places = x.shape[2:], out.shape[2:]
+    dims, indices = x.shape[2:], out.shape[2:]
     size, stride, dilation = window.sizes[-1], window.strides[-1], window.dilations[-1]
     pad = window.pads[len(dims) - 1]
-    strip = max(1, min(_STRIP, _MOST_ELEMENTS // stride))
-    if isinstance(places[-1], int):
-        strip = max(1, min(strip, places[-1]))
+    strip = max(1, min(_STRIP, _MAX_ELEMENTS // stride))
+    if isinstance(indices[-1], int):
+        strip = max(1, min(strip, indices[-1]))
     reach = (strip - 1) * stride + (size - 1) * dilation + 1
-    wide, across = as_scalar(dims[-1], I64), as_scalar(places[-1], I64)
+    wide, across = as_scalar(dims[-1], I64), as_scalar(indices[-1], I64)
     line = k.allocate("line", x.dtype, (reach,))
     with k.loop((across + (strip - 1)) / strip, name="part") as part:
-        at = k.declare("at", part * strip)
-        count = k.declare("count", smaller(across - at, strip))
-        shift = k.declare("shift", at * stride - pad)
-        low = k.declare("low", smaller(larger(-shift, 0), reach))
-        high = k.declare("high", larger(smaller(wide - shift, reach), low))
+        at = k.let("at", part * strip)
+        count = k.let("count", minimum(across - at, strip))
+        shift = k.let("shift", at * stride - pad)
+        low = k.let("low", minimum(maximum(-shift, 0), reach))
+        high = k.let("high", maximum(minimum(wide - shift, reach), low))
         with k.loop(reach, name="i", simd=True) as i:
             k.store(line, (i,), start)
 
         def bring(tap: Scalar, source: Scalar) -> None:
-            begin = k.declare("begin", plane * k.size(dims) + source * wide + shift)
+            begin = k.let("begin", plane * k.size(dims) + source * wide + shift)
             with k.loop(high, start=low, name="i", simd=True) as i:
                 k.store(line, (i,), combine(line[i], x.flat(begin + i)))
 
@@ -75,9 +75,9 @@ def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finis
 
         def write(start: Scalar, stop: Scalar, is_inside: bool) -> None:
             with k.loop(stop, start=start, name="o", simd=True) as o:
-                total: Scalar = k.declare("total", line[o * stride])
+                total: Scalar = k.let("total", line[o * stride])
                 for tap in range(1, size):
-                    total = k.declare("total", combine(total, line[o * stride + tap * dilation]))
+                    total = k.let("total", combine(total, line[o * stride + tap * dilation]))
                 place = None if is_inside else at + o
                 k.store(out, (target + at + o,), finish(place, total) if finish else total)
 
@@ -86,8 +86,8 @@ def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finis
             return
         first, _ = valid_range(wide, across, stride, Literal(-pad, I64))
         _, end = valid_range(wide, across, stride, Literal((size - 1) * dilation - pad, I64))
-        begin = k.declare("begin", smaller(larger(first - at, 0), count))
-        stop = k.declare("stop", larger(smaller(end - at, count), begin))
+        begin = k.let("begin", minimum(maximum(first - at, 0), count))
+        stop = k.let("stop", maximum(minimum(end - at, count), begin))
         write(Literal(0, I64), begin, is_inside=False)
         write(begin, stop, is_inside=True)
         write(stop, count, is_inside=False)
@@ -95,19 +95,19 @@ def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finis
 
 def _write_row(k, x: Buffer, out: Buffer, window: Window, start, combine, finish, plane, row, target) -> None:
     """One position of a wide window at a time."""
-    dims, places = x.shape[2:], out.shape[2:]
-    with k.loop(places[-1], name="o", simd=True) as o:
+    dims, indices = x.shape[2:], out.shape[2:]
+    with k.loop(indices[-1], name="o", simd=True) as o:
         k.store(out, (target + o,), start)
 
     def take(tap: Scalar, source: Scalar, first: Scalar, stop: Scalar) -> None:
-        source = k.declare("source", plane * k.size(dims) + source)
+        source = k.let("source", plane * k.size(dims) + source)
         with k.loop(stop, start=first, name="o", simd=True) as o:
             element = x.flat(source + o * window.strides[-1])
             k.store(out, (target + o,), combine(out.flat(target + o), element))
 
-    each_tap(k, window, dims, places, row, take)
+    each_tap(k, window, dims, indices, row, take)
     if finish:
-        with k.loop(places[-1], name="o", simd=True) as o:
+        with k.loop(indices[-1], name="o", simd=True) as o:
             k.store(out, (target + o,), finish(o, out.flat(target + o)))
 
 
@@ -115,7 +115,7 @@ def _max_pool(k: KernelBuilder, inputs, outputs, *, kernel, strides, pads, dilat
     (x,), (out,) = inputs, outputs
 
     def larger_or_nan(total: Scalar, element: Scalar) -> Scalar:
-        return Select((element > total).either(element.differs(element)), element, total)
+        return Select((element > total).logical_or(element.ne(element)), element, total)
 
     window = window_of("max_pool", kernel, strides, pads, dilations)
     _pool(k, x, out, window, lowest(x.dtype), larger_or_nan, None)
@@ -130,10 +130,10 @@ def _average_pool(
     def mean(k: KernelBuilder, row: list[Scalar]) -> Callable[[Scalar, Scalar], Scalar]:
         if count_include_pad:
             return lambda place, total: total / Literal(int(np.prod(window.sizes)), out.dtype)
-        rows = k.declare("rows", Literal(1, I64))
+        rows = k.let("rows", Literal(1, I64))
         for axis, place in enumerate(row):
             k.assign(rows, rows * _taps_inside(x, window, axis, place))
-        every = k.declare("every", (rows * window.sizes[-1]).to(out.dtype))
+        every = k.let("every", (rows * window.sizes[-1]).to(out.dtype))
 
         def finish(place: Scalar | None, total: Scalar) -> Scalar:
             if place is None:
@@ -150,7 +150,7 @@ def _taps_inside(x: Buffer, window: Window, axis: int, place: Scalar) -> Scalar:
     size, taps = as_scalar(x.shape[2 + axis], I64), Literal(window.sizes[axis], I64)
     corner = place * window.strides[axis] - window.pads[axis]
     first, last = valid_range(size, taps, window.dilations[axis], corner)
-    return larger(last - first, 0)
+    return maximum(last - first, 0)
 
 
 def _pooled(name: str, x: TensorType, kernel: object, strides: object, pads: object, dilations: object) -> TensorType:
@@ -174,7 +174,7 @@ def _numpy_max_pool(x: np.ndarray, *, kernel, strides, pads, dilations) -> np.nd
     return np.max(numpy_windows(x, window, lowest(dtype_of(x.dtype))), axis=_axes_of(window))
 
 
-@op("max_pool", numpy=_numpy_max_pool, lower=Loops(_max_pool, pooling_operations))
+@op("max_pool", numpy=_numpy_max_pool, lower=CustomKernel(_max_pool, pooling_operations))
 def max_pool(
     x: TensorType,
     *,
@@ -207,7 +207,7 @@ def _average_operations(*shapes: tuple[AnyDim, ...], **attributes) -> AnyDim:
     return pooling_operations(*shapes, **attributes) + product(shapes[-1])
 
 
-@op("average_pool", numpy=_numpy_average_pool, lower=Loops(_average_pool, _average_operations))
+@op("average_pool", numpy=_numpy_average_pool, lower=CustomKernel(_average_pool, _average_operations))
 def average_pool(
     x: TensorType,
     *,
@@ -243,11 +243,11 @@ def _numpy_max_pool_indices(x: np.ndarray, *, kernel, strides, pads, dilations, 
     planes, area = np.arange(x.shape[0] * x.shape[1]), int(np.prod(x.shape[2:]))
     numbers = planes.reshape(*x.shape[:2], *[1] * len(kernel)) * area + _plane_positions(x.shape[2:], column_major)
     views = [numpy_windows(a, window, fill) for a, fill in ((x, lowest(dtype_of(x.dtype))), (numbers, -1))]
-    values, places = (view.reshape(*view.shape[: x.ndim], int(np.prod(kernel))) for view in views)
+    values, indices = (view.reshape(*view.shape[: x.ndim], int(np.prod(kernel))) for view in views)
     largest = np.max(values, axis=-1, keepdims=True)
-    wins = (places >= 0) & ((values == largest) | (values != values))
+    wins = (indices >= 0) & ((values == largest) | (values != values))
     first = np.argmax(wins, axis=-1)[..., None]
-    return np.where(wins.any(axis=-1), np.take_along_axis(places, first, -1)[..., 0], -1)
+    return np.where(wins.any(axis=-1), np.take_along_axis(indices, first, -1)[..., 0], -1)
 
 
 def _max_pool_indices(
@@ -258,20 +258,20 @@ def _max_pool_indices(
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     area, planes = k.size(x.shape[2:]), product(out.shape[:2])
     with loop_nest(k, [planes, *out.shape[2:]]) as (plane, *place):
-        best, found = k.declare("best", Literal(lowest(x.dtype), x.dtype)), k.declare("found", Literal(-1, I64))
+        best, found = k.let("best", Literal(lowest(x.dtype), x.dtype)), k.let("found", Literal(-1, I64))
         with loop_nest(k, list(window.sizes)) as taps:
             inside: Scalar | None = None
             at: list[Scalar] = []
             for axis, dim in enumerate(dims):
                 start = place[axis] * window.strides[axis] - window.pads[axis]
-                at.append(k.declare("at", start + taps[axis] * window.dilations[axis]))
-                within = (at[axis] >= 0).both(at[axis] < dim)
-                inside = within if inside is None else inside.both(within)
+                at.append(k.let("at", start + taps[axis] * window.dilations[axis]))
+                within = (at[axis] >= 0).logical_and(at[axis] < dim)
+                inside = within if inside is None else inside.logical_and(within)
             with k.branch(inside):
-                element = k.declare("element", x.flat(plane * area + flat_position(tuple(at), x.shape[2:])))
-                wins = (element > best).either(found < 0)
+                element = k.let("element", x.flat(plane * area + flat_position(tuple(at), x.shape[2:])))
+                wins = (element > best).logical_or(found < 0)
                 if x.dtype.is_float:
-                    wins = wins.either(element.differs(element).both(best.equals(best)))
+                    wins = wins.logical_or(element.ne(element).logical_and(best.eq(best)))
                 with k.branch(wins):
                     k.assign(best, element)
                     order = (at[::-1], x.shape[:1:-1]) if column_major else (at, x.shape[2:])
@@ -279,7 +279,7 @@ def _max_pool_indices(
         k.store(out, (flat_position((plane, *place), (planes, *out.shape[2:])),), found)
 
 
-@op("max_pool_indices", numpy=_numpy_max_pool_indices, lower=Loops(_max_pool_indices, pooling_operations))
+@op("max_pool_indices", numpy=_numpy_max_pool_indices, lower=CustomKernel(_max_pool_indices, pooling_operations))
 def max_pool_indices(
     x: TensorType,
     *,

@@ -9,7 +9,7 @@ from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.types import TensorType, TupleType
 from relvm.kernels.loop_ir import Intrinsic, KernelBuilder, Literal, Scalar, Select
-from relvm.kernels.lowering_rules import Loops
+from relvm.kernels.lowering_rules import CustomKernel
 
 _HIGHEST = 255
 
@@ -18,18 +18,18 @@ def _dynamic_quantize(k: KernelBuilder, inputs, outputs) -> None:
     """One walk for the range, one for the numbers."""
     (x,), (out, scale_out, zero_out) = inputs, outputs
     size, nothing = k.size(x.shape), Literal(0, I64)
-    low, high = (k.declare(name, Literal(0, F32)) for name in ("low", "high"))
+    low, high = (k.let(name, Literal(0, F32)) for name in ("low", "high"))
     with k.loop(size, simd=True, reduce=(("min", low), ("max", high))) as i:
-        element = k.declare("element", x.flat(i))
+        element = k.let("element", x.flat(i))
         k.assign(low, Select(element < low, element, low))
         k.assign(high, Select(element > high, element, high))
-    span = k.declare("span", high - low)
-    scale = k.declare("scale", Select(span.equals(0), Literal(1, F32), span / _HIGHEST))
-    zero = k.declare("zero", _within(_rounded(-low / scale)))
+    span = k.let("span", high - low)
+    scale = k.let("scale", Select(span.eq(0), Literal(1, F32), span / _HIGHEST))
+    zero = k.let("zero", _within(_rounded(-low / scale)))
     k.store(scale_out, (nothing,), scale)
     k.store(zero_out, (nothing,), zero.to(U8))
     with k.loop(size, simd=True) as i:
-        k.store(out, (i,), _within(k.declare("place", _rounded(x.flat(i) / scale) + zero)).to(U8))
+        k.store(out, (i,), _within(k.let("place", _rounded(x.flat(i) / scale) + zero)).to(U8))
 
 
 def _rounded(x: Scalar) -> Scalar:
@@ -50,8 +50,8 @@ def _numpy_dynamic_quantize(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.n
         span = np.subtract(high, low)
         scale = np.float32(1) if span == 0 else np.divide(span, highest)
         zero = np.fmin(np.fmax(np.rint(-low / scale), nothing), highest)
-        places = np.fmin(np.fmax(np.rint(x / scale) + zero, nothing), highest)
-    return places.astype(np.uint8), np.asarray(scale, np.float32), np.asarray(zero, np.uint8)
+        indices = np.fmin(np.fmax(np.rint(x / scale) + zero, nothing), highest)
+    return indices.astype(np.uint8), np.asarray(scale, np.float32), np.asarray(zero, np.uint8)
 
 
 def _operations(x: tuple[AnyDim, ...], *shapes: tuple[AnyDim, ...]) -> AnyDim:
@@ -59,7 +59,7 @@ def _operations(x: tuple[AnyDim, ...], *shapes: tuple[AnyDim, ...]) -> AnyDim:
     return 7 * product(x)
 
 
-@op("dynamic_quantize", numpy=_numpy_dynamic_quantize, lower=Loops(_dynamic_quantize, _operations))
+@op("dynamic_quantize", numpy=_numpy_dynamic_quantize, lower=CustomKernel(_dynamic_quantize, _operations))
 def dynamic_quantize(x: TensorType) -> TupleType:
     """x as u8, such that the range of x, with 0, is that of u8: round(x / scale) + zero, half to even.
 

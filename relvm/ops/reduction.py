@@ -15,17 +15,17 @@ from relvm.ir.type_rules import expect_axes, expect_axis, expect_float, expect_n
 from relvm.ir.types import TensorType
 from relvm.kernels.flop_count import one_for_each
 from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar
-from relvm.kernels.lowering_rules import Composition, Loops, Reduce, Reduction, loop_nest
+from relvm.kernels.lowering_rules import Composition, CustomKernel, Reduce, Reduction, loop_nest
 from relvm.ops.arithmetic import divide, subtract
 from relvm.ops.unary import exp
 
 
 def _larger(total: Scalar, x: Scalar) -> Scalar:
-    return Select((x > total).either(x.differs(x)), x, total)
+    return Select((x > total).logical_or(x.ne(x)), x, total)
 
 
 def _smaller(total: Scalar, x: Scalar) -> Scalar:
-    return Select((x < total).either(x.differs(x)), x, total)
+    return Select((x < total).logical_or(x.ne(x)), x, total)
 
 
 def lowest(dtype: DType) -> int | float:
@@ -148,26 +148,26 @@ def _along(k: KernelBuilder, x: Buffer, axis: int):
     return size, step, loop_nest(k, [product(x.shape[:axis]), product(x.shape[axis + 1 :])])
 
 
-def _argument(better: Callable[[Scalar, Scalar], Scalar], name: str) -> Loops:
+def _argument(better: Callable[[Scalar, Scalar], Scalar], name: str) -> CustomKernel:
     """better: whether the second element takes the place of the first; NaN, once taken, stays."""
 
     def lower(k: KernelBuilder, inputs, outputs, *, axis: int, keepdims: bool) -> None:
         (x,), (out,) = inputs, outputs
         size, step, others = _along(k, x, axis)
         with others as (row, column):
-            start = k.declare("start", row * size * step + column)
-            best, place = k.declare("best", x.flat(start)), k.declare("place", Literal(0, I64))
+            start = k.let("start", row * size * step + column)
+            best, place = k.let("best", x.flat(start)), k.let("place", Literal(0, I64))
             with k.loop(size, start=1, name="n") as n:
-                element = k.declare("element", x.flat(start + n * step))
+                element = k.let("element", x.flat(start + n * step))
                 wins = better(best, element)
                 if x.dtype.is_float:
-                    wins = wins.either(element.differs(element)).both(best.equals(best))
+                    wins = wins.logical_or(element.ne(element)).logical_and(best.eq(best))
                 with k.branch(wins):
                     k.assign(best, element)
                     k.assign(place, n)
             k.store(out, (row * step + column,), place)
 
-    return Loops(lower, one_for_each)
+    return CustomKernel(lower, one_for_each)
 
 
 def _argument_type(name: str, x: TensorType, axis: int, keepdims: bool) -> TensorType:

@@ -18,9 +18,9 @@ from relvm.errors import RelvmUnsupportedError
 from relvm.ops.string_reference import JUMP, MATCH, PLACE, RANGE, SET, SPLIT
 from relvm.tables import LETTERS
 
-MOST_INSTRUCTIONS = 20_000
-_MOST_REPEATED = 1000  # as in RE2
-_MOST_NESTED = 100
+MAX_INSTRUCTIONS = 20_000
+_MAX_REPEATED = 1000  # as in RE2
+_MAX_NESTED = 100
 _LAST = 0x10FFFF
 _QUOTED = re.compile(r"\\Q(.*?)(?:\\E|\Z)|\\.", re.DOTALL)
 _HEXADECIMAL = re.compile(r"([0-9A-Fa-f]{2})|\{([0-9A-Fa-f]{1,8})\}")
@@ -30,7 +30,7 @@ Ranges = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
-class Set:
+class CharacterClass:
     """One character: of these code points, or of all others."""
 
     ranges: Ranges
@@ -38,24 +38,24 @@ class Set:
 
 
 @dataclass(frozen=True)
-class Place:
+class Anchor:
     """No character, where something holds (csrc/tables/regex_opcodes.def)."""
 
     what: int
 
 
 @dataclass(frozen=True)
-class Sequence:
+class Concatenation:
     parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True)
-class Either:
+class Alternation:
     ways: tuple[Part, ...]
 
 
 @dataclass(frozen=True)
-class Repeat:
+class Quantifier:
     """most: None for any number."""
 
     part: Part
@@ -63,7 +63,7 @@ class Repeat:
     most: int | None
 
 
-Part = Set | Place | Sequence | Either | Repeat
+Part = CharacterClass | Anchor | Concatenation | Alternation | Quantifier
 
 _DIGITS: Ranges = ((0x30, 0x39),)
 _WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
@@ -142,7 +142,7 @@ class _Reader:
         ways = [self.sequence()]
         while self.accept("|"):
             ways.append(self.sequence())
-        return ways[0] if len(ways) == 1 else Either(tuple(ways))
+        return ways[0] if len(ways) == 1 else Alternation(tuple(ways))
 
     def sequence(self) -> Part:
         parts: list[Part] = []
@@ -150,19 +150,19 @@ class _Reader:
             part = self.atom()
             if part is not None:
                 parts.append(self.repeated(part))
-        return Sequence(tuple(parts))
+        return Concatenation(tuple(parts))
 
     def repeated(self, part: Part) -> Part:
         counts = self.counts()
         if counts is None:
             return part
         least, most = counts
-        if max(least, most or 0) > _MOST_REPEATED or (most is not None and most < least):
+        if max(least, most or 0) > _MAX_REPEATED or (most is not None and most < least):
             raise self.fail(f"a repetition of {least} to {most}")
         self.accept("?")
         if self.counts() is not None:
             raise self.fail("a repetition of a repetition")
-        return Repeat(part, least, most)
+        return Quantifier(part, least, most)
 
     def counts(self) -> tuple[int, int | None] | None:
         """How often what stands before is repeated, None: it is not."""
@@ -184,11 +184,11 @@ class _Reader:
             case "[":
                 return self.class_()
             case ".":
-                return Set(((0, _LAST),) if "s" in self.flags else ((0, 9), (11, _LAST)))
+                return CharacterClass(((0, _LAST),) if "s" in self.flags else ((0, 9), (11, _LAST)))
             case "^":
-                return Place(_LINE_START if "m" in self.flags else _START)
+                return Anchor(_LINE_START if "m" in self.flags else _START)
             case "$":
-                return Place(_LINE_END if "m" in self.flags else _END)
+                return Anchor(_LINE_END if "m" in self.flags else _END)
             case "\\":
                 return self.escape()
             case "*" | "+" | "?":
@@ -196,11 +196,11 @@ class _Reader:
             case literal:
                 return self.literal(ord(literal))
 
-    def literal(self, point: int) -> Set:
+    def literal(self, point: int) -> CharacterClass:
         return self.set_of(((point, point),))
 
-    def set_of(self, ranges: Ranges, other: bool = False) -> Set:
-        return Set(_in_any_case(ranges) if "i" in self.flags else ranges, other)
+    def set_of(self, ranges: Ranges, other: bool = False) -> CharacterClass:
+        return CharacterClass(_in_any_case(ranges) if "i" in self.flags else ranges, other)
 
     def group(self) -> Part | None:
         flags = self.flags
@@ -214,8 +214,8 @@ class _Reader:
             elif self.read_flags():
                 return None
         self.depth += 1
-        if self.depth > _MOST_NESTED:
-            raise self.fail(f"more than {_MOST_NESTED} groups inside each other")
+        if self.depth > _MAX_NESTED:
+            raise self.fail(f"more than {_MAX_NESTED} groups inside each other")
         part = self.either()
         self.depth -= 1
         if not self.accept(")"):
@@ -240,7 +240,7 @@ class _Reader:
         letter = self.ahead
         if letter in _PLACES:
             self.take()
-            return Place(_PLACES[letter])
+            return Anchor(_PLACES[letter])
         ranges, other = self.escaped()
         return self.set_of(ranges, other)
 
@@ -267,7 +267,7 @@ class _Reader:
         self.at += found.end()
         return point
 
-    def class_(self) -> Set:
+    def class_(self) -> CharacterClass:
         other = self.accept("^")
         ranges: list[tuple[int, int]] = []
         first = True
@@ -340,18 +340,18 @@ def _in_any_case(ranges: Ranges) -> Ranges:
 
 def _write(part: Part, rows: list[list[int]], pattern: str) -> None:
     """Appends the instructions that go through a part."""
-    if len(rows) > MOST_INSTRUCTIONS:
-        raise RelvmUnsupportedError(f"pattern {pattern!r}: more than {MOST_INSTRUCTIONS} instructions")
+    if len(rows) > MAX_INSTRUCTIONS:
+        raise RelvmUnsupportedError(f"pattern {pattern!r}: more than {MAX_INSTRUCTIONS} instructions")
     match part:
-        case Set(ranges, other):
+        case CharacterClass(ranges, other):
             rows.append([SET, len(ranges), int(other)])
             rows += [[RANGE, low, high] for low, high in ranges]
-        case Place(what):
+        case Anchor(what):
             rows.append([PLACE, what, 0])
-        case Sequence(parts):
+        case Concatenation(parts):
             for each in parts:
                 _write(each, rows, pattern)
-        case Either(ways):
+        case Alternation(ways):
             jumps = []
             for way in ways[:-1]:
                 split = _split(rows)
@@ -362,7 +362,7 @@ def _write(part: Part, rows: list[list[int]], pattern: str) -> None:
             _write(ways[-1], rows, pattern)
             for jump in jumps:
                 rows[jump][1] = len(rows)
-        case Repeat(inner, least, most):
+        case Quantifier(inner, least, most):
             for _ in range(least):
                 _write(inner, rows, pattern)
             if most is None:

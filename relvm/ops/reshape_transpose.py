@@ -20,7 +20,7 @@ from relvm.ir.type_rules import (
 )
 from relvm.ir.types import ShapeType, TensorType
 from relvm.kernels.loop_ir import KernelBuilder
-from relvm.kernels.lowering_rules import VIEW, Builtin, Loops, Places, Rearrange, elementwise, part_loops
+from relvm.kernels.lowering_rules import VIEW, Builtin, CustomKernel, DataMovement, IndexExprs, elementwise, part_loops
 
 
 @op("shape_of", numpy=np.shape, lower=Builtin("shape_of"), moves=True)
@@ -182,7 +182,7 @@ def expand(x: TensorType, shape: ShapeType) -> TensorType:
     return TensorType(x.dtype, shape.dims, shape.rank)
 
 
-def _transposed(at: Places, x_shape, out_shape, *, perm: tuple[int, ...] | None) -> Places:
+def _transposed(at: IndexExprs, x_shape, out_shape, *, perm: tuple[int, ...] | None) -> IndexExprs:
     if perm is None:
         return at[::-1]
     order = [axis % len(perm) for axis in perm]
@@ -193,7 +193,7 @@ def _numpy_transpose(x: np.ndarray, *, perm: tuple[int, ...] | None) -> np.ndarr
     return np.transpose(x, perm)
 
 
-@op("transpose", numpy=_numpy_transpose, lower=Rearrange(_transposed), moves=True)
+@op("transpose", numpy=_numpy_transpose, lower=DataMovement(_transposed), moves=True)
 def transpose(x: TensorType, *, perm: tuple[int, ...] | None = None) -> TensorType:
     """x with its axes in another order: axis i of the result is axis perm[i] of x.
 
@@ -216,7 +216,7 @@ def _concat(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
     axis %= len(out.shape)
     wide = k.size(out.shape[axis:])
     with part_loops(k, [k.size(out.shape[:axis])], wide * 4) as (row,):
-        start = k.declare("start", row * wide)
+        start = k.let("start", row * wide)
         for x in inputs:
             width = k.size(x.shape[axis:])
             with k.loop(width, simd=True) as i:
@@ -224,7 +224,7 @@ def _concat(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
             k.assign(start, start + width)
 
 
-@op("concat", numpy=lambda *xs, axis: np.concatenate(xs, axis), lower=Loops(_concat), moves=True)
+@op("concat", numpy=lambda *xs, axis: np.concatenate(xs, axis), lower=CustomKernel(_concat), moves=True)
 def concat(*xs: TensorType, axis: int) -> TensorType:
     """The tensors one after the other along an axis.
 

@@ -10,7 +10,7 @@ from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_equal_dims, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import KernelBuilder, Select
-from relvm.kernels.lowering_rules import Loops
+from relvm.kernels.lowering_rules import CustomKernel
 
 
 def _numpy_reverse_sequence(x: np.ndarray, lengths: np.ndarray, *, time_axis: int) -> np.ndarray:
@@ -30,23 +30,23 @@ def _reverse_sequence(k: KernelBuilder, inputs, outputs, *, time_axis: int) -> N
     (x, lengths), (out,) = inputs, outputs
     steps, batch, width = (k.size(dims) for dims in (x.shape[time_axis:][:1], lengths.shape, x.shape[2:]))
     with k.loop(batch, name="n") as n:
-        length = k.declare("length", lengths[n].to(I64))
-        outside = (length < 0).either(length > steps)
+        length = k.let("length", lengths[n].to(I64))
+        outside = (length < 0).logical_or(length > steps)
         message = "reverse_sequence: a sequence of %lld steps, expected 0 to %lld"
         k.fail(outside, "SHAPE_ERROR", message, length, steps)
     with k.loop(x.shape[0], name="a") as a, k.loop(x.shape[1], name="b") as b:
         n, t = (a, b) if time_axis == 1 else (b, a)
-        length = k.declare("length", lengths[n].to(I64))
-        from_ = k.declare("from", Select(t < length, length - 1 - t, t))
+        length = k.let("length", lengths[n].to(I64))
+        from_ = k.let("from", Select(t < length, length - 1 - t, t))
         first, second = (a, from_) if time_axis == 1 else (from_, b)
         columns = k.size(x.shape[1:2])
-        source = k.declare("source", (first * columns + second) * width)
-        target = k.declare("target", (a * columns + b) * width)
+        source = k.let("source", (first * columns + second) * width)
+        target = k.let("target", (a * columns + b) * width)
         with k.loop(width, simd=True) as i:
             k.store(out, (target + i,), x.flat(source + i))
 
 
-@op("reverse_sequence", numpy=_numpy_reverse_sequence, lower=Loops(_reverse_sequence), moves=True)
+@op("reverse_sequence", numpy=_numpy_reverse_sequence, lower=CustomKernel(_reverse_sequence), moves=True)
 def reverse_sequence(x: TensorType, lengths: TensorType, *, time_axis: int = 0) -> TensorType:
     """The first steps of each sequence in the opposite order, those after its end as they are.
 

@@ -13,7 +13,7 @@ from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.type_rules import expect_equal_dims, expect_float, expect_same_dtype, expect_tensor
 from relvm.ir.types import TensorType, TupleType
-from relvm.kernels.lowering_rules import Loops
+from relvm.kernels.lowering_rules import CustomKernel
 from relvm.kernels.rnn.activations import choose
 from relvm.kernels.rnn.rnn_cells import gru_kernel, lstm_kernel, numpy_gru, numpy_lstm, numpy_rnn, rnn_kernel
 from relvm.kernels.rnn.rnn_steps import DIRECTIONS
@@ -44,7 +44,7 @@ def _lstm_operations(*shapes: Shape, coupled: bool, **attributes) -> AnyDim | No
     return _operations(shapes, 3, 12 + peepholes) if coupled else _operations(shapes, 4, 13 + peepholes)
 
 
-@op("rnn", numpy=numpy_rnn, lower=Loops(rnn_kernel, _rnn_operations))
+@op("rnn", numpy=numpy_rnn, lower=CustomKernel(rnn_kernel, _rnn_operations))
 def rnn(
     x: TensorType,
     r: TensorType,
@@ -75,7 +75,7 @@ def rnn(
     return _rule("rnn", tensors, lengths, direction, activations, alpha, beta, clip)
 
 
-@op("gru", numpy=numpy_gru, lower=Loops(gru_kernel, _gru_operations))
+@op("gru", numpy=numpy_gru, lower=CustomKernel(gru_kernel, _gru_operations))
 def gru(
     x: TensorType,
     r: TensorType,
@@ -107,7 +107,7 @@ def gru(
     return _rule("gru", tensors, lengths, direction, activations, alpha, beta, clip)
 
 
-@op("lstm", numpy=numpy_lstm, lower=Loops(lstm_kernel, _lstm_operations))
+@op("lstm", numpy=numpy_lstm, lower=CustomKernel(lstm_kernel, _lstm_operations))
 def lstm(
     x: TensorType,
     r: TensorType,

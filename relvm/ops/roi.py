@@ -21,10 +21,10 @@ from relvm.kernels.loop_ir import (
     Scalar,
     Select,
     as_scalar,
-    larger,
-    smaller,
+    maximum,
+    minimum,
 )
-from relvm.kernels.lowering_rules import Loops, part_loops
+from relvm.kernels.lowering_rules import CustomKernel, part_loops
 
 _MODES = ("avg", "max")
 
@@ -38,32 +38,34 @@ def _numpy_images(op: str, images: np.ndarray, count: int) -> None:
 def _check_images(k: KernelBuilder, op: str, images: Buffer, count: AnyDim) -> None:
     size = as_scalar(count, I64)
     with k.loop(k.size(images.shape), name="n") as n:
-        image = k.declare("image", images.flat(n))
-        k.fail((image < 0).either(image >= size), "INDEX_ERROR", f"{op}: image %lld is outside of %lld", image, size)
+        image = k.let("image", images.flat(n))
+        k.fail(
+            (image < 0).logical_or(image >= size), "INDEX_ERROR", f"{op}: image %lld is outside of %lld", image, size
+        )
 
 
 # Of a place of a region, along an axis; a place as large as that, or without a size, is a mistake.
-_MOST_SAMPLES = 2**15
+_MAX_SAMPLES = 2**15
 _ENDLESS = "{}: region %lld is not finite, or larger than {} elements for each place of the result"
 
 
 def _numpy_sides(op: str, regions: np.ndarray, size: tuple[int, int], scale: float) -> None:
     starts = regions[:, 1::-1] * regions.dtype.type(scale)
     sides = regions[:, :1:-1] * regions.dtype.type(scale) - starts
-    bounded = np.isfinite(sides) & (sides < np.array(size) * _MOST_SAMPLES)
+    bounded = np.isfinite(sides) & (sides < np.array(size) * _MAX_SAMPLES)
     if not bounded.all():
         number = np.argmin(bounded.all(axis=1))
-        raise RelvmArithmeticError(_ENDLESS.format(op, _MOST_SAMPLES).replace("%lld", str(number)))
+        raise RelvmArithmeticError(_ENDLESS.format(op, _MAX_SAMPLES).replace("%lld", str(number)))
 
 
 def _check_sides(k: KernelBuilder, op: str, regions: Buffer, size: tuple[int, int], scale: float) -> None:
-    message = _ENDLESS.format(op, _MOST_SAMPLES)
+    message = _ENDLESS.format(op, _MAX_SAMPLES)
     with k.loop(k.size(regions.shape[:1]), name="n") as n:
-        for first, places in ((1, size[0]), (0, size[1])):
-            start = k.declare("start", regions[n, first] * scale)
-            side = k.declare("side", regions[n, first + 2] * scale - start)
-            bounded = (side - side).equals(0).both(side < float(places * _MOST_SAMPLES))
-            k.fail(bounded.equals(False), "ARITHMETIC_ERROR", message, n)
+        for first, indices in ((1, size[0]), (0, size[1])):
+            start = k.let("start", regions[n, first] * scale)
+            side = k.let("side", regions[n, first + 2] * scale - start)
+            bounded = (side - side).eq(0).logical_and(side < float(indices * _MAX_SAMPLES))
+            k.fail(bounded.eq(False), "ARITHMETIC_ERROR", message, n)
 
 
 def _expect_regions(op: str, x: TensorType, regions: TensorType, images: TensorType, size: object) -> TensorType:
@@ -128,11 +130,11 @@ def _numpy_roi_align(x, regions, images, *, size, mode, samples, scale, half_pix
 
 def _tap(k: KernelBuilder, at: Scalar, extent: Scalar) -> tuple[Local, Local, Local, Local]:
     dtype = at.dtype
-    near = k.declare("near", (at < -1).either(at > extent.to(dtype)).equals(False))
-    at = k.declare("at", Select(near.both(at > 0), at, Literal(0.0, dtype)))
-    low = k.declare("low", smaller(at.to(I64), extent - 1))
-    high = k.declare("high", smaller(low + 1, extent - 1))
-    weight = k.declare("weight", Select(high > low, at - low.to(dtype), Literal(0.0, dtype)))
+    near = k.let("near", (at < -1).logical_or(at > extent.to(dtype)).eq(False))
+    at = k.let("at", Select(near.logical_and(at > 0), at, Literal(0.0, dtype)))
+    low = k.let("low", minimum(at.to(I64), extent - 1))
+    high = k.let("high", minimum(low + 1, extent - 1))
+    weight = k.let("weight", Select(high > low, at - low.to(dtype), Literal(0.0, dtype)))
     return near, low, high, weight
 
 
@@ -146,55 +148,55 @@ def _roi_align(k: KernelBuilder, inputs, outputs, *, size, mode, samples, scale,
     with part_loops(k, [out.shape[0], size[0] * size[1]], channels * 64 + 64) as (n, place):
         starts, steps, counts = [], [], []
         for first, bins in ((1, size[0]), (0, size[1])):
-            start = k.declare("start", regions[n, first] * scale - (0.5 if half_pixel else 0.0))
+            start = k.let("start", regions[n, first] * scale - (0.5 if half_pixel else 0.0))
             extent = regions[n, first + 2] * scale - (0.5 if half_pixel else 0.0) - start
-            extent = k.declare("extent", extent)
+            extent = k.let("extent", extent)
             if not half_pixel:
                 k.assign(extent, Select(extent > 1, extent, Literal(1.0, dtype)))
-            step = k.declare("step", extent / bins)
+            step = k.let("step", extent / bins)
             needed = Intrinsic("ceil", (step,), dtype).to(I64)
-            counts.append(k.declare("count", Literal(samples, I64) if samples else larger(needed, 0)))
+            counts.append(k.let("count", Literal(samples, I64) if samples else maximum(needed, 0)))
             starts.append(start)
             steps.append(step)
-        target = k.declare("target", n * channels * (size[0] * size[1]) + place)
-        source = k.declare("source", images.flat(n) * channels * height * width)
+        target = k.let("target", n * channels * (size[0] * size[1]) + place)
+        source = k.let("source", images.flat(n) * channels * height * width)
         with k.loop(channels, name="c") as c:
             k.store(out, (target + c * (size[0] * size[1]),), 0)
         with k.loop(counts[0], name="i") as i, k.loop(counts[1], name="j") as j:
             taps = []
             for at, bin_, axis in ((i, place / size[1], 0), (j, place % size[1], 1)):
                 inside = (at.to(dtype) + 0.5) * steps[axis] / counts[axis].to(dtype)
-                spot = k.declare("spot", starts[axis] + bin_.to(dtype) * steps[axis] + inside)
+                spot = k.let("spot", starts[axis] + bin_.to(dtype) * steps[axis] + inside)
                 taps.append(_tap(k, spot, (height, width)[axis]))
             (near, top, bottom, v), (close, left, right, u) = taps
-            kept = k.declare("kept", Select(near.both(close), Literal(1.0, dtype), Literal(0.0, dtype)))
+            kept = k.let("kept", Select(near.logical_and(close), Literal(1.0, dtype), Literal(0.0, dtype)))
             corners = [(top, left, (1 - v) * (1 - u)), (top, right, (1 - v) * u)]
             corners += [(bottom, left, v * (1 - u)), (bottom, right, v * u)]
-            corners = [(k.declare("at", r * width + c), k.declare("w", w * kept)) for r, c, w in corners]
-            first = (i + j).equals(0)
+            corners = [(k.let("at", r * width + c), k.let("w", w * kept)) for r, c, w in corners]
+            first = (i + j).eq(0)
             with k.loop(channels, name="c") as c:
-                image = k.declare("image", source + c * height * width)
+                image = k.let("image", source + c * height * width)
                 values = [x.flat(image + at) * w for at, w in corners]
                 at = target + c * (size[0] * size[1])
                 added = out.flat(at) + (values[0] + values[1] + values[2] + values[3])
                 largest = _largest(k, Select(first, values[0], out.flat(at)), values) if mode == "max" else added
                 k.store(out, (at,), largest)
         if mode == "avg":
-            total = k.declare("total", larger(counts[0] * counts[1], 1).to(dtype))
+            total = k.let("total", maximum(counts[0] * counts[1], 1).to(dtype))
             with k.loop(channels, name="c") as c:
                 at = target + c * (size[0] * size[1])
                 k.store(out, (at,), out.flat(at) / total)
 
 
 def _largest(k: KernelBuilder, start: Scalar, values: list[Scalar]) -> Local:
-    best = k.declare("best", start)
+    best = k.let("best", start)
     for value in values:
-        held = k.declare("value", value)
+        held = k.let("value", value)
         k.assign(best, Select(held > best, held, best))
     return best
 
 
-@op("roi_align", numpy=_numpy_roi_align, lower=Loops(_roi_align))
+@op("roi_align", numpy=_numpy_roi_align, lower=CustomKernel(_roi_align))
 def roi_align(
     x: TensorType,
     regions: TensorType,
@@ -267,23 +269,23 @@ def _roi_max_pool(k: KernelBuilder, inputs, outputs, *, size, scale) -> None:
     with part_loops(k, [out.shape[0], size[0] * size[1]], channels * 64 + 64) as (n, place):
         bounds: list[Local] = []
         for first, bins, at, extent in ((1, size[0], place / size[1], height), (0, size[1], place % size[1], width)):
-            start = k.declare("start", rounded("round", regions[n, first] * scale))
-            side = k.declare("side", rounded("round", regions[n, first + 2] * scale) - start + 1)
-            step = k.declare("step", Select(side > 1, side, Literal(1.0, dtype)) / bins)
-            bounds.append(k.declare("low", bounded(rounded("floor", at.to(dtype) * step) + start, extent)))
-            bounds.append(k.declare("high", bounded(rounded("ceil", (at + 1).to(dtype) * step) + start, extent)))
+            start = k.let("start", rounded("round", regions[n, first] * scale))
+            side = k.let("side", rounded("round", regions[n, first + 2] * scale) - start + 1)
+            step = k.let("step", Select(side > 1, side, Literal(1.0, dtype)) / bins)
+            bounds.append(k.let("low", bounded(rounded("floor", at.to(dtype) * step) + start, extent)))
+            bounds.append(k.let("high", bounded(rounded("ceil", (at + 1).to(dtype) * step) + start, extent)))
         top, bottom, left, right = bounds
         with k.loop(channels, name="c") as c:
-            image = k.declare("image", (images.flat(n) * channels + c) * height * width)
-            best = k.declare("best", Literal(0.0, dtype))
+            image = k.let("image", (images.flat(n) * channels + c) * height * width)
+            best = k.let("best", Literal(0.0, dtype))
             with k.loop(bottom, start=top, name="i") as i, k.loop(right, start=left, name="j") as j:
-                value = k.declare("value", x.flat(image + i * width + j))
-                is_first = i.equals(top).both(j.equals(left))
-                k.assign(best, Select(is_first.either(value > best).either(value.differs(value)), value, best))
+                value = k.let("value", x.flat(image + i * width + j))
+                is_first = i.eq(top).logical_and(j.eq(left))
+                k.assign(best, Select(is_first.logical_or(value > best).logical_or(value.ne(value)), value, best))
             k.store(out, ((n * channels + c) * (size[0] * size[1]) + place,), best)
 
 
-@op("roi_max_pool", numpy=_numpy_roi_max_pool, lower=Loops(_roi_max_pool))
+@op("roi_max_pool", numpy=_numpy_roi_max_pool, lower=CustomKernel(_roi_max_pool))
 def roi_max_pool(
     x: TensorType, regions: TensorType, images: TensorType, *, size: tuple[int, int], scale: float = 1.0
 ) -> TensorType:

@@ -9,7 +9,7 @@ from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_equal_dims, expect_float
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Intrinsic, KernelBuilder, Literal, Select, as_scalar
-from relvm.kernels.lowering_rules import Loops, part_loops
+from relvm.kernels.lowering_rules import CustomKernel, part_loops
 
 
 def _numpy_row_echelon(x: np.ndarray) -> np.ndarray:
@@ -31,30 +31,30 @@ def _row_echelon(k: KernelBuilder, inputs, outputs) -> None:
     size, dtype = as_scalar(x.shape[-1], I64), x.dtype
     zero = Literal(0.0, dtype)
     with part_loops(k, [k.size(x.shape[:-2])], size * size * size) as (matrix,):
-        start = k.declare("start", matrix * size * size)
+        start = k.let("start", matrix * size * size)
         with k.loop(size * size, name="i", simd=True) as i:
             k.store(out, (start + i,), x.flat(start + i))
         with k.loop(size, name="i") as i:
-            pivot, largest = k.declare("pivot", i), k.declare("largest", Literal(-1.0, dtype))
+            pivot, largest = k.let("pivot", i), k.let("largest", Literal(-1.0, dtype))
             with k.loop(size, start=i, name="row") as row:
-                found = k.declare("found", Intrinsic("fabs", (out.flat(start + row * size + i),), dtype))
+                found = k.let("found", Intrinsic("fabs", (out.flat(start + row * size + i),), dtype))
                 k.assign(pivot, Select(found > largest, row, pivot))
                 k.assign(largest, Select(found > largest, found, largest))
-            upper, lower = k.declare("upper", start + i * size), k.declare("lower", start + pivot * size)
-            with k.branch(pivot.differs(i)), k.loop(size, name="j") as j:
-                held = k.declare("held", out.flat(upper + j))
+            upper, lower = k.let("upper", start + i * size), k.let("lower", start + pivot * size)
+            with k.branch(pivot.ne(i)), k.loop(size, name="j") as j:
+                held = k.let("held", out.flat(upper + j))
                 k.store(out, (upper + j,), out.flat(lower + j))
                 k.store(out, (lower + j,), -held)
-            divisor = k.declare("divisor", out.flat(upper + i))
+            divisor = k.let("divisor", out.flat(upper + i))
             with k.loop(size, start=i + 1, name="row") as row:
-                target = k.declare("target", start + row * size)
-                factor = k.declare("factor", Select(divisor.differs(0), out.flat(target + i) / divisor, zero))
+                target = k.let("target", start + row * size)
+                factor = k.let("factor", Select(divisor.ne(0), out.flat(target + i) / divisor, zero))
                 with k.loop(size, start=i + 1, name="j", simd=True) as j:
                     k.store(out, (target + j,), out.flat(target + j) - factor * out.flat(upper + j))
                 k.store(out, (target + i,), zero)
 
 
-@op("row_echelon", numpy=_numpy_row_echelon, lower=Loops(_row_echelon))
+@op("row_echelon", numpy=_numpy_row_echelon, lower=CustomKernel(_row_echelon))
 def row_echelon(x: TensorType) -> TensorType:
     """For each matrix one of the same determinant with zeros below its diagonal.
 

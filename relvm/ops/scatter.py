@@ -11,16 +11,16 @@ from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Buffer, KernelBuilder, Local, Scalar, Select
-from relvm.kernels.lowering_rules import Loops
+from relvm.kernels.lowering_rules import CustomKernel
 from relvm.ops.gather import each_place, expect_inside, expect_rows, numpy_places, numpy_slices, row_start
 
 
 def _larger(x: Scalar, y: Scalar) -> Scalar:
-    return Select((x > y).either(x.differs(x)) if x.dtype.is_float else x > y, x, y)
+    return Select((x > y).logical_or(x.ne(x)) if x.dtype.is_float else x > y, x, y)
 
 
 def _smaller(x: Scalar, y: Scalar) -> Scalar:
-    return Select((x < y).either(x.differs(x)) if x.dtype.is_float else x < y, x, y)
+    return Select((x < y).logical_or(x.ne(x)) if x.dtype.is_float else x < y, x, y)
 
 
 # What becomes of an element and its update: for NumPy, and in a kernel.
@@ -71,7 +71,7 @@ def _scatter_elements(k: KernelBuilder, inputs, outputs, *, axis: int, reduction
     each_place(k, "scatter_elements", x, indices, axis, put)
 
 
-@op("scatter_elements", numpy=_numpy_scatter_elements, lower=Loops(_scatter_elements), strings=True)
+@op("scatter_elements", numpy=_numpy_scatter_elements, lower=CustomKernel(_scatter_elements), strings=True)
 def scatter_elements(
     x: TensorType, indices: TensorType, updates: TensorType, *, axis: int, reduction: str = "none"
 ) -> TensorType:
@@ -104,13 +104,13 @@ def _scatter_nd(k: KernelBuilder, inputs, outputs, *, depth: int, reduction: str
     combine, width = _REDUCTIONS[reduction][1], k.size(x.shape[depth:])
     _copy(k, x, out)
     with k.loop(k.size(indices.shape[:-1]), name="row") as row:
-        target = k.declare("target", row_start(k, "scatter_nd", x, indices, row, depth) * width)
-        source = k.declare("source", row * width)
+        target = k.let("target", row_start(k, "scatter_nd", x, indices, row, depth) * width)
+        source = k.let("source", row * width)
         with k.loop(width, simd=True) as i:
             k.store(out, (target + i,), combine(out.flat(target + i), updates.flat(source + i)))
 
 
-@op("scatter_nd", numpy=_numpy_scatter_nd, lower=Loops(_scatter_nd), strings=True)
+@op("scatter_nd", numpy=_numpy_scatter_nd, lower=CustomKernel(_scatter_nd), strings=True)
 def scatter_nd(
     x: TensorType, indices: TensorType, updates: TensorType, *, depth: int, reduction: str = "none"
 ) -> TensorType:

@@ -10,8 +10,8 @@ from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim, dim_op
 from relvm.ir.type_rules import expect_axes, expect_integers, expect_tensor
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import Scalar, as_scalar, larger, smaller
-from relvm.kernels.lowering_rules import Places, Rearrange
+from relvm.kernels.loop_ir import Scalar, as_scalar, maximum, minimum
+from relvm.kernels.lowering_rules import DataMovement, IndexExprs
 
 # A bound from here on means the end of the axis, in whichever direction: ONNX writes INT_MAX or INT64_MAX.
 _FAR = 1 << 31
@@ -56,10 +56,10 @@ def _start(dim: AnyDim, begin: int, step: int) -> int | Scalar:
         return size - 1 if step < 0 else size
     if begin < 0:
         begin = max(begin, -_FAR)
-        return larger(size + begin, 0)
+        return maximum(size + begin, 0)
     if step > 0:
         return begin
-    return smaller(size - 1, begin)
+    return minimum(size - 1, begin)
 
 
 def _numpy_slice(x: np.ndarray, *, begin, end, axes, steps) -> np.ndarray:
@@ -69,14 +69,14 @@ def _numpy_slice(x: np.ndarray, *, begin, end, axes, steps) -> np.ndarray:
     return x[tuple(index)]
 
 
-def _sliced(at: Places, x_shape, out_shape, *, begin, end, axes, steps) -> Places:
-    places = list(at)
+def _sliced(at: IndexExprs, x_shape, out_shape, *, begin, end, axes, steps) -> IndexExprs:
+    indices = list(at)
     for axis, first, step in zip(axes or range(len(begin)), begin, steps or (1,) * len(begin), strict=True):
-        places[axis] = places[axis] * step + _start(x_shape[axis], first, step)
-    return tuple(places)
+        indices[axis] = indices[axis] * step + _start(x_shape[axis], first, step)
+    return tuple(indices)
 
 
-@op("slice", numpy=_numpy_slice, lower=Rearrange(_sliced), moves=True)
+@op("slice", numpy=_numpy_slice, lower=DataMovement(_sliced), moves=True)
 def slice_(
     x: TensorType,
     *,

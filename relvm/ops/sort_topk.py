@@ -13,7 +13,7 @@ from relvm.ir.symbolic import product
 from relvm.ir.type_rules import expect_axis, expect_bool, expect_equal_dims, expect_shape, expect_tensor
 from relvm.ir.types import ShapeType, TensorType
 from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
-from relvm.kernels.lowering_rules import Loops, loop_nest
+from relvm.kernels.lowering_rules import CustomKernel, loop_nest
 
 
 def numpy_top_positions(x: np.ndarray, shape: tuple[int, ...], *, axis: int, largest: bool) -> np.ndarray:
@@ -29,9 +29,9 @@ def comes_first(x: Scalar, y: Scalar, largest: bool) -> Scalar:
     """Whether x is before y, whatever their positions; NaN counts as the largest."""
     if largest:
         before = x > y
-        return before.either(x.differs(x).both(y.equals(y))) if x.dtype.is_float else before
+        return before.logical_or(x.ne(x).logical_and(y.eq(y))) if x.dtype.is_float else before
     before = x < y
-    return before.either(y.differs(y).both(x.equals(x))) if x.dtype.is_float else before
+    return before.logical_or(y.ne(y).logical_and(x.eq(x))) if x.dtype.is_float else before
 
 
 def _argtopk(k: KernelBuilder, inputs, outputs, *, axis: int, largest: bool) -> None:
@@ -43,13 +43,13 @@ def _argtopk(k: KernelBuilder, inputs, outputs, *, axis: int, largest: bool) -> 
     step = k.size(x.shape[axis + 1 :])
     levels = heap_levels(k, count)
     with loop_nest(k, [product(x.shape[:axis]), product(x.shape[axis + 1 :])]) as (row, column):
-        source = k.declare("source", row * size * step + column)
-        target = k.declare("target", row * count * step + column)
+        source = k.let("source", row * size * step + column)
+        target = k.let("target", row * count * step + column)
 
         def is_better(p: Scalar, q: Scalar) -> Scalar:
-            one, other = (k.declare("element", x.flat(source + at * step)) for at in (p, q))
-            tie = comes_first(other, one, largest).equals(False).both(p < q)
-            return k.declare("better", comes_first(one, other, largest).either(tie))
+            one, other = (k.let("element", x.flat(source + at * step)) for at in (p, q))
+            tie = comes_first(other, one, largest).eq(False).logical_and(p < q)
+            return k.let("better", comes_first(one, other, largest).logical_or(tie))
 
         heap = Heap(k, out, target, step, levels, is_better)
         heap.number(count)
@@ -63,7 +63,7 @@ def _argtopk(k: KernelBuilder, inputs, outputs, *, axis: int, largest: bool) -> 
 
 def heap_levels(k: KernelBuilder, count: Scalar) -> Local:
     """How often a position of a heap of that size can be doubled."""
-    levels, reach = k.declare("levels", Literal(0, I64)), k.declare("reach", Literal(1, I64))
+    levels, reach = k.let("levels", Literal(0, I64)), k.let("reach", Literal(1, I64))
     with k.loop(62), k.branch(reach < count):
         k.assign(reach, reach * 2)
         k.assign(levels, levels + 1)
@@ -92,17 +92,17 @@ class Heap:
         self.k.store(self.out, (self.target + node * self.step,), position)
 
     def swap(self, first: Scalar, second: Scalar) -> None:
-        held = self.k.declare("held", self.at(first))
+        held = self.k.let("held", self.at(first))
         self.put(first, self.at(second))
         self.put(second, held)
 
     def sift(self, node: Scalar, size: Scalar) -> None:
         """Moves what is at the node down to where no child is worse, in a heap of that size."""
-        k, node = self.k, self.k.declare("node", node)
+        k, node = self.k, self.k.let("node", node)
         with k.loop(self.levels):
-            child = k.declare("child", node * 2 + 1)
+            child = k.let("child", node * 2 + 1)
             with k.branch(child < size):
-                other = k.declare("other", Select(child + 1 < size, child + 1, child))
+                other = k.let("other", Select(child + 1 < size, child + 1, child))
                 k.assign(child, Select(self.is_better(self.at(child), self.at(other)), other, child))
                 with k.branch(self.is_better(self.at(node), self.at(child))):
                     self.swap(node, child)
@@ -115,7 +115,7 @@ class Heap:
 
     def arrange(self, size: Scalar) -> None:
         """Makes a heap of the first nodes."""
-        half = self.k.declare("half", size / 2)
+        half = self.k.let("half", size / 2)
         with self.k.loop(half, name="n") as n:
             self.sift(half - 1 - n, size)
 
@@ -123,12 +123,12 @@ class Heap:
         """Makes of a heap of that size a row, the best first."""
         root = Literal(0, I64)
         with self.k.loop(size - 1, name="n") as n:
-            last = self.k.declare("last", size - 1 - n)
+            last = self.k.let("last", size - 1 - n)
             self.swap(root, last)
             self.sift(root, last)
 
 
-@op("argtopk", numpy=numpy_top_positions, lower=Loops(_argtopk))
+@op("argtopk", numpy=numpy_top_positions, lower=CustomKernel(_argtopk))
 def argtopk(x: TensorType, shape: ShapeType, *, axis: int, largest: bool = True) -> TensorType:
     """Where the largest elements along an axis are, in their order; of equal ones the first comes first.
 
@@ -168,14 +168,14 @@ def _lexsort_rows(k: KernelBuilder, inputs, outputs) -> None:
 
     def is_better(p: Scalar, q: Scalar) -> Scalar:
         """Whether row p is before row q: the first place at which they differ says that."""
-        first, second = (k.declare("row", at * width) for at in (p, q))
-        order = k.declare("order", Literal(0, I64))
+        first, second = (k.let("row", at * width) for at in (p, q))
+        order = k.let("order", Literal(0, I64))
         less, more = Literal(-1, I64), Literal(1, I64)
-        with k.loop(Select(order.equals(0), width, Literal(0, I64)), name="j") as j:
-            one, other = (k.declare("element", x.flat(row + j)) for row in (first, second))
+        with k.loop(Select(order.eq(0), width, Literal(0, I64)), name="j") as j:
+            one, other = (k.let("element", x.flat(row + j)) for row in (first, second))
             found = Select(comes_first(one, other, False), less, Select(comes_first(other, one, False), more, order))
             k.assign(order, found)
-        return k.declare("better", (order < 0).either(order.equals(0).both(p < q)))
+        return k.let("better", (order < 0).logical_or(order.eq(0).logical_and(p < q)))
 
     heap = Heap(k, out, Literal(0, I64), Literal(1, I64), heap_levels(k, count), is_better)
     heap.number(count)
@@ -183,7 +183,7 @@ def _lexsort_rows(k: KernelBuilder, inputs, outputs) -> None:
     heap.sort(count)
 
 
-@op("lexsort_rows", numpy=_numpy_lexsort_rows, lower=Loops(_lexsort_rows))
+@op("lexsort_rows", numpy=_numpy_lexsort_rows, lower=CustomKernel(_lexsort_rows))
 def lexsort_rows(x: TensorType) -> TensorType:
     """The positions of a matrix's rows, the smallest first; of two rows the first elements that differ decide.
 
@@ -205,18 +205,18 @@ def _numpy_nonzero(cond: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 def _nonzero(k: KernelBuilder, inputs, outputs) -> None:
     (cond,), (out,) = inputs, outputs
     size, count = k.size(cond.shape), k.size(out.shape)
-    found = k.declare("found", Literal(0, I64))
+    found = k.let("found", Literal(0, I64))
     with k.loop(size, name="n", simd=True, reduce=[("+", found)]) as n:
         k.assign(found, found + cond.flat(n).to(I64))
     message = "nonzero: %lld elements hold, and the shape says %lld"
-    k.fail(found.differs(count), "SHAPE_ERROR", message, found, count)
+    k.fail(found.ne(count), "SHAPE_ERROR", message, found, count)
     k.assign(found, 0)
     with k.loop(size, name="n") as n, k.branch(cond.flat(n)):
         k.store(out, (found,), n)
         k.assign(found, found + 1)
 
 
-@op("nonzero", numpy=_numpy_nonzero, lower=Loops(_nonzero))
+@op("nonzero", numpy=_numpy_nonzero, lower=CustomKernel(_nonzero))
 def nonzero(cond: TensorType, shape: ShapeType) -> TensorType:
     """The row-major positions of the elements that hold, in order.
 

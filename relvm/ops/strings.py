@@ -87,8 +87,8 @@ def string_equal(x: TensorType, y: TensorType) -> TensorType:
 
 
 def _numpy_lookup(x: np.ndarray, keys: np.ndarray, table: np.ndarray) -> np.ndarray:
-    places = {key: place for place, key in reversed(list(enumerate(keys)))}
-    return string_reference.each(lambda text: places.get(text, -1), x, np.int64)
+    indices = {key: place for place, key in reversed(list(enumerate(keys)))}
+    return string_reference.each(lambda text: indices.get(text, -1), x, np.int64)
 
 
 @op("string_lookup", numpy=_numpy_lookup, lower=Builtin("string_lookup"), strings=True)

@@ -65,7 +65,7 @@ def _saturating_cast(x: Scalar, *, to: str | DType) -> Scalar:
         return Intrinsic(f"rvm_saturate_{dtype}", (x,), dtype)
     lowest, highest = (Literal(limit, x.dtype) for limit in dtype.limits)
     within = Select(x > highest, highest, Select(x < lowest, lowest, x))
-    return Select(x.equals(x), within, Literal(0, x.dtype)).to(dtype)
+    return Select(x.eq(x), within, Literal(0, x.dtype)).to(dtype)
 
 
 @op("saturating_cast", numpy=_numpy_saturating_cast, lower=elementwise(_saturating_cast))

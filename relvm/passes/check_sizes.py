@@ -21,7 +21,7 @@ from relvm.passes.pass_manager import function_pass
 from relvm.passes.util.match_casts import in_binding_order
 
 
-@function_pass("check_sizes", at=Stage.NORMAL)
+@function_pass("check_sizes", at=Stage.ANF)
 def check_sizes(function: Function) -> Function:
     """Name each dimension that no type names, and check at run time what operators need of sizes:
 

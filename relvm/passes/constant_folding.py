@@ -45,8 +45,8 @@ Made = dict[
 ]  # keys of calls, as long as these keep the keys' arrays -> results
 
 
-@function_pass("fold_constants", at=Stage.NORMAL)
-def fold_constants(function: Function) -> Function:
+@function_pass("constant_folding", at=Stage.ANF)
+def constant_folding(function: Function) -> Function:
     """Evaluate pure operators whose arguments are all known, by their NumPy meaning:
 
     y = add(const(f32[2], [1, 2]), const(f32[2], [3, 4]))   ->   const(f32[2], [4, 6])

@@ -39,8 +39,8 @@ from relvm.tables import BUILTINS
 _MERGED_BUILTINS = frozenset(row.name for row in BUILTINS if row.effect == "PURE")
 
 
-@function_pass("eliminate_common", at=Stage.NORMAL)
-def eliminate_common(function: Function) -> Function:
+@function_pass("cse", at=Stage.ANF)
+def cse(function: Function) -> Function:
     """Use a value again instead of computing it again from the same arguments:
 
     y = relu(x); z = relu(x); t = (y, z)   ->   y = relu(x); t = (y, y)

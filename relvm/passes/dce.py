@@ -10,8 +10,8 @@ from relvm.ir.visitor import function_runs, map_blocks, with_bindings, with_valu
 from relvm.passes.pass_manager import module_pass
 
 
-@module_pass("eliminate_dead", at=Stage.NORMAL)
-def eliminate_dead(module: Module) -> Module:
+@module_pass("dce", at=Stage.ANF)
+def dce(module: Module) -> Module:
     """Remove bindings whose value is never used and has no effect, then private functions that no public function
     leads to.  A `match_cast` is a check, and stays."""
     return _used_functions(module.with_functions(tuple(map(_function, module.functions))))

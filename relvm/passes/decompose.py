@@ -11,7 +11,7 @@ from relvm.kernels.lowering_rules import Composition
 from relvm.passes.pass_manager import function_pass
 
 
-@function_pass("decompose", at=Stage.NORMAL)
+@function_pass("decompose", at=Stage.ANF)
 def decompose(function: Function) -> Function:
     """Replace each operator that is declared as a composition by the operators that it is made of:
 

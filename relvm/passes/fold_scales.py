@@ -12,7 +12,7 @@ from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, O
 from relvm.ir.node import Node, walk
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, map_parts, use_counts, with_bindings, with_value
-from relvm.kernels.lowering_rules import Pointwise, Rearrange, View
+from relvm.kernels.lowering_rules import DataMovement, Pointwise, Reinterpret
 from relvm.passes.pass_manager import module_pass
 from relvm.passes.source_locations import take_over
 from relvm.passes.util.scale_factors import (
@@ -35,7 +35,7 @@ _STEPS = (ops.round, ops.floor, ops.ceil, ops.saturating_cast)
 Changes = dict[Var, OpCall]  # variables -> what they are from now on
 
 
-@module_pass("fold_scales", at=Stage.NORMAL)
+@module_pass("fold_scales", at=Stage.ANF)
 def fold_scales(module):
     """Multiply constant weights instead of what is computed with them:
 
@@ -237,6 +237,6 @@ def _stepped(items: list[Node]) -> set[Expr]:
             continue
         call = item.value
         is_step = call.op in _STEPS or (call.op is ops.cast and not call.type.dtype.is_float)
-        if is_step or (item.var in found and isinstance(call.op.lower, Pointwise | Rearrange | View)):
+        if is_step or (item.var in found and isinstance(call.op.lower, Pointwise | DataMovement | Reinterpret)):
             found.update(call.args)
     return found

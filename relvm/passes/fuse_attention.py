@@ -19,7 +19,7 @@ from relvm.passes.pass_manager import function_pass
 from relvm.passes.util.scale_factors import factor_of
 
 
-@function_pass("fuse_attention", at=Stage.NORMAL)
+@function_pass("fuse_attention", at=Stage.ANF)
 def fuse_attention(function: Function) -> Function:
     """Compute attention without the matrix of its scores:
 

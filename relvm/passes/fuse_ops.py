@@ -13,14 +13,14 @@ from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, with_bindings, with_value
 from relvm.kernels.fused_expr import NotFusable
 from relvm.kernels.fusion_group import Group
-from relvm.kernels.lowering_rules import Lookup, Pointwise, Product, Rearrange, Reduce, View
+from relvm.kernels.lowering_rules import Contraction, DataMovement, GatherKernel, Pointwise, Reduce, Reinterpret
 from relvm.passes.pass_manager import function_pass
 
-_MOST_MEMBERS = 32  # more gain little, and what a kernel's loop holds in registers ends
+_MAX_MEMBERS = 32  # more gain little, and what a kernel's loop holds in registers ends
 
 
-@function_pass("fuse", at=Stage.NORMAL)
-def fuse(function: Function) -> Function:
+@function_pass("fuse_ops", at=Stage.ANF)
+def fuse_ops(function: Function) -> Function:
     """Put operators whose results only one other needs into its kernel:
 
     t = add(x, b)
@@ -39,7 +39,7 @@ def _block(block: Block) -> Block:
     fused: dict[int, Fused] = {}
     for i in range(len(block.bindings) - 1, -1, -1):
         binding = block.bindings[i]
-        if i in taken or not _is_member(binding) or isinstance(binding.value.op.lower, View):
+        if i in taken or not _is_member(binding) or isinstance(binding.value.op.lower, Reinterpret):
             continue
         members = _grow(block, i, users, place, taken)
         if len(members) > 1:
@@ -68,7 +68,7 @@ def _is_member(binding: Binding | MatchCast) -> bool:
     value = binding.value
     if not isinstance(value, OpCall) or isinstance(binding, MatchCast) or value.op.effect is not Effect.PURE:
         return False
-    if not isinstance(value.op.lower, Pointwise | Rearrange | Lookup | Reduce | Product | View):
+    if not isinstance(value.op.lower, Pointwise | DataMovement | GatherKernel | Reduce | Contraction | Reinterpret):
         return False
     types = [value.type, *(arg.type for arg in value.args)]
     return all(type_.shape is not None and type_.dtype for type_ in types if isinstance(type_, TensorType))
@@ -78,7 +78,7 @@ def _grow(block: Block, root: int, users: dict[Expr, set[int]], place: dict[Var,
     """The members of the group that ends with `root`: what is used by members only is taken in, last one first."""
     members = {root}
     refused: set[int] = set()
-    while len(members) < _MOST_MEMBERS:
+    while len(members) < _MAX_MEMBERS:
         waiting = [p for p in _producers(block, members, place) if p not in refused and p not in taken]
         if not waiting:
             break

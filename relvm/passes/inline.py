@@ -33,8 +33,8 @@ SMALL = 8  # bindings, those of inner blocks included: a function of so many is 
 DEEPEST = 24  # blocks inside each other: no inlining makes more
 
 
-@module_pass("inline_functions", at=Stage.NORMAL)
-def inline_functions(module: Module) -> Module:
+@module_pass("inline", at=Stage.ANF)
+def inline(module: Module) -> Module:
     """Put the body of a private function in the place of its call, where that is its only use or the body is small:
 
     private def _f(a) { b = relu(a); return b }

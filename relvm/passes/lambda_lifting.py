@@ -30,8 +30,8 @@ from relvm.ir.visitor import free_vars, function_runs, substitute
 from relvm.passes.pass_manager import module_pass
 
 
-@module_pass("lift_lambdas", at=Stage.NORMAL)
-def lift_lambdas(module: Module) -> Module:
+@module_pass("lambda_lifting", at=Stage.ANF)
+def lambda_lifting(module: Module) -> Module:
     """Turn each local function into a function of the module that takes what it captured as its last parameters.  A
     call of it passes them; where it is used as a value a closure is made:
 

@@ -11,15 +11,15 @@ from relvm.ir.verifier import Stage
 from relvm.passes.pass_manager import function_pass
 
 
-@function_pass("append_in_place", at=Stage.PLANNED)
-def append_in_place(function: Function) -> Function:
+@function_pass("list_append_in_place", at=Stage.PLANNED)
+def list_append_in_place(function: Function) -> Function:
     """Have a list's last use, where that adds an item, add it in place:
 
     y = builtin.list_append(x, item)   ->   y = builtin.list_push(x, item)
                                             _ = kill x
 
     list_push changes the list only if nothing but the register of x holds it.  No two variables share a register:
-    second names are gone (lower_shapes).  What the block itself binds is left for kill_dead to drop.
+    second names are gone (lower_shapes).  What the block itself binds is left for insert_kills to drop.
     """
     lists = {value.args[0] for value in walk(function) if _is_append(value)}
     if not lists:

@@ -9,15 +9,15 @@ from relvm.ir.expr import Binding, Block, Expr, Function, OpCall, Var
 from relvm.ir.types import TensorType
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, with_bindings, with_value
-from relvm.kernels.lowering_rules import Alias, Builtin, View
+from relvm.kernels.lowering_rules import Alias, Builtin, Reinterpret
 from relvm.passes.pass_manager import function_pass
 
 # What a variable holds: the strings at these positions of those tensors.
 Moved = tuple[Expr, tuple[Expr, ...]]
 
 
-@function_pass("move_strings", at=Stage.NORMAL)
-def move_strings(function: Function) -> Function:
+@function_pass("lower_string_moves", at=Stage.ANF)
+def lower_string_moves(function: Function) -> Function:
     """Have kernels move positions of strings, which they know, and take the strings at last:
 
     z: str[n] = where(c, x, y)   ->   x_places: i64[n] = string_positions(x)
@@ -39,7 +39,7 @@ def _block(block: Block, known: dict[Expr, Moved]) -> Block:
             bindings.append(with_value(binding, map_blocks(lambda inner: _block(inner, known), value)))
         elif value.op in (ops.equal, ops.not_equal):
             bindings += _compared(binding)
-        elif isinstance(value.op.lower, Alias | Builtin | View):
+        elif isinstance(value.op.lower, Alias | Builtin | Reinterpret):
             bindings.append(binding)
         else:
             bindings += _moved(binding, known)

@@ -31,13 +31,13 @@ from relvm.ir.visitor import map_blocks, with_bindings, with_value
 from relvm.kernels.fusion_group import Group
 from relvm.kernels.group_cost import work_of
 from relvm.kernels.loop_ir import Kernel, ReferenceKernel
-from relvm.kernels.lowering_rules import Alias, Builtin, Composition, View
+from relvm.kernels.lowering_rules import Alias, Builtin, Composition, Reinterpret
 from relvm.passes.check_sizes import unknown_argument
 from relvm.passes.decompose import expanded
 from relvm.passes.pass_manager import Pass
 
 
-def legalize(target: str, *, is_compact: bool = False) -> Pass:
+def lower_to_kernels(target: str, *, is_compact: bool = False) -> Pass:
     """The pass for one target.
 
     Parameters
@@ -56,14 +56,14 @@ def legalize(target: str, *, is_compact: bool = False) -> Pass:
         What is fused becomes one kernel.
         Kernels that would be the same are made once.
         """
-        legalizer = _Legalizer(target, is_compact)
+        legalizer = _KernelLowering(target, is_compact)
         functions = tuple(map(legalizer.function, module.functions))
         return replace(module, functions=functions, kernels=tuple(legalizer.kernels.items()))
 
-    return Pass("legalize", run, Stage.NORMAL, Stage.LEGAL)
+    return Pass("lower_to_kernels", run, Stage.ANF, Stage.LOWERED)
 
 
-class _Legalizer:
+class _KernelLowering:
     def __init__(self, target: str, is_compact: bool) -> None:
         self.target, self.is_compact = target, is_compact
         self.kernels: dict[str, Kernel | ReferenceKernel] = {}
@@ -108,7 +108,7 @@ class _Legalizer:
             is_shaped = isinstance(unknown, TensorType | ShapeType)
             hint = "match_cast it to a known rank and dtype" if is_shaped else "match_cast it to a tensor first"
             raise RelvmUnsupportedError(f"{call.op}: an argument of type {unknown}: {hint}")
-        if isinstance(call.op.lower, View):
+        if isinstance(call.op.lower, Reinterpret):
             shape = Shape(_known_shape(call.type, call))
             bindings.append(replace(binding, value=BuiltinCall("reshape", (call.args[0], shape), type=call.type)))
             return

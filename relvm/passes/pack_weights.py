@@ -22,15 +22,15 @@ from relvm.ops import (
     matmul_packed,
 )
 from relvm.ops.conv_int8_packed import pack_windows
-from relvm.ops.conv_winograd import MOST_CHANNELS, transform_windows
+from relvm.ops.conv_winograd import MAX_CHANNELS, transform_windows
 from relvm.ops.matmul_int8 import pack_bytes
 from relvm.passes.pass_manager import module_pass
 
-_LEAST_CHANNELS = 8  # of the input and the result: with fewer, transforming tiles takes longer than it saves
-_LEAST_PLACES = 5  # along an axis: of smaller results the tiles, and blocks of them, have too little
+_MIN_CHANNELS = 8  # of the input and the result: with fewer, transforming tiles takes longer than it saves
+_MIN_PLACES = 5  # along an axis: of smaller results the tiles, and blocks of them, have too little
 
 
-@module_pass("pack_weights", at=Stage.NORMAL)
+@module_pass("pack_weights", at=Stage.ANF)
 def pack_weights(module):
     """Rearrange constant weights, once and for all: the right sides of matrix products, and windows of 3 x 3.
 
@@ -103,9 +103,9 @@ def _has_tiles(call: OpCall) -> bool:
     if {*window.strides, window.dilations[1]} != {1} or not np.abs(w).max(initial=0) < 1e30:
         return False
     places = [dim for dim in call.type.shape[2:] if isinstance(dim, int)]
-    if min(places, default=_LEAST_PLACES) < _LEAST_PLACES:
+    if min(places, default=_MIN_PLACES) < _MIN_PLACES:
         return False
-    return min(w.shape[:2]) >= _LEAST_CHANNELS and w.shape[1] <= MOST_CHANNELS
+    return min(w.shape[:2]) >= _MIN_CHANNELS and w.shape[1] <= MAX_CHANNELS
 
 
 def _tiles(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:

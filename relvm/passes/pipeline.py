@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from relvm.ir.type_inference import infer_types
 from relvm.ir.verifier import Stage
-from relvm.passes.canonicalize.canonicalize import simplify
+from relvm.passes.canonicalize.canonicalize import canonicalize
 from relvm.passes.check_sizes import check_sizes
-from relvm.passes.constant_folding import fold_constants
-from relvm.passes.cse import eliminate_common
-from relvm.passes.dce import eliminate_dead
+from relvm.passes.constant_folding import constant_folding
+from relvm.passes.cse import cse
+from relvm.passes.dce import dce
 from relvm.passes.decompose import decompose
 from relvm.passes.fold_scales import fold_scales
 from relvm.passes.fuse_attention import fuse_attention
-from relvm.passes.fuse_ops import fuse
-from relvm.passes.inline import inline_functions
-from relvm.passes.lambda_lifting import lift_lambdas
-from relvm.passes.list_append_in_place import append_in_place
+from relvm.passes.fuse_ops import fuse_ops
+from relvm.passes.inline import inline
+from relvm.passes.lambda_lifting import lambda_lifting
+from relvm.passes.list_append_in_place import list_append_in_place
 from relvm.passes.lower_shapes import lower_shapes
-from relvm.passes.lower_string_moves import move_strings
-from relvm.passes.lower_to_kernels import legalize
-from relvm.passes.memory.insert_kills import kill_dead
+from relvm.passes.lower_string_moves import lower_string_moves
+from relvm.passes.lower_to_kernels import lower_to_kernels
+from relvm.passes.memory.insert_kills import insert_kills
 from relvm.passes.memory.plan_memory import plan_memory
 from relvm.passes.pack_weights import pack_weights
 from relvm.passes.pass_manager import Pass
-from relvm.passes.promote_half_floats import widen_floats
-from relvm.passes.to_anf import normalize
+from relvm.passes.promote_half_floats import promote_half_floats
+from relvm.passes.to_anf import to_anf
 
 TARGETS = ("c", "numpy")
 
@@ -43,21 +43,21 @@ def build_pipeline(target: str, *, fused: bool = True, is_compact: bool = False)
     """
     return (
         Pass("infer_types", infer_types, Stage.PARSED, Stage.TYPED),
-        normalize,
+        to_anf,
         check_sizes,
-        inline_functions,
-        move_strings,
-        widen_floats,
-        fold_constants,
-        simplify,
-        eliminate_common,
-        eliminate_dead,
-        lift_lambdas,
+        inline,
+        lower_string_moves,
+        promote_half_floats,
+        constant_folding,
+        canonicalize,
+        cse,
+        dce,
+        lambda_lifting,
         *((fold_scales, pack_weights) if target == "c" else ()),
-        *((fuse_attention, decompose, fuse) if target == "c" and fused else ()),
-        legalize(target, is_compact=is_compact),
+        *((fuse_attention, decompose, fuse_ops) if target == "c" and fused else ()),
+        lower_to_kernels(target, is_compact=is_compact),
         plan_memory,
         lower_shapes,
-        append_in_place,
-        kill_dead,
+        list_append_in_place,
+        insert_kills,
     )

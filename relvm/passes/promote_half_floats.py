@@ -13,8 +13,8 @@ from relvm.ir.visitor import map_blocks, with_bindings, with_value
 from relvm.passes.pass_manager import function_pass
 
 
-@function_pass("widen_floats", at=Stage.NORMAL)
-def widen_floats(function: Function) -> Function:
+@function_pass("promote_half_floats", at=Stage.ANF)
+def promote_half_floats(function: Function) -> Function:
     """Compute with floats narrower than f32 as f32:
 
     z: f16[n] = add(x, y)   ->   x_wide: f32[n] = cast(x, to="f32")

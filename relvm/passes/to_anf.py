@@ -13,8 +13,8 @@ from relvm.passes.pass_manager import function_pass
 Origins = tuple[str, ...]  # as variables have them
 
 
-@function_pass("normalize", at=Stage.TYPED, to=Stage.NORMAL)
-def normalize(function: Function) -> Function:
+@function_pass("to_anf", at=Stage.TYPED, to=Stage.ANF)
+def to_anf(function: Function) -> Function:
     """Give every computation a name, so that arguments are variables or constants:
 
     add(relu(x), y)   ->   a = relu(x); b = add(a, y)

@@ -10,7 +10,7 @@ from relvm._native import ffi
 from relvm.errors import RelvmBusyError, RelvmNameError, RelvmTypeError
 from relvm.runtime import binding
 from relvm.runtime.binding import Objects, Reference
-from relvm.runtime.callbacks import hostless, kept
+from relvm.runtime.callbacks import hostless, store_exception
 from relvm.runtime.closure import Closure, misfit
 from relvm.runtime.convert import located, store_other, take_other
 from relvm.runtime.status import failure, uncopyable
@@ -42,7 +42,7 @@ binding.install(
     ended=lambda objects, status, address: objects.ended(status, _value(address)),
     busy=_busy,
     misfit=misfit,
-    carry=kept,
+    carry=store_exception,
     unregistered=lambda named: RelvmNameError(f"{named.name} is no longer registered"),
     hostless=lambda named: hostless(named.name),
     uncopyable=_uncopyable,

@@ -20,11 +20,11 @@ def carry(kind: type[BaseException], exception: BaseException, traceback: Traceb
     For ffi.def_extern(onerror=carry), of functions whose parameter for the error is called `result`.
     """
     result = traceback.tb_frame.f_locals["result"]
-    message = kept(active_objects(), exception.with_traceback(traceback))
+    message = store_exception(active_objects(), exception.with_traceback(traceback))
     return lib.rvm_fail(result, STATUS_NUMBERS["CALLBACK_ERROR"], b"%s", ffi.new("char[]", message))
 
 
-def kept(objects: Objects | None, exception: BaseException) -> bytes:
+def store_exception(objects: Objects | None, exception: BaseException) -> bytes:
     """The message of an exception that from now on waits in the machine for its caller."""
     if objects is not None:
         objects.exception = exception
@@ -48,7 +48,7 @@ def hostless(name: str) -> RelvmUnsupportedError:
     return RelvmUnsupportedError(f"{name}: a Python function needs a machine that was called from Python")
 
 
-_MOST_PRINTED, _MOST_NESTED = 10_000, 50  # items of a value that is printed, and lists inside each other
+_MAX_PRINTED, _MAX_NESTED = 10_000, 50  # items of a value that is printed, and lists inside each other
 
 
 def print_values(*values: Any) -> None:
@@ -58,7 +58,7 @@ def print_values(*values: Any) -> None:
 
 def _printed(value: Any) -> str:
     """As `str`, but of tuples and lists the first items: one that has another twice, and so on, has no end of them."""
-    left = _MOST_PRINTED
+    left = _MAX_PRINTED
 
     def text(value: Any, depth: int) -> str:
         nonlocal left
@@ -66,7 +66,7 @@ def _printed(value: Any) -> str:
             return repr(value)
         items = []
         for item in value:
-            if left == 0 or depth == _MOST_NESTED:
+            if left == 0 or depth == _MAX_NESTED:
                 items.append("...")
                 break
             left -= 1

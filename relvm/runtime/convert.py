@@ -27,7 +27,7 @@ NIL, DTYPE, FUNCTION = (_TAGS[name] for name in ("NIL", "DTYPE", "FUNCTION"))
 SHAPE, TUPLE, LIST, STRING = (_TAGS[name] for name in ("SHAPE", "TUPLE", "LIST", "STRING"))
 _FIRST_OBJECT = _TAGS["TENSOR"]  # this tag and those behind it are of objects
 
-MOST_NESTED = 100_000  # tuples and lists inside each other; a list that contains itself is found by it
+MAX_NESTED = 100_000  # tuples and lists inside each other; a list that contains itself is found by it
 
 
 def new_words(count: int) -> Any:
@@ -207,8 +207,8 @@ def _store_sequence(objects: Objects, value: Sequence[Any], words: Any) -> bool:
                     opened.append(_Opened(item))
                 else:
                     innermost.took(store(objects, item, innermost.words, innermost.filled))
-                if len(opened) > MOST_NESTED:
-                    raise RelvmTypeError(f"expected at most {MOST_NESTED} tuples and lists inside each other, got more")
+                if len(opened) > MAX_NESTED:
+                    raise RelvmTypeError(f"expected at most {MAX_NESTED} tuples and lists inside each other, got more")
                 continue
             outer = opened[-2] if len(opened) > 1 else None
             target = outer.words + 2 * outer.filled if outer else words

@@ -11,11 +11,11 @@ from relvm.errors import RelvmError, RelvmUnsupportedError
 from relvm.runtime.callbacks import active, carry
 from relvm.runtime.convert import NIL, take_borrowed
 from relvm.runtime.instrument import Opaque
-from relvm.runtime.invoke import Runner
+from relvm.runtime.invoke import Invoker
 from relvm.runtime.status import borrowed_failure, failure
 from relvm.tables import TAGS
 
-MOST_DEPTH = (1 << 63) - 1
+MAX_DEPTH = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class MachineDebugger:
         The machine is running.
     """
 
-    def __init__(self, runner: Runner, stop: Callable[[RelvmError | None], None]) -> None:
+    def __init__(self, runner: Invoker, stop: Callable[[RelvmError | None], None]) -> None:
         self._runner = runner
         self._machine = runner.machine
         self._executable = runner.executable

@@ -343,7 +343,7 @@ class Executable:
         return self.program.source
 
     @property
-    def obstacle(self) -> str:
+    def unsupported_reason(self) -> str:
         """Why no machine here can run it: what the processor lacks of what its native code needs, and the like; empty:
         one can."""
         error = ffi.new("rvm_value *")

@@ -10,7 +10,7 @@ from relvm.errors import RelvmArgumentError, near_matches
 from relvm.quoting import terminal
 from relvm.runtime.closure import Closure
 from relvm.runtime.convert import FUNCTION
-from relvm.runtime.invoke import Prepared, Runner
+from relvm.runtime.invoke import Invoker, PreparedCall
 from relvm.runtime.status import uncopyable
 
 
@@ -31,7 +31,7 @@ class Function(Closure):
 
     __slots__ = ("index", "inputs", "name")
 
-    def __new__(cls, runner: Runner, name: str, index: int, inputs: Mapping[str, Prepared]) -> Function:
+    def __new__(cls, runner: Invoker, name: str, index: int, inputs: Mapping[str, PreparedCall]) -> Function:
         words = ffi.new("int64_t[2]")
         ffi.cast("rvm_value *", words)[0] = lib.rvm_machine_function(runner.machine, index)
         assert words[0] == FUNCTION
@@ -59,9 +59,9 @@ class Function(Closure):
             raise self.is_set()
         return self.call(*self.ordered(arguments, named))
 
-    def prepared(self, arguments: tuple, named: Mapping[str, Any]) -> Prepared:
+    def prepared(self, arguments: tuple, named: Mapping[str, Any]) -> PreparedCall:
         """The function with these arguments, converted."""
-        return Prepared(self.objects, self.name, self.index, self.ordered(arguments, named), self.argument)
+        return PreparedCall(self.objects, self.name, self.index, self.ordered(arguments, named), self.argument)
 
     def argument(self, k: int) -> str:
         """What messages call argument k: by its name, or its number where it has none."""
@@ -100,7 +100,7 @@ class SavedFunction:
 
     __slots__ = ("include_return", "name", "prepared")
 
-    def __init__(self, name: str, prepared: Prepared, include_return: bool) -> None:
+    def __init__(self, name: str, prepared: PreparedCall, include_return: bool) -> None:
         self.name = name
         self.prepared = prepared
         self.include_return = include_return

@@ -21,7 +21,7 @@ _CALLBACK_ERROR = STATUS_NUMBERS["CALLBACK_ERROR"]
 Instrument = Callable[..., Any]
 
 
-class Runner(Objects):
+class Invoker(Objects):
     """A machine, and what happens around its calls."""
 
     def __init__(self, machine: Any, executable: Executable, print_hook: Callable[..., Any], threads: int) -> None:
@@ -109,14 +109,14 @@ class Runner(Objects):
         return "\n".join(lines)
 
 
-class Prepared:
+class PreparedCall:
     """A function with its arguments, converted once, to be run any number of times.
 
     Arrays are arguments in place: a run sees what has been written to them since.
     """
 
     def __init__(
-        self, runner: Runner, name: str, index: int, arguments: Sequence[Any], where: Callable[[int], str]
+        self, runner: Invoker, name: str, index: int, arguments: Sequence[Any], where: Callable[[int], str]
     ) -> None:
         self.runner = runner
         self.name = name

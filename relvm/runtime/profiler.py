@@ -11,7 +11,7 @@ from relvm._native import ffi, lib
 from relvm.quoting import terminal
 from relvm.runtime.executable import Executable
 from relvm.runtime.instrument import python_instrument
-from relvm.runtime.invoke import Prepared, Runner
+from relvm.runtime.invoke import Invoker, PreparedCall
 from relvm.runtime.status import failure
 
 _BUILTIN = "vm.builtin."
@@ -96,7 +96,7 @@ class Profile:
         return "\n".join(lines)
 
 
-def measure(prepared: Prepared) -> Profile:
+def measure(prepared: PreparedCall) -> Profile:
     """Run it once and say where the time went.  An instrument that Python has set is not told of this run."""
     runner = prepared.runner
     profile = ffi.new("rvm_profile **")
@@ -119,7 +119,7 @@ def measure(prepared: Prepared) -> Profile:
         lib.rvm_profile_release(profile[0])
 
 
-def _rows(runner: Runner, profile: object, seconds: float) -> tuple[ProfileRow, ...]:
+def _rows(runner: Invoker, profile: object, seconds: float) -> tuple[ProfileRow, ...]:
     rows = []
     for index in range(runner.executable.function_count):
         row = lib.rvm_profile_read(profile, index)

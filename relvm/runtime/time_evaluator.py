@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from relvm.errors import RelvmArgumentError
-from relvm.runtime.invoke import Prepared
+from relvm.runtime.invoke import PreparedCall
 from relvm.runtime.status import uncopyable
 
 
@@ -40,7 +40,7 @@ class Timing:
 class TimeEvaluator:
     """Times a function, as VirtualMachine.time_evaluator says."""
 
-    def __init__(self, prepare: Callable[..., Prepared], number: int, repeat: int, min_repeat_ms: float) -> None:
+    def __init__(self, prepare: Callable[..., PreparedCall], number: int, repeat: int, min_repeat_ms: float) -> None:
         for name, value in (("number", number), ("repeat", repeat)):
             if not isinstance(value, int) or value < 1:
                 raise RelvmArgumentError(f"time_evaluator: expected {name} to be an integer from 1 on, got {value!r}")

@@ -28,7 +28,7 @@ from relvm.runtime.debug_hook import MachineDebugger
 from relvm.runtime.executable import Executable
 from relvm.runtime.function import Function, SavedFunction
 from relvm.runtime.instrument import python_instrument
-from relvm.runtime.invoke import Instrument, Prepared, Runner
+from relvm.runtime.invoke import Instrument, Invoker, PreparedCall
 from relvm.runtime.packed_func import provide
 from relvm.runtime.profiler import Profile, measure
 from relvm.runtime.status import failure, uncopyable
@@ -82,7 +82,7 @@ class VirtualMachine:
     RelvmNameError
         A packed function that nobody has registered.
     RelvmUnsupportedError
-        No machine here can run the executable (`Executable.obstacle`).
+        No machine here can run the executable (`Executable.unsupported_reason`).
 
     Examples
     --------
@@ -111,8 +111,8 @@ class VirtualMachine:
         expect_type("VirtualMachine", executable, Executable, "an Executable")
         print_hook = print_values if print_hook is None else print_hook
         expect_type("print_hook", print_hook, Callable, "a callable")
-        if obstacle := executable.obstacle:
-            raise RelvmUnsupportedError(obstacle)
+        if unsupported_reason := executable.unsupported_reason:
+            raise RelvmUnsupportedError(unsupported_reason)
         self.executable = executable
         pointer = executable.pointer
         indices = range(executable.function_count)
@@ -131,11 +131,11 @@ class VirtualMachine:
         status = lib.rvm_machine_new(pointer, options, machine, error)
         if status:
             raise failure(status, error)
-        self._runner = Runner(machine[0], executable, print_hook, sizes["threads"])
+        self._runner = Invoker(machine[0], executable, print_hook, sizes["threads"])
         self._runner.shares = bool(results_may_share)
         self._functions: dict[str, Function] = {}
         self._saved: dict[str, SavedFunction] = {}
-        self._inputs: dict[str, Prepared] = {}
+        self._inputs: dict[str, PreparedCall] = {}
         self._outputs: dict[str, Reference] = {}
 
     # ---- functions ----
@@ -504,7 +504,7 @@ class VirtualMachine:
         self._functions[name] = Function(self._runner, name, index, self._inputs)
         return self._functions[name]
 
-    def _prepared(self, name: str, arguments: tuple, named: dict[str, Any]) -> Prepared:
+    def _prepared(self, name: str, arguments: tuple, named: dict[str, Any]) -> PreparedCall:
         """A function, or a saved one, with these arguments; without any, with the inputs that are set."""
         given = bool(arguments or named)
         function = self[name]

@@ -33,7 +33,7 @@ def exported(text: str, **options) -> aot.AotProgram:
 
 def test_storage(update: bool) -> None:
     def convert(text: str) -> str:
-        return format_storage(assign_storage(exported(text).legal["main"]))
+        return format_storage(assign_storage(exported(text).kernel_module["main"]))
 
     check_cases(FOLDER / "storage.cases", convert, update)
 

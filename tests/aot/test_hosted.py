@@ -358,6 +358,6 @@ def test_what_a_factory_is_made_of(factory: aot.ExecutorFactory, tmp_path: Path)
 
 def test_storages_say_their_bytes_and_their_device() -> None:
     program = build("def main(x: f32[2, 3], y: i64[4]) -> (f32[2, 3], i64[4]) { t = (relu(x), y); return t }")
-    found = assign_storage(program.legal["main"])
+    found = assign_storage(program.kernel_module["main"])
     info = found.results
     assert (info.devices, info.sizes_bytes) == ((0, 0), (24, 32)) and len(info.ids) == 2

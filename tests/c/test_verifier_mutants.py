@@ -27,7 +27,7 @@ EQUIVALENT = {
     "check_flow: never: status": "the next walk finds the same: registers are only lost",
     "read_sections: never: section.id == 0": "nothing reads a section of that id; a second one would be refused",
     "read_strings: never: *count > INT32_MAX": "the table would take 16 GB",
-    "read_functions: never: code->size_bytes / sizeof(uint32_t) > MOST_CODE_WORDS": "a file of 2.8 GB",
+    "read_functions: never: code->size_bytes / sizeof(uint32_t) > MAX_CODE_WORDS": "a file of 2.8 GB",
     "read_functions: never: counts[0] > INT32_MAX": "the table would take 64 GB",
     "read_constant: never: record->rank > INT32_MAX": "the dimensions would take 16 GB",
     "rvm_constants_read: never: counts[0] > INT32_MAX": "the table would take 64 GB",

@@ -187,12 +187,12 @@ def test_without_a_compiler_bytecode_runs_on_numpy_and_says_so(folder: Path) -> 
     assert done.returncode == 1 and "no C compiler" in done.stderr
 
 
-@pytest.mark.parametrize("stage", ["parsed", "typed", "normal", "legal", "planned", "routine", "bytecode", "c"])
+@pytest.mark.parametrize("stage", ["parsed", "typed", "anf", "lowered", "planned", "routine", "bytecode", "c"])
 def test_show(folder: Path, stage: str) -> None:
     done = relvm("show", "model.relvm", "--stage", stage, cwd=folder)
     assert done.returncode == 0, done.stderr
     sign = {
-        "legal": "kernel relu_f32",
+        "lowered": "kernel relu_f32",
         "planned": "alloc_storage",
         "routine": "__vmtir__main",
         "bytecode": "call",

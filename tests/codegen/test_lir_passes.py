@@ -9,15 +9,15 @@ from cases import check_cases
 
 from relvm.codegen.lower_to_lir import lower_to_routines
 from relvm.frontend.text import parse_module
-from relvm.lir.passes.copy_coalescing import coalesce_copies
-from relvm.lir.passes.devirtualize_calls import direct_calls
+from relvm.lir.passes.copy_coalescing import copy_coalescing
+from relvm.lir.passes.devirtualize_calls import devirtualize_calls
 from relvm.lir.passes.tail_calls import tail_calls
-from relvm.lir.passes.tail_recursion_to_loop import loop_variables
+from relvm.lir.passes.tail_recursion_to_loop import tail_recursion_to_loop
 from relvm.lir.printer import format_module
 from relvm.passes.pass_manager import run_passes
 from relvm.passes.pipeline import build_pipeline
 
-PASSES = (direct_calls, tail_calls, coalesce_copies, loop_variables)
+PASSES = (devirtualize_calls, tail_calls, copy_coalescing, tail_recursion_to_loop)
 
 
 def after(name: str, text: str) -> str:

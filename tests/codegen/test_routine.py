@@ -13,14 +13,14 @@ from relvm.errors import RelvmVerifyError
 from relvm.frontend.text import parse_module
 from relvm.ir.type_inference import infer_types
 from relvm.kernels.loop_ir import Kernel
-from relvm.lir.passes.devirtualize_calls import direct_calls
+from relvm.lir.passes.devirtualize_calls import devirtualize_calls
 from relvm.lir.printer import format_module
-from relvm.passes.to_anf import normalize
+from relvm.passes.to_anf import to_anf
 
 
 def routines(text: str):
     module = replace(
-        normalize(infer_types(parse_module(text))), kernels=(("shape_func", Kernel("shape_func", (), (), (), "")),)
+        to_anf(infer_types(parse_module(text))), kernels=(("shape_func", Kernel("shape_func", (), (), (), "")),)
     )
     return lower_to_routines(module)
 
@@ -33,7 +33,7 @@ def test_golden_routines(update: bool) -> None:
 
 def test_direct_calls_drop_the_detour_through_a_closure() -> None:
     text = "def callee(x: object) -> object { return x }\ndef main(x: object) -> object { return @callee(x) }"
-    before, after = routines(text), direct_calls(routines(text))
+    before, after = routines(text), devirtualize_calls(routines(text))
     assert 'invoke_closure", ctx_ptr, anylist_getitem(f, 0), anylist_getitem(r, 0)' in format_module(before)
     assert 'call_packed(r, 2, "callee", anylist_getitem(r, 0))' in format_module(after)
 
@@ -41,9 +41,12 @@ def test_direct_calls_drop_the_detour_through_a_closure() -> None:
 @pytest.mark.parametrize(
     ("text", "missing"),
     [
-        ("def main(x: object) -> object { f = fn (y: object) -> object { return (y, x) }\n return f }", "lift_lambdas"),
+        (
+            "def main(x: object) -> object { f = fn (y: object) -> object { return (y, x) }\n return f }",
+            "lambda_lifting",
+        ),
         ("def main(x: f32[n]) -> shape[n] { return shape(n) }", "lower_shapes"),
-        ("def main(x: f32[n]) -> f32[n] { return relu(x) }", "legalize"),
+        ("def main(x: f32[n]) -> f32[n] { return relu(x) }", "lower_to_kernels"),
     ],
     ids=["a local function", "a symbolic shape", "an operator"],
 )

@@ -64,7 +64,7 @@ def test_what_runs_here_stays(mode: str, target: str, caplog: pytest.LogCaptureF
     executable = vm.build(MODULE, mode, target)
     again = loaded(executable.to_bytes(), trust_native=False)
     for each in (executable, again):
-        assert each.obstacle == "" and vm.adapt(each) is each
+        assert each.unsupported_reason == "" and vm.adapt(each) is each
     assert not caplog.records and all(map(np.array_equal, results(again), results(executable)))
 
 
@@ -101,7 +101,7 @@ def test_other_architectures_and_versions(
     changes: dict[str, object], words: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     executable = loaded(foreign(**changes))
-    assert words in executable.obstacle
+    assert words in executable.unsupported_reason
     assert vm.adapt(executable).to_bytes() == vm.build(MODULE, "compiled").to_bytes()
     assert words in caplog.records[0].message
 

@@ -128,13 +128,13 @@ def test_a_fault_of_fusion_shows_in_what_is_returned(monkeypatch: pytest.MonkeyP
         is_negative = isinstance(expr, OpCall) and expr.op.name == "negative"
         return replace(expr, op=relu) if is_negative else None
 
-    @function_pass("break_fused", at=Stage.NORMAL)
+    @function_pass("break_fused", at=Stage.ANF)
     def break_fused(function: Function) -> Function:
         return rewrite(lambda expr: rewrite(wrong, expr) if isinstance(expr, Fused) else None, function)
 
     def broken_pipeline(target: str, **options) -> tuple[Pass, ...]:
         steps = build_pipeline(target, **options)
-        after = [step.name for step in steps].index("fuse") + 1
+        after = [step.name for step in steps].index("fuse_ops") + 1
         return (*steps[:after], break_fused, *steps[after:])
 
     monkeypatch.setattr(build, "build_pipeline", broken_pipeline)

@@ -65,7 +65,7 @@ def test_the_text_has_groups_and_branches(module: Module) -> None:
 
 
 def test_names_are_those_of_the_stage(module: Module) -> None:
-    stage = explore(module)["fuse"].text
+    stage = explore(module)["fuse_ops"].text
     for name in ("value_1: f32[n, 64] = add", "a_1: f32[n, 64] = relu", "result_1: f32[n, 64] = add"):
         assert name in stage
 

@@ -37,7 +37,7 @@ def module() -> Module:
 
 def test_every_tensor_is_a_box_in_the_frame_of_its_storage(module: Module) -> None:
     (axes,) = draw_memory(module, fused=False).axes
-    legal = run_passes(module, [step for step in build_pipeline("c", fused=False) if step.to <= Stage.LEGAL])
+    legal = run_passes(module, [step for step in build_pipeline("c", fused=False) if step.to <= Stage.LOWERED])
     plan = dict(memory_plans(legal))["main"]
     frames = [(*patch.get_xy(), patch.get_width(), patch.get_height()) for patch in axes.patches]
     drawn = iter(boxes(axes))

@@ -46,7 +46,7 @@ def page(browser, tmp_path: Path):
 
 def test_the_page_shows_stages_beside_each_other(page) -> None:
     assert page.title == "</script> & <b>"
-    choose(page, "fuse")
+    choose(page, "fuse_ops")
     assert page.find_element(By.CSS_SELECTOR, "#left h2").text.startswith("decompose")
     assert any("= fused {" in line for line in lines(page, "right", ".added"))
     assert not any("= fused {" in line for line in lines(page, "left"))
@@ -56,7 +56,7 @@ def test_the_page_shows_stages_beside_each_other(page) -> None:
 
 
 def test_lines_that_are_the_same_are_at_the_same_height(page) -> None:
-    choose(page, "fuse")
+    choose(page, "fuse_ops")
     places = [
         {
             element.get_property("textContent"): element.rect["y"]
@@ -79,7 +79,7 @@ def test_a_click_lights_what_a_line_came_from_and_became(page) -> None:
     kernel.click()
     assert kernel.get_property("textContent") in lines(page, "right", ".pinned")
     assert any("multiply_add_relu" in line for line in lines(page, "left", ".pinned"))
-    choose(page, "normalize")
+    choose(page, "to_anf")
     lit = [line.split(":")[0].strip() for line in lines(page, "right", ".pinned")]
     assert lit == ["a", "value", "b", "value_1", "value_2"]  # not the transpositions
     page.find_element(By.TAG_NAME, "body").send_keys("\ue00c")  # Escape
@@ -87,7 +87,7 @@ def test_a_click_lights_what_a_line_came_from_and_became(page) -> None:
 
 
 def test_the_search_counts_lines_of_all_stages(page) -> None:
-    choose(page, "normalize")
+    choose(page, "to_anf")
     page.find_element(By.ID, "search").send_keys("TRANSPOSE")
     assert all("transpose" in line for line in lines(page, "right", ".hit"))
     assert len(lines(page, "right", ".hit")) == 2
@@ -95,7 +95,7 @@ def test_the_search_counts_lines_of_all_stages(page) -> None:
         stage.find_elements(By.TAG_NAME, "span")[1].text: stage.find_element(By.CLASS_NAME, "count").text
         for stage in page.find_elements(By.CSS_SELECTOR, ".stage")
     }
-    assert counts["given"] == "1" and counts["normalize"] == "2" and counts["routine"] == ""
+    assert counts["given"] == "1" and counts["to_anf"] == "2" and counts["routine"] == ""
 
 
 def test_a_model_of_a_thousand_bindings_opens_in_time(browser, tmp_path: Path) -> None:

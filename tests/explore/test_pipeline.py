@@ -60,14 +60,14 @@ def test_stages_say_whether_they_changed_anything(explored: Exploration) -> None
         assert after.changed == (before.text != after.text)
     assert not explored["pack_weights"].changed
     assert explored.diff("fold_scales", "pack_weights") == ""
-    difference = explored.diff("decompose", "fuse")
+    difference = explored.diff("decompose", "fuse_ops")
     assert "-  value: f32[n, 4] = add(x, x)" in difference
     assert "+  a: f32[n, 4] = fused {" in difference
 
 
 def test_a_line_is_followed_down_to_what_runs(explored: Exploration) -> None:
     found = explored.trace("given", at(explored, "given", "relu"))
-    assert "relu(a)" in texts(explored, "fuse", found)
+    assert "relu(a)" in texts(explored, "fuse_ops", found)
     assert 'call_cpacked("relu_f32"' in texts(explored, "routine", found)
     assert "kernel_relu_f32(" in texts(explored, "c", found)
     if "bytecode" in explored.names:
@@ -159,7 +159,7 @@ def test_a_model_comes_from_its_nodes(tmp_path: Path) -> None:
     onnx.save(onnx.helper.make_model(graph), tmp_path / "model.onnx")
     explored = explore(tmp_path / "model.onnx", dims={"batch": 2})
     assert explored.title == "model.onnx"
-    (run,) = (line for line in explored["kill_dead"].lines if " = run " in line.text)
+    (run,) = (line for line in explored["insert_kills"].lines if " = run " in line.text)
     assert ["'product'" in origin or "'bend'" in origin for origin in run.origins] == [True, True]
 
 

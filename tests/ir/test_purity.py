@@ -121,6 +121,6 @@ def test_impure_local_functions_stay_impure_when_they_are_lifted() -> None:
       unused_too = quiet(x)
       return (note, quiet)
     }"""
-    module = module_after("lift_lambdas", parse_module(text), target="numpy")
+    module = module_after("lambda_lifting", parse_module(text), target="numpy")
     assert {f.name: f.pure for f in module.functions} == {"main": False, "main_note": False, "main_quiet": True}
     assert [b.var.name for b in module["main"].body.bindings] == ["note", "quiet", "unused", "result"]

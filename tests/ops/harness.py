@@ -66,7 +66,7 @@ class Kernels:
 
     def __init__(self, calls: Sequence[Call]) -> None:
         functions = tuple(function_of(f"case{i}", call) for i, call in enumerate(calls))
-        passes = [step for step in build_pipeline("c") if step.name in ("infer_types", "normalize", "legalize")]
+        passes = [step for step in build_pipeline("c") if step.name in ("infer_types", "to_anf", "lower_to_kernels")]
         self.module = run_passes(Module(functions), passes, verified=True)
 
     def what_runs(self, i: int) -> Expr:

@@ -326,10 +326,10 @@ def _positions() -> list[Mistake]:
             Mistake(f"{kind}_elements", (F32, tensor("i64", "3"), *more), "x has rank 2 and", attributes=by_axis),
             Mistake(f"{kind}_elements", (F32, places, *more), "axis is 2, outside [-2, 2)", attributes={"axis": 2}),
             Mistake(f"{kind}_elements", (F32, wide, *more), "dimension 0 of indices, 4,", RelvmShapeError, by_axis),
-            Mistake(f"{kind}_slices", (F32, places, *more), "depth differ: 2 and 1", RelvmShapeError, {"depth": 1}),
-            Mistake(f"{kind}_slices", (F32, tensor("i64"), *more), "indices has rank 0", attributes={"depth": 0}),
-            Mistake(f"{kind}_slices", (F32, places, *more), "depth is -1", attributes={"depth": -1}),
-            Mistake(f"{kind}_slices", (tensor("f32", "3"), places, *more), "x has rank 1", attributes={"depth": 2}),
+            Mistake(f"{kind}_nd", (F32, places, *more), "depth differ: 2 and 1", RelvmShapeError, {"depth": 1}),
+            Mistake(f"{kind}_nd", (F32, tensor("i64"), *more), "indices has rank 0", attributes={"depth": 0}),
+            Mistake(f"{kind}_nd", (F32, places, *more), "depth is -1", attributes={"depth": -1}),
+            Mistake(f"{kind}_nd", (tensor("f32", "3"), places, *more), "x has rank 1", attributes={"depth": 2}),
         ]
     for op, attributes in (("scatter_elements", {"axis": 0}), ("scatter_nd", {"depth": 2})):
         sum_of = {**attributes, "reduction": "sum"}

@@ -48,7 +48,7 @@ def region_mistakes() -> list[Mistake]:
         Mistake(
             "grid_sample", (tensor("i32", "n, 3, h, w"), places), "x has dtype i32, expected a float", attributes=linear
         ),
-        Mistake("grid_sample", (x, tensor("i64", "n, 8, 2")), "places has dtype i64", attributes=linear),
+        Mistake("grid_sample", (x, tensor("i64", "n, 8, 2")), "grid has dtype i64", attributes=linear),
         Mistake("grid_sample", (tensor("f32", "n, 3"), places), "x has rank 2, expected at least 3", attributes=linear),
         Mistake(
             "grid_sample",
@@ -57,7 +57,7 @@ def region_mistakes() -> list[Mistake]:
             RelvmShapeError,
             linear,
         ),
-        Mistake("grid_sample", (x, tensor("f32", "m, 8, 2")), "number of images", RelvmShapeError, linear),
+        Mistake("grid_sample", (x, tensor("f32", "m, 8, 2")), "batch sizes", RelvmShapeError, linear),
         Mistake("roi_align", (x, regions, images), "mode is 'min'", RelvmArgumentError, size | {"mode": "min"}),
         Mistake("roi_align", (x, regions, images), "samples is -1", RelvmArgumentError, size | {"samples": -1}),
         Mistake("roi_align", (x, regions, images), "scale is 'a'", RelvmArgumentError, size | {"scale": "a"}),

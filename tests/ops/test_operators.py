@@ -23,18 +23,18 @@ from relvm.kernels.lowering_rules import (
     Alias,
     Builtin,
     Composition,
-    Loops,
+    Contraction,
+    CustomKernel,
+    DataMovement,
     Pointwise,
-    Product,
-    Rearrange,
     Reduce,
-    View,
+    Reinterpret,
 )
 from relvm.tables import BUILTINS
 
 ALL_MISTAKES = (*MISTAKES, *string_mistakes())
 NAMES = sorted(operators())
-FORMS = (Pointwise, Product, Rearrange, Reduce, Composition, Loops, View, Alias, Builtin)
+FORMS = (Pointwise, Contraction, DataMovement, Reduce, Composition, CustomKernel, Reinterpret, Alias, Builtin)
 _TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
 
 
@@ -138,7 +138,7 @@ def check_type(type_: Type, result, values: dict) -> None:
     assert np.can_cast(result.dtype, type_.dtype.numpy, "same_kind")
 
 
-@pytest.mark.parametrize("grid_sample", [s for s in SAMPLES if not s.fails], ids=str)
+@pytest.mark.parametrize("sample", [s for s in SAMPLES if not s.fails], ids=str)
 def test_type_rule_gives_what_numpy_gives(sample):
     result = numpy_result(sample)
     check_type(static_result(sample), result, {})
@@ -147,7 +147,7 @@ def test_type_rule_gives_what_numpy_gives(sample):
         check_type(infer(sample, types), result, values)
 
 
-@pytest.mark.parametrize("grid_sample", [s for s in SAMPLES if s.keep is not None and not s.fails], ids=str)
+@pytest.mark.parametrize("sample", [s for s in SAMPLES if s.keep is not None and not s.fails], ids=str)
 def test_type_rule_takes_tensors_of_known_rank_only(sample):
     types = []
     for type_ in map(static_type, sample.args):
@@ -188,7 +188,7 @@ def assert_same(got: np.ndarray, expected: np.ndarray) -> None:
     np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
 
 
-@pytest.mark.parametrize("grid_sample", [s for s in SAMPLES if not s.fails], ids=str)
+@pytest.mark.parametrize("sample", [s for s in SAMPLES if not s.fails], ids=str)
 def test_kernel_gives_what_numpy_gives(sample):
     compiled, numbers = kernels()
     assert_gives_what_numpy_gives(sample, compiled.what_runs(numbers[sample, False]), compiled.library, {})
@@ -215,7 +215,7 @@ def assert_gives_what_numpy_gives(sample: Sample, runs: Expr, library: Library |
 
 
 @pytest.mark.parametrize("symbolic", [False, True], ids=["static", "symbolic"])
-@pytest.mark.parametrize("grid_sample", [s for s in SAMPLES if s.fails], ids=str)
+@pytest.mark.parametrize("sample", [s for s in SAMPLES if s.fails], ids=str)
 def test_kernel_fails_where_its_numpy_meaning_fails(sample, symbolic):
     with pytest.raises(sample.fails, match=f"^{sample.op}: ") as meant:
         numpy_result(sample)

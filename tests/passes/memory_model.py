@@ -35,7 +35,7 @@ from relvm.passes.pass_manager import Pass, function_pass, run_passes
 from relvm.passes.pipeline import build_pipeline
 
 
-@function_pass("a storage for each", at=Stage.LEGAL, to=Stage.PLANNED)
+@function_pass("a storage for each", at=Stage.LOWERED, to=Stage.PLANNED)
 def a_storage_for_each(function: Function) -> Function:
     """Memory without a plan: what plan_memory is held against."""
     return replace(function, body=_unplanned(function.body))

@@ -91,7 +91,7 @@ def test_it_is_the_same_on_every_level(target: str) -> None:
 
 
 def test_several_channels_of_a_group_are_packed() -> None:
-    passes = [one for one in build_pipeline("c") if one.name in ("infer_types", "normalize", "pack_weights")]
+    passes = [one for one in build_pipeline("c") if one.name in ("infer_types", "to_anf", "pack_weights")]
     module = run_passes(module_of("uint8"), passes)
     for i, (_, window, _) in enumerate(CASES):
         (binding,) = module[f"case{i}"].body.bindings

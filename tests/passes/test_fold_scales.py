@@ -12,10 +12,10 @@ from relvm.ir.dtypes import F64
 from relvm.ir.expr import Expr, Shape, Var, constant
 from relvm.ir.type_inference import infer_types
 from relvm.ir.types import TensorType
-from relvm.passes.dce import eliminate_dead
+from relvm.passes.dce import dce
 from relvm.passes.fold_scales import fold_scales
 from relvm.passes.pass_manager import run_passes
-from relvm.passes.to_anf import normalize
+from relvm.passes.to_anf import to_anf
 
 FACTORS = (ops.multiply, ops.divide, ops.add, ops.subtract)
 
@@ -68,7 +68,7 @@ PROGRAMS = Programs(60, F64, shapes, step, steps=range(4, 14), ranks=range(2, 6)
 @pytest.mark.parametrize("seed", range(8))
 def test_random_programs_compute_the_same(seed: int) -> None:
     made, sizes = PROGRAMS.module(seed)
-    before = run_passes(infer_types(made), (normalize, eliminate_dead))
+    before = run_passes(infer_types(made), (to_anf, dce))
     after = run_passes(before, (fold_scales,), verified=True)
     assert operators(after) < 0.95 * operators(before)
     random = np.random.default_rng(seed)
@@ -84,7 +84,7 @@ def test_weights_that_another_operator_uses_are_not_copied() -> None:
         y = builder.emit(ops.matmul(x, table, transpose_b=True))
         z = builder.emit(ops.multiply(y, constant(np.array(2.0))))
         builder.ret(builder.emit(ops.matmul(z, table)))
-    module = run_passes(infer_types(builder.module()), (normalize,))
+    module = run_passes(infer_types(builder.module()), (to_anf,))
     assert fold_scales(module) is module
 
 
@@ -95,6 +95,6 @@ def test_a_long_chain_of_factors_is_one() -> None:
         for number in range(5_000):
             y = builder.emit(ops.multiply(y, constant(np.array(2.0 if number % 2 else 0.5))))
         builder.ret(y)
-    function = fold_scales(run_passes(infer_types(builder.module()), (normalize,))).functions[0]
+    function = fold_scales(run_passes(infer_types(builder.module()), (to_anf,))).functions[0]
     (binding,) = function.body.bindings
     assert binding.value.op is ops.matmul

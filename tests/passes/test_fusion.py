@@ -85,7 +85,7 @@ def test_fused_programs_compute_what_the_reference_does(seed: int) -> None:
 def test_the_random_programs_have_every_form_fused() -> None:
     found: Counter[str] = Counter()
     for seed in range(6):
-        for item in walk(module_after("fuse", PROGRAMS.module(seed)[0])):
+        for item in walk(module_after("fuse_ops", PROGRAMS.module(seed)[0])):
             if isinstance(item, Fused):
                 names = {binding.value.op.name for binding in item.body.bindings}
                 found.update(names)

@@ -18,7 +18,7 @@ X = np.arange(4, dtype=np.float32)
 
 
 def inlined(text: str) -> Module:
-    return module_after("inline_functions", parse_module(text))
+    return module_after("inline", parse_module(text))
 
 
 def depth(block: Block) -> int:

@@ -29,7 +29,7 @@ def weights_of(*shape: int) -> np.ndarray:
 
 
 def operators(module) -> list[str]:
-    passes = [one for one in build_pipeline("c") if one.name in ("infer_types", "normalize", "pack_weights")]
+    passes = [one for one in build_pipeline("c") if one.name in ("infer_types", "to_anf", "pack_weights")]
     return [binding.value.op.name for binding in run_passes(module, passes)["main"].body.bindings]
 
 

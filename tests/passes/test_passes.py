@@ -20,7 +20,9 @@ PASSES = {step.name: step for step in build_pipeline("c")}
 
 def after(name: str, text: str) -> str:
     """The module after the pipeline up to and including the pass."""
-    module = module_after(name, parse_module(text), fused=name in ("fuse_attention", "decompose", "fuse", "legalize"))
+    module = module_after(
+        name, parse_module(text), fused=name in ("fuse_attention", "decompose", "fuse_ops", "lower_to_kernels")
+    )
     printed = print_module(module)
     assert print_module(parse_module(printed)) == printed, "the result does not read back"
     return printed
@@ -48,7 +50,7 @@ def test_the_observer_sees_every_pass_in_order() -> None:
 
 
 def test_a_pass_that_breaks_its_promise_is_found() -> None:
-    broken = Pass("broken", lambda module: module, Stage.PARSED, Stage.NORMAL)
+    broken = Pass("broken", lambda module: module, Stage.PARSED, Stage.ANF)
     module = parse_module("def main(x: f32[n]) -> f32[n] { return relu(relu(x)) }")
     with pytest.raises(RelvmVerifyError, match="main"):
         run_passes(module, [broken], verified=True)

@@ -18,17 +18,17 @@ from relvm.ir.node import walk
 from relvm.ir.symbolic import evaluate_with
 from relvm.ir.type_inference import infer_types
 from relvm.ir.types import PrimType, TensorType
-from relvm.passes.canonicalize.canonicalize import POINTWISE_RULES, RULES, rules_of, simplify
-from relvm.passes.constant_folding import fold_constants
-from relvm.passes.dce import eliminate_dead
+from relvm.passes.canonicalize.canonicalize import POINTWISE_RULES, RULES, canonicalize, rules_of
+from relvm.passes.constant_folding import constant_folding
+from relvm.passes.dce import dce
 from relvm.passes.pass_manager import run_passes
-from relvm.passes.to_anf import normalize
+from relvm.passes.to_anf import to_anf
 
-CASES = read_cases(Path(__file__).parent / "simplify.cases")
+CASES = read_cases(Path(__file__).parent / "canonicalize.cases")
 
 
 def normal(text: str) -> Module:
-    return run_passes(infer_types(parse_module(text)), (normalize, fold_constants))
+    return run_passes(infer_types(parse_module(text)), (to_anf, constant_folding))
 
 
 def rules_that_apply(module: Module) -> set[str]:
@@ -42,7 +42,7 @@ def rules_that_apply(module: Module) -> set[str]:
                 made = rule(call, definitions.get)
                 if made is not None and made.type == call.type:
                     found.add(rule.__name__)
-        module = simplify(module)
+        module = canonicalize(module)
     return found
 
 
@@ -93,7 +93,7 @@ def test_a_simpler_program_computes_the_same(case) -> None:
     before = normal(case.source)
     random, sizes = np.random.default_rng(0), {}
     args = [value_of(param.type, sizes, random) for param in before.functions[0].params]
-    expect_same(results_of(simplify(before), args), results_of(before, args))
+    expect_same(results_of(canonicalize(before), args), results_of(before, args))
 
 
 def test_roots_have_the_special_values_of_c() -> None:
@@ -103,7 +103,7 @@ def test_roots_have_the_special_values_of_c() -> None:
     half, inf, nan = np.sqrt(2), np.inf, np.nan
     root = np.array([half, 0, 0, inf, inf, nan, nan])
     inverse = np.array([1 / half, inf, inf, 0, 0, nan, nan])
-    expect_same(results_of(simplify(normal(text)), [x]), [root, inverse])
+    expect_same(results_of(canonicalize(normal(text)), [x]), [root, inverse])
 
 
 WITH_NEUTRAL = [ops.add, ops.subtract, ops.multiply, ops.divide, ops.maximum, ops.minimum]
@@ -160,8 +160,8 @@ PROGRAMS = Programs(60, F32, shapes, step, steps=range(4, 16), ranks=range(1, 6)
 @pytest.mark.parametrize("seed", range(8))
 def test_random_programs_compute_the_same(seed: int) -> None:
     made, sizes = PROGRAMS.module(seed)
-    before = run_passes(infer_types(made), (normalize, fold_constants, eliminate_dead))
-    after = run_passes(before, (simplify, eliminate_dead), verified=True)
+    before = run_passes(infer_types(made), (to_anf, constant_folding, dce))
+    after = run_passes(before, (canonicalize, dce), verified=True)
     assert operators(after) < 0.7 * operators(before)
     random = np.random.default_rng(seed)
     for got, wanted in results(before, after, sizes, lambda shape: value_of(TensorType(F32, shape), {}, random)):
@@ -171,5 +171,5 @@ def test_random_programs_compute_the_same(seed: int) -> None:
 def test_a_long_chain_is_simplified_in_one_go() -> None:
     lines = [f"  v{i + 1} = transpose(v{i})" for i in range(10_000)]
     text = "def main(v0: f32[n, m]) -> f32[n, m] {\n" + "\n".join(lines) + "\n  return v10000\n}"
-    function = run_passes(normal(text), (simplify, eliminate_dead)).functions[0]
+    function = run_passes(normal(text), (canonicalize, dce)).functions[0]
     assert function.body.bindings == () and function.body.result is function.params[0]

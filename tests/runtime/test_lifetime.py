@@ -18,7 +18,7 @@ from relvm._native import ffi
 from relvm.errors import RelvmInterrupted
 from relvm.runtime.binding import hold
 from relvm.runtime.executable import Executable
-from relvm.runtime.invoke import Runner
+from relvm.runtime.invoke import Invoker
 from relvm.runtime.packed_func import register_func
 from relvm.runtime.virtual_machine import VirtualMachine
 
@@ -39,8 +39,8 @@ class _Watched:
         weakref.finalize(self, seen.append, "executable")
 
 
-def _watched_runner(seen: list[str], *given) -> Runner:
-    runner = Runner(*given)
+def _watched_runner(seen: list[str], *given) -> Invoker:
+    runner = Invoker(*given)
     weakref.finalize(runner, seen.append, "machine")
     return runner
 

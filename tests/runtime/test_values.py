@@ -15,7 +15,7 @@ from relvm.bytecode.program import Shape
 from relvm.errors import RelvmError, RelvmTypeError, RelvmUnsupportedError
 from relvm.numpy_dtypes import numpy_dtype
 from relvm.runtime.closure import Closure
-from relvm.runtime.convert import MOST_NESTED
+from relvm.runtime.convert import MAX_NESTED
 from relvm.runtime.tensor import Tensor
 from relvm.tables import DTYPES
 
@@ -81,7 +81,7 @@ def test_tuples_nest_deeply(identity) -> None:
 def test_a_list_that_contains_itself_is_refused(identity) -> None:
     value: list = []
     value.append(value)
-    with pytest.raises(RelvmTypeError, match=f"identity: argument x: expected at most {MOST_NESTED} tuples and lists"):
+    with pytest.raises(RelvmTypeError, match=f"identity: argument x: expected at most {MAX_NESTED} tuples and lists"):
         identity(value)
 
 

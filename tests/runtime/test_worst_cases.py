@@ -21,7 +21,7 @@ from relvm.bytecode.asm_printer import HEADLINE
 from relvm.bytecode.program import Shape
 from relvm.errors import RelvmMemoryError, RelvmShapeError, RelvmTimeoutError
 from relvm.runtime.executable import Executable
-from relvm.runtime.invoke import Runner
+from relvm.runtime.invoke import Invoker
 from relvm.runtime.packed_func import register_func, unregister_func
 from relvm.runtime.virtual_machine import VirtualMachine
 from relvm.tables import BUILTINS, PATTERNS, TYPE_CODES, numbers
@@ -285,7 +285,7 @@ def test_the_limits_are_looked_at_while_bytes_are_moved(name: str, monkeypatch: 
     machine = machine_of(function, bound(len(arguments)))
     run = machine["bound"](*arguments)
     polls: list[float] = []
-    monkeypatch.setattr(Runner, "poll", lambda self: polls.append(time.monotonic()))
+    monkeypatch.setattr(Invoker, "poll", lambda self: polls.append(time.monotonic()))
     run()
     assert len(polls) > 3
 

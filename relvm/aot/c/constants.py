@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from relvm.aot.lower.assign_storage import Storage
+from relvm.aot.lower.assign_storage import TensorStorage
 from relvm.codegen.c.kernel import literal
 from relvm.ir.dtypes import dtype_of
 from relvm.passes.memory.arena_allocator import align
@@ -15,12 +15,12 @@ from relvm.passes.memory.arena_allocator import align
 _ROW = 12  # numbers in a line
 
 
-def constants_bytes(constants: Sequence[Storage], alignment: int) -> int:
+def constants_bytes(constants: Sequence[TensorStorage], alignment: int) -> int:
     """What the struct takes."""
     return sum(align(_size(storage), alignment) for storage in constants)
 
 
-def print_constants_type(constants: Sequence[Storage], prefix: str, alignment: int) -> str:
+def print_constants_type(constants: Sequence[TensorStorage], prefix: str, alignment: int) -> str:
     """The struct's type and its declaration."""
     members = [
         f"  RVM_ALIGNED({alignment}) {storage.dtype.ctype} c{number}[{_count(storage)}];"
@@ -30,7 +30,7 @@ def print_constants_type(constants: Sequence[Storage], prefix: str, alignment: i
     return "\n".join([*lines, f"extern const struct {prefix}_constants {prefix}_constants;"])
 
 
-def print_constants(constants: Sequence[Storage], prefix: str) -> str:
+def print_constants(constants: Sequence[TensorStorage], prefix: str) -> str:
     """The struct's definition."""
     lines = [f"const struct {prefix}_constants {prefix}_constants = {{"]
     for number, storage in enumerate(constants):
@@ -61,9 +61,9 @@ def _hexadecimal(value: float) -> str:
     return f"{mantissa.rstrip('0')}p{exponent}".replace(".p", "p")
 
 
-def _count(storage: Storage) -> int:
+def _count(storage: TensorStorage) -> int:
     return max(1, math.prod(storage.shape))
 
 
-def _size(storage: Storage) -> int:
+def _size(storage: TensorStorage) -> int:
     return _count(storage) * storage.dtype.size_bytes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from relvm.aot.lower.ir import DimScalar, Immediate, Scalar, ScalarVar
+from relvm.aot.lower.ir import DimScalar, Scalar, ScalarConstant, ScalarVar
 from relvm.codegen.c.kernel import KernelBody
 from relvm.codegen.c.operands import float_text
 from relvm.ir.dtypes import BOOL, F64, I64, DType
@@ -76,9 +76,9 @@ def scalar_text(scalar: Scalar, name_of: NameOf) -> str:
             return name
         case DimScalar(dim):
             return dim_text(dim, name_of)
-        case Immediate(bool() as value):
+        case ScalarConstant(bool() as value):
             return str(int(value))
-        case Immediate(int() as value):
+        case ScalarConstant(int() as value):
             return integer_text(value)
     return float_text(scalar.value) if scalar.value >= 0 else f"({float_text(scalar.value)})"
 
@@ -100,8 +100,8 @@ def letter_of(scalar: Scalar) -> str:
     match scalar:
         case ScalarVar(letter=letter):
             return letter
-        case Immediate(bool()):
+        case ScalarConstant(bool()):
             return "b"
-        case Immediate(float()):
+        case ScalarConstant(float()):
             return "f"
     return "i"

@@ -19,7 +19,7 @@ from relvm.aot.c.kernels import can_fail, scratch_bytes
 from relvm.aot.c.mangling import Names
 from relvm.aot.c.packed_kernels import packed_call
 from relvm.aot.config import CallKind
-from relvm.aot.lower.assign_storage import Place
+from relvm.aot.lower.assign_storage import MemoryKind
 from relvm.aot.lower.ir import (
     Branch,
     CallFunction,
@@ -27,13 +27,13 @@ from relvm.aot.lower.ir import (
     CheckRange,
     CheckSizes,
     Compute,
+    Continue,
     Copy,
     DimScalar,
     LoweredFunction,
     LoweredModule,
     ReadItem,
-    Repeat,
-    Run,
+    RunKernel,
     Scalar,
     SetScalar,
     SetSize,
@@ -92,7 +92,7 @@ def _size_names(function: LoweredFunction) -> dict[DimVar, str]:
         match statement:
             case SetSize(target):
                 found.append(target)
-            case Repeat(sizes=sizes):
+            case Continue(sizes=sizes):
                 found += [var for var, _ in sizes]
     return {var: f"n{i}" for i, var in enumerate(dict.fromkeys((*given, *found)))}
 
@@ -124,7 +124,7 @@ class _Printer:
 
     def text(self) -> str:
         end = [f"  *{var.name}_out = {var.name};" for var in self.function.results]
-        targets = {s.section for s in self.function.statements() if isinstance(s, Repeat)}
+        targets = {s.section for s in self.function.statements() if isinstance(s, Continue)}
         for number, section in enumerate(self.function.sections):
             self.lines += [f"section{number}:;"] if number in targets else []
             self.block(section, "  ")
@@ -138,11 +138,11 @@ class _Printer:
         function = self.function
         for number, storage in enumerate(function.storages):
             name, ctype = f"s{number}", storage.dtype.ctype
-            if storage.place is Place.INPUT and number not in function.inputs and name in self.used:
+            if storage.place is MemoryKind.INPUT and number not in function.inputs and name in self.used:
                 self.lines.append(f"  const {ctype} *{name} = 0;")
-            elif storage.place is Place.CONSTANT and name in self.used:
+            elif storage.place is MemoryKind.CONSTANT and name in self.used:
                 self.lines.append(f"  const {ctype} *const {name} = {self.names.constant(storage)};")
-            elif storage.place is Place.WORKSPACE and name in self.used:
+            elif storage.place is MemoryKind.WORKSPACE and name in self.used:
                 slot = self.placement.slots["storage", number]
                 self.lines.append(f"  {ctype} *const {name} = ({ctype} *)(void *)(pool{slot.pool} + {slot.offset});")
         for var in dict.fromkeys(self.scalars()):
@@ -163,7 +163,7 @@ class _Printer:
             match statement:
                 case ReadItem(target) | Compute(target) | SetScalar(target):
                     yield target
-                case Repeat(scalars=scalars):
+                case Continue(scalars=scalars):
                     yield from (var for var, _ in scalars if var not in given)
                 case CallFunction(results=results):
                     yield from results
@@ -182,7 +182,7 @@ class _Printer:
 
     def statement(self, statement: Statement, indent: str) -> list[str]:
         match statement:
-            case Run():
+            case RunKernel():
                 return self.run(statement)
             case Copy(source, target, size):
                 return [f"memcpy({self.at(target)}, {self.at(source)}, (size_t){self.dim(size)});"]
@@ -211,11 +211,11 @@ class _Printer:
                 return self.branch(cond, then, orelse, indent)
             case CallFunction():
                 return self.call(statement)
-            case Repeat():
+            case Continue():
                 return self.repeat(statement)
         raise AssertionError(f"no C for {statement!r}")
 
-    def run(self, run: Run) -> list[str]:
+    def run(self, run: RunKernel) -> list[str]:
         kernel = self.module.kernels[run.kernel]
         for size in run.sizes:
             text = self.dim(size)
@@ -266,7 +266,7 @@ class _Printer:
         parts += [f"&{var.name}" for var in call.results]
         return [f"RVM_TRY({self.names.function(call.function)}({', '.join(parts)}));"]
 
-    def repeat(self, repeat: Repeat) -> list[str]:
+    def repeat(self, repeat: Continue) -> list[str]:
         storages = self.function.storages
         copied = [move for move in repeat.moves if move.home is not None]
         lines = [f"memcpy({self.at(m.home)}, {self.at(m.source)}, (size_t){self.dim(m.size_bytes)});" for m in copied]

@@ -10,11 +10,11 @@ from relvm.ir.symbolic import DimVar
 from relvm.kernels.loop_ir import (
     Allocate,
     Assign,
-    Branch,
     Buffer,
-    Declare,
     Fail,
+    IfThen,
     Kernel,
+    Let,
     Local,
     Loop,
     Parallel,
@@ -81,14 +81,14 @@ def _kept(body: tuple[Statement, ...], read: set[str]) -> tuple[Statement, ...]:
     kept = []
     for statement in body:
         match statement:
-            case Declare(local) | Assign(local) if local.name not in read:
+            case Let(local) | Assign(local) if local.name not in read:
                 continue
             case Loop(body=inner) | Parallel(body=inner):
                 less = _kept(inner, read)
                 kept.append(statement if less == inner else replace(statement, body=less))
-            case Branch(_, then, orelse):
+            case IfThen(_, then, orelse):
                 branches = _kept(then, read), _kept(orelse, read)
-                kept.append(statement if branches == (then, orelse) else Branch(statement.cond, *branches))
+                kept.append(statement if branches == (then, orelse) else IfThen(statement.cond, *branches))
             case _:
                 kept.append(statement)
     return tuple(kept)

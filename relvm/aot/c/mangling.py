@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relvm.aot.lower.assign_storage import Storage
+from relvm.aot.lower.assign_storage import TensorStorage
 from relvm.ir.expr import constant_key
 from relvm.quoting import c_identifier_part
 
@@ -12,7 +12,7 @@ class Names:
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
-        self.constants: list[Storage] = []
+        self.constants: list[TensorStorage] = []
         self._numbers: dict[object, int] = {}
 
     def function(self, name: str) -> str:
@@ -21,7 +21,7 @@ class Names:
     def kernel(self, name: str) -> str:
         return f"{self.prefix}_kernel_{c_identifier_part(name)}"
 
-    def constant(self, storage: Storage) -> str:
+    def constant(self, storage: TensorStorage) -> str:
         """Where a constant is."""
         key = constant_key(storage.value)
         if key not in self._numbers:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from relvm.aot.c.mangling import Names
 from relvm.aot.config import AotConfig, CallKind
-from relvm.aot.lower.ir import Run
+from relvm.aot.lower.ir import RunKernel
 from relvm.codegen.c.kernel import size_names
 from relvm.ir.symbolic import AnyDim, as_var
 from relvm.kernels.loop_ir import Kernel
@@ -29,7 +29,12 @@ static rvm_status call_packed(int32_t number, const rvm_value *arguments, int32_
 
 
 def packed_call(
-    run: Run, kernel: Kernel, calls: CallKind, names: Names, at: Callable[[int], str], dim: Callable[[AnyDim], str]
+    run: RunKernel,
+    kernel: Kernel,
+    calls: CallKind,
+    names: Names,
+    at: Callable[[int], str],
+    dim: Callable[[AnyDim], str],
 ) -> list[str]:
     """The call of a kernel with views of storages.
 

@@ -15,7 +15,7 @@ from relvm.aot.c.mangling import Names
 from relvm.aot.c.metadata import print_metadata
 from relvm.aot.c.packed_kernels import print_library, print_table
 from relvm.aot.config import AotConfig, CallKind
-from relvm.aot.lower.assign_storage import Storage
+from relvm.aot.lower.assign_storage import TensorStorage
 from relvm.aot.lower.ir import LoweredModule
 from relvm.aot.lower.place_storage import FunctionPlacement
 from relvm.aot.metadata_model import Metadata, metadata_of
@@ -77,7 +77,7 @@ class Sources:
     files: dict[str, str]
     pool_bytes: tuple[int, ...]
     constants_bytes: int
-    constants: tuple[Storage, ...]
+    constants: tuple[TensorStorage, ...]
     metadata: Metadata
 
 

@@ -25,7 +25,7 @@ from relvm.quoting import terminal
 DEVICE = 0  # the CPU, the only one
 
 
-class Place(Enum):
+class MemoryKind(Enum):
     """Where a storage's memory comes from."""
 
     INPUT = "input"
@@ -35,12 +35,12 @@ class Place(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Storage:
+class TensorStorage:
     """Memory for one tensor at a time.  name, origin: of what is in it first.  value: what a
     constant is."""
 
     name: str
-    place: Place
+    place: MemoryKind
     dtype: DType
     shape: tuple[AnyDim, ...]
     device: int = DEVICE
@@ -83,7 +83,7 @@ class StorageMap:
         The storages of the results.
     """
 
-    storages: list[Storage] = field(default_factory=list)
+    storages: list[TensorStorage] = field(default_factory=list)
     infos: dict[Var, StorageInfo] = field(default_factory=dict)
     constants: dict[Constant, int] = field(default_factory=dict)
     results: StorageInfo = StorageInfo()
@@ -110,7 +110,7 @@ def assign_storage(function: Function, after: StorageMap | None = None) -> Stora
     Parameters
     ----------
     function
-        At stage LEGAL.
+        At stage LOWERED.
     after
         The map of a function that ends with a call of this one: to be continued, and its results are this one's.
 
@@ -123,10 +123,10 @@ def assign_storage(function: Function, after: StorageMap | None = None) -> Stora
     assigner = _Assigner(function, found)
     for param in function.params:
         assigner.origin = param.origin
-        found.infos[param] = assigner.new(param.name, param.type, Place.INPUT)
+        found.infos[param] = assigner.new(param.name, param.type, MemoryKind.INPUT)
     assigner.origin = function.origin
     if after is None:
-        found.results = assigner.new("result", function.result_type, Place.OUTPUT)
+        found.results = assigner.new("result", function.result_type, MemoryKind.OUTPUT)
     assigner.block(function.body, found.results.ids)
     return found
 
@@ -168,7 +168,7 @@ class _Assigner:
         self.origin = function.origin  # of what is being looked at, or near it
         self.found = found
 
-    def new(self, name: str, type_: Type, place: Place, wanted: Wanted = ()) -> StorageInfo:
+    def new(self, name: str, type_: Type, place: MemoryKind, wanted: Wanted = ()) -> StorageInfo:
         """Storages for the tensors in a type: those wanted, else new ones."""
         leaves = list(tensor_leaves(type_))
         ids = []
@@ -181,7 +181,7 @@ class _Assigner:
                     refuse(self.name, name, "tensor of strings", self.origin)
                 given = len(self.found.storages)
                 label = name if len(leaves) == 1 else f"{name}_{position}"
-                self.found.storages.append(Storage(label, place, leaf.dtype, leaf.shape, origin=self.origin))
+                self.found.storages.append(TensorStorage(label, place, leaf.dtype, leaf.shape, origin=self.origin))
             ids.append(given)
         return self.found.info(ids)
 
@@ -214,11 +214,11 @@ class _Assigner:
                     refuse(self.name, var.name, f"device {device}: {DEVICE}, the CPU, is the only one", self.origin)
                 return self.found.of(tensor)
             case If(_, then, orelse):
-                info = self.new(var.name, var.type, Place.WORKSPACE, wanted)
+                info = self.new(var.name, var.type, MemoryKind.WORKSPACE, wanted)
                 self.block(then, info.ids)
                 self.block(orelse, info.ids)
                 return info
-        return self.new(var.name, var.type, Place.WORKSPACE, wanted)
+        return self.new(var.name, var.type, MemoryKind.WORKSPACE, wanted)
 
     def constants(self, value: Expr) -> None:
         """Gives storages to the constants that an expression names itself."""
@@ -227,8 +227,8 @@ class _Assigner:
         for part in walk(value):
             if isinstance(part, Constant) and part not in self.found.constants:
                 number = len(self.found.storages)
-                storage = Storage(
-                    f"constant_{number}", Place.CONSTANT, part.type.dtype, part.value.shape, value=part.value
+                storage = TensorStorage(
+                    f"constant_{number}", MemoryKind.CONSTANT, part.type.dtype, part.value.shape, value=part.value
                 )
                 self.found.storages.append(storage)
                 self.found.constants[part] = number

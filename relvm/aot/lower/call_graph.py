@@ -13,14 +13,14 @@ from relvm.ir.node import walk
 
 
 @dataclass(frozen=True)
-class Loop:
+class RecursiveGroup:
     """A function that others call, and those that it goes on with: functions that end with calls of each other."""
 
     head: str
     members: frozenset[str]
 
 
-def call_order(functions: Mapping[str, Function], entry: str) -> list[Loop]:
+def call_order(functions: Mapping[str, Function], entry: str) -> list[RecursiveGroup]:
     """The entry and all that it uses, callers before callees.
 
     Of functions that call each other, those that are called from elsewhere are heads; a function that calls none which
@@ -42,7 +42,7 @@ def call_order(functions: Mapping[str, Function], entry: str) -> list[Loop]:
         for name in sorted(members, key=order):
             _expect_tail_calls(functions[name], members)
         called = {callee for caller, callee in graph.edges if caller not in members} | {entry}
-        loops += [Loop(head, members) for head in sorted(members & called, key=order)]
+        loops += [RecursiveGroup(head, members) for head in sorted(members & called, key=order)]
     return loops
 
 

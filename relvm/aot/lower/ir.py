@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from relvm.aot.config import CallKind
-from relvm.aot.lower.assign_storage import Storage
+from relvm.aot.lower.assign_storage import TensorStorage
 from relvm.ir.symbolic import AnyDim, DimVar
 from relvm.kernels.loop_ir import Kernel
 
@@ -21,7 +21,7 @@ class ScalarVar:
 
 
 @dataclass(frozen=True)
-class Immediate:
+class ScalarConstant:
     value: bool | int | float
 
 
@@ -32,11 +32,11 @@ class DimScalar:
     dim: AnyDim
 
 
-Scalar = ScalarVar | Immediate | DimScalar
+Scalar = ScalarVar | ScalarConstant | DimScalar
 
 
 @dataclass(frozen=True)
-class Run:
+class RunKernel:
     """A kernel reads and writes storages.  sizes: the values of its size variables, in order."""
 
     kernel: str
@@ -154,7 +154,7 @@ class Move:
 
 
 @dataclass(frozen=True)
-class Repeat:
+class Continue:
     """The function goes on with one of its sections: a call in tail position of itself, or of a function that ends with
     calls of it.  What is given to parameters is read before any is changed, but for tensors that are copied, one after
     the other."""
@@ -166,7 +166,7 @@ class Repeat:
 
 
 Statement = (
-    Run
+    RunKernel
     | Copy
     | ReadItem
     | WriteItem
@@ -178,7 +178,7 @@ Statement = (
     | Check
     | Branch
     | CallFunction
-    | Repeat
+    | Continue
 )
 
 
@@ -208,7 +208,7 @@ class LoweredFunction:
     sizes: tuple[tuple[DimVar, int, int | None], ...]
     scalars: tuple[ScalarVar, ...]
     results: tuple[ScalarVar, ...]
-    storages: tuple[Storage, ...]
+    storages: tuple[TensorStorage, ...]
     size_bytes: tuple[int, ...]
     sections: tuple[tuple[Statement, ...], ...]
 
@@ -249,7 +249,7 @@ def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
 def goes_on(body: Sequence[Statement]) -> bool:
     """Whether every way through some statements ends in a repetition."""
     match body:
-        case (*_, Repeat()):
+        case (*_, Continue()):
             return True
         case (*_, Branch(_, then, orelse)):
             return goes_on(then) and goes_on(orelse)

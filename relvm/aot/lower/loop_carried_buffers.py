@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from relvm.aot.lower.assign_storage import Place, Storage
-from relvm.aot.lower.ir import Branch, Copy, Move, Repeat, Statement, statements_in
+from relvm.aot.lower.assign_storage import MemoryKind, TensorStorage
+from relvm.aot.lower.ir import Branch, Continue, Copy, Move, Statement, statements_in
 
 Body = tuple[Statement, ...]
 
 
-def give_homes(bodies: Sequence[Body], storages: list[Storage]) -> list[Body]:
+def give_homes(bodies: Sequence[Body], storages: list[TensorStorage]) -> list[Body]:
     """The sections of a function with homes for the moves of their repetitions, and copies before them where one would
     be written before it is read.
 
@@ -27,12 +27,12 @@ def give_homes(bodies: Sequence[Body], storages: list[Storage]) -> list[Body]:
     storages
         The function's; those of homes are appended.
     """
-    moves = [m for body in bodies for s in statements_in(body) if isinstance(s, Repeat) for m in s.moves]
+    moves = [m for body in bodies for s in statements_in(body) if isinstance(s, Continue) for m in s.moves]
     homes = _Homes(storages, _moving(moves, storages))
     return [homes.body(body) for body in bodies]
 
 
-def _moving(moves: Sequence[Move], storages: Sequence[Storage]) -> set[int]:
+def _moving(moves: Sequence[Move], storages: Sequence[TensorStorage]) -> set[int]:
     """The parameters that need homes."""
     moving: set[int] = set()
     while True:
@@ -42,12 +42,12 @@ def _moving(moves: Sequence[Move], storages: Sequence[Storage]) -> set[int]:
         moving |= more
 
 
-def _stays(storage: Storage) -> bool:
-    return storage.place in (Place.INPUT, Place.CONSTANT)
+def _stays(storage: TensorStorage) -> bool:
+    return storage.place in (MemoryKind.INPUT, MemoryKind.CONSTANT)
 
 
 class _Homes:
-    def __init__(self, storages: list[Storage], moving: set[int]) -> None:
+    def __init__(self, storages: list[TensorStorage], moving: set[int]) -> None:
         self.storages = storages
         self.moving = moving
         self.homes: dict[int, int] = {}
@@ -58,13 +58,13 @@ class _Homes:
             match statement:
                 case Branch(cond, then, orelse):
                     made.append(Branch(cond, self.body(then), self.body(orelse)))
-                case Repeat():
+                case Continue():
                     made += self.repeat(statement)
                 case _:
                     made.append(statement)
         return tuple(made)
 
-    def repeat(self, repeat: Repeat) -> list[Statement]:
+    def repeat(self, repeat: Continue) -> list[Statement]:
         copied = {m.param for m in repeat.moves if self.is_copied(m)}
         before: list[Statement] = []
         moves = []
@@ -85,5 +85,5 @@ class _Homes:
         return move.source in self.moving or not _stays(self.storages[move.source])
 
     def add(self, name: str, like: int) -> int:
-        self.storages.append(replace(self.storages[like], name=name, place=Place.WORKSPACE))
+        self.storages.append(replace(self.storages[like], name=name, place=MemoryKind.WORKSPACE))
         return len(self.storages) - 1

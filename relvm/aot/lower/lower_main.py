@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from relvm.aot.config import AotConfig
 from relvm.aot.lower.assert_bounds import asserted_bound
-from relvm.aot.lower.assign_storage import Place, Storage, StorageMap, assign_storage
-from relvm.aot.lower.call_graph import Loop, call_order
+from relvm.aot.lower.assign_storage import MemoryKind, StorageMap, TensorStorage, assign_storage
+from relvm.aot.lower.call_graph import RecursiveGroup, call_order
 from relvm.aot.lower.ir import (
     Branch,
     CallFunction,
@@ -16,16 +16,16 @@ from relvm.aot.lower.ir import (
     CheckRange,
     CheckSizes,
     Compute,
+    Continue,
     Copy,
     DimScalar,
-    Immediate,
     LoweredFunction,
     LoweredModule,
     Move,
     ReadItem,
-    Repeat,
-    Run,
+    RunKernel,
     Scalar,
+    ScalarConstant,
     ScalarVar,
     SetScalar,
     SetSize,
@@ -36,7 +36,17 @@ from relvm.aot.lower.ir import (
 from relvm.aot.lower.loop_carried_buffers import give_homes
 from relvm.aot.lower.signature import ports_of
 from relvm.aot.lower.unsupported import refuse
-from relvm.aot.lower.values import Closure, Fields, Sizes, Tensor, Value, is_size, scalars_of, tensors_of, with_sizes
+from relvm.aot.lower.values import (
+    ClosureValue,
+    ShapeValue,
+    TensorValue,
+    TupleValue,
+    Value,
+    is_size,
+    scalars_of,
+    tensors_of,
+    with_sizes,
+)
 from relvm.errors import RelvmNameError, near_matches
 from relvm.ir.dtypes import I64, U64
 from relvm.ir.expr import (
@@ -82,7 +92,7 @@ def lower_main(module: Module, config: AotConfig, entry: str = "main") -> Lowere
     Parameters
     ----------
     module
-        At stage LEGAL.
+        At stage LOWERED.
     entry
         The function's name.
 
@@ -105,7 +115,7 @@ def lower_main(module: Module, config: AotConfig, entry: str = "main") -> Lowere
     for loop in call_order(functions, entry):
         lowered.append(_Lowering(functions, kernels, loop, ranges, is_entry=loop.head == entry).function())
     inputs, outputs = ports_of(functions[entry], lowered[0])
-    run = (s.kernel for function in lowered for s in function.statements() if isinstance(s, Run))
+    run = (s.kernel for function in lowered for s in function.statements() if isinstance(s, RunKernel))
     used = {name: kernels[name] for name in dict.fromkeys(run)}
     return LoweredModule(tuple(reversed(lowered)), used, config.calls, inputs, outputs)
 
@@ -128,7 +138,7 @@ class _Lowering:
         self,
         functions: Mapping[str, Function],
         kernels: Mapping[str, object],
-        loop: Loop,
+        loop: RecursiveGroup,
         ranges: dict[str, dict[DimVar, Range]],
         *,
         is_entry: bool,
@@ -150,7 +160,7 @@ class _Lowering:
         self.names: dict[str, int] = {}
 
     @property
-    def storages(self) -> list[Storage]:
+    def storages(self) -> list[TensorStorage]:
         return self.found.storages
 
     # ---- the function ----
@@ -207,7 +217,7 @@ class _Lowering:
         """The value of a parameter; takes its storages from `ids`."""
         match type_:
             case TensorType(shape=shape):
-                return Tensor(ids.pop(0), tuple(map(self.dim, shape)))
+                return TensorValue(ids.pop(0), tuple(map(self.dim, shape)))
             case PrimType(dtype) if not is_size(type_):
                 var = self.scalar(name, _LETTERS[dtype.name])
                 self.scalars.append(var)
@@ -215,23 +225,23 @@ class _Lowering:
             case PrimType(value=value):
                 return DimScalar(self.dim(value))
             case ShapeType(dims) if dims is not None:
-                return Sizes(tuple(map(self.dim, dims)))
+                return ShapeValue(tuple(map(self.dim, dims)))
             case TupleType(fields):
-                return Fields(tuple(self.parameter(name, item, ids) for item in fields))
+                return TupleValue(tuple(self.parameter(name, item, ids) for item in fields))
         return self.refuse(name, f"parameter of type {type_}")
 
     def target(self, name: str, type_: Type, ids: list[int], scalars: list[ScalarVar]) -> Value:
         """What a value of a type is delivered into; takes tensors' storages from `ids`, appends to `scalars`."""
         match type_:
             case TensorType(shape=shape):
-                return Tensor(ids.pop(0), tuple(map(self.dim, shape)))
+                return TensorValue(ids.pop(0), tuple(map(self.dim, shape)))
             case PrimType(dtype):
                 scalars.append(self.scalar(name, _LETTERS[dtype.name]))
                 return scalars[-1]
             case ShapeType(dims) if dims is not None:
-                return Sizes(tuple(map(self.dim, dims)))
+                return ShapeValue(tuple(map(self.dim, dims)))
             case TupleType(fields):
-                return Fields(tuple(self.target(name, item, ids, scalars) for item in fields))
+                return TupleValue(tuple(self.target(name, item, ids, scalars) for item in fields))
             case FuncType():
                 self.refuse(name, "closure that escapes: a function, or a branch of an if, gives it")
         return self.refuse(name, f"value of type {type_} that a function or an if gives")
@@ -239,7 +249,7 @@ class _Lowering:
     def size_bytes(self, number: int) -> int:
         """The most bytes that a storage's tensor takes; 0 where the caller gives it."""
         storage = self.storages[number]
-        if storage.place in (Place.INPUT, Place.OUTPUT):
+        if storage.place in (MemoryKind.INPUT, MemoryKind.OUTPUT):
             return 0
         shape = tuple(map(self.dim, storage.shape))
         high = range_of(product((*shape, storage.dtype.size_bytes)), self.ranges).high
@@ -280,21 +290,21 @@ class _Lowering:
 
     def deliver(self, value: Value, target: Value, expr: Expr) -> None:
         match value, target:
-            case Tensor(storage, dims), Tensor(into):
+            case TensorValue(storage, dims), TensorValue(into):
                 if storage != into:
                     self.body.append(Copy(storage, into, product((*dims, self.storages[storage].dtype.size_bytes))))
-            case Fields(items), Fields(into):
+            case TupleValue(items), TupleValue(into):
                 for item, place in zip(items, into, strict=True):
                     self.deliver(item, place, expr)
-            case Sizes(dims), Fields(into):  # the entry's
+            case ShapeValue(dims), TupleValue(into):  # the entry's
                 for dim, place in zip(dims, into, strict=True):
                     self.deliver(DimScalar(dim), place, expr)
-            case Sizes(dims), Sizes(into):
+            case ShapeValue(dims), ShapeValue(into):
                 for have, want in zip(dims, into, strict=True):
                     self.equate(want, have)
-            case Closure(), _:
+            case ClosureValue(), _:
                 self.refuse(getattr(expr, "name", "result"), "closure that escapes from where it is made")
-            case ((ScalarVar() | Immediate() | DimScalar()), ScalarVar()):
+            case ((ScalarVar() | ScalarConstant() | DimScalar()), ScalarVar()):
                 if value is not target:
                     self.body.append(SetScalar(target, value))
 
@@ -320,7 +330,7 @@ class _Lowering:
                 self.body.append(Compute(target, row.name, tuple(map(self.value, args))))
                 return target
             case Tuple(fields):
-                return Fields(tuple(map(self.value, fields)))
+                return TupleValue(tuple(map(self.value, fields)))
             case TupleItem(tuple_, index):
                 return self.value(tuple_).items[index]
             case BuiltinCall(name, args):
@@ -334,15 +344,15 @@ class _Lowering:
             case Var():
                 return self.values[expr]
             case Constant(value=array):
-                return Tensor(self.found.constants[expr], array.shape)
+                return TensorValue(self.found.constants[expr], array.shape)
             case Prim(value=value):
-                return Immediate(value)
+                return ScalarConstant(value)
             case DimValue(dim=dim):
                 return DimScalar(self.dim(dim))
             case Shape(dims=dims):
-                return Sizes(tuple(map(self.dim, dims)))
+                return ShapeValue(tuple(map(self.dim, dims)))
             case FunctionRef(name):
-                return Closure(name, ())
+                return ClosureValue(name, ())
         return self.refuse(place or "a value", "null" if isinstance(expr, Null) else type(expr).__name__)
 
     # ---- what bindings compute ----
@@ -357,7 +367,7 @@ class _Lowering:
             for want, have in zip(buffer.shape, tensor.dims, strict=True):
                 if size := as_var(want):
                     sizes.setdefault(size, have)
-        self.body.append(Run(name, tuple(tensor.storage for tensor in tensors), tuple(sizes.values())))
+        self.body.append(RunKernel(name, tuple(tensor.storage for tensor in tensors), tuple(sizes.values())))
         return made
 
     def made(self, var: Var) -> Value:
@@ -369,11 +379,11 @@ class _Lowering:
             case "reshape":
                 tensor, shape = map(self.value, args)
                 self.equate(product(tensor.dims), product(shape.dims))
-                return Tensor(tensor.storage, shape.dims)
+                return TensorValue(tensor.storage, shape.dims)
             case "to_device":
                 return self.value(args[0])
             case "shape_of":
-                return Sizes(self.value(args[0]).dims)
+                return ShapeValue(self.value(args[0]).dims)
             case "shape_to_tensor":
                 made = self.made(var)
                 dims = self.value(args[0]).dims
@@ -397,22 +407,22 @@ class _Lowering:
                 return made
             case "make_closure":
                 function, *captured = map(self.value, args)
-                return Closure(function.function, (*captured, *function.captured))
+                return ClosureValue(function.function, (*captured, *function.captured))
             case "check_equal" | "check_at_most":
                 left, right = (self.dim(arg.dim) for arg in args[:2])
                 self.expect_equal(left if name == "check_equal" else dim_op("max", left, right), right)
-                return Fields(())
+                return TupleValue(())
             case "assert":
                 condition = self.condition(args[0])
                 if bound := asserted_bound(self.body, condition):
                     var, most = bound
                     self.ranges[var] = Range(self.ranges[var].low, min(self.ranges[var].high, most))
                 self.body.append(Check(condition, "ASSERTION_ERROR"))
-                return Fields(())
+                return TupleValue(())
         construct = _NAMED.get(name.partition("_")[0], f"builtin {name}")
         return self.refuse(var.name, construct)
 
-    def shape_of_elements(self, var: Var, tensor: Tensor) -> Value:
+    def shape_of_elements(self, var: Var, tensor: TensorValue) -> Value:
         (length,) = tensor.dims
         if not isinstance(length, int):
             self.refuse(var.name, "shape of unknown rank")
@@ -420,7 +430,7 @@ class _Lowering:
         for position in range(length):
             item = self.item(f"{var.name}_{position}", tensor.storage, position)
             dims.append(self.size(f"{c_identifier(var.name)}_{position}", item))
-        return Sizes(tuple(dims))
+        return ShapeValue(tuple(dims))
 
     def item(self, name: str, storage: int, position: int = 0) -> ScalarVar:
         dtype = self.storages[storage].dtype
@@ -431,7 +441,7 @@ class _Lowering:
 
     def condition(self, cond: Expr) -> Scalar:
         value = self.value(cond)
-        return self.item(getattr(cond, "name", "condition"), value.storage) if isinstance(value, Tensor) else value
+        return self.item(getattr(cond, "name", "condition"), value.storage) if isinstance(value, TensorValue) else value
 
     def scalar(self, name: str, letter: str) -> ScalarVar:
         return ScalarVar(self.unique(name), letter)
@@ -445,7 +455,7 @@ class _Lowering:
     # ---- calls ----
 
     def call(self, var: Var, callee: Value, args: tuple[Value, ...]) -> Value:
-        assert isinstance(callee, Closure), f"{self.current}: {var.name}: a call of {callee}"
+        assert isinstance(callee, ClosureValue), f"{self.current}: {var.name}: a call of {callee}"
         function = self.functions[callee.function]
         args = (*args, *callee.captured)
         sizes = self.sizes_of(function, args)
@@ -462,7 +472,7 @@ class _Lowering:
         sizes: dict[DimVar, AnyDim] = {}
         checks: list[tuple[AnyDim, AnyDim]] = []
         for param, arg in zip(function.params, args, strict=True):
-            if isinstance(arg, Closure):
+            if isinstance(arg, ClosureValue):
                 self.refuse(param.name, f"closure that escapes: it is an argument of {function.name}")
             for want, have in self.sizes_in(param.type, arg):
                 var = as_var(want)
@@ -478,13 +488,13 @@ class _Lowering:
     def sizes_in(self, type_: Type, value: Value):
         """Pairs of a dimension of a type and what it is in a value."""
         match type_, value:
-            case TensorType(shape=shape), Tensor(dims=dims) if shape is not None:
+            case TensorType(shape=shape), TensorValue(dims=dims) if shape is not None:
                 yield from zip(shape, dims, strict=True)
-            case ShapeType(dims=wanted), Sizes(dims) if wanted is not None:
+            case ShapeType(dims=wanted), ShapeValue(dims) if wanted is not None:
                 yield from zip(wanted, dims, strict=True)
             case PrimType(value=wanted), _ if wanted is not None:
                 yield wanted, self.as_dim(value)
-            case TupleType(fields), Fields(items):
+            case TupleType(fields), TupleValue(items):
                 for field, item in zip(fields, items, strict=True):
                     yield from self.sizes_in(field, item)
 
@@ -492,7 +502,7 @@ class _Lowering:
         match scalar:
             case DimScalar(dim):
                 return dim
-            case Immediate(value):
+            case ScalarConstant(value):
                 return int(value)
         return self.size(scalar.name, scalar)
 
@@ -510,7 +520,7 @@ class _Lowering:
         if not isinstance(value, Call):
             return False
         callee = self.value(value.callee)
-        if not isinstance(callee, Closure) or callee.function not in self.loop.members:
+        if not isinstance(callee, ClosureValue) or callee.function not in self.loop.members:
             return False
         args = (*map(self.value, value.args), *callee.captured)
         is_new = callee.function not in self.sections
@@ -530,7 +540,7 @@ class _Lowering:
             for param, tensor in zip(section.inputs, new, strict=True)
             if param != tensor.storage
         ]
-        self.body.append(Repeat(section.number, tuple(moves), tuple(changed), tuple(scalars)))
+        self.body.append(Continue(section.number, tuple(moves), tuple(changed), tuple(scalars)))
         return True
 
     # ---- sizes ----

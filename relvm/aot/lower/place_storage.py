@@ -12,16 +12,16 @@ from dataclasses import dataclass
 
 from relvm.aot.c.kernels import scratch_bytes
 from relvm.aot.config import AotConfig, CallKind, Pool
-from relvm.aot.lower.assign_storage import Place
+from relvm.aot.lower.assign_storage import MemoryKind
 from relvm.aot.lower.ir import (
     Branch,
     CallFunction,
+    Continue,
     Copy,
     LoweredFunction,
     LoweredModule,
     ReadItem,
-    Repeat,
-    Run,
+    RunKernel,
     Statement,
     WriteItem,
 )
@@ -34,7 +34,7 @@ Block = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class Slot:
+class BlockAddress:
     """Where a block is.  pool: by its number."""
 
     pool: int
@@ -42,11 +42,11 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Placed:
+class BlockPlacement:
     """A block with its lifetime, for people."""
 
     name: str
-    slot: Slot
+    slot: BlockAddress
     size_bytes: int
     first: int
     last: int
@@ -67,10 +67,10 @@ class FunctionPlacement:
         Everything, in order of first use.
     """
 
-    slots: dict[Block, Slot]
+    slots: dict[Block, BlockAddress]
     size_bytes: tuple[int, ...]
     lower_bound_bytes: tuple[int, ...]
-    placed: tuple[Placed, ...]
+    placed: tuple[BlockPlacement, ...]
 
 
 def place_storages(module: LoweredModule, config: AotConfig) -> dict[str, FunctionPlacement]:
@@ -135,8 +135,8 @@ class _Planner:
         statements = list(self.function.statements())
         self.lifetimes(statements)
         self.overwrite(statements)
-        slots: dict[Block, Slot] = {}
-        placed: list[Placed] = []
+        slots: dict[Block, BlockAddress] = {}
+        placed: list[BlockPlacement] = []
         sizes, bounds = [], []
         waiting = list(self.lives.values())
         for number, pool in enumerate(self.config.pools):
@@ -144,8 +144,8 @@ class _Planner:
             sizes.append(self.whole(arena))
             bounds.append(arena.lower_bound_bytes)
             for life, offset in zip(taken, arena.offsets, strict=True):
-                slot = slots[life.block] = Slot(number, offset)
-                placed.append(Placed(life.name, slot, life.size_bytes, life.first, life.last))
+                slot = slots[life.block] = BlockAddress(number, offset)
+                placed.append(BlockPlacement(life.name, slot, life.size_bytes, life.first, life.last))
         for number in self.same:
             slots["storage", number] = slots["storage", self.root(number)]
         placed.sort(key=lambda item: (item.first, item.last, item.slot.offset))
@@ -158,7 +158,7 @@ class _Planner:
             for number in _storages(statement):
                 self.use(number, point)
             match statement:
-                case Run(kernel) if self.module.calls is CallKind.UNPACKED:
+                case RunKernel(kernel) if self.module.calls is CallKind.UNPACKED:
                     size = scratch_bytes(self.module.kernels[kernel])
                     if size:
                         self.lives["scratch", point] = _Life(
@@ -169,7 +169,7 @@ class _Planner:
                         if size:
                             block = (f"frame {pool}", point)
                             self.lives[block] = _Life(block, f"memory of {function}", size, point, point, pool)
-                case Repeat(_, moves):
+                case Continue(_, moves):
                     for move in moves:
                         if move.home is not None:
                             self.use(move.home, 0)
@@ -177,7 +177,7 @@ class _Planner:
 
     def use(self, number: int, point: int) -> None:
         storage = self.function.storages[number]
-        if storage.place is not Place.WORKSPACE:
+        if storage.place is not MemoryKind.WORKSPACE:
             return
         life = self.lives.get(("storage", number))
         if life is None:
@@ -189,7 +189,7 @@ class _Planner:
     def overwrite(self, statements: list[Statement]) -> None:
         """Has kernels that may be written over an input that dies there do so."""
         for point, statement in enumerate(statements):
-            if not isinstance(statement, Run):
+            if not isinstance(statement, RunKernel):
                 continue
             kernel = self.module.kernels[statement.kernel]
             for position in kernel.in_place:
@@ -254,13 +254,13 @@ class _Planner:
 
 def _storages(statement: Statement) -> Iterator[int]:
     match statement:
-        case Run(_, storages) | CallFunction(_, storages):
+        case RunKernel(_, storages) | CallFunction(_, storages):
             yield from storages
         case Copy(source, target):
             yield from (source, target)
         case ReadItem(_, storage) | WriteItem(storage):
             yield storage
-        case Repeat(_, moves):
+        case Continue(_, moves):
             yield from (move.source for move in moves)
         case Branch():
             pass

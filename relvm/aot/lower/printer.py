@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relvm.aot.lower.assign_storage import Place, Storage
+from relvm.aot.lower.assign_storage import MemoryKind, TensorStorage
 from relvm.aot.lower.ir import (
     Branch,
     CallFunction,
@@ -10,15 +10,15 @@ from relvm.aot.lower.ir import (
     CheckRange,
     CheckSizes,
     Compute,
+    Continue,
     Copy,
     DimScalar,
-    Immediate,
     LoweredFunction,
     LoweredModule,
     ReadItem,
-    Repeat,
-    Run,
+    RunKernel,
     Scalar,
+    ScalarConstant,
     SetScalar,
     SetSize,
     Statement,
@@ -45,7 +45,7 @@ def format_function(function: LoweredFunction, call: str) -> str:
     results += [f"{terminal(var.name)}: {var.letter}" for var in function.results]
     lines = [f"{terminal(function.name)}({', '.join(params)}) -> ({', '.join(results)}):"]
     for number, storage in enumerate(storages):
-        if storage.place in (Place.WORKSPACE, Place.CONSTANT):
+        if storage.place in (MemoryKind.WORKSPACE, MemoryKind.CONSTANT):
             size = function.size_bytes[number]
             lines.append(
                 f"  s{number} = {storage.place.value} {_type(storage)}  # {terminal(storage.name)}, {size} bytes"
@@ -62,7 +62,7 @@ def _append(lines: list[str], body: tuple[Statement, ...], indent: str, call: st
         lines.append(f"{indent}pass")
     for statement in body:
         match statement:
-            case Run(kernel, storages, sizes):
+            case RunKernel(kernel, storages, sizes):
                 parts = [text_string(kernel), *(f"s{number}" for number in storages), *map(format_dim, sizes)]
                 lines.append(f"{indent}{call}({', '.join(parts)})")
             case Copy(source, target, size):
@@ -92,20 +92,20 @@ def _append(lines: list[str], body: tuple[Statement, ...], indent: str, call: st
                 parts = [*(f"s{number}" for number in storages), *map(format_dim, sizes), *map(_scalar, scalars)]
                 into = "".join(f"{terminal(var.name)}, " for var in results)[:-2]
                 lines.append(f"{indent}{into + ' = ' if into else ''}{terminal(function)}({', '.join(parts)})")
-            case Repeat(section, moves, sizes, scalars):
+            case Continue(section, moves, sizes, scalars):
                 parts = [f"s{m.param} = s{m.source}" + ("" if m.home is None else f" in s{m.home}") for m in moves]
                 parts += [f"{terminal(var.name)} = {format_dim(dim)}" for var, dim in sizes]
                 parts += [f"{terminal(var.name)} = {_scalar(value)}" for var, value in scalars]
                 lines.append(f"{indent}go to section {section}{' with ' if parts else ''}{', '.join(parts)}")
 
 
-def _type(storage: Storage) -> str:
+def _type(storage: TensorStorage) -> str:
     return f"{storage.dtype}[{', '.join(map(format_dim, storage.shape))}]"
 
 
 def _scalar(scalar: Scalar) -> str:
     match scalar:
-        case Immediate(value):
+        case ScalarConstant(value):
             return str(value).lower() if isinstance(value, bool) else repr(value)
         case DimScalar(dim):
             return f"({format_dim(dim)})"

@@ -13,7 +13,7 @@ from relvm.ir.types import PrimType, ShapeType, TupleType, Type
 
 
 @dataclass(frozen=True)
-class Tensor:
+class TensorValue:
     """A tensor's storage, and its sizes."""
 
     storage: int
@@ -21,28 +21,28 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Sizes:
+class ShapeValue:
     """A shape."""
 
     dims: tuple[AnyDim, ...]
 
 
 @dataclass(frozen=True)
-class Fields:
+class TupleValue:
     """A tuple."""
 
     items: tuple[Value, ...]
 
 
 @dataclass(frozen=True)
-class Closure:
+class ClosureValue:
     """A function whose last arguments are given."""
 
     function: str
     captured: tuple[Value, ...]
 
 
-Value = Tensor | Sizes | Fields | Closure | Scalar
+Value = TensorValue | ShapeValue | TupleValue | ClosureValue | Scalar
 
 
 def with_sizes(type_: Type) -> Type:
@@ -55,12 +55,12 @@ def with_sizes(type_: Type) -> Type:
     return type_
 
 
-def tensors_of(value: Value) -> Iterator[Tensor]:
+def tensors_of(value: Value) -> Iterator[TensorValue]:
     """The tensors in a value, from left to right."""
     match value:
-        case Tensor():
+        case TensorValue():
             yield value
-        case Fields(items):
+        case TupleValue(items):
             for item in items:
                 yield from tensors_of(item)
 
@@ -80,6 +80,6 @@ def _scalars_in(type_: Type, value: Value) -> Iterator[tuple[PrimType, Scalar]]:
     match type_, value:
         case PrimType(), _ if not is_size(type_):
             yield type_, value
-        case TupleType(fields), Fields(items):
+        case TupleType(fields), TupleValue(items):
             for field, item in zip(fields, items, strict=True):
                 yield from _scalars_in(field, item)

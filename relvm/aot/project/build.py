@@ -38,15 +38,15 @@ class AotProgram:
     ----------
     config
         What was wanted.
-    module, legal
-        The module that was given, and as it was lowered from, at stage LEGAL.
+    module, kernel_module
+        The module that was given, and as it was lowered from, at stage LOWERED.
     lowered, placements, sources
         What `lower_main`, `place_storages` and `print_sources` made of it.
     """
 
     config: AotConfig
     module: Module
-    legal: Module
+    kernel_module: Module
     lowered: LoweredModule
     placements: dict[str, FunctionPlacement]
     sources: Sources
@@ -58,8 +58,8 @@ class AotProgram:
 
     @property
     def entry(self) -> Function:
-        """The function that callers run, at stage LEGAL."""
-        return self.legal[self.lowered.functions[-1].name]
+        """The function that callers run, at stage LOWERED."""
+        return self.kernel_module[self.lowered.functions[-1].name]
 
     def files(self, trial: tuple[Sequence[Any], Sequence[Any]] | None = None) -> dict[str, bytes]:
         """All that an export is, by path.
@@ -140,8 +140,8 @@ def build(
     config = config or AotConfig()
     expect_type("build: config", config, AotConfig, "an AotConfig")
     passes = build_pipeline("c", is_compact=config.is_compact)
-    steps = [step for step in passes if step.to <= Stage.LEGAL]
-    legal = run_passes(module, steps, verified=verified)
-    lowered = lower_main(legal, config, entry)
+    steps = [step for step in passes if step.to <= Stage.LOWERED]
+    kernel_module = run_passes(module, steps, verified=verified)
+    lowered = lower_main(kernel_module, config, entry)
     placements = place_storages(lowered, config)
-    return AotProgram(config, module, legal, lowered, placements, print_sources(lowered, placements, config))
+    return AotProgram(config, module, kernel_module, lowered, placements, print_sources(lowered, placements, config))

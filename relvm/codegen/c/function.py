@@ -31,8 +31,8 @@ from relvm.tables import BUILTINS
 # A C compiler's time grows faster than a function's length: a longer block is printed as functions of this many
 # statements, which is possible because all values are in the registers.
 PART_STATEMENTS = 200
-_MOST_RESETS = 16  # registers that a call releases one by one
-_MOST_INLINED = 8  # statements of a routine that stands where it is called
+_MAX_RESETS = 16  # registers that a call releases one by one
+_MAX_INLINED = 8  # statements of a routine that stands where it is called
 
 _PREFIX = "vm.builtin."
 # Builtins that call nothing, which are called by themselves.
@@ -94,7 +94,7 @@ def print_apply(routine: Routine, functions: Mapping[str, int], *, is_scalar: bo
 def _resets(routine: Routine) -> list[str]:
     """The release of all registers but the result's, which lies behind the parameters."""
     count, registers = len(routine.params), routine.registers
-    if registers > _MOST_RESETS:
+    if registers > _MAX_RESETS:
         return [
             f"  rvm_reset_all(window, {count});",
             f"  rvm_reset_all(window + {count + 1}, {registers - count - 1});",
@@ -152,7 +152,7 @@ def print_routine(
 
 def _is_small(routine: Routine) -> bool:
     """Whether it is part of what calls it."""
-    return len(list(islice(_statements(routine.body), _MOST_INLINED + 1))) <= _MOST_INLINED
+    return len(list(islice(_statements(routine.body), _MAX_INLINED + 1))) <= _MAX_INLINED
 
 
 class _Printer:

@@ -17,14 +17,14 @@ from relvm.kernels.loop_ir import (
     Allocate,
     Assign,
     Binary,
-    Branch,
     Buffer,
     Convert,
-    Declare,
     Fail,
+    IfThen,
     Intrinsic,
     Invoke,
     Kernel,
+    Let,
     Literal,
     Load,
     Local,
@@ -174,7 +174,7 @@ class KernelBody:
                 self.lines.append(
                     f"{indent}{self.buffer(buffer)}[{self.index(buffer, indices)}] = {self.scalar(value)};"
                 )
-            case Declare(local, value):
+            case Let(local, value):
                 self.own.add(local.name)
                 self.lines.append(f"{indent}{local.dtype.ctype} {local.name} = {self.scalar(value)};")
             case Allocate(buffer):
@@ -188,7 +188,7 @@ class KernelBody:
                 self.lines.append(f"{indent}{function}({printed});")
             case Assign(local, value):
                 self.lines.append(f"{indent}{local.name} = {self.scalar(value)};")
-            case Branch(cond, then, orelse):
+            case IfThen(cond, then, orelse):
                 self.lines.append(f"{indent}if ({self.scalar(cond)}) {{")
                 self.statements(then, indent + "  ")
                 if orelse:

@@ -18,7 +18,7 @@ from relvm.codegen.c.mangling import kernel_symbol
 from relvm.codegen.c.scalar_function import print_declarations, print_scalar_routine
 from relvm.errors import RelvmUnsupportedError
 from relvm.kernels.loop_ir import Kernel
-from relvm.lir.passes.scalar_functions import scalar_routines
+from relvm.lir.passes.scalar_functions import scalar_functions
 from relvm.lir.routine import LirModule, used_functions
 from relvm.tables import header_files
 
@@ -118,7 +118,7 @@ def print_c(
         return CSource(kernels, "", exact)
     functions = {name: i for i, name in enumerate(module.functions)}
     named = {} if places else {routine.name: routine for routine in printed}
-    scalars = {} if places else scalar_routines(replace(module, routines=tuple(printed)))
+    scalars = {} if places else scalar_functions(replace(module, routines=tuple(printed)))
     symbols = [kernel_symbol(kernel.name) for kernel in module.kernels]
     parts = [_ROUTINES, '#include <math.h>\n\n#include "native_function.h"']
     parts.append("\n".join([*map(kernel_prototype, symbols), *map(print_prototype, printed)]))

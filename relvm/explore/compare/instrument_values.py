@@ -40,7 +40,7 @@ def is_comparable(type_: Type | None) -> bool:
 
 
 def watched_values(function: Function) -> tuple[Watched, ...]:
-    """What the top block of a function binds, in order.  function: at stage NORMAL.
+    """What the top block of a function binds, in order.  function: at stage ANF.
 
     A tuple whose items are bound, too, is not among them, nor is one that is made of variables.
     """
@@ -69,7 +69,7 @@ def watched_outputs(function: Function, order: Sequence[str]) -> tuple[Watched, 
 
 
 def outputs_of(function: Function) -> dict[str, Expr]:
-    """The outputs of an ONNX model, at stage NORMAL, by their names there."""
+    """The outputs of an ONNX model, at stage ANF, by their names there."""
     result = function.body.result
     names = dict(function.attributes)["output_names"]
     if len(names) == 1:

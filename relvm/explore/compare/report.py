@@ -15,7 +15,7 @@ _LONGEST_ORIGIN = 60  # characters of one that a table has
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class ComparisonRow:
     """A value, as each way of running made it.
 
     Attributes
@@ -63,10 +63,10 @@ class Comparison:
 
     title: str
     modes: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ComparisonRow, ...]
 
     @property
-    def first(self) -> Row | None:
+    def first(self) -> ComparisonRow | None:
         """The first value that differs beyond the tolerance; None where all agree."""
         return next((row for row in self.rows if row.differs), None)
 
@@ -91,7 +91,7 @@ class Comparison:
             f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
         )
 
-    def _html_row(self, row: Row) -> str:
+    def _html_row(self, row: ComparisonRow) -> str:
         style = ' style="background: #f8d7da; color: #000"' if row.differs else ""
         cells = "".join(f"<td>{html_text(cell)}</td>" for cell in self._cells(row))
         return f"<tr{style}>{cells}</tr>"
@@ -99,7 +99,7 @@ class Comparison:
     def _heads(self) -> tuple[str, ...]:
         return ("", "value", "type", "largest", *self.modes[1:], "from")
 
-    def _cells(self, row: Row) -> tuple[str, ...]:
+    def _cells(self, row: ComparisonRow) -> tuple[str, ...]:
         mark = "!" if row.differs else ""
         type_ = f"{row.dtype}[{', '.join(map(str, row.shape))}]"
         found = (f"{row.differences[mode]:.1e}" if mode in row.differences else "-" for mode in self.modes[1:])
@@ -115,18 +115,20 @@ class Comparison:
         return f"{count} of {len(self.rows)} values differ: {ways}; the first is {terminal(self.first.name)}"
 
 
-def make_row(name: str, origin: str, values: Mapping[str, np.ndarray], tolerance: float) -> Row:
+def make_row(name: str, origin: str, values: Mapping[str, np.ndarray], tolerance: float) -> ComparisonRow:
     """The row of one value.  values: at least one; the first is what the others are held against."""
     (_, expected), *others = values.items()
     differences = {mode: largest_difference(value, expected) for mode, value in others}
     largest = _largest(expected)
     allowed = _allowed(expected.dtype, largest, tolerance)
     differs = any(difference > allowed for difference in differences.values())
-    return Row(name, expected.shape, dtype_of(expected.dtype).name, origin, values, differences, largest, differs)
+    return ComparisonRow(
+        name, expected.shape, dtype_of(expected.dtype).name, origin, values, differences, largest, differs
+    )
 
 
 def largest_difference(got: np.ndarray, expected: np.ndarray) -> float:
-    """The largest difference of two elements at one place; `Row.differences` says when it is infinite."""
+    """The largest difference of two elements at one place; `ComparisonRow.differences` says when it is infinite."""
     if got.shape != expected.shape or got.dtype != expected.dtype:
         return np.inf
     if got.dtype == object:

@@ -22,7 +22,7 @@ from relvm.explore.compare.instrument_values import (
     with_watched,
 )
 from relvm.explore.compare.onnxruntime_values import read_proto, run_onnxruntime, with_all_outputs
-from relvm.explore.compare.report import Comparison, Row, make_row
+from relvm.explore.compare.report import Comparison, ComparisonRow, make_row
 from relvm.frontend.load_model import read_model
 from relvm.ir.expr import Module, Var
 from relvm.ir.interpreter import evaluate
@@ -30,7 +30,7 @@ from relvm.ir.random_inputs import random_array
 from relvm.ir.symbolic import dim_vars
 from relvm.ir.type_inference import infer_types
 from relvm.ir.types import TensorType
-from relvm.passes.to_anf import normalize
+from relvm.passes.to_anf import to_anf
 from relvm.vm import Tensor, VirtualMachine
 
 WAYS = ("reference", "bytecode", "compiled")
@@ -154,7 +154,7 @@ class _Program:
 def _of_module(model: Module | str | Path, function: str) -> _Program:
     module = model if isinstance(model, Module) else read_model(Path(model))
     title = "module" if isinstance(model, Module) else Path(model).name
-    normal = normalize(infer_types(module))
+    normal = to_anf(infer_types(module))
     public = [f.name for f in normal.functions if not f.private]
     _expect_public(function, public)
     values = watched_values(normal[function])
@@ -170,7 +170,7 @@ def _of_onnx(model: Any, name: str, dims: Mapping[str, int | tuple[int, int]] | 
     proto = read_proto(model)
     count = len(proto.graph.output)
     proto = with_all_outputs(proto)
-    normal = normalize(infer_types(from_onnx(proto, dims=dims)))
+    normal = to_anf(infer_types(from_onnx(proto, dims=dims)))
     function = normal["main"]
     order = [name for node in proto.graph.node for name in node.output]
     values = watched_outputs(function, order)
@@ -188,7 +188,7 @@ def _rows(
     found: Mapping[str, tuple[Any, ...]],
     from_nodes: Mapping[str, np.ndarray],
     tolerance: float,
-) -> Iterator[Row]:
+) -> Iterator[ComparisonRow]:
     for place, watched in enumerate((*program.values, *program.results)):
         if not is_comparable(watched.expr.type):
             continue

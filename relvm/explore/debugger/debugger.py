@@ -24,13 +24,13 @@ from relvm.errors import (
 )
 from relvm.explore.debugger.breakpoints import Breakpoint, line_of, resolve
 from relvm.explore.debugger.debug_info import FunctionCode, ProgramCode, is_version
-from relvm.explore.debugger.frames import Frame, Register, Stop
+from relvm.explore.debugger.frames import Frame, RegisterValue, Stop
 from relvm.explore.debugger.run_thread import PausedRun
 from relvm.explore.draw.format_value import copied, nan_count, shown_value
 from relvm.explore.stages.select import module_of
 from relvm.ir.expr import Module
 from relvm.quoting import terminal
-from relvm.runtime.debug_hook import MOST_DEPTH
+from relvm.runtime.debug_hook import MAX_DEPTH
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 from relvm.vm import Executable, VirtualMachine
 
@@ -199,7 +199,7 @@ class Debugger:
 
     def start(self, function: str = "main", *arguments: Any, **named: Any) -> Stop:
         """The same as `run`, stopping before the first instruction.  function, arguments, named: as there."""
-        return self._begin(function, arguments, named, MOST_DEPTH)
+        return self._begin(function, arguments, named, MAX_DEPTH)
 
     def resume(self) -> Stop:
         """Go on until something stops the run."""
@@ -214,7 +214,7 @@ class Debugger:
             "value": to the next one that computes something of the program.  "instruction": to the very next, which may
             make room, check an argument, or release a value.
         """
-        return self._go(MOST_DEPTH, _skips(by))
+        return self._go(MAX_DEPTH, _skips(by))
 
     def step_over(self, by: str = "value") -> Stop:
         """Go on to the next instruction of this function, or of who called it.
@@ -287,7 +287,7 @@ class Debugger:
             lines.append(terminal(f"{mark} {number}: {code.texts[number]}{value}"))
         return "\n".join(lines)
 
-    def registers(self, frame: int = 0) -> tuple[Register, ...]:
+    def registers(self, frame: int = 0) -> tuple[RegisterValue, ...]:
         """What the registers of a function hold, those that hold something.
 
         Parameters
@@ -302,7 +302,9 @@ class Debugger:
         """
         number = self._number(frame)
 
-        return self._ask(lambda: tuple(Register(k, name, shown_value(value)) for k, name, value in self._held(number)))
+        return self._ask(
+            lambda: tuple(RegisterValue(k, name, shown_value(value)) for k, name, value in self._held(number))
+        )
 
     def value(self, name: str | int, frame: int = 0) -> Any:
         """A value: by its name in the program, or "r3" or 3, the number of its register.
@@ -454,7 +456,7 @@ class Debugger:
 
     def _set_depth(self) -> None:
         everywhere = self._watches_nan or self._interrupted
-        self._debugger.stop_within(MOST_DEPTH if everywhere else max(self._within, 0))
+        self._debugger.stop_within(MAX_DEPTH if everywhere else max(self._within, 0))
 
     def _paused(self) -> Stop:
         if self._stop is None and self._run is not None:

@@ -40,7 +40,7 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Register:
+class RegisterValue:
     """A register that holds something.
 
     Attributes

@@ -9,8 +9,8 @@ import numpy as np
 from relvm.numpy_dtypes import DTYPE_NAMES, STRINGS, dtype_number
 from relvm.vm import Opaque, Shape, Tensor
 
-MOST_NESTED = 100
-_MOST_ITEMS = 4
+MAX_NESTED = 100
+_MAX_ITEMS = 4
 
 
 def copied(value: Any, nested: int = 0) -> Any:
@@ -18,11 +18,11 @@ def copied(value: Any, nested: int = 0) -> Any:
     match value:
         case Tensor():
             return np.array(value.numpy())
-        case tuple() | list() if nested < MOST_NESTED:
+        case tuple() | list() if nested < MAX_NESTED:
             items = [copied(item, nested + 1) for item in value]
             return items if isinstance(value, list) else type(value)(items)
         case tuple() | list():
-            return Opaque(f"{type(value).__name__} inside of {MOST_NESTED} others")
+            return Opaque(f"{type(value).__name__} inside of {MAX_NESTED} others")
     return value
 
 
@@ -37,9 +37,9 @@ def shown_value(value: Any, nested: int = 0) -> str:
             return f"<{tag}>"
         case Shape():
             return f"shape({', '.join(map(str, value))})"
-        case tuple() | list() if nested < _MOST_ITEMS:
-            items = [shown_value(item, nested + 1) for item in value[:_MOST_ITEMS]]
-            items += ["..."] * (len(value) > _MOST_ITEMS)
+        case tuple() | list() if nested < _MAX_ITEMS:
+            items = [shown_value(item, nested + 1) for item in value[:_MAX_ITEMS]]
+            items += ["..."] * (len(value) > _MAX_ITEMS)
             return f"({', '.join(items)})" if isinstance(value, tuple) else f"[{', '.join(items)}]"
         case tuple() | list():
             return f"{type(value).__name__} of {len(value)}"
@@ -74,7 +74,7 @@ def _shown_array(array: np.ndarray) -> str:
     head = f"{DTYPE_NAMES[dtype_number(array.dtype)]}[{', '.join(map(str, array.shape))}]"
     if array.size == 0:
         return head
-    if array.size <= _MOST_ITEMS:
+    if array.size <= _MAX_ITEMS:
         return f"{head} {np.array2string(array, separator=', ', precision=6)}".replace("\n", "")
     if array.dtype == STRINGS:
         return f"{head} {array.flat[0]!r}, ..."

@@ -19,7 +19,7 @@ def module_at(module: Module, stage: Stage, target: str, *, fused: bool) -> Modu
     Parameters
     ----------
     module
-        As a front end made it (stage PARSED or later, up to NORMAL).
+        As a front end made it (stage PARSED or later, up to ANF).
 
     Raises
     ------

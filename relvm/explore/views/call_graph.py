@@ -46,7 +46,7 @@ def call_graph(module: Module, *, kernels: bool = False, target: str = "c", fuse
     RelvmArgumentError
         There is no such target.
     """
-    built = module_at(module, Stage.LEGAL, target, fused=fused)
+    built = module_at(module, Stage.LOWERED, target, fused=fused)
     graph = nx.DiGraph()
     for function in built.functions:
         graph.add_node(("function", function.name), private=function.private)
@@ -138,7 +138,7 @@ def nested_calls(module: Module, *, target: str, fused: bool) -> Graph:
 
 
 def _used(function: Function) -> Iterator[tuple[str, str]]:
-    """What a function at stage LEGAL names, as nodes."""
+    """What a function at stage LOWERED names, as nodes."""
     for part in walk(function.body):
         match part:
             case FunctionRef(name):

@@ -36,7 +36,7 @@ from relvm.quoting import terminal
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MOST_LETTERS = 40  # of a type, or of what a value is; the rest is dots
+_MAX_LETTERS = 40  # of a type, or of what a value is; the rest is dots
 
 
 def draw_dataflow(
@@ -51,7 +51,7 @@ def draw_dataflow(
 
     A node is a parameter, a binding, or the function's result; arrows lead from a value to those that are computed
     from it.  Operators that share a kernel are in a green box; an `if` is a box with one for each branch.  Constants
-    are left out.  Variables have the names that the text of the stage has: with target "c", that of the pass fuse.
+    are left out.  Variables have the names that the text of the stage has: with target "c", that of the pass fuse_ops.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def format_dataflow(
 def dataflow_graph(module: Module, function: str | None, target: str, fused: bool) -> tuple[Graph, str]:
     """The graph with all boxes open, and the name of the function that it is of.  Parameters and what is raised: as of
     `draw_dataflow`."""
-    built = module_at(module, Stage.NORMAL, target, fused=fused)
+    built = module_at(module, Stage.ANF, target, fused=fused)
     name = function_name(built, function)
     return _Builder(built[name]).graph, name
 
@@ -121,7 +121,7 @@ def _opened(graph: Graph, depth: int | None) -> Graph:
 
 
 class _Builder:
-    """Makes the graph of a function at stage NORMAL.  Keys of items: the variable; what else there is has a tuple of
+    """Makes the graph of a function at stage ANF.  Keys of items: the variable; what else there is has a tuple of
     its kind and the variable or block that it is of."""
 
     def __init__(self, function: Function) -> None:
@@ -222,4 +222,4 @@ def _kind(value: Expr) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..."
+    return text if len(text) <= _MAX_LETTERS else f"{text[: _MAX_LETTERS - 3]}..."

@@ -13,7 +13,7 @@ from relvm.ir.expr import Module
 from relvm.ir.symbolic import AnyDim, dim_vars, evaluate_with
 from relvm.ir.verifier import Stage
 from relvm.passes.memory.arena_allocator import Request, lower_bound, plan_arena
-from relvm.passes.memory.buffer_reuse import BlockPlan, Slot, Storage, name_of
+from relvm.passes.memory.buffer_reuse import ArenaStorage, BlockPlan, BufferSlot, name_of
 from relvm.passes.memory.plan_memory import memory_plans
 from relvm.quoting import svg_text, terminal
 
@@ -64,7 +64,7 @@ def draw_memory(
     RelvmUnsupportedError
         matplotlib is not installed.
     """
-    built = module_at(module, Stage.LEGAL, target, fused=fused)
+    built = module_at(module, Stage.LOWERED, target, fused=fused)
     plans = list(_plans(built, function_name(built, function)))
     shown = [(place, plan) for place, plan in plans if plan.storages] or plans[:1]
     figure = new_figure(10, 1 + 4 * len(shown))
@@ -76,7 +76,7 @@ def draw_memory(
 def format_memory(module: Module, function: str | None = None, *, target: str = "c", fused: bool = True) -> str:
     """The memory plan of every block that makes tensors: what it holds, then each storage and what is in it.
 
-    Lifetimes are points of the block: its bindings as `relvm show --stage legal` shows them, from 0, and its end.
+    Lifetimes are points of the block: its bindings as `relvm show --stage lowered` shows them, from 0, and its end.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def format_memory(module: Module, function: str | None = None, *, target: str = 
     RelvmNameError, RelvmArgumentError
         There is no such function, or no such target.
     """
-    built = module_at(module, Stage.LEGAL, target, fused=fused)
+    built = module_at(module, Stage.LOWERED, target, fused=fused)
     wanted = None if function is None else function_name(built, function)
     lines = []
     for place, plan in _plans(built, wanted):
@@ -104,7 +104,7 @@ def format_memory(module: Module, function: str | None = None, *, target: str = 
 
 
 def _plans(module: Module, function: str | None) -> Iterator[tuple[str, BlockPlan]]:
-    """The plans of a function's blocks, or those of all functions where it is None.  module: at stage LEGAL."""
+    """The plans of a function's blocks, or those of all functions where it is None.  module: at stage LOWERED."""
     functions = tuple(each for each in module.functions if function in (None, each.name))
     return memory_plans(module.with_functions(functions))
 
@@ -129,7 +129,7 @@ def _draw_plan(axes: Axes, place: str, plan: BlockPlan, dims: Mapping[str, int])
     axes.step([*points, len(points)], [*in_use(held, points), 0], where="post", color="red", ls="dotted", label="held")
     axes.legend(loc="upper right", fontsize=8)
     what = f"{_counted(plan)}; {stacked.lower_bound_bytes:,} bytes held at once"
-    axes.set(title=svg_text(f"{place}: {what}"), xlabel="binding at stage legal")
+    axes.set(title=svg_text(f"{place}: {what}"), xlabel="binding at stage LOWERED")
 
 
 def _frame(corner: tuple[int, int], width: int, height: int) -> Rectangle:
@@ -138,7 +138,7 @@ def _frame(corner: tuple[int, int], width: int, height: int) -> Rectangle:
     return Rectangle(corner, width, height, fill=False, edgecolor="black", linewidth=0.8, zorder=3)
 
 
-def _held(storage: Storage, place: str, dims: Mapping[str, int]) -> Request:
+def _held(storage: ArenaStorage, place: str, dims: Mapping[str, int]) -> Request:
     """A storage from the first tensor in it to the last."""
     first, last = storage.slots[0].first, max(slot.last for slot in storage.slots)
     return Request("", _known(storage.size_bytes, place, dims), first, last)
@@ -170,7 +170,7 @@ def _counted(plan: BlockPlan) -> str:
     return f"{tensors} tensors in {len(plan.storages)} storages, {len(plan.over)} of them in place"
 
 
-def _storage_lines(storage: Storage) -> Iterator[str]:
+def _storage_lines(storage: ArenaStorage) -> Iterator[str]:
     if storage.is_arena:
         yield f"  arena of {_sizes(storage.size_bytes, storage.lower_bound)}"
     else:
@@ -189,5 +189,5 @@ def _number(size: AnyDim) -> str:
     return f"{size:,}" if isinstance(size, int) else str(size)
 
 
-def _names(slot: Slot) -> str:
+def _names(slot: BufferSlot) -> str:
     return terminal(" > ".join(map(name_of, slot.values)))

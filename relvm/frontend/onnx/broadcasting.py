@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import relvm.ops as ops
-from relvm.frontend.onnx.registry import Node
+from relvm.frontend.onnx.registry import OnnxNode
 from relvm.ir.expr import Expr, Shape
 from relvm.ir.symbolic import AnyDim, Dim, DimOp, difference, dim_op
 from relvm.ir.types import TensorType
@@ -69,7 +69,7 @@ def common_dims(shapes: Sequence[Sequence[AnyDim]]) -> list[AnyDim] | None:
     return result
 
 
-def require_broadcast(node: Node, dim: AnyDim, wanted: AnyDim) -> None:
+def require_broadcast(node: OnnxNode, dim: AnyDim, wanted: AnyDim) -> None:
     """Check that a size is 1 or the one that it is broadcast to: now, or when the model runs."""
     if dim == 1 or difference(dim, wanted) == 0:
         return
@@ -77,7 +77,7 @@ def require_broadcast(node: Node, dim: AnyDim, wanted: AnyDim) -> None:
     node.require_equal(dim, (wanted - 1) * is_long + 1, "size {} does not broadcast to {}")
 
 
-def expanded(node: Node, value: Expr, dims: Sequence[AnyDim]) -> Expr:
+def expanded(node: OnnxNode, value: Expr, dims: Sequence[AnyDim]) -> Expr:
     """`value` repeated along those axes that are not 1 and not proven to have the sizes of the last of `dims`."""
     shape = value.type.shape
     own = dims[len(dims) - len(shape) :]
@@ -89,7 +89,7 @@ def expanded(node: Node, value: Expr, dims: Sequence[AnyDim]) -> Expr:
     return node.emit(ops.expand(value, Shape(wanted)))
 
 
-def with_common_sizes(node: Node) -> Node | None:
+def with_common_sizes(node: OnnxNode) -> OnnxNode | None:
     """The node with inputs that broadcast by what is known of their sizes; None where nothing can be done."""
     op = node.proto.op_type
     tensors = [value for value in node.inputs if isinstance(value, Expr) and isinstance(value.type, TensorType)]

@@ -11,10 +11,10 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmError, RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.identifiers import identifier, shown
+from relvm.frontend.onnx.identifiers import identifier, truncate_name
 from relvm.frontend.onnx.model_checker import Key
 from relvm.frontend.onnx.model_file import ModelFile
-from relvm.frontend.onnx.values import SIZE_LIMIT, Dequantised, HostValue, Value
+from relvm.frontend.onnx.values import SIZE_LIMIT, Dequantized, HostValue, Value
 from relvm.ir.dtypes import I64, DType, dtype_of
 from relvm.ir.expr import Binding, Block, Constant, Expr, MatchCast, OpCall, Shape, Tuple, Var, constant, is_atom
 from relvm.ir.operator import SizeClaim
@@ -22,7 +22,7 @@ from relvm.ir.relate_sizes import check_of
 from relvm.ir.symbolic import AnyDim, Dim, DimVar, as_var, dim_var
 from relvm.ir.types import TensorType, TupleType, Type, forget_vars, is_proven, mismatch
 
-_MOST_AXES = 64  # as NumPy has
+_MAX_AXES = 64  # as NumPy has
 _TOO_MANY_BYTES = 2**63
 
 UNIMPORTED: Any = object()  # the value of a node that could not be imported
@@ -60,7 +60,7 @@ class ImportContext(ABC):
         self.calls: tuple[Key, ...] = outer.calls if outer else ()  # of functions, that this graph is inside
         self.declared: dict[str, Any] = {}  # TypeProtos: what the graph says of the values that its nodes make
         self.items: dict[Expr, tuple[Expr, ...]] = outer.items if outer else {}  # of lists whose items are known
-        self.dequantised: dict[Expr, Dequantised] = outer.dequantised if outer else {}
+        self.dequantised: dict[Expr, Dequantized] = outer.dequantised if outer else {}
 
     @abstractmethod
     def rest(self, nodes: list[Any], names: list[str]) -> list[Value]:
@@ -76,7 +76,7 @@ class ImportContext(ABC):
                     raise Unimported
                 return value
             graph = graph.outer
-        raise RelvmFormatError(f"{here}: there is no value {shown(name)!r} before it")
+        raise RelvmFormatError(f"{here}: there is no value {truncate_name(name)!r} before it")
 
     def tensor(self, value: Value) -> Expr:
         """The value as an expression; a host value is made a tensor here."""
@@ -244,8 +244,8 @@ def _expect_possible(type_: Type) -> None:
     """RelvmUnsupportedError for a tensor of more axes, or of more bytes, than there can be."""
     if not isinstance(type_, TensorType) or type_.rank is None:
         return
-    if type_.rank > _MOST_AXES:
-        raise RelvmUnsupportedError(f"a tensor of {type_.rank} axes, at most {_MOST_AXES}")
+    if type_.rank > _MAX_AXES:
+        raise RelvmUnsupportedError(f"a tensor of {type_.rank} axes, at most {_MAX_AXES}")
     sizes = [dim for dim in type_.shape or () if isinstance(dim, int)]
     if math.prod(sizes) * (type_.dtype.size_bytes if type_.dtype else 1) >= _TOO_MANY_BYTES or any(
         size >= _TOO_MANY_BYTES for size in sizes
@@ -253,7 +253,7 @@ def _expect_possible(type_: Type) -> None:
         raise RelvmUnsupportedError(f"a tensor of type {type_}: it has more than 2^63 bytes")
 
 
-_MOST_AXES = 64  # as NumPy has
+_MAX_AXES = 64  # as NumPy has
 _TOO_MANY_BYTES = 2**63
 
 

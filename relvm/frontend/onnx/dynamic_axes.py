@@ -10,53 +10,53 @@ from dataclasses import dataclass
 
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import count_of, none_of, numbers_of, places, run_time_sizes
-from relvm.frontend.onnx.tensor_expr import Term
+from relvm.frontend.onnx.dynamic_sizes import assert_none, count_of, iota, numbers_of, run_time_sizes
+from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.dtypes import I64
 
 
-def counted(axes: Term, rank: int) -> Term:
+def counted(axes: TensorExpr, rank: int) -> TensorExpr:
     """Axes of a tensor of that rank, counted from the front; that they are axes of it is checked at run time."""
     axes = axes.cast(I64)
-    none_of((axes < -rank).apply(ops.logical_or, axes > rank - 1), f"axes outside [-{rank}, {rank})")
-    return (axes < 0).chosen(axes + rank, axes)
+    assert_none((axes < -rank).apply(ops.logical_or, axes > rank - 1), f"axes outside [-{rank}, {rank})")
+    return (axes < 0).where(axes + rank, axes)
 
 
-def matches(axes: Term, rank: int) -> Term:
+def matches(axes: TensorExpr, rank: int) -> TensorExpr:
     """Whether each axis of a tensor of that rank is each of `axes`, of rank 1: bool[rank, count].  That all lie inside
     and none is given twice is checked at run time."""
-    found = places(axes.node, rank, 1).apply(ops.equal, counted(axes, rank))
-    none_of(found.cast(I64).apply(ops.sum, axes=(1,)) > 1, "axes given twice")
+    found = iota(axes.node, rank, 1).apply(ops.equal, counted(axes, rank))
+    assert_none(found.cast(I64).apply(ops.sum, axes=(1,)) > 1, "axes given twice")
     return found
 
 
-def chosen_axes(axes: Term, rank: int) -> Term:
+def chosen_axes(axes: TensorExpr, rank: int) -> TensorExpr:
     """Whether each axis is one of `axes`, of rank 1: bool[rank]."""
     return matches(axes, rank).cast(I64).apply(ops.sum, axes=(1,)) > 0
 
 
-def placed(found: Term, numbers: Term, otherwise: int) -> Term:
+def placed(found: TensorExpr, numbers: TensorExpr, otherwise: int) -> TensorExpr:
     """The number of each axis: that of the entry which `matches` found for it, or another where there is none."""
     chosen = (found.cast(I64) * numbers).apply(ops.sum, axes=(1,))
-    return (found.cast(I64).apply(ops.sum, axes=(1,)) > 0).chosen(chosen, otherwise)
+    return (found.cast(I64).apply(ops.sum, axes=(1,)) > 0).where(chosen, otherwise)
 
 
-def rest_of(numbers: Term, gone: Term, count: int) -> Term:
+def rest_of(numbers: TensorExpr, gone: TensorExpr, count: int) -> TensorExpr:
     """The `count` numbers that are left without those where `gone` holds."""
     shape = numbers.node.shape([count])
     return numbers.apply(ops.gather, gone.apply(ops.logical_not).apply(ops.nonzero, shape), axis=0)
 
 
 @dataclass(frozen=True, eq=False)
-class Parted:
+class SplitAxes:
     """A tensor each of whose axes is two: one of the sizes that stay, then one of those along which something is done.
 
     kept: i64[rank], the sizes that stay.   gone: bool[rank], which axes were chosen.
     """
 
-    x: Term
-    kept: Term
-    gone: Term
+    x: TensorExpr
+    kept: TensorExpr
+    gone: TensorExpr
 
     @property
     def axes(self) -> tuple[int, ...]:
@@ -64,15 +64,15 @@ class Parted:
         return tuple(range(1, len(self.x.shape), 2))
 
 
-def parted(x: Term, gone: Term) -> Parted:
+def parted(x: TensorExpr, gone: TensorExpr) -> SplitAxes:
     """x, of known sizes, parted by the axes where `gone` holds: bool[rank]."""
     sizes = numbers_of(x.node, x.shape)
-    kept = gone.chosen(1, sizes)
-    pairs = zip(run_time_sizes(kept), run_time_sizes(gone.chosen(sizes, 1)), strict=True)
-    return Parted(x.reshape(*(dim for pair in pairs for dim in pair)), kept, gone)
+    kept = gone.where(1, sizes)
+    pairs = zip(run_time_sizes(kept), run_time_sizes(gone.where(sizes, 1)), strict=True)
+    return SplitAxes(x.reshape(*(dim for pair in pairs for dim in pair)), kept, gone)
 
 
-def along(x: Term, axis: Term) -> Term:
+def along(x: TensorExpr, axis: TensorExpr) -> TensorExpr:
     """x, of known sizes, with three axes: all before one axis, that axis, and all behind it.
 
     axis: of one element.   The order of the elements stays.
@@ -81,7 +81,7 @@ def along(x: Term, axis: Term) -> Term:
     if count_of(axis, "an axis") != 1:
         raise RelvmUnsupportedError(f"an axis of type {axis.type}, expected one number")
     axis = counted(axis.reshape(1), rank)
-    sizes, numbers = numbers_of(x.node, x.shape), places(x.node, rank)
+    sizes, numbers = numbers_of(x.node, x.shape), iota(x.node, rank)
     sides = (numbers < axis, numbers.apply(ops.equal, axis), numbers > axis)
-    parts = [side.chosen(sizes, 1).apply(ops.prod, keepdims=True) for side in sides]
+    parts = [side.where(sizes, 1).apply(ops.prod, keepdims=True) for side in sides]
     return x.reshape(*run_time_sizes(parts[0].apply(ops.concat, *parts[1:], axis=0)))

@@ -8,8 +8,8 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.registry import Node
-from relvm.frontend.onnx.tensor_expr import Term
+from relvm.frontend.onnx.registry import OnnxNode
+from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.frontend.onnx.values import SIZE_LIMIT, HostValue
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Constant, Expr, MatchCast, constant
@@ -17,18 +17,18 @@ from relvm.ir.symbolic import AnyDim, as_var, dim_var
 from relvm.ir.types import ShapeType
 
 
-def is_known(node: Node, index: int) -> bool:
+def is_known(node: OnnxNode, index: int) -> bool:
     """Whether the input is made of numbers and dimensions."""
     return isinstance(node.inputs[index], Constant | HostValue)
 
 
-def is_symbolic(node: Node, index: int) -> bool:
+def is_symbolic(node: OnnxNode, index: int) -> bool:
     """Whether the input is known and has dimensions that are no numbers."""
     value = node.inputs[index]
     return isinstance(value, HostValue) and value.is_symbolic
 
 
-def sizes_of(node: Node, index: int, what: str, count: int | None = None) -> list[AnyDim]:
+def sizes_of(node: OnnxNode, index: int, what: str, count: int | None = None) -> list[AnyDim]:
     """Input `index` as a list of sizes; where only the machine knows them, each is a new variable.
 
     count: how many there must be, if that is known.
@@ -40,14 +40,14 @@ def sizes_of(node: Node, index: int, what: str, count: int | None = None) -> lis
     """
     if is_known(node, index):
         return node.dims(index, what)
-    tensor = Term(node, node.tensor(index))
+    tensor = TensorExpr(node, node.tensor(index))
     if count is not None:
-        tensor = Term(node, node.graph.checked(tensor.expr, (count,)))
+        tensor = TensorExpr(node, node.graph.checked(tensor.expr, (count,)))
     count_of(tensor, what)
     return list(run_time_sizes(tensor))
 
 
-def size_of(node: Node, index: int, what: str) -> AnyDim:
+def size_of(node: OnnxNode, index: int, what: str) -> AnyDim:
     """Input `index`, one number, as a size; where only the machine knows it, a new variable."""
     if not is_known(node, index):
         return run_time_sizes(scalar(node, index))[0]
@@ -57,7 +57,7 @@ def size_of(node: Node, index: int, what: str) -> AnyDim:
     return sizes[0]
 
 
-def run_time_sizes(tensor: Term) -> tuple[AnyDim, ...]:
+def run_time_sizes(tensor: TensorExpr) -> tuple[AnyDim, ...]:
     """A new variable for each element of a tensor of rank 0 or 1; the machine checks that none is negative."""
     node, count = tensor.node, tensor.shape[0] if tensor.shape else 1
     assert isinstance(count, int)
@@ -70,13 +70,13 @@ def run_time_sizes(tensor: Term) -> tuple[AnyDim, ...]:
     return sizes
 
 
-def none_of(wrong: Term, what: str) -> None:
+def assert_none(wrong: TensorExpr, what: str) -> None:
     """Check that a bool tensor holds nowhere: now, or when the model runs.  what: what is wrong where it holds."""
     (count,) = run_time_sizes(wrong.cast(I64).apply(ops.sum))
     wrong.node.require_equal(count, 0, f"{what}: {{}} elements, expected {{}}")
 
 
-def count_of(numbers: Term, what: str) -> int:
+def count_of(numbers: TensorExpr, what: str) -> int:
     """How many numbers a tensor of rank 0 or 1 holds; RelvmUnsupportedError where only the machine knows."""
     dims = numbers.type.shape
     if dims is None or len(dims) > 1 or not all(isinstance(dim, int) for dim in dims):
@@ -87,27 +87,27 @@ def count_of(numbers: Term, what: str) -> int:
     return count
 
 
-def numbers_of(node: Node, dims: Sequence[AnyDim]) -> Term:
+def numbers_of(node: OnnxNode, dims: Sequence[AnyDim]) -> TensorExpr:
     """Dimensions as numbers to compute with: i64[len(dims)]."""
-    return Term(node, node.emit(ops.shape_to_tensor(node.shape(list(dims)))))
+    return TensorExpr(node, node.emit(ops.shape_to_tensor(node.shape(list(dims)))))
 
 
-def number_of(node: Node, dim: AnyDim) -> Term | int:
+def number_of(node: OnnxNode, dim: AnyDim) -> TensorExpr | int:
     """A dimension as something to compute with: a number, or a tensor of rank 0, which leaves others' shapes as they
     are."""
     return dim if isinstance(dim, int) else numbers_of(node, [dim]).reshape()
 
 
-def places(node: Node, *dims: AnyDim) -> Term:
+def iota(node: OnnxNode, *dims: AnyDim) -> TensorExpr:
     """0, 1, 2... in that shape."""
-    return Term(node, node.emit(ops.iota(node.shape(list(dims)))))
+    return TensorExpr(node, node.emit(ops.iota(node.shape(list(dims)))))
 
 
-def scalar(node: Node, index: int) -> Term:
+def scalar(node: OnnxNode, index: int) -> TensorExpr:
     """Input `index`, a tensor of one element, with rank 0."""
-    return Term(node, node.tensor(index)).reshape()
+    return TensorExpr(node, node.tensor(index)).reshape()
 
 
-def filled(node: Node, value: np.generic, *dims: AnyDim) -> Expr:
+def filled(node: OnnxNode, value: np.generic, *dims: AnyDim) -> Expr:
     """A tensor of that shape, every element of it being the value."""
     return ops.broadcast_to(constant(value), node.shape(list(dims)))

@@ -15,7 +15,7 @@ from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx.context import ImportContext
 from relvm.frontend.onnx.model_checker import Key, graphs_in, key_of, opsets_of
 from relvm.frontend.onnx.node_checker import schema_of
-from relvm.frontend.onnx.registry import Converter, Node, converter_for
+from relvm.frontend.onnx.registry import Converter, OnnxNode, converter_for
 from relvm.frontend.onnx.values import HostValue
 from relvm.ir.expr import Expr
 from relvm.ir.types import TensorType
@@ -43,7 +43,7 @@ def converter_of(graph: ImportContext, proto: Any, opset: int) -> Converter | No
     return lambda node: _inlined(node, _of_onnx(node, key, schema))
 
 
-def _of_onnx(node: Node, key: Key, schema: Any) -> _Call:
+def _of_onnx(node: OnnxNode, key: Key, schema: Any) -> _Call:
     """The body that the onnx package gives for this node, where it depends on that for the types of its inputs."""
     from onnx import FunctionProto
 
@@ -88,7 +88,7 @@ def _type_of(value: Expr | HostValue | None) -> Any:
     return helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(value.type.dtype.numpy), shape)
 
 
-def _inlined(node: Node, call: _Call) -> tuple[Any, ...]:
+def _inlined(node: OnnxNode, call: _Call) -> tuple[Any, ...]:
     """The values of a call's outputs; its nodes are added to the block that the call is in.
 
     Raises

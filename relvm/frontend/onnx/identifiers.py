@@ -20,6 +20,6 @@ def identifier(name: str, taken: set[str]) -> str:
     return unique
 
 
-def shown(name: str) -> str:
+def truncate_name(name: str) -> str:
     """`name` as messages have it: the beginning of one that is very long."""
     return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}..."

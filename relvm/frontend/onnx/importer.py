@@ -23,10 +23,10 @@ from relvm.errors import (
 )
 from relvm.frontend.onnx import functions, model_checker, node_checker, shape_folding, shape_unification, types
 from relvm.frontend.onnx.context import UNIMPORTED, ImportContext, Unimported
-from relvm.frontend.onnx.identifiers import identifier, shown
+from relvm.frontend.onnx.identifiers import identifier, truncate_name
 from relvm.frontend.onnx.model_file import read_model
 from relvm.frontend.onnx.ops import if_, qdq_fusion
-from relvm.frontend.onnx.registry import Fork, Node, import_converters, supported
+from relvm.frontend.onnx.registry import OnnxNode, RankSplit, import_converters, supported
 from relvm.frontend.onnx.topological_sort import in_order
 from relvm.frontend.onnx.values import HostValue, Value
 from relvm.ir.expr import (
@@ -145,17 +145,19 @@ class GraphImporter(ImportContext):
         known = {info.name for info in graph.input}
         for name in overridden:
             if name not in known:
-                raise RelvmNameError(f"{self.place}: the model has no input {shown(name)!r}{near_matches(name, known)}")
+                raise RelvmNameError(
+                    f"{self.place}: the model has no input {truncate_name(name)!r}{near_matches(name, known)}"
+                )
         self.initializers(graph, overridden)
         self.declared = {info.name: info.type for info in (*graph.value_info, *graph.output)}
         params, inputs, names = [], [], set()
         for info in graph.input:
             if info.name in self.values:
-                here = f"{self.place}: initializer {shown(info.name)!r}"
+                here = f"{self.place}: initializer {truncate_name(info.name)!r}"
                 types.expect_declared(self.values[info.name], info.type, here)
                 continue
             name = identifier(info.name, names)
-            origins = (f"{self.place}: input {shown(info.name)!r}",)
+            origins = (f"{self.place}: input {truncate_name(info.name)!r}",)
             params.append(Var(name, type=types.graph_input(self, info), origins=origins))
             inputs.append(info.name)
             self.values[info.name] = params[-1]
@@ -188,9 +190,9 @@ class GraphImporter(ImportContext):
         for at, proto in enumerate(nodes):
             try:
                 self.node(proto)
-            except Fork as fork:
+            except RankSplit as fork:
                 return if_.parted(self, fork, list(proto.output), nodes[at + 1 :], names)
-        return [self.lookup(name, f"{self.place}: output {shown(name)!r}") for name in names]
+        return [self.lookup(name, f"{self.place}: output {truncate_name(name)!r}") for name in names]
 
     def bounds(self) -> Attributes:
         """What is stated of the sizes of dimensions that are not fixed, as attributes of the function."""
@@ -211,9 +213,13 @@ class GraphImporter(ImportContext):
         domain = model_checker.plain_domain(proto.domain)
         opset = self.opsets.get(domain, 0)
         name = proto.name or next(iter(proto.output), "")
-        here = self.origin = f"{self.place}: node {shown(name)!r} ({shown(proto.op_type)}, opset {opset})"
+        here = self.origin = (
+            f"{self.place}: node {truncate_name(name)!r} ({truncate_name(proto.op_type)}, opset {opset})"
+        )
         if domain not in self.opsets:
-            raise RelvmFormatError(f"{here}: the model states no opset for the domain {shown(domain) or 'ai.onnx'}")
+            raise RelvmFormatError(
+                f"{here}: the model states no opset for the domain {truncate_name(domain) or 'ai.onnx'}"
+            )
         try:
             outputs = self.converted(proto, opset, here)
         except Unimported:
@@ -236,7 +242,9 @@ class GraphImporter(ImportContext):
                 is_host = isinstance(value, HostValue)
                 self.values[name] = value if is_host else self.known_shape(self.emit(value, name))
                 if name in self.declared:
-                    types.expect_declared(self.values[name], self.declared[name], f"{here}: output {shown(name)!r}")
+                    types.expect_declared(
+                        self.values[name], self.declared[name], f"{here}: output {truncate_name(name)!r}"
+                    )
         for name in proto.output[len(results) :]:
             if name:
                 self.problems[f"{here}: output {name} is not supported"] = None
@@ -246,7 +254,7 @@ class GraphImporter(ImportContext):
         """What a node's outputs are."""
         convert = functions.converter_of(self, proto, opset)
         if convert is None:
-            full = shown(f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type)
+            full = truncate_name(f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type)
             raise RelvmUnsupportedError(f"the operator {full} is not supported{near_matches(full, supported())}")
         is_own = model_checker.key_of(proto) in self.functions
         schema = None if is_own else node_checker.schema_of(proto.domain, proto.op_type, opset)
@@ -255,7 +263,7 @@ class GraphImporter(ImportContext):
         inputs = [self.lookup(name, here) if name else None for name in proto.input]
         if schema:
             node_checker.expect_types(inputs, schema)
-        node = Node(self, proto, opset, here, inputs)
+        node = OnnxNode(self, proto, opset, here, inputs)
         if is_own:
             return shape_unification.converted(convert, node)
         known = shape_folding.evaluate(node)

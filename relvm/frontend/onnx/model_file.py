@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedError
-from relvm.frontend.onnx.identifiers import shown
+from relvm.frontend.onnx.identifiers import truncate_name
 from relvm.runtime.file_io import read_file
 
 _LEFT_OUT_BYTES = 4096  # raw_data of at least as many stay in the file
@@ -170,7 +170,7 @@ def read_model(model: Any) -> ModelFile:
     except ImportError:
         raise RelvmUnsupportedError("reading ONNX models needs the onnx package: pip install 'relvm[onnx]'") from None
     if isinstance(model, onnx.ModelProto):
-        return ModelFile(model, shown(str(model.graph.name)) or "model", "", None, b"")
+        return ModelFile(model, truncate_name(str(model.graph.name)) or "model", "", None, b"")
     if isinstance(model, bytearray | memoryview):
         model = bytes(model)
     if not isinstance(model, bytes | str | os.PathLike):
@@ -196,7 +196,7 @@ def _of_fields(tensor: Any, dims: tuple[int, ...], here: str) -> np.ndarray:
     from onnx import numpy_helper
 
     held = sum(len(getattr(tensor, name)) for name in _FIELDS)
-    if math.prod(dims) > 2 * held * _MOST_IN_A_FIELD:
+    if math.prod(dims) > 2 * held * _MAX_IN_A_FIELD:
         raise RelvmFormatError(f"{here}: {held} elements for the dimensions {list(dims)}")
     try:
         return numpy_helper.to_array(tensor)
@@ -205,7 +205,7 @@ def _of_fields(tensor: Any, dims: tuple[int, ...], here: str) -> np.ndarray:
 
 
 _FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
-_MOST_IN_A_FIELD = 4  # elements of 2 bits in a number
+_MAX_IN_A_FIELD = 4  # elements of 2 bits in a number
 
 
 # ---- protobuf's wire format ----

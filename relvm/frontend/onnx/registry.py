@@ -19,15 +19,15 @@ from relvm.ir.operator import SizeClaim
 from relvm.ir.symbolic import AnyDim, exact_quotient
 from relvm.ir.types import TensorType
 
-Converter = Callable[["Node"], Any]
+Converter = Callable[["OnnxNode"], Any]
 
 _converters: dict[tuple[str, str], Converter] = {}
 
 
-MOST_FORKS = 5  # each may double the program
+MAX_RANK_SPLITS = 5  # each may double the program
 
 
-class Fork(Exception):
+class RankSplit(Exception):
     """A node gives tensors of one rank or of another: what follows is imported behind each of two ways.
 
     cond: an expression.  ways: of where it holds and where it does not, each gives the node's values in a graph.
@@ -67,7 +67,7 @@ def supported() -> list[str]:
 
 
 @dataclass(frozen=True)
-class Node:
+class OnnxNode:
     """One node: its inputs' values (None: left out), its attributes, and the graph that it is emitted into.
 
     here: for messages: the model, the node, the operator and the opset.

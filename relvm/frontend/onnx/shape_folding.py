@@ -13,7 +13,7 @@ import numpy as np
 
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.model_checker import plain_domain
-from relvm.frontend.onnx.registry import Node
+from relvm.frontend.onnx.registry import OnnxNode
 from relvm.frontend.onnx.values import SIZE_LIMIT, HostValue
 from relvm.ir.dtypes import BOOL, I32, I64, DType
 from relvm.ir.expr import Constant
@@ -24,7 +24,7 @@ from relvm.ir.value_ranges import range_of
 _rules: dict[str, Callable[..., Any]] = {}
 
 
-def evaluate(node: Node) -> HostValue | None:
+def evaluate(node: OnnxNode) -> HostValue | None:
     """The node's result on the host, or None where it is not made of dimensions or this table does not have the
     operator.
 
@@ -61,7 +61,7 @@ def _as_host(value: Any) -> np.ndarray | None:
     return None
 
 
-def _shape(node: Node) -> HostValue | None:
+def _shape(node: OnnxNode) -> HostValue | None:
     if isinstance(node.inputs[0], HostValue):
         shape = node.inputs[0].array.shape
     else:
@@ -84,23 +84,23 @@ def _rule(name: str) -> Callable[[Callable], Callable]:
 
 
 @_rule("Identity")
-def _identity(node: Node, x: np.ndarray) -> np.ndarray:
+def _identity(node: OnnxNode, x: np.ndarray) -> np.ndarray:
     return x
 
 
 @_rule("Cast")
-def _cast(node: Node, x: np.ndarray) -> Any:
+def _cast(node: OnnxNode, x: np.ndarray) -> Any:
     dtype = node.graph.element_type(node.attribute("to"), "Cast")
     return (x, dtype) if dtype in (I64, I32) else None
 
 
 @_rule("Concat")
-def _concat(node: Node, *xs: np.ndarray) -> np.ndarray:
+def _concat(node: OnnxNode, *xs: np.ndarray) -> np.ndarray:
     return np.concatenate(xs, axis=node.attribute("axis"))
 
 
 @_rule("Slice")
-def _slice(node: Node, x: np.ndarray, *bounds: np.ndarray) -> np.ndarray | None:
+def _slice(node: OnnxNode, x: np.ndarray, *bounds: np.ndarray) -> np.ndarray | None:
     if node.opset < 10:
         starts, ends = node.attribute("starts"), node.attribute("ends")
         axes, steps = node.attribute("axes", range(len(starts))), [1] * len(starts)
@@ -135,46 +135,46 @@ def slice_range(size: int, start: int, end: int, step: int) -> range:
 
 
 @_rule("Gather")
-def _gather(node: Node, x: np.ndarray, indices: np.ndarray) -> np.ndarray | None:
+def _gather(node: OnnxNode, x: np.ndarray, indices: np.ndarray) -> np.ndarray | None:
     if any(isinstance(i, Dim) for i in indices.reshape(-1)):
         return None
     return np.take(x, indices.astype(np.int64), axis=node.attribute("axis", 0))
 
 
 @_rule("Squeeze")
-def _squeeze(node: Node, x: np.ndarray, axes: np.ndarray | None = None) -> np.ndarray:
+def _squeeze(node: OnnxNode, x: np.ndarray, axes: np.ndarray | None = None) -> np.ndarray:
     chosen = node.attribute("axes") if axes is None else axes
     return x.squeeze(None if chosen is None else tuple(int(axis) for axis in np.reshape(chosen, -1)))
 
 
 @_rule("Unsqueeze")
-def _unsqueeze(node: Node, x: np.ndarray, axes: np.ndarray | None = None) -> np.ndarray:
+def _unsqueeze(node: OnnxNode, x: np.ndarray, axes: np.ndarray | None = None) -> np.ndarray:
     chosen = node.attribute("axes") if axes is None else axes
     return np.expand_dims(x, tuple(int(axis) for axis in np.reshape(chosen, -1)))
 
 
 @_rule("Add")
-def _add(node: Node, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _add(node: OnnxNode, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return x + y
 
 
 @_rule("Sub")
-def _sub(node: Node, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _sub(node: OnnxNode, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return x - y
 
 
 @_rule("Neg")
-def _neg(node: Node, x: np.ndarray) -> np.ndarray:
+def _neg(node: OnnxNode, x: np.ndarray) -> np.ndarray:
     return -x
 
 
 @_rule("Mul")
-def _mul(node: Node, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _mul(node: OnnxNode, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return x * y
 
 
 @_rule("Div")
-def _div(node: Node, x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
+def _div(node: OnnxNode, x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     if any(isinstance(divisor, Dim) or divisor == 0 for divisor in y.reshape(-1)):
         return None
     return np.vectorize(truncated_quotient, otypes=[object])(x, y)
@@ -190,7 +190,7 @@ def truncated_quotient(dividend: AnyDim, divisor: int) -> AnyDim:
 
 
 @_rule("ReduceProd")
-def _reduce_prod(node: Node, x: np.ndarray, axes: np.ndarray | None = None) -> np.ndarray | None:
+def _reduce_prod(node: OnnxNode, x: np.ndarray, axes: np.ndarray | None = None) -> np.ndarray | None:
     """Of all elements, as of a shape's sizes."""
     chosen = node.attribute("axes") if axes is None else axes
     if x.ndim != 1 or node.attribute("noop_with_empty_axes") or (chosen is not None and len(chosen) != 1):
@@ -201,12 +201,12 @@ def _reduce_prod(node: Node, x: np.ndarray, axes: np.ndarray | None = None) -> n
 
 
 @_rule("Min")
-def _min(node: Node, *xs: np.ndarray) -> np.ndarray:
+def _min(node: OnnxNode, *xs: np.ndarray) -> np.ndarray:
     return _extreme("min", xs)
 
 
 @_rule("Max")
-def _max(node: Node, *xs: np.ndarray) -> np.ndarray:
+def _max(node: OnnxNode, *xs: np.ndarray) -> np.ndarray:
     return _extreme("max", xs)
 
 
@@ -218,7 +218,7 @@ def _extreme(function: str, xs: tuple[np.ndarray, ...]) -> np.ndarray:
 
 
 @_rule("Equal")
-def _equal(node: Node, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, DType] | None:
+def _equal(node: OnnxNode, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, DType] | None:
     """Only where it is the same for every value of the variables, as whether a size is -1."""
     x, y = np.broadcast_arrays(x, y)
     result = np.empty(x.shape, dtype=object)
@@ -232,14 +232,14 @@ def _equal(node: Node, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, DType]
 
 
 @_rule("Where")
-def _where(node: Node, cond: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, DType] | None:
+def _where(node: OnnxNode, cond: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, DType] | None:
     dtype = node.type(1).dtype if not isinstance(node.inputs[1], HostValue) else node.inputs[1].dtype
     cond, x, y = np.broadcast_arrays(cond, x, y)
     return np.where(cond.astype(bool), x, y), dtype
 
 
 @_rule("Reshape")
-def _reshape(node: Node, x: np.ndarray, shape: np.ndarray | None = None) -> np.ndarray | None:
+def _reshape(node: OnnxNode, x: np.ndarray, shape: np.ndarray | None = None) -> np.ndarray | None:
     wanted = node.attribute("shape") if shape is None else shape
     if any(isinstance(dim, Dim) for dim in wanted) or 0 in list(wanted):
         return None

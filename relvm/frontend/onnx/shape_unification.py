@@ -7,7 +7,7 @@ from typing import Any
 
 from relvm.errors import RelvmShapeError
 from relvm.frontend.onnx.broadcasting import with_common_sizes
-from relvm.frontend.onnx.registry import Converter, Node
+from relvm.frontend.onnx.registry import Converter, OnnxNode
 from relvm.ir.expr import Expr, MatchCast, Var
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import TensorType
@@ -15,7 +15,7 @@ from relvm.ir.types import TensorType
 _ROUNDS = 8  # that many pairs of sizes are made equal for one node
 
 
-def converted(convert: Converter, node: Node) -> Any:
+def converted(convert: Converter, node: OnnxNode) -> Any:
     """What the converter makes of the node.
 
     Where an operator needs two symbolic sizes to be equal, the node is converted again with other inputs.  Inputs that
@@ -49,7 +49,7 @@ def converted(convert: Converter, node: Node) -> Any:
     return convert(node)
 
 
-def _matched(node: Node, first: AnyDim, second: AnyDim) -> tuple[int, MatchCast] | None:
+def _matched(node: OnnxNode, first: AnyDim, second: AnyDim) -> tuple[int, MatchCast] | None:
     """An input, by number, whose dimension `second` becomes `first`; or the other way round; or None."""
     for old, new in ((second, first), (first, second)):
         for index, value in enumerate(node.inputs):

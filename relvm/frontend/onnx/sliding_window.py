@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relvm.errors import RelvmUnsupportedError
-from relvm.frontend.onnx.registry import Node
-from relvm.frontend.onnx.tensor_expr import Term, with_margins
+from relvm.frontend.onnx.registry import OnnxNode
+from relvm.frontend.onnx.tensor_expr import TensorExpr, with_margins
 from relvm.ir.symbolic import AnyDim, dim_op
 from relvm.ir.value_ranges import range_of
 
@@ -17,7 +17,7 @@ def spans(window: Sequence[AnyDim], dilations: tuple[int, ...]) -> list[AnyDim]:
 
 
 def pads_of(
-    node: Node, window: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...]
+    node: OnnxNode, window: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...]
 ) -> tuple[AnyDim, ...]:
     """The padding before each spatial axis of input 0, then after each, as auto_pad and pads say.
 
@@ -39,7 +39,7 @@ def pads_of(
     return (*pads[:rank], *after)
 
 
-def _total(node: Node, axis: int, span: int, stride: int) -> AnyDim:
+def _total(node: OnnxNode, axis: int, span: int, stride: int) -> AnyDim:
     """The padding of a spatial axis that makes ceil(n / stride) places: span - 1 - (n - 1) % stride, if above 0."""
     if stride == 1:
         return span - 1
@@ -58,11 +58,11 @@ def split_pads(mode: str, totals: Sequence[AnyDim]) -> tuple[AnyDim, ...]:
     return (*small, *large) if mode == "SAME_UPPER" else (*large, *small)
 
 
-def padded(x: Term, pads: tuple[AnyDim, ...], value: float) -> tuple[Term, tuple[int, ...]]:
+def padded(x: TensorExpr, pads: tuple[AnyDim, ...], value: float) -> tuple[TensorExpr, tuple[int, ...]]:
     """x with a margin of the value where the padding of its spatial axes is symbolic, and the padding that is left."""
     if all(isinstance(pad, int) for pad in pads):
         return x, pads
     rank = len(pads) // 2
-    margin = Term(x.node, x.operand(value))
+    margin = TensorExpr(x.node, x.operand(value))
     wide = with_margins(x, (0, 0, *pads[:rank]), (0, 0, *pads[rank:]), lambda x, axis, end: margin)
     return wide, (0,) * len(pads)

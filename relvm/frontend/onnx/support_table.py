@@ -15,7 +15,7 @@ _OLDEST = 7
 
 
 @dataclass(frozen=True)
-class Row:
+class SupportRow:
     """An operator.
 
     versions: the opsets, from 7 on, in which its definition is new.   types: the element types of its first input.
@@ -29,7 +29,7 @@ class Row:
     notes: str
 
 
-def rows() -> Iterator[Row]:
+def rows() -> Iterator[SupportRow]:
     """A row for every operator that has a converter or whose meaning is a function of the onnx package."""
     from onnx import defs
 
@@ -42,7 +42,7 @@ def rows() -> Iterator[Row]:
     }
     for domain, name in sorted(converted | functions):
         found = sorted(schemas.get((domain, name), []), key=lambda schema: schema.since_version)
-        yield Row(domain, name, _versions(found), _types(found), _notes(domain, name))
+        yield SupportRow(domain, name, _versions(found), _types(found), _notes(domain, name))
 
 
 def _versions(schemas: list) -> tuple[int, ...]:

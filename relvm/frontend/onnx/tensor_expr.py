@@ -10,7 +10,7 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.registry import Node
+from relvm.frontend.onnx.registry import OnnxNode
 from relvm.ir.dtypes import DType
 from relvm.ir.expr import Expr, constant
 from relvm.ir.operator import Operator
@@ -19,13 +19,13 @@ from relvm.ir.types import TensorType
 
 
 @dataclass(frozen=True, eq=False)
-class Term:
+class TensorExpr:
     """A tensor of a node under Python's operators; a Python number beside it is a constant of its dtype.
 
     Every operation is bound to a variable at once.
     """
 
-    node: Node
+    node: OnnxNode
     expr: Expr
 
     @property
@@ -38,48 +38,48 @@ class Term:
             raise RelvmUnsupportedError(f"{self.node.here}: a tensor of type {self.type}: its shape must be known")
         return self.type.shape
 
-    def apply(self, op: Operator, *others: Any, **attributes: Any) -> Term:
+    def apply(self, op: Operator, *others: Any, **attributes: Any) -> TensorExpr:
         """The operator applied to this and other terms or numbers."""
-        return Term(self.node, self.node.emit(op(self.expr, *map(self.operand, others), **attributes)))
+        return TensorExpr(self.node, self.node.emit(op(self.expr, *map(self.operand, others), **attributes)))
 
     def operand(self, value: Any) -> Expr:
         """A term's expression, a shape as it is, or a number as a constant of this term's dtype."""
         match value:
-            case Term(expr=expr):
+            case TensorExpr(expr=expr):
                 return expr
             case Expr():
                 return value
         return constant(np.asarray(value, dtype=self.type.dtype.numpy))
 
-    def cast(self, dtype: DType) -> Term:
+    def cast(self, dtype: DType) -> TensorExpr:
         return self if self.type.dtype == dtype else self.apply(ops.cast, to=dtype.name)
 
-    def reshape(self, *dims: AnyDim) -> Term:
+    def reshape(self, *dims: AnyDim) -> TensorExpr:
         return self if self.type.shape == dims else self.apply(ops.reshape, self.node.shape(list(dims)))
 
-    def mean(self, axes: tuple[int, ...]) -> Term:
+    def mean(self, axes: tuple[int, ...]) -> TensorExpr:
         """The mean along axes, which stay with size 1."""
         return self.apply(ops.mean, axes=axes, keepdims=True)
 
-    def sum(self, axes: tuple[int, ...]) -> Term:
+    def sum(self, axes: tuple[int, ...]) -> TensorExpr:
         """The sum along axes, which stay with size 1."""
         return self.apply(ops.sum, axes=axes, keepdims=True)
 
-    def at(self, index: int, axis: int) -> Term:
+    def at(self, index: int, axis: int) -> TensorExpr:
         """What is at one place of an axis, which is gone."""
         return self.apply(ops.slice, begin=(index,), end=(index + 1,), axes=(axis,)).apply(ops.squeeze, axes=(axis,))
 
-    def backwards(self, axis: int) -> Term:
+    def backwards(self, axis: int) -> TensorExpr:
         """The last along an axis first."""
         far = 2**63 - 1
         return self.apply(ops.slice, begin=(far,), end=(-far,), axes=(axis,), steps=(-1,))
 
-    def chosen(self, then: Any, orelse: Any) -> Term:
+    def where(self, then: Any, orelse: Any) -> TensorExpr:
         """`then` where this bool term holds, else `orelse`; one of them at least is a term."""
-        like = then if isinstance(then, Term) else orelse
-        return Term(self.node, self.node.emit(ops.where(self.expr, like.operand(then), like.operand(orelse))))
+        like = then if isinstance(then, TensorExpr) else orelse
+        return TensorExpr(self.node, self.node.emit(ops.where(self.expr, like.operand(then), like.operand(orelse))))
 
-    def to_the_power(self, exponent: float) -> Term:
+    def to_the_power(self, exponent: float) -> TensorExpr:
         """By roots and squares where these do."""
         match exponent:
             case 1:
@@ -93,46 +93,46 @@ class Term:
                 return root * root.apply(ops.sqrt)
         return self.apply(ops.power, exponent)
 
-    def __add__(self, other: Any) -> Term:
+    def __add__(self, other: Any) -> TensorExpr:
         return self.apply(ops.add, other)
 
-    def __sub__(self, other: Any) -> Term:
+    def __sub__(self, other: Any) -> TensorExpr:
         return self.apply(ops.subtract, other)
 
-    def __mul__(self, other: Any) -> Term:
+    def __mul__(self, other: Any) -> TensorExpr:
         return self.apply(ops.multiply, other)
 
-    def __truediv__(self, other: Any) -> Term:
+    def __truediv__(self, other: Any) -> TensorExpr:
         return self.apply(ops.divide, other)
 
-    def __radd__(self, other: Any) -> Term:
-        return Term(self.node, self.operand(other)) + self
+    def __radd__(self, other: Any) -> TensorExpr:
+        return TensorExpr(self.node, self.operand(other)) + self
 
-    def __rsub__(self, other: Any) -> Term:
-        return Term(self.node, self.operand(other)) - self
+    def __rsub__(self, other: Any) -> TensorExpr:
+        return TensorExpr(self.node, self.operand(other)) - self
 
-    def __rmul__(self, other: Any) -> Term:
-        return Term(self.node, self.operand(other)) * self
+    def __rmul__(self, other: Any) -> TensorExpr:
+        return TensorExpr(self.node, self.operand(other)) * self
 
-    def __lt__(self, other: Any) -> Term:
+    def __lt__(self, other: Any) -> TensorExpr:
         return self.apply(ops.less, other)
 
-    def __gt__(self, other: Any) -> Term:
+    def __gt__(self, other: Any) -> TensorExpr:
         return self.apply(ops.greater, other)
 
 
-def term(node: Node, index: int) -> Term:
+def term(node: OnnxNode, index: int) -> TensorExpr:
     """Input `index` of the node."""
-    return Term(node, node.tensor(index))
+    return TensorExpr(node, node.tensor(index))
 
 
-def per_channel(node: Node, index: int, rank: int) -> Term:
+def per_channel(node: OnnxNode, index: int, rank: int) -> TensorExpr:
     """Input `index`, a vector, such that it broadcasts along axis 1 of a tensor of that rank."""
     vector = term(node, index)
     return vector.apply(ops.expand_dims, axes=(0, *range(2, rank)))
 
 
-def operands(node: Node) -> list[Expr]:
+def operands(node: OnnxNode) -> list[Expr]:
     """The inputs of an elementwise operator.  Before opset 7 the second has the axes of the first from attribute `axis`
     on where that is set, and is repeated along those behind."""
     inputs, axis, broadcast = node.tensors(), node.attribute("axis"), node.attribute("broadcast", 0)
@@ -147,8 +147,11 @@ def operands(node: Node) -> list[Expr]:
 
 
 def with_margins(
-    x: Term, before: Sequence[AnyDim], after: Sequence[AnyDim], margin: Callable[[Term, int, int], Term]
-) -> Term:
+    x: TensorExpr,
+    before: Sequence[AnyDim],
+    after: Sequence[AnyDim],
+    margin: Callable[[TensorExpr, int, int], TensorExpr],
+) -> TensorExpr:
     """x between copies of margin(x, axis, end), along one axis after the other."""
     for axis, counts in enumerate(zip(before, after, strict=True)):
         parts = [x]

@@ -32,7 +32,7 @@ Value = Expr | HostValue  # an atom, or a tensor that is known at import time
 
 
 @dataclass(frozen=True, eq=False)
-class Dequantised:
+class Dequantized:
     """(bytes - zero) * scale.   scale: f32, one number or, where axis is not None, one for each place of that axis.
     zero: of the dtype and as many."""
 

@@ -19,14 +19,14 @@ from dataclasses import dataclass, field
 
 from relvm.errors import RelvmTypeError
 from relvm.frontend.script.expressions import ExpressionTranslator
-from relvm.frontend.script.values import Template, Unset, Value, is_static
+from relvm.frontend.script.values import Template, Unbound, Value, is_static
 from relvm.ir.expr import Block, Call, DimValue, Expr, Null, Tuple, TupleItem, Var
 from relvm.ir.types import OBJECT, FuncType, PrimType, TupleType, Type, forget_vars, join, type_vars
 from relvm.ir.visitor import rewrite
 
 
 @dataclass(frozen=True)
-class Way:
+class ControlPath:
     """The end of one way.
 
     values: of the names, as they are there.  types: of those that can be values of the program, which are the arguments
@@ -39,15 +39,15 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Ways:
+class OpenPaths:
     """names: those that the ways may assign and that are used after them.  taken: by what the open calls call."""
 
     names: list[str]
-    taken: dict[Var, Way] = field(default_factory=dict)
+    taken: dict[Var, ControlPath] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Meeting:
+class JoinPoint:
     """Where ways meet.
 
     params: the names that have other values on other ways, with their types.  scope: the values of the other names.
@@ -70,7 +70,7 @@ class Meeting:
         return self.params[0][0] if len(self.params) == 1 else None if self.params else "_"
 
 
-class WayTranslator(ExpressionTranslator):
+class ControlFlowTranslator(ExpressionTranslator):
     """Translates the ends of ways, and where they meet.
 
     value_type: of the result that the statements being translated end in; None where that is not known yet.
@@ -78,56 +78,56 @@ class WayTranslator(ExpressionTranslator):
 
     value_type: Type | None = None
 
-    def take(self, ways: Ways) -> Expr:
+    def take(self, ways: OpenPaths) -> Expr:
         """Ends a way here: gives the open call."""
         values = {name: self.scope[name] for name in ways.names}
         arguments: dict[str, Expr] = {}
         reasons: dict[str, str] = {}
         for name, value in values.items():
-            if isinstance(value, Unset):
+            if isinstance(value, Unbound):
                 continue
             try:
                 arguments[name] = self.as_expr(value)
             except RelvmTypeError as error:
                 reasons[name] = f"{name}: {error}"
         var = Var("way", type=FuncType((OBJECT,) * len(arguments), self.value_type or OBJECT))
-        ways.taken[var] = Way(values, {name: value.type for name, value in arguments.items()}, reasons)
+        ways.taken[var] = ControlPath(values, {name: value.type for name, value in arguments.items()}, reasons)
         return Call(var, tuple(arguments.values()))
 
-    def meeting(self, ways: Ways, assigned: Iterable[str], unset: str, where: str) -> Meeting:
+    def meeting(self, ways: OpenPaths, assigned: Iterable[str], unset: str, where: str) -> JoinPoint:
         """Where ways, at least one, meet, seen from the scope before them.
 
         assigned: the names that statements on the ways assign.  unset: what is said of one that is not set on all ways.
         where: the statements, for messages.
         """
         params: list[tuple[str, Type]] = []
-        scope: dict[str, Value] = {name: Unset(f"{name} {unset}") for name in assigned}
+        scope: dict[str, Value] = {name: Unbound(f"{name} {unset}") for name in assigned}
         taken = list(ways.taken.values())
         for name in ways.names:
             values = [way.values[name] for way in taken]
-            missing = [value for value in values if isinstance(value, Unset)]
+            missing = [value for value in values if isinstance(value, Unbound)]
             if missing:
                 scope.update((name, value) for value in missing if value.kind is RelvmTypeError)
             elif self.agreed(name, values):
                 scope[name] = values[0]
-            elif isinstance(type_ := self.joined(name, taken, where), Unset):
+            elif isinstance(type_ := self.joined(name, taken, where), Unbound):
                 scope[name] = type_
             else:
                 params.append((name, type_))
-        return Meeting(params, scope)
+        return JoinPoint(params, scope)
 
-    def joined(self, name: str, ways: list[Way], where: str) -> Type | Unset:
+    def joined(self, name: str, ways: list[ControlPath], where: str) -> Type | Unbound:
         """The type that holds a name's values on all ways."""
         for way in ways:
             if name in way.reasons:
-                return Unset(way.reasons[name], RelvmTypeError)
+                return Unbound(way.reasons[name], RelvmTypeError)
         types = [self.visible(way.types[name]) for way in ways]
         joined = types[0]
         for type_ in types[1:]:
             both = join(joined, type_)
             if both is None:
                 reason = f"{name} is {joined} on one path and {type_} on another, in {where}"
-                return Unset(reason, RelvmTypeError)
+                return Unbound(reason, RelvmTypeError)
             joined = both
         return joined
 
@@ -155,7 +155,7 @@ class WayTranslator(ExpressionTranslator):
         type_ = PrimType(type_.dtype) if isinstance(type_, PrimType) else type_
         return forget_vars(type_, self.builder.known_dims().__contains__)
 
-    def closed(self, block: Block, ways: Ways, meeting: Meeting, end: Callable[[list[Expr]], Expr]) -> Block:
+    def closed(self, block: Block, ways: OpenPaths, meeting: JoinPoint, end: Callable[[list[Expr]], Expr]) -> Block:
         """`block` with its open calls replaced by what `end` makes of the values of the meeting's `params`."""
 
         def close(expr: Expr) -> Expr | None:
@@ -166,7 +166,7 @@ class WayTranslator(ExpressionTranslator):
 
         return rewrite(close, block)
 
-    def unpack(self, meeting: Meeting, value: Expr) -> None:
+    def unpack(self, meeting: JoinPoint, value: Expr) -> None:
         """The scope where ways have met, whose values are packed in `value`."""
         self.scope.update(meeting.scope)
         for i, (name, _) in enumerate(meeting.params):

@@ -24,7 +24,7 @@ from relvm.frontend.script.values import (
     ScriptFunction,
     ScriptFunctionName,
     Template,
-    Unset,
+    Unbound,
     Value,
     as_expr,
     error_at_node,
@@ -218,7 +218,7 @@ class ExpressionTranslator:
         for names in (self.scope, self.dim_values(), self.function.members, _cells(python), python.__globals__):
             if name in names:
                 value = names[name]
-                if isinstance(value, Unset):
+                if isinstance(value, Unbound):
                     raise self.error(value.kind, value.reason, node)
                 return value
         if name in SCRIPT_FUNCTIONS:

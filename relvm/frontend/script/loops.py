@@ -16,9 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from relvm.errors import RelvmTypeError
-from relvm.frontend.script.control_flow import Meeting, Ways, WayTranslator, packed
+from relvm.frontend.script.control_flow import ControlFlowTranslator, JoinPoint, OpenPaths, packed
 from relvm.frontend.script.name_analysis import loads, returns, stores
-from relvm.frontend.script.values import Unset
+from relvm.frontend.script.values import Unbound
 from relvm.ir.builder import OpenFunction
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Call, Expr, prim
@@ -26,7 +26,7 @@ from relvm.ir.types import PrimType, Type, is_proven, join
 
 
 @dataclass(frozen=True)
-class End:
+class Continuation:
     """What follows statements that do not return.  live: the names that it uses."""
 
     value: Callable[[], Expr]
@@ -34,7 +34,7 @@ class End:
 
 
 @dataclass(frozen=True)
-class Loop:
+class LoopExits:
     """The ends of a round: what gives the value of the loop when the next round is to run, and when none is."""
 
     next: Callable[[], Expr]
@@ -57,7 +57,7 @@ class _WiderError(Exception):
         self.types = types
 
 
-class LoopTranslator(WayTranslator):
+class LoopTranslator(ControlFlowTranslator):
     """Translates loops.
 
     result_type: of the function being translated.  loop: the innermost one around the statements.  end: what follows
@@ -65,11 +65,11 @@ class LoopTranslator(WayTranslator):
     """
 
     result_type: Type | None = None
-    loop: Loop | None = None
-    end: End | None = None
+    loop: LoopExits | None = None
+    end: Continuation | None = None
 
     @abstractmethod
-    def path(self, body: list[ast.stmt], node: ast.AST, end: End | None) -> Expr:
+    def path(self, body: list[ast.stmt], node: ast.AST, end: Continuation | None) -> Expr:
         """Translates statements in a copy of the scope; gives the result, that of `end` where they do not return."""
 
     def loop_statement(
@@ -94,12 +94,12 @@ class LoopTranslator(WayTranslator):
         assigned = list(dict.fromkeys(stores([statement])))
         later = loads(rest) | live
         used = loads([statement]) | later
-        carried = [name for name in assigned if name in used and not isinstance(self.scope[name], Unset)]
+        carried = [name for name in assigned if name in used and not isinstance(self.scope[name], Unbound)]
         given = [self.as_expr(self.scope[name]) for name in carried]
         types = [_plain(value.type) for value in given]
         while True:
             names = self.builder.names()
-            exits = Ways([name for name in assigned if name in later])
+            exits = OpenPaths([name for name in assigned if name in later])
             try:
                 function = self.open_loop(statement, counter, carried, types, exits, whole)
                 break
@@ -118,10 +118,12 @@ class LoopTranslator(WayTranslator):
         self.unpack(meeting, value)
         return None, False
 
-    def exit(self, statement: ast.While | ast.For, exits: Ways, carried: list[str], types: list[Type]) -> Meeting:
+    def exit(
+        self, statement: ast.While | ast.For, exits: OpenPaths, carried: list[str], types: list[Type]
+    ) -> JoinPoint:
         """Where the ways out of a loop meet; for one that never ends, what would be there."""
         if not exits.taken:
-            return Meeting(
+            return JoinPoint(
                 [(name, type_) for name, type_ in zip(carried, types, strict=True) if name in exits.names], {}
             )
         where = f"the loop of line {statement.lineno}"
@@ -131,7 +133,7 @@ class LoopTranslator(WayTranslator):
         return self.meeting(exits, stores([statement]), unset, where)
 
     def rest_function(
-        self, statement: ast.stmt, rest: list[ast.stmt], meeting: Meeting
+        self, statement: ast.stmt, rest: list[ast.stmt], meeting: JoinPoint
     ) -> Callable[[list[Expr]], Expr]:
         """Translates the statements after `statement`, where the ways through it meet, into a local function; gives
         what calls it."""
@@ -167,7 +169,7 @@ class LoopTranslator(WayTranslator):
         counter: _Counter | None,
         carried: list[str],
         types: list[Type],
-        exits: Ways,
+        exits: OpenPaths,
         whole: bool,
     ) -> OpenFunction:
         """The local function; _WiderError where a round's values are not of these types."""
@@ -195,7 +197,7 @@ class LoopTranslator(WayTranslator):
         carried: list[str],
         types: list[Type],
         function: Expr,
-        exits: Ways,
+        exits: OpenPaths,
     ) -> Expr:
         """The body of the local function: a round and what follows it, or the end."""
 
@@ -215,9 +217,11 @@ class LoopTranslator(WayTranslator):
         def inside() -> Expr:
             if counter:
                 self.scope[statement.target.id] = count
-            outer, self.loop = self.loop, Loop(following, leave)
+            outer, self.loop = self.loop, LoopExits(following, leave)
             try:
-                return self.path(statement.body, statement, End(following, frozenset((*carried, *exits.names))))
+                return self.path(
+                    statement.body, statement, Continuation(following, frozenset((*carried, *exits.names)))
+                )
             finally:
                 self.loop = outer
 

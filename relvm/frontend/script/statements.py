@@ -12,11 +12,11 @@ import itertools
 from collections.abc import Callable, Iterable
 
 from relvm.errors import RelvmNameError, RelvmSyntaxError, RelvmTypeError
-from relvm.frontend.script.control_flow import Meeting, Ways, packed
+from relvm.frontend.script.control_flow import JoinPoint, OpenPaths, packed
 from relvm.frontend.script.expressions import plain_parameters
-from relvm.frontend.script.loops import End, LoopTranslator
+from relvm.frontend.script.loops import Continuation, LoopTranslator
 from relvm.frontend.script.name_analysis import ends_round, falls_through, jumps, loads, stores
-from relvm.frontend.script.values import Unset, Value
+from relvm.frontend.script.values import Unbound, Value
 from relvm.ir.expr import Block, Expr, If, Null, TupleItem
 from relvm.ir.type_inference import plain_dim_vars
 from relvm.ir.types import OBJECT, FuncType, TupleType, Type, forget_vars, is_proven, mismatch, type_vars
@@ -40,7 +40,7 @@ class StatementTranslator(LoopTranslator):
         body assigns is its own throughout."""
         outer = self.scope, self.result_type, self.value_type, self.loop
         reason = "has no value here: it is assigned after this, or on other paths"
-        unset = {name: Unset(f"{name} {reason}") for name in stores(function.body)}
+        unset = {name: Unbound(f"{name} {reason}") for name in stores(function.body)}
         self.scope, self.result_type, self.loop = {**self.scope, **unset, **dict(params)}, result, None
         self.value_type = result and forget_vars(result, self.builder.known_dims().__contains__)
         try:
@@ -64,7 +64,7 @@ class StatementTranslator(LoopTranslator):
                     reason = f"dimension {var.name} is not known here: no parameter's shape gives it"
                     raise self.error(RelvmNameError, reason, annotation)
 
-    def path(self, body: list[ast.stmt], node: ast.AST, end: End | None) -> Expr:
+    def path(self, body: list[ast.stmt], node: ast.AST, end: Continuation | None) -> Expr:
         outer, self.scope = self.scope, dict(self.scope)
         outer_end, self.end = self.end, end
         try:
@@ -285,17 +285,17 @@ class StatementTranslator(LoopTranslator):
         then, orelse = (self.closed(branch, ways, meeting, packed) for branch in (then, orelse))
         self.unpack(meeting, self.builder.emit(If(cond, then, orelse), meeting.value_name))
 
-    def branches(self, statement: ast.If, live: frozenset[str]) -> tuple[Ways, Block, Block]:
+    def branches(self, statement: ast.If, live: frozenset[str]) -> tuple[OpenPaths, Block, Block]:
         """The branches of an if, and the ways through them.  live: the names that are used after it."""
-        ways = Ways([name for name in dict.fromkeys(stores([statement])) if name in live])
-        end = End(lambda: self.take(ways), live)
+        ways = OpenPaths([name for name in dict.fromkeys(stores([statement])) if name in live])
+        end = Continuation(lambda: self.take(ways), live)
         then, orelse = (
             self.builder.block(lambda body=body: self.path(body, statement, end))
             for body in (statement.body, statement.orelse)
         )
         return ways, then, orelse
 
-    def if_meeting(self, statement: ast.If, ways: Ways) -> Meeting:
+    def if_meeting(self, statement: ast.If, ways: OpenPaths) -> JoinPoint:
         where = f"the if of line {statement.lineno}"
         return self.meeting(ways, stores([statement]), f"is assigned on some paths only, in {where}", where)
 

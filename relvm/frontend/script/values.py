@@ -43,7 +43,7 @@ class Template:
 
 
 @dataclass(frozen=True)
-class Unset:
+class Unbound:
     """The value of a variable that only some paths to here assign, or to values of different kinds.
 
     kind: of the error that its use is.

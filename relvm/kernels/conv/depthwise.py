@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from relvm.ir.dtypes import I64
 from relvm.ir.symbolic import AnyDim
 from relvm.kernels.conv.sliding_window import Window, over_two_axes, valid_range
-from relvm.kernels.epilogue import Result
+from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.loop_ir import (
     Address,
     Buffer,
@@ -20,8 +20,8 @@ from relvm.kernels.loop_ir import (
     Scalar,
     Select,
     as_scalar,
-    larger,
-    smaller,
+    maximum,
+    minimum,
 )
 
 _ROOM = 16384  # elements of a block of the input, which is to stay in the first or second cache
@@ -88,24 +88,24 @@ def has_few_filters(x: Buffer, w: Buffer, window: Window) -> bool:
     return shape.room // (_WIDEST + shape.reach[1]) > shape.reach[0]
 
 
-def _is_whole(shape: _Shape, places: tuple[AnyDim, ...]) -> bool:
+def _is_whole(shape: _Shape, indices: tuple[AnyDim, ...]) -> bool:
     """Whether all places of the result are known to be in one block: its margins are zeros from the start then."""
-    high, wide = places if len(places) == 2 else (1, *places)
+    high, wide = indices if len(indices) == 2 else (1, *indices)
     if not isinstance(high, int) or not isinstance(wide, int) or wide > _WIDEST:
         return False
     return high + shape.reach[0] <= shape.room // (-(-wide // _LANES) * _LANES + shape.reach[1])
 
 
-def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Result, window: Window, filters: int) -> None:
+def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, window: Window, filters: int) -> None:
     """Each filter of a group sees its channels.  filters: of a group."""
     shape = _Shape(window, w.shape[1])
     wide = as_scalar(result.shape[-1], I64)
     high = as_scalar(result.shape[2], I64) if len(result.shape) == 4 else Literal(1, I64)
     groups = k.size(result.shape[1:2]) / filters
-    across = k.declare("across", larger(smaller(wide, _WIDEST), 1))
-    lanes = k.declare("lanes", (across + (_LANES - 1)) / _LANES * _LANES)
-    pitch = k.declare("pitch", lanes + shape.reach[1])
-    down = k.declare("down", larger(smaller(high, shape.room / pitch - shape.reach[0]), 1))
+    across = k.let("across", maximum(minimum(wide, _WIDEST), 1))
+    lanes = k.let("lanes", (across + (_LANES - 1)) / _LANES * _LANES)
+    pitch = k.let("pitch", lanes + shape.reach[1])
+    down = k.let("down", maximum(minimum(high, shape.room / pitch - shape.reach[0]), 1))
     every, is_whole = shape.channels * shape.taps, _is_whole(shape, result.shape[2:])
     with k.parallel(k.size(result.shape[:1]) * groups, wide * high * (every * filters)) as (first, last):
         room = _ROOM + _SLACK + (_ROWS - 1) * (_WIDEST + shape.reach[1])
@@ -119,13 +119,13 @@ def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Result, wi
             k.loop((high + (down - 1)) / down, name="row") as row,
             k.loop((wide + (across - 1)) / across, name="column") as column,
         ):
-            at = k.declare("y", row * down), k.declare("x", column * across)
-            count = k.declare("rows", smaller(high - at[0], down)), k.declare("columns", smaller(wide - at[1], across))
+            at = k.let("y", row * down), k.let("x", column * across)
+            count = k.let("rows", minimum(high - at[0], down)), k.let("columns", minimum(wide - at[1], across))
             for plane in range(shape.channels):
-                channel = k.declare("channel", number * shape.channels + plane)
+                channel = k.let("channel", number * shape.channels + plane)
                 _bring_planes(k, x, channel, block, plane, shape, pitch, at, count, is_whole)
             with k.loop(filters, name="f") as f:
-                filter_ = k.declare("filter", number % groups * filters + f)
+                filter_ = k.let("filter", number % groups * filters + f)
                 add_up(filter_ * every, *count)
                 with k.loop(count[0], name="i") as i, k.loop(count[1], name="j", simd=True) as j:
                     place = (at[0] + i) * wide + at[1] + j
@@ -159,17 +159,17 @@ def _sums_of(
         k.store(firsts, (number,), plane * shape.taps + tap)
     zero = Literal(0, I64)
 
-    def add_up(start: Scalar, rows: Local, places: Local) -> None:
-        weights = Address(w, k.declare("weights", start))
+    def add_up(start: Scalar, rows: Local, indices: Local) -> None:
+        weights = Address(w, k.let("weights", start))
         if is_line:
             to_offsets = Address(offsets, zero)
-            k.invoke("rvm_taps_f32", places, count, to_offsets, weights, Address(block, zero), Address(sums, zero), 0)
+            k.invoke("rvm_taps_f32", indices, count, to_offsets, weights, Address(block, zero), Address(sums, zero), 0)
             return
         done = 0
         for below, members in groups.items():
             columns = len(members), Address(offsets, Literal(done, I64)), Address(firsts, Literal(done, I64))
             where = shape.step * shape.sizes[1], weights, Address(block, zero), pitch, Address(sums, zero), lanes
-            k.invoke("rvm_columns_f32", below, rows, places, *columns, *where, int(done > 0))
+            k.invoke("rvm_columns_f32", below, rows, indices, *columns, *where, int(done > 0))
             done += len(members)
 
     return add_up
@@ -191,25 +191,25 @@ def _bring_planes(
     there.  A row of x goes to all of its phases at once."""
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     high, wide = dims if len(dims) == 2 else (Literal(1, I64), dims[0])
-    columns = k.declare("needed", count[1] + shape.reach[1])
-    start = k.declare("start", channel * k.size(x.shape[2:]))
+    columns = k.let("needed", count[1] + shape.reach[1])
+    start = k.let("start", channel * k.size(x.shape[2:]))
     bounds = {}
     for phase in dict.fromkeys(column for _, column in shape.phases):
-        offset = k.declare("offset", at[1] * shape.strides[1] + (phase - shape.pads[1]))
+        offset = k.let("offset", at[1] * shape.strides[1] + (phase - shape.pads[1]))
         first, last = valid_range(wide, columns, shape.strides[1], offset)
-        first = k.declare("first", smaller(first, columns))
-        bounds[phase] = offset, first, k.declare("last", larger(last, first))
+        first = k.let("first", minimum(first, columns))
+        bounds[phase] = offset, first, k.let("last", maximum(last, first))
     for row_phase in dict.fromkeys(row for row, _ in shape.phases):
         with k.loop(count[0] + shape.reach[0], name="n") as n:
-            place = k.declare("place", (at[0] + n) * shape.strides[0] + (row_phase - shape.pads[0]))
-            inside = (place >= 0).both(place < high)
+            place = k.let("place", (at[0] + n) * shape.strides[0] + (row_phase - shape.pads[0]))
+            inside = (place >= 0).logical_and(place < high)
             for phase, (offset, first, last) in bounds.items():
                 if (row_phase, phase) not in shape.phases:
                     continue
-                to = k.declare("to", n * pitch + shape.plane(plane, (row_phase, phase)))
-                low = k.declare("low", Select(inside, first, columns))
-                stop = k.declare("stop", Select(inside, last, columns))
-                source = k.declare("source", start + place * wide + offset)
+                to = k.let("to", n * pitch + shape.plane(plane, (row_phase, phase)))
+                low = k.let("low", Select(inside, first, columns))
+                stop = k.let("stop", Select(inside, last, columns))
+                source = k.let("source", start + place * wide + offset)
                 if not is_whole:
                     with k.loop(low, name="i", simd=True) as i:
                         k.store(block, (to + i,), 0)

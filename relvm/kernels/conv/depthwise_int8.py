@@ -10,14 +10,14 @@ import math
 
 from relvm.ir.dtypes import I32, I64
 from relvm.kernels.conv.sliding_window import Window, over_two_axes
-from relvm.kernels.epilogue import Result
+from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.gemm.gemm_int8 import WORD, flip_of, padding_word, unsigned_zero, word_of
-from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Select, as_scalar, larger, smaller
+from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Select, as_scalar, maximum, minimum
 
 _STRIP = 128  # places of a row that are taken at a time
 _BLOCK = 4096  # places that are finished at a time, of as many whole rows: the few behind whole vectors take long
 _SLACK = 64  # csrc/codegen/gemm_int8.h reads and writes so many at a time
-_MOST_BYTES = 64 << 10  # of a ring, which is to stay in the first or second cache
+_MAX_BYTES = 64 << 10  # of a ring, which is to stay in the first or second cache
 
 
 class _Shape:
@@ -39,11 +39,11 @@ def is_byte_depthwise(w: Buffer, window: Window) -> bool:
     if not all(isinstance(size, int) and size > 0 for size in window.sizes) or len(window.sizes) > 2:
         return False
     shape = _Shape(window, None)
-    return w.shape[1] == 1 and shape.rows * shape.row_size * WORD <= _MOST_BYTES
+    return w.shape[1] == 1 and shape.rows * shape.row_size * WORD <= _MAX_BYTES
 
 
 def write_byte_depthwise(
-    k: KernelBuilder, x: Buffer, w: Buffer, padding: Local, result: Result, window: Window, filters: int
+    k: KernelBuilder, x: Buffer, w: Buffer, padding: Local, result: Epilogue, window: Window, filters: int
 ) -> None:
     """Each filter sees one channel.  padding: the zero point.   filters: of a group."""
     shape = _Shape(window, result.shape[-1])
@@ -53,7 +53,7 @@ def write_byte_depthwise(
     all_filters = k.size(result.shape[1:2])
     zero = unsigned_zero(k, x.dtype, padding)
     pad_word = padding_word(k, zero)
-    rows = k.declare("rows", larger(Select(wide <= shape.strip, _BLOCK / larger(wide, 1), Literal(1, I64)), 1))
+    rows = k.let("rows", maximum(Select(wide <= shape.strip, _BLOCK / maximum(wide, 1), Literal(1, I64)), 1))
     with k.parallel(k.size(result.shape[:2]), wide * high * taps) as (first, last):
         ring = k.allocate("ring", I32, (shape.rows * shape.row_size,))
         offsets = k.allocate("offsets", I64, (taps,))
@@ -62,21 +62,21 @@ def write_byte_depthwise(
         with k.loop(shape.rows * shape.row_size, simd=True) as i:
             k.store(ring, (i,), 0)
         with k.loop(last, start=first, name="number") as number:
-            image, filter_ = k.declare("image", number / all_filters), k.declare("filter", number % all_filters)
-            channel = k.declare("channel", image * k.size(x.shape[1:2]) + filter_ / filters)
-            plane = k.declare("plane", channel * k.size(x.shape[2:]))
+            image, filter_ = k.let("image", number / all_filters), k.let("filter", number % all_filters)
+            channel = k.let("channel", image * k.size(x.shape[1:2]) + filter_ / filters)
+            plane = k.let("plane", channel * k.size(x.shape[2:]))
             total = _set_weights(k, w, weights, shape, filter_)
-            term = k.declare("term", -(zero * total))
+            term = k.let("term", -(zero * total))
             with k.loop((wide + (shape.strip - 1)) / shape.strip, name="part") as part:
-                start = k.declare("start", part * shape.strip)
-                count = k.declare("count", smaller(wide - start, shape.strip))
+                start = k.let("start", part * shape.strip)
+                count = k.let("count", minimum(wide - start, shape.strip))
                 with k.loop((high + (rows - 1)) / rows, name="block") as block:
-                    top = k.declare("top", block * rows)
-                    end = k.declare("end", smaller(top + rows, high))
+                    top = k.let("top", block * rows)
+                    end = k.let("end", minimum(top + rows, high))
                     with k.loop(end, start=top, name="y") as y:
                         _bring_rows(k, x, ring, shape, plane, start, count, y, padding, pad_word)
                         _set_offsets(k, offsets, shape, y)
-                        at = k.declare("at", (y - top) * count)
+                        at = k.let("at", (y - top) * count)
                         with k.loop(shape.pitch, name="o", simd=True) as o:
                             k.store(sums, (at + o,), term)
                         buffers = (Address(buffer, Literal(0, I64)) for buffer in (offsets, weights, ring))
@@ -87,12 +87,12 @@ def write_byte_depthwise(
 
 def _set_weights(k: KernelBuilder, w: Buffer, weights: Buffer, shape: _Shape, filter_: Local) -> Local:
     """Puts the weights of a filter into words, and gives their sum."""
-    total = k.declare("total", Literal(0, I32))
+    total = k.let("total", Literal(0, I32))
     rows, wide = shape.sizes
     with k.loop(rows, name="r") as r:
-        at = k.declare("at_w", (filter_ * rows + r) * wide)
+        at = k.let("at_w", (filter_ * rows + r) * wide)
         for four in range(shape.fours):
-            here = [k.declare("b", w.flat(at + i).to(I32)) for i in range(four * WORD, min(four * WORD + WORD, wide))]
+            here = [k.let("b", w.flat(at + i).to(I32)) for i in range(four * WORD, min(four * WORD + WORD, wide))]
             k.store(weights, (r * shape.fours + four,), word_of([*here, *[Literal(0, I32)] * (WORD - len(here))]))
             for byte in here:
                 k.assign(total, total + byte)
@@ -115,13 +115,13 @@ def _bring_rows(
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     high, wide = dims if len(dims) == 2 else (Literal(1, I64), dims[0])
     kept = shape.rows - min(shape.strides[0], shape.rows)
-    fresh = k.declare("fresh", Select(y.equals(0), Literal(0, I64), Literal(kept, I64)))
-    before = k.declare("before", start * shape.strides[1] - shape.pads[1])
+    fresh = k.let("fresh", Select(y.eq(0), Literal(0, I64), Literal(kept, I64)))
+    before = k.let("before", start * shape.strides[1] - shape.pads[1])
     with k.loop(shape.rows, start=fresh, name="n") as n:
-        row = k.declare("row", y * shape.strides[0] + n)
-        target = k.declare("target", row % shape.rows * shape.row_size)
-        place = k.declare("place", row - shape.pads[0])
-        inside = k.declare("inside", (place >= 0).both(place < high))
+        row = k.let("row", y * shape.strides[0] + n)
+        target = k.let("target", row % shape.rows * shape.row_size)
+        place = k.let("place", row - shape.pads[0])
+        inside = k.let("inside", (place >= 0).logical_and(place < high))
         with k.branch(inside):
             line = Address(x, plane + place * wide)
             for four in range(shape.fours):
@@ -129,7 +129,7 @@ def _bring_rows(
                 have = min(shape.sizes[1] - four * WORD, WORD)
                 how = shape.dilations[1], have, count, shape.strides[1], padding, flip_of(x.dtype)
                 k.invoke("rvm_words_of_line", Address(ring, target + four * shape.pitch), line, wide, at, *how)
-        with k.branch(inside.equals(False)), k.loop(shape.row_size, name="i", simd=True) as i:
+        with k.branch(inside.eq(False)), k.loop(shape.row_size, name="i", simd=True) as i:
             k.store(ring, (target + i,), pad_word)
 
 
@@ -137,6 +137,6 @@ def _set_offsets(k: KernelBuilder, offsets: Buffer, shape: _Shape, y: Local) -> 
     """Where in the ring the first word is that each word of weights meets."""
     for row in range(shape.sizes[0]):
         place = (y * shape.strides[0] + row * shape.dilations[0]) % shape.rows
-        at_row = k.declare("at_row", place * shape.row_size)
+        at_row = k.let("at_row", place * shape.row_size)
         for four in range(shape.fours):
             k.store(offsets, (row * shape.fours + four,), at_row + four * shape.pitch)

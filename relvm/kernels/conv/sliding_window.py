@@ -17,7 +17,7 @@ from relvm.ir.dtypes import I64
 from relvm.ir.operator import claim_at_most, claimed_natural, expect
 from relvm.ir.symbolic import AnyDim, format_dim
 from relvm.ir.type_rules import expect_integers
-from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, Select, as_scalar, smaller
+from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, Select, as_scalar, minimum
 
 
 @dataclass(frozen=True)
@@ -83,19 +83,19 @@ def output_dims(op: str, dims: Sequence[AnyDim], window: Window) -> tuple[AnyDim
     return tuple(result)
 
 
-def valid_range(dim: Scalar, places: Scalar, stride: int, offset: Scalar) -> tuple[Scalar, Scalar]:
+def valid_range(dim: Scalar, indices: Scalar, stride: int, offset: Scalar) -> tuple[Scalar, Scalar]:
     """Output positions in [0, places) whose `position * stride + offset` is in [0, dim): the first, then the end."""
     first = Select(offset >= 0, Literal(0, I64), (-offset + (stride - 1)) / stride)
     room = dim - 1 - offset
     last = Select(room < 0, Literal(0, I64), room / stride + 1)
-    return first, smaller(last, places)
+    return first, minimum(last, indices)
 
 
 def each_tap(
     k: KernelBuilder,
     window: Window,
     dims: tuple[AnyDim, ...],
-    places: tuple[AnyDim, ...],
+    indices: tuple[AnyDim, ...],
     row: Sequence[Scalar],
     body: Callable[[Scalar, Scalar, Scalar, Scalar], None],
 ) -> None:
@@ -110,10 +110,10 @@ def each_tap(
     def along(tap: Scalar, source: Scalar) -> None:
         dim = as_scalar(dims[last], I64)
         with k.loop(window.sizes[last], name="at") as at:
-            offset = k.declare("offset", at * window.dilations[last] - window.pads[last])
-            first, stop = valid_range(dim, as_scalar(places[last], I64), window.strides[last], offset)
+            offset = k.let("offset", at * window.dilations[last] - window.pads[last])
+            first, stop = valid_range(dim, as_scalar(indices[last], I64), window.strides[last], offset)
             tap = tap * as_scalar(window.sizes[last], I64) + at
-            body(tap, source * dim + offset, k.declare("first", first), k.declare("stop", stop))
+            body(tap, source * dim + offset, k.let("first", first), k.let("stop", stop))
 
     each_row(k, window, dims, row, along)
 
@@ -137,8 +137,8 @@ def each_row(
             tap = tap * as_scalar(size, I64) + at
             dim = as_scalar(dims[axis], I64)
             offset = at * window.dilations[axis] - window.pads[axis]
-            place = k.declare("place", row[axis] * window.strides[axis] + offset)
-            loops.enter_context(k.branch((place >= 0).both(place < dim)))
+            place = k.let("place", row[axis] * window.strides[axis] + offset)
+            loops.enter_context(k.branch((place >= 0).logical_and(place < dim)))
             source = source * dim + place
         body(tap, source)
 
@@ -152,8 +152,8 @@ def numpy_windows(x: np.ndarray, window: Window, fill: float) -> np.ndarray:
     spans = tuple((size - 1) * dilation + 1 for size, dilation in zip(window.sizes, window.dilations, strict=True))
     rooms = [size - span for size, span in zip(padded.shape[2:], spans, strict=True)]
     if min(rooms) < 0:
-        places = (max(room // stride + 1, 0) for room, stride in zip(rooms, window.strides, strict=True))
-        return np.empty((*x.shape[:2], *places, *window.sizes), x.dtype)
+        indices = (max(room // stride + 1, 0) for room, stride in zip(rooms, window.strides, strict=True))
+        return np.empty((*x.shape[:2], *indices, *window.sizes), x.dtype)
     views = np.lib.stride_tricks.sliding_window_view(padded, spans, tuple(range(2, 2 + rank)))
     steps = [slice(None, None, step) for step in (*window.strides, *window.dilations)]
     return views[(slice(None), slice(None), *steps)]

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 
 from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.symbolic import AnyDim
-from relvm.kernels.epilogue import Result
+from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.fused_expr import NotFusable
-from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Select, Size, Unary, smaller
+from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Select, Size, Unary, minimum
 from relvm.kernels.lowering_rules import clip
 
 ROWS, DEPTH = 6, 512
-_MOST_WORDS = 1280  # of a column of a right matrix of words that is copied at once: a panel is on the C stack
+_MAX_WORDS = 1280  # of a column of a right matrix of words that is copied at once: a panel is on the C stack
 WIDTHS = (64, 48, 32, 16)  # columns of a panel
 STEP = 16  # what the columns of a tile are filled up to, at most
-_LEAST_TILES = 24  # of a part of a panel, which each part copies for itself: that takes as long as 2 of them
+_MIN_TILES = 24  # of a part of a panel, which each part copies for itself: that takes as long as 2 of them
 
 Counters = Callable[[Scalar, Scalar], tuple[Scalar, ...]]
 
@@ -40,7 +40,7 @@ def copied_width(k: KernelBuilder, columns: object) -> int:
 
 
 @dataclass(frozen=True)
-class Left:
+class Lhs:
     """The left matrix: buffer.flat[start + row * row_step + column * column_step]."""
 
     buffer: Buffer
@@ -56,7 +56,7 @@ class Left:
 
 
 @dataclass(frozen=True)
-class Bytes:
+class LhsInt8:
     """A left matrix of bytes, of rows that lie in memory: column c of a row is buffer.flat[start + row * row_step + c].
 
     The product goes four columns at a time: its depth is counted in words, and the right matrix is of words, as
@@ -82,7 +82,7 @@ class Bytes:
 
 
 @dataclass(frozen=True)
-class Packed:
+class Prepacked:
     """A right matrix that lies in panels, the last of the columns that are left, each row by row: what
     packing.py makes."""
 
@@ -91,7 +91,7 @@ class Packed:
 
 
 @dataclass(frozen=True)
-class Copied:
+class PackOnTheFly:
     """A right matrix that is copied: fill(panel, first_row, rows, first_column, columns) writes panel[r * width + c],
     the element at (first_row + r, first_column + c), for r < rows and c < columns; what it writes for columns <= c <
     width is not used."""
@@ -99,13 +99,13 @@ class Copied:
     fill: Callable[[Buffer, Local, Local, Local, Local], None]
 
 
-def matrix_product(
+def gemm(
     k: KernelBuilder,
     batch: Sequence[AnyDim],
     sizes: tuple[Scalar, Scalar, Scalar],
     width: int,
-    result: Result,
-    operands: Callable[[tuple[Scalar, ...]], tuple[Left | Bytes, Packed | Copied, Counters]],
+    result: Epilogue,
+    operands: Callable[[tuple[Scalar, ...]], tuple[Lhs | LhsInt8, Prepacked | PackOnTheFly, Counters]],
 ) -> None:
     """Hands `result` the sum over p of left(i, p) * right(p, j) for the element at counters(i, j), for each place of a
     batch.
@@ -116,32 +116,34 @@ def matrix_product(
     rows, columns, depth = sizes
     blocks, groups = _blocks(columns, width), _blocks(rows, ROWS)
     panels = blocks * k.size(tuple(batch))
-    least = smaller(groups, _LEAST_TILES)
+    least = minimum(groups, _MIN_TILES)
     with k.parallel(panels * groups, depth * width, least=least) as (first, last):
         tile = k.allocate("tile", result.dtype, (_most_rows(rows) * width,))
         with k.loop((last - 1) / groups + 1, start=first / groups, name="number") as number:
             tiles = clip(k, first, last, number, groups)
-            column = k.declare("column", number % blocks * width)
+            column = k.let("column", number % blocks * width)
             left, right, counters = operands(batch_place(k, number / blocks, batch))
-            count = k.declare("width", smaller(columns - column, width))
+            count = k.let("width", minimum(columns - column, width))
             known = _known(columns)
             narrow = None if known is None else known % width
-            is_packed = isinstance(right, Packed)
-            product = _Product(k, rows, column, count, left, width, narrow, is_packed, tile, result, counters, tiles)
+            is_packed = isinstance(right, Prepacked)
+            product = _PanelMatmul(
+                k, rows, column, count, left, width, narrow, is_packed, tile, result, counters, tiles
+            )
             if is_packed:
-                start = k.declare("at_panel", right.start + column * depth)
+                start = k.let("at_panel", right.start + column * depth)
                 product.write(Literal(0, I64), depth, right.buffer, start, None, None)
             else:
                 _write_copied(k, product, right, depth)
 
 
-def _write_copied(k: KernelBuilder, product: _Product, right: Copied, depth: Scalar) -> None:
+def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, depth: Scalar) -> None:
     """A panel that is copied, in chunks where it may be deep."""
     deep, width, result = _known(depth), product.width, product.result
-    if deep is not None and deep <= (_MOST_WORDS if isinstance(product.left, Bytes) else DEPTH):
+    if deep is not None and deep <= (_MAX_WORDS if isinstance(product.left, LhsInt8) else DEPTH):
         panel = k.allocate("panel", result.dtype, (max(deep, 1) * width,))
-        zero = k.declare("from", Literal(0, I64))
-        span = k.declare("span", depth)
+        zero = k.let("from", Literal(0, I64))
+        span = k.let("span", depth)
         right.fill(panel, zero, span, product.column, product.count)
         product.write(zero, span, panel, Literal(0, I64), None, None)
         return
@@ -149,8 +151,8 @@ def _write_copied(k: KernelBuilder, product: _Product, right: Copied, depth: Sca
         raise NotFusable
     panel = k.allocate("panel", result.dtype, (DEPTH * width,))
     with k.loop(Select(depth > 0, _blocks(depth, DEPTH), Literal(1, I64)), name="chunk") as chunk:
-        zero = k.declare("from", chunk * DEPTH)
-        span = k.declare("span", smaller(depth - zero, DEPTH))
+        zero = k.let("from", chunk * DEPTH)
+        span = k.let("span", minimum(depth - zero, DEPTH))
         right.fill(panel, zero, span, product.column, product.count)
         product.write(zero, span, panel, Literal(0, I64), chunk > 0, zero + span < depth)
 
@@ -159,25 +161,25 @@ def batch_place(k: KernelBuilder, number: Scalar, batch: Sequence[AnyDim]) -> tu
     """The place in a batch that has this number."""
     place: list[Scalar] = []
     for extent in reversed(batch[1:]):
-        place.insert(0, k.declare("place", number % k.size((extent,))))
-        number = k.declare("number", number / k.size((extent,)))
+        place.insert(0, k.let("place", number % k.size((extent,))))
+        number = k.let("number", number / k.size((extent,)))
     return (number, *place) if batch else ()
 
 
 @dataclass(frozen=True)
-class _Product:
+class _PanelMatmul:
     """One panel of the right matrix times all rows of the left."""
 
     k: KernelBuilder
     rows: Scalar
     column: Local
     count: Local
-    left: Left | Bytes
+    left: Lhs | LhsInt8
     width: int
     last: int | None  # columns of the last panel, 0 where it is a whole one; None: not known
     is_packed: bool  # rows of the panel are as long as it has columns, which are known; else `width`
     tile: Buffer
-    result: Result
+    result: Epilogue
     counters: Counters
     tiles: tuple[Scalar, Scalar]  # from which to which, of ROWS rows each
 
@@ -191,19 +193,19 @@ class _Product:
         k, rows = self.k, _known(self.rows)
 
         def tiles(row: Scalar, count: int) -> None:
-            self._tile(k.declare("row", row), count, first, span, right, start, goes_on, is_part)
+            self._tile(k.let("row", row), count, first, span, right, start, goes_on, is_part)
 
         low, high = self.tiles
         full = self.rows / ROWS
         if rows is None or rows >= ROWS:
-            with k.loop(smaller(high, full), start=low, name="group") as group:
+            with k.loop(minimum(high, full), start=low, name="group") as group:
                 tiles(group * ROWS, ROWS)
         if rows is not None:
             if rows % ROWS:
                 with k.branch(high > full):
                     tiles(Literal(rows - rows % ROWS, I64), rows % ROWS)
             return
-        rest = k.declare("rest", Select(high > full, self.rows % ROWS, Literal(0, I64)))
+        rest = k.let("rest", Select(high > full, self.rows % ROWS, Literal(0, I64)))
         for count in (4, 2, 1):  # 5 rows are 4 and 1, 3 are 2 and 1
             with k.branch((rest % (2 * count) >= count) if count < 4 else rest >= count):
                 tiles(self.rows - (rest % (2 * count) if count < 4 else rest), count)
@@ -224,7 +226,7 @@ class _Product:
             with k.branch(goes_on):
                 self._each(row, count, lambda at, place: k.store(tile, (at,), self.result.partial.buffer.flat(place)))
         left = self.left
-        if isinstance(left, Left) and tile.dtype.name == "f32":
+        if isinstance(left, Lhs) and tile.dtype.name == "f32":
             adds = Literal(0, I64) if goes_on is None else goes_on
             a, to_tile = Address(left.buffer, left.position(row, first)), Address(tile, Literal(0, I64))
             steps = left.row_step, left.column_step
@@ -234,7 +236,7 @@ class _Product:
                 k.invoke("rvm_tile_f32", count, columns, span, *where)
 
             self._in_columns(add)
-        elif isinstance(left, Bytes):
+        elif isinstance(left, LhsInt8):
             self._tile_of_bytes(row, count, first, span, right, start, goes_on)
         else:
             self._plain_tile(row, count, first, span, right, start, goes_on)
@@ -252,12 +254,12 @@ class _Product:
     ) -> None:
         k, width, tile, left = self.k, self.width, self.tile, self.left
         with k.loop(count, name="r") as r:
-            term = left.begin(k.declare("i", row + r), goes_on)
+            term = left.begin(k.let("i", row + r), goes_on)
             with k.loop(self.count, name="j", simd=True) as j:
                 at, value = r * width + j, term(self.column, j)
                 before = None if goes_on is None else Select(goes_on, tile[at], Literal(0, tile.dtype))
                 k.store(tile, (at,), value if before is None else before + value)
-        depth = k.declare("bytes", smaller(span * 4, left.depth - first * 4))
+        depth = k.let("bytes", minimum(span * 4, left.depth - first * 4))
         a, to_tile = Address(left.buffer, left.position(row, first * 4)), Address(tile, Literal(0, I64))
         how = left.row_step, left.flip, int(left.is_signed)
 
@@ -284,7 +286,13 @@ class _Product:
             if above is None and below is None:
                 body(width)
                 continue
-            here = above.both(below) if above is not None and below is not None else above if below is None else below
+            here = (
+                above.logical_and(below)
+                if above is not None and below is not None
+                else above
+                if below is None
+                else below
+            )
             with self.k.branch(here):
                 body(width)
 
@@ -305,7 +313,7 @@ class _Product:
 
         def add(columns: int) -> None:
             with k.loop(span, name="p") as p, k.loop(count, name="r") as r:
-                factor = k.declare("factor", self.left.element(row + r, first + p))
+                factor = k.let("factor", self.left.element(row + r, first + p))
                 with k.loop(columns, name="j", simd=True) as j:
                     here, place = r * width + j, start + p * self._row_of(columns) + j
                     k.store(tile, (here,), tile[here] + factor * right.flat(place))
@@ -318,7 +326,7 @@ class _Product:
     def _finish(self, row: Local, count: int) -> None:
         k = self.k
         with k.loop(count, name="r") as r:
-            i = k.declare("i", row + r)
+            i = k.let("i", row + r)
             with k.loop(self.count, name="j", simd=True) as j:
                 self.result.store(k, self.counters(i, self.column + j), self.tile[r * self.width + j])
 
@@ -330,29 +338,29 @@ class _Product:
             body(r * self.width + j, place)
 
 
-def fill_from_rows(k: KernelBuilder, x: Buffer, start: Scalar, columns: Scalar, width: int) -> Copied:
+def fill_from_rows(k: KernelBuilder, x: Buffer, start: Scalar, columns: Scalar, width: int) -> PackOnTheFly:
     """The right matrix is a row-major one of `columns` columns in x, from flat position `start` on."""
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
         with k.loop(span, name="p") as p:
-            source = k.declare("source", start + (first + p) * columns + column)
+            source = k.let("source", start + (first + p) * columns + column)
             copy_run(k, panel, p * width, x, source, Literal(0, I64), count)
         clear_rest(k, panel, span, count, width)
 
-    return Copied(fill)
+    return PackOnTheFly(fill)
 
 
-def fill_from_columns(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, width: int) -> Copied:
+def fill_from_columns(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, width: int) -> PackOnTheFly:
     """The right matrix is the transpose of a row-major one of `depth` columns in x, from flat position `start` on."""
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
         with k.loop(count, name="j") as j:
-            source = k.declare("source", start + (column + j) * depth + first)
+            source = k.let("source", start + (column + j) * depth + first)
             with k.loop(span, name="p", simd=True) as p:
                 k.store(panel, (p * width + j,), x.flat(source + p))
         clear_rest(k, panel, span, count, width)
 
-    return Copied(fill)
+    return PackOnTheFly(fill)
 
 
 def copy_run(

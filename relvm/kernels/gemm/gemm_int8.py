@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from relvm.ir.dtypes import I8, I32, I64, U8, U32, DType
 from relvm.ir.symbolic import AnyDim
-from relvm.kernels.gemm.gemm import Bytes, Copied
+from relvm.kernels.gemm.gemm import LhsInt8, PackOnTheFly
 from relvm.kernels.loop_ir import Binary, Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
 
 WORD = 4  # bytes
@@ -62,7 +62,7 @@ class Zeros:
     column_sum: Callable[[Scalar, Scalar], Scalar]
 
 
-def byte_rows(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, signs: Signs, zeros: Zeros) -> Bytes:
+def byte_rows(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, signs: Signs, zeros: Zeros) -> LhsInt8:
     """The left matrix: rows of `depth` bytes in x from flat position `start` on."""
 
     def begin(row: Local, goes_on: Scalar | None) -> Callable[[Local, Local], Scalar]:
@@ -70,7 +70,7 @@ def byte_rows(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, signs: 
         once: Scalar | None = None
         if zeros.right is not None:
             total = zeros.row_sum(row)
-            once = k.declare("once", -total if left is None else depth.to(I32) * left - total)
+            once = k.let("once", -total if left is None else depth.to(I32) * left - total)
 
         def term(first: Local, column: Local) -> Scalar:
             value: Scalar = Literal(0, I32)
@@ -83,15 +83,15 @@ def byte_rows(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, signs: 
 
         return term
 
-    return Bytes(x, start, depth, depth, signs.flip, signs.left_is_signed, begin)
+    return LhsInt8(x, start, depth, depth, signs.flip, signs.left_is_signed, begin)
 
 
 def sum_of_row(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, move: int) -> Local:
     """The sum of `depth` bytes from `start` on, with `move` added to each."""
-    total = k.declare("total", Literal(0, I32))
+    total = k.let("total", Literal(0, I32))
     with k.loop(depth, name="p", simd=True, reduce=[("+", total)]) as p:
         k.assign(total, total + x.flat(start + p).to(I32))
-    return k.declare("row_sum", total + depth.to(I32) * move) if move else total
+    return k.let("row_sum", total + depth.to(I32) * move) if move else total
 
 
 def word_count(depth: AnyDim) -> Scalar:
@@ -106,12 +106,12 @@ def flip_of(dtype: DType) -> int:
 
 def unsigned_zero(k: KernelBuilder, dtype: DType, zero: Scalar) -> Local:
     """The zero point of bytes of that dtype once they are unsigned."""
-    return k.declare("zero", zero.to(I32) + (_MOVE if dtype == I8 else 0))
+    return k.let("zero", zero.to(I32) + (_MOVE if dtype == I8 else 0))
 
 
 def padding_word(k: KernelBuilder, zero: Local) -> Local:
     """A word of four zero points."""
-    return k.declare("pad_word", word_of([zero] * WORD))
+    return k.let("pad_word", word_of([zero] * WORD))
 
 
 def word_of(elements: list[Scalar]) -> Scalar:
@@ -126,7 +126,7 @@ def word_of(elements: list[Scalar]) -> Scalar:
 
 def fill_words(
     k: KernelBuilder, x: Buffer, start: Scalar, sizes: tuple[Scalar, Scalar], width: int, move: int, sums: Buffer
-) -> Copied:
+) -> PackOnTheFly:
     """The right matrix, of sizes (depth, columns), is a row-major one of bytes in x, from flat position `start` on.
 
     move: what is added to each.   sums: of `width` elements; gets the sums of the columns that are in the panel.
@@ -137,12 +137,12 @@ def fill_words(
         with k.loop(width, name="j", simd=True) as j:
             k.store(sums, (j,), 0)
         with k.loop(span, name="p") as p:
-            row = k.declare("row", (first + p) * 4)
-            sources = [k.declare("source", start + (row + i) * columns + column) for i in range(4)]
+            row = k.let("row", (first + p) * 4)
+            sources = [k.let("source", start + (row + i) * columns + column) for i in range(4)]
 
             def write(element: Callable[[int, Scalar], Scalar]) -> None:
                 with k.loop(count, name="j", simd=True) as j:
-                    elements = [k.declare("b", element(i, x.flat(sources[i] + j).to(I32) + move)) for i in range(4)]
+                    elements = [k.let("b", element(i, x.flat(sources[i] + j).to(I32) + move)) for i in range(4)]
                     k.store(panel, (p * width + j,), word_of(elements))
                     k.store(sums, (j,), sums[j] + (elements[0] + elements[1] + (elements[2] + elements[3])))
 
@@ -153,4 +153,4 @@ def fill_words(
             with k.loop(width, start=count, name="j", simd=True) as j:
                 k.store(panel, (p * width + j,), 0)
 
-    return Copied(fill)
+    return PackOnTheFly(fill)

@@ -29,7 +29,7 @@ class Activation:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class BoundActivation:
     """An activation with its numbers."""
 
     activation: Activation
@@ -101,7 +101,7 @@ ACTIVATIONS = {
 
 def choose(
     op: str, activations: object, alpha: object, beta: object, usual: tuple[str, ...], directions: int
-) -> list[list[Chosen]]:
+) -> list[list[BoundActivation]]:
     """The activations of each direction.
 
     Parameters
@@ -127,7 +127,7 @@ def choose(
     found = [ACTIVATIONS[name] for name in names]
     alphas = _numbers(op, "alpha", alpha, [each.alpha for each in found])
     betas = _numbers(op, "beta", beta, [each.beta for each in found])
-    chosen = [Chosen(*each) for each in zip(found, alphas, betas, strict=True)]
+    chosen = [BoundActivation(*each) for each in zip(found, alphas, betas, strict=True)]
     return [chosen[start : start + len(usual)] for start in range(0, count, len(usual))]
 
 

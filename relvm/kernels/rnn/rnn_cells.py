@@ -9,8 +9,8 @@ import numpy as np
 from relvm.errors import RelvmShapeError
 from relvm.ir.dtypes import I64
 from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Local, Scalar, Select
-from relvm.kernels.rnn.activations import Chosen, choose
-from relvm.kernels.rnn.rnn_steps import DIRECTIONS, Row, Rows, each_step
+from relvm.kernels.rnn.activations import BoundActivation, choose
+from relvm.kernels.rnn.rnn_steps import DIRECTIONS, SequenceBatch, SequenceStep, each_step
 
 
 def rnn_kernel(k: KernelBuilder, inputs, outputs, *, direction, activations, alpha, beta, clip) -> None:
@@ -18,11 +18,11 @@ def rnn_kernel(k: KernelBuilder, inputs, outputs, *, direction, activations, alp
     hidden = h.shape[2]
     chosen = choose("rnn", activations, alpha, beta, ("tanh",), h.shape[0])
 
-    def step(rows: Rows) -> None:
+    def step(rows: SequenceBatch) -> None:
         (f,) = chosen[rows.direction]
         rows.multiply(last, rows.at_h, hidden, 0, hidden)
         with rows.each_active() as at, k.loop(hidden, name="j", simd=True) as j:
-            total = k.declare("total", x.flat(at.at_x + j) + rows.sums[at.at_sums + j])
+            total = k.let("total", x.flat(at.at_x + j) + rows.sums[at.at_sums + j])
             _keep(k, last, y, at, j, f.point(_clipped(total, clip)))
 
     each_step(k, "rnn", x, r, [(h, last)], lengths, y, direction, step)
@@ -34,13 +34,13 @@ def gru_kernel(k: KernelBuilder, inputs, outputs, *, reset_after, direction, act
     width = 3 * hidden
     chosen = choose("gru", activations, alpha, beta, ("sigmoid", "tanh"), h.shape[0])
 
-    def step(rows: Rows) -> None:
+    def step(rows: SequenceBatch) -> None:
         f, g = chosen[rows.direction]
         sums = rows.sums
 
-        def total(at: Row, part: int, j: Local) -> Scalar:
+        def total(at: SequenceStep, part: int, j: Local) -> Scalar:
             return _clipped(
-                k.declare("total", x.flat(at.at_x + part * hidden + j) + sums[at.at_sums + part * hidden + j]), clip
+                k.let("total", x.flat(at.at_x + part * hidden + j) + sums[at.at_sums + part * hidden + j]), clip
             )
 
         rows.multiply(last, rows.at_h, hidden, 0, width if reset_after else 2 * hidden)
@@ -53,8 +53,8 @@ def gru_kernel(k: KernelBuilder, inputs, outputs, *, reset_after, direction, act
             own, bias = x.flat(at.at_x + 2 * hidden + j), b.flat(j + rows.direction * hidden)
             product = sums[at.at_sums + 2 * hidden + j]
             new = own + f.point(total(at, 1, j)) * (product + bias) if reset_after else own + bias + product
-            z = k.declare("z", f.point(total(at, 0, j)))
-            new = g.point(_clipped(k.declare("n", new), clip))
+            z = k.let("z", f.point(total(at, 0, j)))
+            new = g.point(_clipped(k.let("n", new), clip))
             _keep(k, last, y, at, j, (1 - z) * new + z * last.flat(at.at_h + j))
 
     each_step(k, "gru", x, r, [(h, last)], lengths, y, direction, step)
@@ -66,7 +66,7 @@ def lstm_kernel(k: KernelBuilder, inputs, outputs, *, coupled, direction, activa
     chosen = choose("lstm", activations, alpha, beta, ("sigmoid", "tanh", "tanh"), h.shape[0])
     peeps = p.shape[1] != 0
 
-    def step(rows: Rows) -> None:
+    def step(rows: SequenceBatch) -> None:
         f, g, h_ = chosen[rows.direction]
         rows.multiply(last, rows.at_h, hidden, 0, 4 * hidden)
         with rows.each_active() as at, k.loop(hidden, name="j", simd=True) as j:
@@ -78,20 +78,20 @@ def lstm_kernel(k: KernelBuilder, inputs, outputs, *, coupled, direction, activa
                 value = total(part)
                 if peeps:
                     value = value + p.flat(j + (3 * rows.direction + peephole) * hidden) * state
-                return k.declare("gate", f.point(_clipped(k.declare("total", value), clip)))
+                return k.let("gate", f.point(_clipped(k.let("total", value), clip)))
 
-            old = k.declare("old", last_c.flat(at.at_h + j))
+            old = k.let("old", last_c.flat(at.at_h + j))
             into = gate(0, 0, old)
             kept = 1 - into if coupled else gate(2, 2, old)
-            new = k.declare("new", kept * old + into * g.point(_clipped(k.declare("total", total(3)), clip)))
+            new = k.let("new", kept * old + into * g.point(_clipped(k.let("total", total(3)), clip)))
             k.store(last_c, (at.at_h + j,), new)
             _keep(k, last, y, at, j, gate(1, 1, new) * h_.point(new))
 
     each_step(k, "lstm", x, r, [(h, last), (c, last_c)], lengths, y, direction, step)
 
 
-def _keep(k: KernelBuilder, last: Buffer, y: Buffer, at: Row, j: Local, state: Scalar) -> None:
-    state = k.declare("state", state)
+def _keep(k: KernelBuilder, last: Buffer, y: Buffer, at: SequenceStep, j: Local, state: Scalar) -> None:
+    state = k.let("state", state)
     k.store(last, (at.at_h + j,), state)
     k.store(y, (at.at_y + j,), state)
 
@@ -102,7 +102,7 @@ def _clipped(x: Scalar, clip: float | None) -> Scalar:
     return Select(x < -clip, Literal(-clip, x.dtype), Select(x > clip, Literal(clip, x.dtype), x))
 
 
-Cell = Callable[[np.ndarray, list[np.ndarray], int, list[Chosen]], list[np.ndarray]]
+Cell = Callable[[np.ndarray, list[np.ndarray], int, list[BoundActivation]], list[np.ndarray]]
 
 
 def numpy_rnn(x, r, h, lengths, *, direction, activations, alpha, beta, clip):

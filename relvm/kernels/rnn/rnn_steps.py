@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 from relvm.ir.dtypes import F32, I64
-from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Select, larger, smaller
+from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Select, maximum, minimum
 
 # direction -> for each direction, whether the last step comes first
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
@@ -23,7 +23,7 @@ _UNROLLED = 4  # rows of r that one pass over the sums of one sequence adds
 
 
 @dataclass(frozen=True)
-class Row:
+class SequenceStep:
     """Sequence n at one step.  at_x: where its part of x begins; at_h: its state's place in h and in the last ones;
     at_y: that in y; at_sums: that of its sums."""
 
@@ -35,7 +35,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Rows:
+class SequenceBatch:
     """Sequences of one direction next to each other, at step t.
 
     counts: what `count` may be.   at_h: the place of the first one's state.   lengths: None where all go to the end.
@@ -57,18 +57,18 @@ class Rows:
     alone: bool
 
     @contextmanager
-    def each(self) -> Iterator[Row]:
+    def each(self) -> Iterator[SequenceStep]:
         """What follows, for each sequence; it may be one that has no step t."""
         k, (batch, directions), (_, hidden, width) = self.k, self.sizes, self.r.shape
         with k.loop(self.count, name="row") as row:
-            n = k.declare("n", self.first + row)
-            at_x = k.declare("at_x", ((self.t * batch + n) * directions + self.direction) * width)
-            at_y = k.declare("at_y", ((self.t * directions + self.direction) * batch + n) * hidden)
-            at_h, at_sums = k.declare("at_h", self.at_h + row * hidden), k.declare("at_sums", row * width)
-            yield Row(n, at_x, at_h, at_y, at_sums)
+            n = k.let("n", self.first + row)
+            at_x = k.let("at_x", ((self.t * batch + n) * directions + self.direction) * width)
+            at_y = k.let("at_y", ((self.t * directions + self.direction) * batch + n) * hidden)
+            at_h, at_sums = k.let("at_h", self.at_h + row * hidden), k.let("at_sums", row * width)
+            yield SequenceStep(n, at_x, at_h, at_y, at_sums)
 
     @contextmanager
-    def each_active(self) -> Iterator[Row]:
+    def each_active(self) -> Iterator[SequenceStep]:
         """What follows, for each sequence that has a step t."""
         with self.each() as row:
             lengths = self.lengths
@@ -80,12 +80,12 @@ class Rows:
         at `start` and every `step` elements after."""
         k = self.k
         for count in self.counts:
-            with nullcontext() if len(self.counts) == 1 else k.branch(self.count.equals(count)):
+            with nullcontext() if len(self.counts) == 1 else k.branch(self.count.eq(count)):
                 if count > 1 and self.sums.dtype == F32 and columns >= _STEP:
                     self._multiply_tiles(count, left, start, step, first, columns)
                     continue
                 with k.loop(count, name="row") as row:
-                    self._multiply_row(left, k.declare("at", start + row * step), row, first, columns)
+                    self._multiply_row(left, k.let("at", start + row * step), row, first, columns)
 
     def _multiply_tiles(self, count: int, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
         """Columns left over are computed again with some before them."""
@@ -98,7 +98,7 @@ class Rows:
         full, rest = columns // _COLUMNS * _COLUMNS, columns % _COLUMNS // _STEP * _STEP
         part = self._part(full // _COLUMNS, hidden * _COLUMNS * count // 8)
         with part as (low, high), k.loop(high, start=low, name="panel") as panel:
-            tile(k.declare("column", panel * _COLUMNS + first), _COLUMNS)
+            tile(k.let("column", panel * _COLUMNS + first), _COLUMNS)
         if rest:
             tile(Literal(first + full, I64), rest)
         if columns % _STEP:
@@ -107,13 +107,13 @@ class Rows:
     def _multiply_row(self, left: Buffer, start: Local, row: Local, first: int, columns: int) -> None:
         """The plain product of one row, which reads r in the order of memory: that is what takes long."""
         k, r, sums, (_, hidden, width) = self.k, self.r, self.sums, self.r.shape
-        at_sums = k.declare("at_sums", row * width + first)
+        at_sums = k.let("at_sums", row * width + first)
         with self._part(-(-columns // _COLUMNS), hidden * _COLUMNS // 4) as (low, high):
-            begin, end = low * _COLUMNS, k.declare("end", smaller(high * _COLUMNS, columns))
+            begin, end = low * _COLUMNS, k.let("end", minimum(high * _COLUMNS, columns))
 
             def add(p: Local, rows: int) -> None:
-                factors = [k.declare("factor", left.flat(start + p + i)) for i in range(rows)]
-                at_r = k.declare("at_r", (p + self.direction * hidden) * width + first)
+                factors = [k.let("factor", left.flat(start + p + i)) for i in range(rows)]
+                at_r = k.let("at_r", (p + self.direction * hidden) * width + first)
                 with k.loop(end, start=begin, name="j", simd=True) as j:
                     total: Scalar = sums[at_sums + j]
                     for i, factor in enumerate(factors):
@@ -123,7 +123,7 @@ class Rows:
             with k.loop(end, start=begin, name="j", simd=True) as j:
                 k.store(sums, (at_sums + j,), 0)
             with k.loop(hidden // _UNROLLED, name="group") as group:
-                add(k.declare("p", group * _UNROLLED), _UNROLLED)
+                add(k.let("p", group * _UNROLLED), _UNROLLED)
             with k.loop(hidden, start=hidden // _UNROLLED * _UNROLLED, name="p") as p:
                 add(p, 1)
 
@@ -146,7 +146,7 @@ def each_step(
     lengths: Buffer,
     y: Buffer,
     direction: str,
-    step: Callable[[Rows], None],
+    step: Callable[[SequenceBatch], None],
 ) -> None:
     """`step` brings the states, each given as its start and where it is kept, from one step to the next, and writes y
     for sequences that have this step; the rest of y is cleared here."""
@@ -154,8 +154,8 @@ def each_step(
     all_steps = lengths.shape == (0,)
     if not all_steps:
         with k.loop(batch, name="n") as n:
-            length = k.declare("length", lengths[n].to(I64))
-            outside = (length < 0).either(length > steps)
+            length = k.let("length", lengths[n].to(I64))
+            outside = (length < 0).logical_or(length > steps)
             k.fail(outside, "SHAPE_ERROR", f"{op}: a sequence of %lld steps, expected 0 to %lld", length, steps)
     walk = _Walk(k, (steps, batch), r, states, None if all_steps else lengths, y, DIRECTIONS[direction], step)
     counts, is_known = _counts(x.shape[1]), isinstance(x.shape[1], int)
@@ -190,11 +190,11 @@ class _Walk:
     lengths: Buffer | None
     y: Buffer
     backwards: tuple[bool, ...]
-    step: Callable[[Rows], None]
+    step: Callable[[SequenceBatch], None]
 
     def together(self, counts: range) -> None:
         """The one direction of few sequences."""
-        zero = self.k.declare("first", Literal(0, I64))
+        zero = self.k.let("first", Literal(0, I64))
         self._rows(0, zero, self.sizes[1], counts, self._sums(counts), alone=True)
 
     def apart(self, counts: range) -> None:
@@ -203,10 +203,10 @@ class _Walk:
         with k.parallel(groups * directions, steps * (hidden * width // 2)) as (low, high):
             sums = self._sums(counts)
             with k.loop(high, start=low, name="number") as number:
-                first = k.declare("first", number % groups * batch / groups)
-                count = k.declare("count", (number % groups + 1) * batch / groups - first)
+                first = k.let("first", number % groups * batch / groups)
+                count = k.let("count", (number % groups + 1) * batch / groups - first)
                 for direction in range(directions):
-                    with nullcontext() if directions == 1 else k.branch((number / groups).equals(direction)):
+                    with nullcontext() if directions == 1 else k.branch((number / groups).eq(direction)):
                         self._rows(direction, first, count, counts, sums, alone=False)
 
     def _sums(self, counts: range) -> Buffer:
@@ -214,21 +214,21 @@ class _Walk:
 
     def _rows(self, direction: int, first: Local, count: Scalar, counts: range, sums: Buffer, *, alone: bool) -> None:
         k, (steps, batch), lengths, (directions, hidden, _) = self.k, self.sizes, self.lengths, self.r.shape
-        at_h = k.declare("at_h", (first + batch * direction) * hidden)
-        longest = k.declare("longest", steps if lengths is None else Literal(0, I64))
+        at_h = k.let("at_h", (first + batch * direction) * hidden)
+        longest = k.let("longest", steps if lengths is None else Literal(0, I64))
         with k.loop(count, name="row") as row:
-            length = k.declare("length", steps if lengths is None else lengths[first + row].to(I64))
+            length = k.let("length", steps if lengths is None else lengths[first + row].to(I64))
             if lengths is not None:
-                k.assign(longest, larger(longest, length))
-            at = k.declare("at", at_h + row * hidden)
+                k.assign(longest, maximum(longest, length))
+            at = k.let("at", at_h + row * hidden)
             for start, kept in self.states:
                 with k.loop(hidden, name="j", simd=True) as j:
                     k.store(kept, (at + j,), Select(length > 0, start.flat(at + j), Literal(0, kept.dtype)))
             with k.loop(steps, start=length, name="t") as t:
-                at_y = k.declare("at_y", ((t * directions + direction) * batch + first + row) * hidden)
+                at_y = k.let("at_y", ((t * directions + direction) * batch + first + row) * hidden)
                 with k.loop(hidden, name="j", simd=True) as j:
                     k.store(self.y, (at_y + j,), 0)
         with k.loop(longest, name="i") as i:
-            t = k.declare("t", longest - 1 - i if self.backwards[direction] else i)
+            t = k.let("t", longest - 1 - i if self.backwards[direction] else i)
             sizes = (batch, directions)
-            self.step(Rows(k, direction, t, first, count, counts, at_h, sizes, lengths, self.r, sums, alone))
+            self.step(SequenceBatch(k, direction, t, first, count, counts, at_h, sizes, lengths, self.r, sums, alone))

@@ -20,7 +20,7 @@ from relvm.lir.routine import (
 _COPY = "vm.builtin.copy"
 
 
-def coalesce_copies(module: LirModule) -> LirModule:
+def copy_coalescing(module: LirModule) -> LirModule:
     """Have the value that a block ends with be made in the register that the block's last statement would copy it to:
 
     anylist_setitem_call_packed(r, 5, ...)

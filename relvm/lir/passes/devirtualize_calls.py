@@ -9,7 +9,7 @@ from relvm.lir.routine import CallStatement, FunctionItem, IfStatement, LirModul
 _INVOKE = "vm.builtin.invoke_closure"
 
 
-def direct_calls(module: LirModule) -> LirModule:
+def devirtualize_calls(module: LirModule) -> LirModule:
     """Call a function of the table by itself:
 
     call_packed("vm.builtin.invoke_closure", ctx_ptr, f[3], x)   ->   call_packed("foo", x)

@@ -37,7 +37,7 @@ class ScalarRoutine:
     checks: int
 
 
-def scalar_routines(module: LirModule) -> dict[str, ScalarRoutine]:
+def scalar_functions(module: LirModule) -> dict[str, ScalarRoutine]:
     """The routines of which every parameter, value and result is a scalar of one known type, and that call none but
     each other."""
     entries = {routine.name: _entry(routine, module) for routine in module.routines}

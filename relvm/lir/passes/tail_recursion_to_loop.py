@@ -19,7 +19,7 @@ from relvm.tables import PRIM_OPERATORS
 _MAY_FAIL = frozenset(row.name for row in PRIM_OPERATORS if row.fails)
 
 
-def loop_variables(module: LirModule) -> LirModule:
+def tail_recursion_to_loop(module: LirModule) -> LirModule:
     """Have arithmetic right before a routine's tail call of itself put its value where the call would move it to:
 
     anylist_setitem(r, 6, add_i64(r[0], 1))             anylist_setitem(r, 1, add_i64(r[1], r[0]))

@@ -22,11 +22,11 @@ Rule = Callable[[OpCall, Definitions], Expr | None]
 RULES: dict[Operator, tuple[Rule, ...]] = {**movement_rules.RULES, **elementwise_rules.RULES}
 POINTWISE_RULES: tuple[Rule, ...] = elementwise_rules.POINTWISE_RULES  # of every elementwise operator, behind its own
 
-_MOST_STEPS = 32  # rules that apply to one operator in turn; a bound for programs made to have more
+_MAX_STEPS = 32  # rules that apply to one operator in turn; a bound for programs made to have more
 
 
-@function_pass("simplify", at=Stage.NORMAL)
-def simplify(function: Function) -> Function:
+@function_pass("canonicalize", at=Stage.ANF)
+def canonicalize(function: Function) -> Function:
     """Replace operators by simpler ones that give the same elements:
 
     y = transpose(transpose(x))   ->   x
@@ -36,10 +36,10 @@ def simplify(function: Function) -> Function:
     applies only where the result's type stays.  Infinities, NaN and the sign of a zero stay, too; powers are rounded as
     the products that they become.  No rule reaches out of a local function: it would have to capture more.
     """
-    return map_blocks(_Simplifier().block, function)
+    return map_blocks(_Canonicalizer().block, function)
 
 
-class _Simplifier:
+class _Canonicalizer:
     """definitions: a variable -> the operator that computes it.  renamed: a variable removed -> what it is."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class _Simplifier:
     def simplest(self, call: OpCall, whole: Var, bindings: list) -> Expr:
         """What `call`, whose arguments are atoms, is in the end; the parts of that are appended.  whole: what is
         made."""
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MAX_STEPS):
             simpler = one_step(call, self.definitions.get)
             if not isinstance(simpler, OpCall):
                 return call if simpler is None else simpler

@@ -1,4 +1,4 @@
-"""Rules of `simplify` for elementwise operators.
+"""Rules of `canonicalize` for elementwise operators.
 
 A rule gets a call and, as a function, how its arguments were computed; it gives what the call is, or None.
 """

@@ -1,4 +1,4 @@
-"""Rules of `simplify` for operators that arrange elements, and for some that read arranged ones.
+"""Rules of `canonicalize` for operators that arrange elements, and for some that read arranged ones.
 
 A rule gets a call and, as a function, how its arguments were computed; it gives what the call is, or None.
 """
@@ -9,7 +9,7 @@ from relvm import ops
 from relvm.ir.expr import Constant, Expr, OpCall, Shape, constant
 
 _VIEWS = (ops.reshape, ops.expand_dims, ops.squeeze)
-_MOST_PARTS = 32  # of a concatenation that others go into
+_MAX_PARTS = 32  # of a concatenation that others go into
 _FAR = 1 << 31  # a bound that means the end of an axis
 
 
@@ -176,7 +176,7 @@ def concat_of_concat(call: OpCall, defined) -> Expr | None:
         inner = defined(part)
         same = inner is not None and inner.op is ops.concat and dict(inner.attributes)["axis"] % part.type.rank == axis
         parts += inner.args if same else (part,)
-    if len(parts) == len(call.args) or len(parts) > _MOST_PARTS:
+    if len(parts) == len(call.args) or len(parts) > _MAX_PARTS:
         return None
     return ops.concat(*parts, axis=axis)
 

@@ -26,7 +26,7 @@ from relvm.ir.types import VOID, PrimType, ShapeType, TensorType, TupleType
 from relvm.ir.value_ranges import Range, range_of
 from relvm.kernels.loop_ir import Kernel
 from relvm.passes.memory.arena_allocator import Request, align, lower_bound, plan_arena
-from relvm.passes.memory.liveness import CALLS_OUT, Escape, Fields, Lifetimes, Value, lifetimes
+from relvm.passes.memory.liveness import CALLS_OUT, Escape, Fields, Liveness, Value, lifetimes
 from relvm.tables import BUILTINS
 
 _VIEWS = frozenset(row.name for row in BUILTINS if row.signature == "tensor shape -> tensor")
@@ -35,7 +35,7 @@ _DIVISIONS = 24  # how often the tensors of a run are divided before they get st
 
 
 @dataclass(eq=False)
-class Slot:
+class BufferSlot:
     """One tensor, or several that follow each other in place, each written over the one before.
 
     size_bytes: as a dimension; an int where it is known, or bounded.
@@ -53,14 +53,14 @@ class Slot:
 
 
 @dataclass(eq=False)
-class Storage:
+class ArenaStorage:
     """What is allocated at once, and the slots in it, in order of first use, with their offsets in bytes.
 
     size_bytes, and lower_bound, the most bytes in use at one point: of an arena with each slot's bytes rounded up to
     the alignment.
     """
 
-    slots: list[Slot]
+    slots: list[BufferSlot]
     offsets: list[int]
     size_bytes: AnyDim
     lower_bound: AnyDim
@@ -85,8 +85,8 @@ class BlockPlan:
         Tensor -> the variable that it is written over, for those in place.
     """
 
-    storages: list[Storage] = field(default_factory=list)
-    place: dict[Value, tuple[Storage, int]] = field(default_factory=dict)
+    storages: list[ArenaStorage] = field(default_factory=list)
+    place: dict[Value, tuple[ArenaStorage, int]] = field(default_factory=dict)
     over: dict[Value, Var] = field(default_factory=dict)
 
 
@@ -98,7 +98,7 @@ def plan_block(
     Parameters
     ----------
     block
-        At stage LEGAL.
+        At stage LOWERED.
     fields
         `fields_in` of the block.
     kernels
@@ -141,12 +141,12 @@ def size_of(type_: TensorType, ranges: Mapping[DimVar, Range]) -> AnyDim:
 
 
 def _slots(
-    block: Block, found: Lifetimes, kernels: Mapping[str, object], ranges: Mapping[DimVar, Range], plan: BlockPlan
-) -> tuple[list[Slot], list[Slot]]:
+    block: Block, found: Liveness, kernels: Mapping[str, object], ranges: Mapping[DimVar, Range], plan: BlockPlan
+) -> tuple[list[BufferSlot], list[BufferSlot]]:
     """The slots in order of first use; and the same with nothing in place, one for each tensor."""
-    slots: list[Slot] = []
-    single: list[Slot] = []
-    slot_of: dict[Var, Slot] = {}  # for variables whose memory is one slot of this block
+    slots: list[BufferSlot] = []
+    single: list[BufferSlot] = []
+    slot_of: dict[Var, BufferSlot] = {}  # for variables whose memory is one slot of this block
     for point, binding in enumerate(block.bindings):
         match binding.value:
             case Var() as same if same in slot_of:
@@ -156,8 +156,8 @@ def _slots(
             case KernelCall() as call:
                 for value, type_ in tensors_made(binding.var, call):
                     last, escape = found.of(value, point)
-                    slot = Slot([value], size_of(type_, ranges), point, last, escape)
-                    single.append(Slot([value], slot.size_bytes, point, last, escape))
+                    slot = BufferSlot([value], size_of(type_, ranges), point, last, escape)
+                    single.append(BufferSlot([value], slot.size_bytes, point, last, escape))
                     over = _overwritten(call, kernels.get(call.kernel), slot_of, point)
                     if over is None:
                         slots.append(slot)
@@ -171,7 +171,7 @@ def _slots(
     return slots, single
 
 
-def _overwritten(call: KernelCall, kernel: object, slot_of: Mapping[Var, Slot], point: int) -> Var | None:
+def _overwritten(call: KernelCall, kernel: object, slot_of: Mapping[Var, BufferSlot], point: int) -> Var | None:
     """The argument that the kernel's result is written over: one that it may be (Kernel.in_place), whose memory is of
     this block, dies here, and does not leave."""
     for position in kernel.in_place if isinstance(kernel, Kernel) else ():
@@ -184,7 +184,7 @@ def _overwritten(call: KernelCall, kernel: object, slot_of: Mapping[Var, Slot], 
 class _Timeline:
     """The points of a block: the runs that they fall into, and the bytes held at each."""
 
-    def __init__(self, block: Block, found: Lifetimes, slots: list[Slot], before: list[Slot]) -> None:
+    def __init__(self, block: Block, found: Liveness, slots: list[BufferSlot], before: list[BufferSlot]) -> None:
         self.end = len(block.bindings)
         self.calls = [point for point, binding in enumerate(block.bindings) if _calls(binding.value)]
         unknown = [(s.first, s.last) for s in slots if not s.is_fixed or s.escape is Escape.KEPT]
@@ -208,19 +208,19 @@ class _Timeline:
         """The number of the run that a point is in."""
         return bisect_right(self.run_starts, point)
 
-    def arenas(self, slots: list[Slot]) -> tuple[list[Storage], list[Slot]]:
+    def arenas(self, slots: list[BufferSlot]) -> tuple[list[ArenaStorage], list[BufferSlot]]:
         """The arenas, and the slots that are in none."""
-        by_run: dict[int, list[Slot]] = {}
+        by_run: dict[int, list[BufferSlot]] = {}
         for slot in slots:
             if slot.is_fixed and slot.escape is Escape.NONE and self.run(slot.first) == self.run(slot.last):
                 by_run.setdefault(self.run(slot.first), []).append(slot)
-        arenas: list[Storage] = []
+        arenas: list[ArenaStorage] = []
         for run, group in by_run.items():
             self.divide(group, self.worst[run], _DIVISIONS, arenas)
         placed = {slot for storage in arenas for slot in storage.slots}
         return arenas, [slot for slot in slots if slot not in placed]
 
-    def divide(self, group: list[Slot], limit: int, divisions: int, arenas: list[Storage]) -> None:
+    def divide(self, group: list[BufferSlot], limit: int, divisions: int, arenas: list[ArenaStorage]) -> None:
         """Puts the slots into one arena, or as few as keep what is held within the limit."""
         if len(group) < 2 or divisions == 0:
             return
@@ -233,7 +233,7 @@ class _Timeline:
             over = _exceeding(others, arena.size_bytes, limit)
             if not over:
                 self.held[start:stop] = [size + _cost(arena.size_bytes) for size in others]
-                arenas.append(Storage(group, list(arena.offsets), arena.size_bytes, arena.lower_bound_bytes))
+                arenas.append(ArenaStorage(group, list(arena.offsets), arena.size_bytes, arena.lower_bound_bytes))
                 return
         low, high = start + over[0], start + over[-1]
         parts = [
@@ -248,7 +248,7 @@ class _Timeline:
             self.divide(part, limit, divisions - 1, arenas)
 
 
-def _held(slots: Iterable[Slot], start: int, stop: int) -> list[int]:
+def _held(slots: Iterable[BufferSlot], start: int, stop: int) -> list[int]:
     """The bytes held at the points from `start` to before `stop` while each slot has a storage of its own."""
     changes = [0] * (stop - start + 1)
     for slot in slots:
@@ -262,15 +262,15 @@ def _exceeding(others: list[int], arena_bytes: int, limit: int) -> list[int]:
     return [i for i, size in enumerate(others) if size + _cost(arena_bytes) > limit]
 
 
-def _handed_on(slots: list[Slot], arenas: list[Storage], timeline: _Timeline) -> list[Storage]:
+def _handed_on(slots: list[BufferSlot], arenas: list[ArenaStorage], timeline: _Timeline) -> list[ArenaStorage]:
     """Storages for slots outside of arenas: each its own, or that of a dead one of equal size."""
     allocated = {storage.slots[0].first for storage in arenas} | timeline.unknown_made | set(timeline.calls)
-    starting: dict[int, list[Slot]] = {}
+    starting: dict[int, list[BufferSlot]] = {}
     for slot in slots:
         starting.setdefault(slot.first, []).append(slot)
-    ending: dict[int, list[Storage]] = {}
-    idle: dict[AnyDim, list[Storage]] = {}
-    storages: list[Storage] = []
+    ending: dict[int, list[ArenaStorage]] = {}
+    idle: dict[AnyDim, list[ArenaStorage]] = {}
+    storages: list[ArenaStorage] = []
     for point in range(timeline.end + 1):
         fresh = point in allocated
         for slot in starting.get(point, ()):
@@ -280,7 +280,7 @@ def _handed_on(slots: list[Slot], arenas: list[Storage], timeline: _Timeline) ->
                 storage.slots.append(slot)
                 storage.offsets.append(0)
             else:
-                storage = Storage([slot], [0], slot.size_bytes, slot.size_bytes)
+                storage = ArenaStorage([slot], [0], slot.size_bytes, slot.size_bytes)
                 storages.append(storage)
                 fresh = True
             if slot.escape is Escape.NONE:

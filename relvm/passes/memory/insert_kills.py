@@ -10,8 +10,8 @@ from relvm.ir.visitor import map_blocks, with_bindings, with_value
 from relvm.passes.pass_manager import function_pass
 
 
-@function_pass("kill_dead", at=Stage.PLANNED)
-def kill_dead(function: Function) -> Function:
+@function_pass("insert_kills", at=Stage.PLANNED)
+def insert_kills(function: Function) -> Function:
     """Drop each value after the last binding that uses it, in the block that binds it:
 
     z = relu(y)   ->   z = relu(y); _ = kill(y)

@@ -52,7 +52,7 @@ class Escape(enum.IntEnum):
 
 
 @dataclass
-class Lifetimes:
+class Liveness:
     """last: the last point at which a value is needed.  escape: where it goes.  A value that nothing needs is in
     neither.  Values from around the block are there as well."""
 
@@ -89,7 +89,7 @@ def fields_in(block: Block, around: Fields) -> Fields:
     return fields
 
 
-def lifetimes(block: Block, fields: Fields) -> Lifetimes:
+def lifetimes(block: Block, fields: Fields) -> Liveness:
     """The lifetimes of all values that a block makes or uses.
 
     A value is needed as long as anything that may hold it: tuples, lists, views, second names, the result of an `if`.
@@ -97,18 +97,18 @@ def lifetimes(block: Block, fields: Fields) -> Lifetimes:
     Parameters
     ----------
     block
-        At stage LEGAL.
+        At stage LOWERED.
     fields
         `fields_in` of the block.
     """
-    found = Lifetimes()
+    found = Liveness()
     found.need(block.result, len(block.bindings), Escape.RESULT)
     for point in range(len(block.bindings) - 1, -1, -1):
         _binding(block.bindings[point], point, fields, found)
     return found
 
 
-def _binding(binding: Binding | MatchCast, point: int, fields: Fields, found: Lifetimes) -> None:
+def _binding(binding: Binding | MatchCast, point: int, fields: Fields, found: Liveness) -> None:
     """Adds what one binding needs, those after it being done."""
     last, escape = found.of(binding.var, point)
     match binding.value:
@@ -135,12 +135,12 @@ def _binding(binding: Binding | MatchCast, point: int, fields: Fields, found: Li
             _need_all(value, point, Escape.NONE, found)
 
 
-def _need_all(value: Expr, point: int, escape: Escape, found: Lifetimes) -> None:
+def _need_all(value: Expr, point: int, escape: Escape, found: Liveness) -> None:
     for item in walk(value):
         found.need(item, point, escape)
 
 
-def _branch(branch: Block, point: int, fields: Fields, found: Lifetimes, last: int) -> None:
+def _branch(branch: Block, point: int, fields: Fields, found: Liveness, last: int) -> None:
     """What a branch of the `if` at `point` needs: what may be in its result may live to `last`, as the `if`'s does."""
     inner = lifetimes(branch, fields_in(branch, fields))
     for value, leaves in inner.escape.items():

@@ -28,12 +28,12 @@ from relvm.ir.types import OBJECT, VOID, TensorType, TupleType
 from relvm.ir.value_ranges import Range, stated_ranges
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, with_value
-from relvm.passes.memory.buffer_reuse import BlockPlan, Storage, name_of, plan_block, tensors_made
+from relvm.passes.memory.buffer_reuse import ArenaStorage, BlockPlan, name_of, plan_block, tensors_made
 from relvm.passes.memory.liveness import Fields, Value, fields_in
 from relvm.passes.pass_manager import module_pass
 
 
-@module_pass("plan_memory", at=Stage.LEGAL, to=Stage.PLANNED)
+@module_pass("plan_memory", at=Stage.LOWERED, to=Stage.PLANNED)
 def plan_memory(module: Module) -> Module:
     """Give every kernel the tensors it writes:
 
@@ -62,7 +62,7 @@ def memory_plans(module: Module) -> Iterator[tuple[str, BlockPlan]]:
     Parameters
     ----------
     module
-        At stage LEGAL.
+        At stage LOWERED.
     """
     kernels = dict(module.kernels)
     for function in module.functions:
@@ -103,7 +103,7 @@ class _Placing:
 
     def __init__(self, plan: BlockPlan) -> None:
         self.plan = plan
-        self.variables: dict[Storage, Var] = {}
+        self.variables: dict[ArenaStorage, Var] = {}
         self.bindings: list = []
 
     def kernel(self, binding: Binding, call: KernelCall) -> None:
@@ -135,7 +135,7 @@ class _Placing:
         self.bindings.append(Binding(var, BuiltinCall("alloc_tensor", args, type=type_)))
         return var
 
-    def storage(self, storage: Storage, first: Var, type_: TensorType) -> Var:
+    def storage(self, storage: ArenaStorage, first: Var, type_: TensorType) -> Var:
         """Appends the allocation of a storage, given the first tensor in it and its type; its variable."""
         if product((*type_.shape, type_.dtype.size_bytes)) == storage.size_bytes:
             size = (Shape(type_.shape), prim(0), DTypeValue(type_.dtype))

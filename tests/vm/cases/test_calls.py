@@ -18,7 +18,7 @@ from relvm.runtime.packed_func import register_func
 X, Y = np.float32([1, -2, 3]), np.float32([10, 20, 30])
 
 
-def both(text: str) -> list[vm.VirtualMachine]:
+def logical_and(text: str) -> list[vm.VirtualMachine]:
     return list(machines(parse_module(text)).values())
 
 
@@ -226,7 +226,7 @@ def test_lambda_lifting_leaves_its_input_unmodified() -> None:
     seen = []
 
     def watch(step, module_before, module_after, seconds) -> None:
-        if step.name == "lift_lambdas":
+        if step.name == "lambda_lifting":
             seen.append(module_before)
             before.append(print_module(module_before))
 

@@ -22,7 +22,7 @@ from relvm.kernels.loop_ir import Kernel
 from relvm.lir.printer import format_module
 from relvm.passes.pass_manager import run_passes
 from relvm.passes.pipeline import build_pipeline
-from relvm.passes.to_anf import normalize
+from relvm.passes.to_anf import to_anf
 
 X = np.float32([[1, -2, 3], [4, 5, -6]])
 
@@ -42,7 +42,7 @@ def main_of(mode: str, text: str, name: str = "main", **options: Any) -> Callabl
 def routine(text: str) -> str:
     """The canonical routines of a module that has the kernel `shape_func`."""
     kernels = (("shape_func", Kernel("shape_func", (), (), (), "")),)
-    return format_module(lower_to_routines(replace(normalize(infer_types(parse_module(text))), kernels=kernels)))
+    return format_module(lower_to_routines(replace(to_anf(infer_types(parse_module(text))), kernels=kernels)))
 
 
 # ---- values ----

@@ -150,7 +150,7 @@ def test_several_outputs_are_several_tensors_each_for_as_long_as_it_is_needed() 
     legal = infer_types(parse_module(text))
     kernels = (("split", two_outputs()),)
     module = Module(legal.functions, kernels)
-    verify(module, Stage.LEGAL)
+    verify(module, Stage.LOWERED)
     result = plan_memory(module)
     verify(result, Stage.PLANNED)
     runs = [item.args for item in walk(result["main"]) if isinstance(item, KernelRun)]

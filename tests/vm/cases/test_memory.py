@@ -369,7 +369,7 @@ def test_dead_values_are_freed_right_after_their_last_use_also_through_other_nam
   c = softmax(b, axis=1)
   return c
 }"""
-    bindings = planned(text, upto="kill_dead").body.bindings
+    bindings = planned(text, upto="insert_kills").body.bindings
     kinds = [item.value for item in bindings]
     use = next(i for i, v in enumerate(kinds) if isinstance(v, KernelRun) and getattr(v.args[0], "name", "") == "a")
     assert isinstance(kinds[use + 1], Kill) and kinds[use + 1].var.name == "a"
@@ -410,7 +410,7 @@ def test_recursion_holds_no_arena_at_its_calls() -> None:
   e = softmax(d, axis=1)
   return softmax(e, axis=1)
 }"""
-    main = planned(text, upto="kill_dead")
+    main = planned(text, upto="insert_kills")
     freed = [b.value.var.name for b in main.body.bindings if isinstance(b.value, Kill)]
     call = next(i for i, b in enumerate(main.body.bindings) if b.var.name == "y")
     before = [b.value.var.name for b in main.body.bindings[:call] if isinstance(b.value, Kill)]

@@ -6,9 +6,9 @@ import math
 
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import places
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term, per_channel, term
+from relvm.frontend.onnx.dynamic_sizes import iota
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr, per_channel, term
 from relvm.ir.dtypes import F64
 from relvm.ir.expr import Expr
 from relvm.ir.operator import Operator
@@ -28,53 +28,53 @@ _FUNCTIONS: dict[str, Operator] = {
 
 
 @converts(*_FUNCTIONS)
-def _function(node: Node) -> Expr:
+def _function(node: OnnxNode) -> Expr:
     return _FUNCTIONS[node.proto.op_type](node.tensor(0))
 
 
 @converts("HardSigmoid")
-def _hard_sigmoid(node: Node) -> Expr:
+def _hard_sigmoid(node: OnnxNode) -> Expr:
     return hard_sigmoid(term(node, 0), node.attribute("alpha", 0.2), node.attribute("beta", 0.5)).expr
 
 
-def hard_sigmoid(x: Term, alpha: float, beta: float) -> Term:
+def hard_sigmoid(x: TensorExpr, alpha: float, beta: float) -> TensorExpr:
     """max(0, min(1, alpha * x + beta))"""
     return (x * alpha + beta).apply(ops.clip, min=0, max=1)
 
 
 @converts("HardSwish")
-def _hard_swish(node: Node) -> Expr:
+def _hard_swish(node: OnnxNode) -> Expr:
     x = term(node, 0)
     return (x * hard_sigmoid(x, 1 / 6, 0.5)).expr
 
 
 @converts("PRelu")
-def _prelu(node: Node) -> Expr:
+def _prelu(node: OnnxNode) -> Expr:
     """The slope broadcasts to x, never the other way.  Before opset 7 it is one number, or one for each channel."""
     x, slope = term(node, 0), term(node, 1)
     if node.opset < 7 and slope.type.rank == 1 and node.type(0).rank > 1:
         slope = per_channel(node, 1, node.type(0).rank)
     if slope.type.rank is not None and slope.type.rank > node.type(0).rank:
         raise RelvmUnsupportedError(f"a slope of type {slope.type} for x of type {x.type}")
-    return (x < 0).chosen(x * slope, x).expr
+    return (x < 0).where(x * slope, x).expr
 
 
 @converts("Elu")
-def _elu(node: Node) -> Expr:
+def _elu(node: OnnxNode) -> Expr:
     x = term(node, 0)
-    return (x < 0).chosen((x.apply(ops.exp) - 1) * node.attribute("alpha", 1.0), x).expr
+    return (x < 0).where((x.apply(ops.exp) - 1) * node.attribute("alpha", 1.0), x).expr
 
 
 @converts("Selu")
-def _selu(node: Node) -> Expr:
+def _selu(node: OnnxNode) -> Expr:
     x = term(node, 0)
     alpha = node.attribute("alpha", 1.67326319217681884765625)
     below = (x.apply(ops.exp) - 1) * alpha
-    return ((x > 0).chosen(x, below) * node.attribute("gamma", 1.05070102214813232421875)).expr
+    return ((x > 0).where(x, below) * node.attribute("gamma", 1.05070102214813232421875)).expr
 
 
 @converts("Celu")
-def _celu(node: Node) -> Expr:
+def _celu(node: OnnxNode) -> Expr:
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))"""
     x, alpha = term(node, 0), node.attribute("alpha", 1.0)
     below = ((x / alpha).apply(ops.exp) - 1) * alpha
@@ -82,40 +82,40 @@ def _celu(node: Node) -> Expr:
 
 
 @converts("Softplus")
-def _softplus(node: Node) -> Expr:
+def _softplus(node: OnnxNode) -> Expr:
     return softplus(term(node, 0)).expr
 
 
-def softplus(x: Term) -> Term:
+def softplus(x: TensorExpr) -> TensorExpr:
     """log(exp(x) + 1), as a sum of which neither part overflows."""
     smallness = x.apply(ops.abs).apply(ops.negative).apply(ops.exp)
     return x.apply(ops.relu) + smallness.apply(ops.log1p)
 
 
 @converts("Softsign")
-def _softsign(node: Node) -> Expr:
+def _softsign(node: OnnxNode) -> Expr:
     x = term(node, 0)
     return (x / (x.apply(ops.abs) + 1)).expr
 
 
 @converts("Mish")
-def _mish(node: Node) -> Expr:
+def _mish(node: OnnxNode) -> Expr:
     x = term(node, 0)
     return (x * softplus(x).apply(ops.tanh)).expr
 
 
 @converts("ThresholdedRelu")
-def _thresholded_relu(node: Node) -> Expr:
+def _thresholded_relu(node: OnnxNode) -> Expr:
     x = term(node, 0)
-    return (x > node.attribute("alpha", 1.0)).chosen(x, 0).expr
+    return (x > node.attribute("alpha", 1.0)).where(x, 0).expr
 
 
 @converts("Gelu")
-def _gelu(node: Node) -> Expr:
+def _gelu(node: OnnxNode) -> Expr:
     return gelu(term(node, 0), node.attribute("approximate", "none")).expr
 
 
-def gelu(x: Term, how: str) -> Term:
+def gelu(x: TensorExpr, how: str) -> TensorExpr:
     """x times the share of a normal distribution below it, by erf ("none") or approximately, by tanh."""
     match how:
         case "none":
@@ -129,13 +129,13 @@ def gelu(x: Term, how: str) -> Term:
 
 
 @converts("Swish")
-def _swish(node: Node) -> Expr:
+def _swish(node: OnnxNode) -> Expr:
     x, alpha = term(node, 0), node.attribute("alpha", 1.0)
     return (x * (x if alpha == 1.0 else x * alpha).apply(ops.sigmoid)).expr
 
 
 @converts("Shrink")
-def _shrink(node: Node) -> Expr:
+def _shrink(node: OnnxNode) -> Expr:
     """x + bias below -lambd, x - bias above lambd, 0 between; integers of up to 32 bits by way of f64."""
     x, own = term(node, 0), node.type(0).dtype
     if not own.is_float:
@@ -143,19 +143,19 @@ def _shrink(node: Node) -> Expr:
             raise RelvmUnsupportedError(f"Shrink of {own}, which no float holds exactly")
         x = x.cast(F64)
     bias, limit = node.attribute("bias", 0.0), node.attribute("lambd", 0.5)
-    above = (x > limit).chosen(x - bias, 0)
-    return (x < -limit).chosen(x + bias, above).cast(own).expr
+    above = (x > limit).where(x - bias, 0)
+    return (x < -limit).where(x + bias, above).cast(own).expr
 
 
 @converts("LogSoftmax")
-def _log_softmax(node: Node) -> Expr:
+def _log_softmax(node: OnnxNode) -> Expr:
     """x - max - log(sum(exp(x - max)))"""
     x, axes = term(node, 0), _axes(node)
     shifted = x - x.apply(ops.max, axes=axes, keepdims=True)
     return (shifted - shifted.apply(ops.exp).sum(axes).apply(ops.log)).expr
 
 
-def _axes(node: Node) -> tuple[int, ...]:
+def _axes(node: OnnxNode) -> tuple[int, ...]:
     """The axes of a LogSoftmax: since opset 13 one; before, where the input counts as a matrix, all from `axis` on."""
     rank = node.type(0).rank
     axis = node.axis(-1 if node.opset >= 13 else 1, rank, end=int(node.opset < 13))
@@ -163,7 +163,7 @@ def _axes(node: Node) -> tuple[int, ...]:
 
 
 @converts("Hardmax")
-def _hardmax(node: Node) -> Expr:
+def _hardmax(node: OnnxNode) -> Expr:
     """1 at the first of the largest elements along the axis, else 0.
 
     Before opset 13 the input counts as a matrix, its columns being all axes from `axis` on.
@@ -175,7 +175,7 @@ def _hardmax(node: Node) -> Expr:
         before = len(shape) - len(axes)
         x, axes = x.reshape(product(shape[:before]), product(shape[before:])), (1,)
     place = x.apply(ops.argmax, axis=axes[0], keepdims=True)
-    positions = places(node, x.shape[axes[0]])
+    positions = iota(node, x.shape[axes[0]])
     after = tuple(range(1, len(x.shape) - axes[0] % len(x.shape)))
     chosen = place.apply(ops.equal, positions.apply(ops.expand_dims, axes=after))
     return chosen.cast(x.type.dtype).reshape(*shape).expr

@@ -7,23 +7,23 @@ import math
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import number_of, places
+from relvm.frontend.onnx.dynamic_sizes import iota, number_of
 from relvm.frontend.onnx.ops.range_split_tile import shaped
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr, term
 from relvm.ir.dtypes import BOOL, F32, I64
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, difference
 
 
 @converts("SwiGLU")
-def _swiglu(node: Node) -> Expr:
+def _swiglu(node: OnnxNode) -> Expr:
     a, b, alpha = term(node, 0), term(node, 1), node.attribute("alpha", 1.0)
     return (a * (a if alpha == 1.0 else a * alpha).apply(ops.sigmoid) * b).expr
 
 
 @converts("RotaryEmbedding")
-def _rotary_embedding(node: Node) -> Expr:
+def _rotary_embedding(node: OnnxNode) -> Expr:
     """Pairs of elements of each head are turned by the angle of their place: those of the first and the second half,
     or neighbours where `interleaved`; only of the first `rotary_embedding_dim` elements, where that is not 0."""
     x, flat = shaped(node, 0), node.type(0).rank == 3
@@ -37,7 +37,7 @@ def _rotary_embedding(node: Node) -> Expr:
     return (joined(result).reshape(*shape) if flat else result).expr
 
 
-def rotated(x: Term, cos: Term, sin: Term, turned: int, neighbours: bool) -> Term:
+def rotated(x: TensorExpr, cos: TensorExpr, sin: TensorExpr, turned: int, neighbours: bool) -> TensorExpr:
     """The first `turned` elements of each head, (batch, heads, length, size), turned in pairs: of the two halves, or of
     neighbours.   cos, sin: broadcast to (batch, heads, length, turned / 2)."""
     batch, heads, length, size = x.shape
@@ -58,7 +58,7 @@ def rotated(x: Term, cos: Term, sin: Term, turned: int, neighbours: bool) -> Ter
     return result.apply(ops.concat, x.apply(ops.slice, begin=(turned,), end=(size,), axes=(3,)), axis=3)
 
 
-def _angles(node: Node, index: int) -> Term:
+def _angles(node: OnnxNode, index: int) -> TensorExpr:
     """The cosines or sines of each place: (batch, 1, length, half)."""
     table = term(node, index)
     if node.has(3):
@@ -66,7 +66,7 @@ def _angles(node: Node, index: int) -> Term:
     return table.apply(ops.expand_dims, axes=(1,))
 
 
-def heads_of(x: Term, count: int) -> Term:
+def heads_of(x: TensorExpr, count: int) -> TensorExpr:
     """(batch, length, heads * size) as (batch, heads, length, size)."""
     batch, length, width = x.shape
     if not isinstance(width, int) or count < 1 or width % count:
@@ -74,14 +74,14 @@ def heads_of(x: Term, count: int) -> Term:
     return x.reshape(batch, length, count, width // count).apply(ops.transpose, perm=(0, 2, 1, 3))
 
 
-def joined(x: Term) -> Term:
+def joined(x: TensorExpr) -> TensorExpr:
     """(batch, heads, length, size) as (batch, length, heads * size)."""
     batch, heads, length, size = x.shape
     return x.apply(ops.transpose, perm=(0, 2, 1, 3)).reshape(batch, length, heads * size)
 
 
 @converts("Attention")
-def _attention(node: Node) -> tuple[Expr, ...]:
+def _attention(node: OnnxNode) -> tuple[Expr, ...]:
     """softmax(q * k' * scale + mask) * v for each head; several heads of q may share one of k and v.  A query that may
     see no key gives zeros.  What is narrower than f32 is computed as f32."""
     q, k, v = (shaped(node, i) for i in range(3))
@@ -114,11 +114,11 @@ def _attention(node: Node) -> tuple[Expr, ...]:
     return tuple(x.cast(own[i]).expr for x, i in ((result, 0), (k, 0), (v, 1), (shown, 0)))
 
 
-def wide_of(x: Term) -> Term:
+def wide_of(x: TensorExpr) -> TensorExpr:
     return x.cast(F32) if x.type.dtype.is_narrow_float else x
 
 
-def _sharing(q: Term, k: Term) -> int:
+def _sharing(q: TensorExpr, k: TensorExpr) -> int:
     """How many heads of q share one of k."""
     many, few = q.shape[1], k.shape[1]
     if many == few:
@@ -128,7 +128,7 @@ def _sharing(q: Term, k: Term) -> int:
     return many // few
 
 
-def scores_of(q: Term, k: Term) -> Term:
+def scores_of(q: TensorExpr, k: TensorExpr) -> TensorExpr:
     count = _sharing(q, k)
     if count == 1:
         return q.apply(ops.matmul, k, transpose_b=True)
@@ -138,7 +138,7 @@ def scores_of(q: Term, k: Term) -> Term:
     return scores.reshape(batch, heads, length, k.shape[2])
 
 
-def values_of(shares: Term, v: Term) -> Term:
+def values_of(shares: TensorExpr, v: TensorExpr) -> TensorExpr:
     count = _sharing(shares, v)
     if count == 1:
         return shares.apply(ops.matmul, v)
@@ -147,7 +147,7 @@ def values_of(shares: Term, v: Term) -> Term:
     return grouped.apply(ops.matmul, v.apply(ops.expand_dims, axes=(2,))).reshape(batch, heads, length, v.shape[3])
 
 
-def _masked(node: Node, scores: Term, past: AnyDim) -> Term:
+def _masked(node: OnnxNode, scores: TensorExpr, past: AnyDim) -> TensorExpr:
     """The scores with the mask added, and -inf where a query must not see a key."""
     allowed = _allowed(node, scores.shape[2], scores.shape[3], past)
     if node.has(3):
@@ -159,12 +159,12 @@ def _masked(node: Node, scores: Term, past: AnyDim) -> Term:
     if not allowed:
         return scores
     every = functools.reduce(lambda one, other: one.apply(ops.logical_and, other), allowed)
-    return every.chosen(scores, -math.inf)
+    return every.where(scores, -math.inf)
 
 
-def _allowed(node: Node, queries: AnyDim, keys: AnyDim, past: AnyDim) -> list[Term]:
+def _allowed(node: OnnxNode, queries: AnyDim, keys: AnyDim, past: AnyDim) -> list[TensorExpr]:
     """Where the place of a key is one that a query's place lets it see."""
-    key, place = places(node, keys), places(node, queries, 1)
+    key, place = iota(node, keys), iota(node, queries, 1)
     allowed = []
     if past != 0:
         place = place + number_of(node, past)
@@ -182,7 +182,7 @@ def _allowed(node: Node, queries: AnyDim, keys: AnyDim, past: AnyDim) -> list[Te
     return allowed
 
 
-def _as_long(mask: Term, keys: AnyDim) -> Term:
+def _as_long(mask: TensorExpr, keys: AnyDim) -> TensorExpr:
     """A mask that is shorter than the keys hides the others."""
     missing = difference(keys, mask.shape[-1])
     if missing is None or missing <= 0:
@@ -191,7 +191,7 @@ def _as_long(mask: Term, keys: AnyDim) -> Term:
     return mask.apply(ops.pad, pads=(*[0] * (2 * len(mask.shape) - 1), missing), value=hidden)
 
 
-def shares_of(scores: Term) -> Term:
+def shares_of(scores: TensorExpr) -> TensorExpr:
     """The softmax of each row, and zeros where all of it is -inf."""
     largest = scores.apply(ops.max, axes=(-1,), keepdims=True)
-    return largest.apply(ops.equal, -math.inf).chosen(0, scores.apply(ops.softmax, axis=-1))
+    return largest.apply(ops.equal, -math.inf).where(0, scores.apply(ops.softmax, axis=-1))

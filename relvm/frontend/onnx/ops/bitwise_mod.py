@@ -6,20 +6,20 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmArgumentError
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term, operands, term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr, operands, term
 from relvm.ir.dtypes import F32
 from relvm.ir.expr import Expr, constant
 
 
 @converts("IsNaN")
-def _is_nan(node: Node) -> Expr:
+def _is_nan(node: OnnxNode) -> Expr:
     x = _of_floats(node)
     return x.apply(ops.not_equal, x).expr
 
 
 @converts("IsInf")
-def _is_inf(node: Node) -> Expr:
+def _is_inf(node: OnnxNode) -> Expr:
     x = _of_floats(node)
     positive, negative = node.attribute("detect_positive", 1), node.attribute("detect_negative", 1)
     if positive and negative:
@@ -29,14 +29,14 @@ def _is_inf(node: Node) -> Expr:
     return x.apply(ops.equal, np.inf if positive else -np.inf).expr
 
 
-def _of_floats(node: Node) -> Term:
+def _of_floats(node: OnnxNode) -> TensorExpr:
     """Input 0; of formats of 8 bits, which are only moved and converted, what they stand for."""
     x = term(node, 0)
     return x if x.type.dtype.is_arithmetic else x.cast(F32)
 
 
 @converts("Xor")
-def _xor(node: Node) -> Expr:
+def _xor(node: OnnxNode) -> Expr:
     return ops.not_equal(*operands(node))
 
 
@@ -44,18 +44,18 @@ _BITWISE = {"BitwiseAnd": ops.bitwise_and, "BitwiseOr": ops.bitwise_or, "Bitwise
 
 
 @converts(*_BITWISE)
-def _bitwise(node: Node) -> Expr:
+def _bitwise(node: OnnxNode) -> Expr:
     return _BITWISE[node.proto.op_type](node.tensor(0), node.tensor(1))
 
 
 @converts("BitwiseNot")
-def _bitwise_not(node: Node) -> Expr:
+def _bitwise_not(node: OnnxNode) -> Expr:
     x = node.tensor(0)
     return ops.bitwise_xor(x, constant(~np.zeros((), x.type.dtype.numpy)))
 
 
 @converts("BitShift")
-def _bit_shift(node: Node) -> Expr:
+def _bit_shift(node: OnnxNode) -> Expr:
     shifts = {"LEFT": ops.shift_left, "RIGHT": ops.shift_right}
     direction = node.attribute("direction")
     if direction not in shifts:
@@ -64,7 +64,7 @@ def _bit_shift(node: Node) -> Expr:
 
 
 @converts("Mod")
-def _mod(node: Node) -> Expr:
+def _mod(node: OnnxNode) -> Expr:
     """fmod: the sign of the dividend; else that of the divisor."""
     op = ops.remainder if node.attribute("fmod", 0) else ops.modulo
     return op(node.tensor(0), node.tensor(1))

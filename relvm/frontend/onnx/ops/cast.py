@@ -7,8 +7,8 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
 from relvm.frontend.onnx.ops.strings import text_of_number
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.dtypes import F32, F64, STR, DType
 from relvm.ir.expr import Expr
 
@@ -19,22 +19,22 @@ _POWERS = "f8e8m0fnu"
 
 
 @converts("Cast")
-def _cast(node: Node) -> Expr:
+def _cast(node: OnnxNode) -> Expr:
     return _converted(node, node.graph.element_type(node.attribute("to"), "Cast"))
 
 
 @converts("CastLike")
-def _cast_like(node: Node) -> Expr:
+def _cast_like(node: OnnxNode) -> Expr:
     return _converted(node, node.tensor(1).type.dtype)
 
 
-def _converted(node: Node, dtype: DType) -> Expr:
+def _converted(node: OnnxNode, dtype: DType) -> Expr:
     return converted(
-        Term(node, node.tensor(0)), dtype, bool(node.attribute("saturate", 1)), node.attribute("round_mode", "up")
+        TensorExpr(node, node.tensor(0)), dtype, bool(node.attribute("saturate", 1)), node.attribute("round_mode", "up")
     )
 
 
-def converted(x: Term, dtype: DType, saturate: bool = True, round_mode: str = "up") -> Expr:
+def converted(x: TensorExpr, dtype: DType, saturate: bool = True, round_mode: str = "up") -> Expr:
     """x as another dtype.
 
     Parameters
@@ -64,7 +64,7 @@ def converted(x: Term, dtype: DType, saturate: bool = True, round_mode: str = "u
     return x.cast(dtype).expr
 
 
-def _power_of_two(x: Term, saturate: bool, round_mode: str) -> Term:
+def _power_of_two(x: TensorExpr, saturate: bool, round_mode: str) -> TensorExpr:
     """The power of two that stands for a number that is not negative, as f32; infinity has none, as NaN.
 
     Below 2^-126 rounding is to that or to 2^-127.  Source: ONNX's notes on E8M0.
@@ -75,11 +75,11 @@ def _power_of_two(x: Term, saturate: bool, round_mode: str) -> Term:
     near = x.apply(ops.maximum, normal).apply(ops.cast, to=_POWERS).cast(F32)
     power = near
     if round_mode == "up":
-        power = (near < x).chosen(near * 2.0, near)
+        power = (near < x).where(near * 2.0, near)
     if round_mode == "down":
-        power = (near > x).chosen(near * 0.5, near)
+        power = (near > x).where(near * 0.5, near)
     rounds_up = {"up": x > 0.0, "down": x > np.inf, "nearest": x > smallest}[round_mode]
-    tiny = rounds_up.chosen(Term(x.node, x.operand(normal)), smallest)
-    power = (x < normal).chosen(tiny, power)
+    tiny = rounds_up.where(TensorExpr(x.node, x.operand(normal)), smallest)
+    power = (x < normal).where(tiny, power)
     power = power.apply(ops.minimum, largest) if saturate else power
-    return x.apply(ops.equal, np.inf).chosen(x, power)
+    return x.apply(ops.equal, np.inf).where(x, power)

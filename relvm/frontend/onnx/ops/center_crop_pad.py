@@ -7,14 +7,14 @@ from relvm.errors import RelvmShapeError
 from relvm.frontend.onnx.dynamic_sizes import sizes_of
 from relvm.frontend.onnx.ops.range_split_tile import shaped
 from relvm.frontend.onnx.ops.slice import part
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term, with_margins
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr, with_margins
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, dim_op
 
 
 @converts("CenterCropPad")
-def _center_crop_pad(node: Node) -> Expr:
+def _center_crop_pad(node: OnnxNode) -> Expr:
     """The middle of each axis, or zeros on both of its sides; an odd one is cut off, or added, behind."""
     x = shaped(node, 0)
     rank, sizes = len(x.shape), sizes_of(node, 1, "the shape")
@@ -33,12 +33,12 @@ def _center_crop_pad(node: Node) -> Expr:
     if all(isinstance(count, int) for count in (*before, *after)):
         x = x.apply(ops.pad, pads=(*before, *after)) if any((*before, *after)) else x
     else:
-        zero = Term(node, x.operand(0))
+        zero = TensorExpr(node, x.operand(0))
         x = with_margins(x, before, after, lambda x, axis, end: zero)
     return node.graph.checked(x.expr, tuple(wanted))
 
 
-def _middle(x: Term, axis: int, start: AnyDim, size: AnyDim) -> Term:
+def _middle(x: TensorExpr, axis: int, start: AnyDim, size: AnyDim) -> TensorExpr:
     if size == x.shape[axis]:
         return x
     if isinstance(start, int) and isinstance(size, int):

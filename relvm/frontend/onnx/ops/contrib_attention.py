@@ -11,11 +11,11 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import number_of, places, run_time_sizes, scalar
+from relvm.frontend.onnx.dynamic_sizes import iota, number_of, run_time_sizes, scalar
 from relvm.frontend.onnx.ops.attention import heads_of, joined, rotated, scores_of, values_of, wide_of
 from relvm.frontend.onnx.ops.range_split_tile import shaped
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr, term
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, dim_op
@@ -23,7 +23,7 @@ from relvm.ir.symbolic import AnyDim, dim_op
 _MICROSOFT = "com.microsoft"
 
 
-def _refuse(node: Node, inputs: dict[int, str], attributes: tuple[str, ...] = ()) -> None:
+def _refuse(node: OnnxNode, inputs: dict[int, str], attributes: tuple[str, ...] = ()) -> None:
     found = [name for index, name in inputs.items() if node.has(index)]
     found += [name for name in attributes if node.attribute(name, 0)]
     if found:
@@ -31,7 +31,7 @@ def _refuse(node: Node, inputs: dict[int, str], attributes: tuple[str, ...] = ()
 
 
 @converts("Attention", domain=_MICROSOFT)
-def _attention(node: Node) -> tuple[Expr, ...]:
+def _attention(node: OnnxNode) -> tuple[Expr, ...]:
     """x, the weights of q, k and v side by side, their biases, a mask, the past, what is added to scores."""
     _refuse(node, {6: "past_sequence_length"}, ("do_rotary", "past_present_share_buffer"))
     x, weights, own = wide_of(shaped(node, 0)), wide_of(shaped(node, 1)), node.type(0).dtype
@@ -56,7 +56,7 @@ def _attention(node: Node) -> tuple[Expr, ...]:
 
 
 @converts("MultiHeadAttention", domain=_MICROSOFT)
-def _multi_head_attention(node: Node) -> tuple[Expr, ...]:
+def _multi_head_attention(node: OnnxNode) -> tuple[Expr, ...]:
     """q, k, v, which may be packed; their biases, a mask, what is added to scores, past keys and values."""
     _refuse(node, {8: "past_sequence_length", 9: "cache_indirection"})
     own, count = node.type(0).dtype, node.attribute("num_heads", 0)
@@ -78,7 +78,7 @@ def _multi_head_attention(node: Node) -> tuple[Expr, ...]:
     return joined(result).cast(own).expr, k.cast(own).expr, v.cast(own).expr
 
 
-def _packed(node: Node) -> tuple[Term, Term, Term]:
+def _packed(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
     """q, k and v, each (batch, length, width) or (batch, heads, length, size)."""
     q = wide_of(shaped(node, 0))
     if len(q.shape) == 5:
@@ -89,21 +89,23 @@ def _packed(node: Node) -> tuple[Term, Term, Term]:
     return q, k, wide_of(shaped(node, 2))
 
 
-def _columns(x: Term, sizes: list[int]) -> list[Term]:
+def _columns(x: TensorExpr, sizes: list[int]) -> list[TensorExpr]:
     """x divided along its last axis."""
     ends = np.cumsum(sizes).tolist()
     pairs = zip(ends, sizes, strict=True)
     return [x.apply(ops.slice, begin=(end - size,), end=(end,), axes=(len(x.shape) - 1,)) for end, size in pairs]
 
 
-def _scale(node: Node, q: Term) -> float:
+def _scale(node: OnnxNode, q: TensorExpr) -> float:
     scale, size = node.attribute("scale", 0.0), q.shape[3]
     if not scale and not isinstance(size, int):
         raise RelvmUnsupportedError(f"heads of size {size} without a scale")
     return scale or 1 / math.sqrt(size)
 
 
-def _result(node: Node, qkv: tuple[Term, Term, Term], past: AnyDim, mask: int, bias: int) -> Term:
+def _result(
+    node: OnnxNode, qkv: tuple[TensorExpr, TensorExpr, TensorExpr], past: AnyDim, mask: int, bias: int
+) -> TensorExpr:
     """softmax(q k' * scale + bias + mask) v.  mask, bias: inputs."""
     q, k, v = qkv
     scores = scores_of(q, k) * _scale(node, q)
@@ -114,13 +116,13 @@ def _result(node: Node, qkv: tuple[Term, Term, Term], past: AnyDim, mask: int, b
         seen = _seen(node, mask, queries, keys)
         scores = scores + (1 - seen.cast(scores.type.dtype)) * node.attribute("mask_filter_value", -10000.0)
     if node.attribute("unidirectional", 0):
-        place = places(node, queries, 1)
+        place = iota(node, queries, 1)
         place = place if past == 0 else place + number_of(node, past)
-        scores = places(node, keys).apply(ops.less_equal, place).chosen(scores, -math.inf)
+        scores = iota(node, keys).apply(ops.less_equal, place).where(scores, -math.inf)
     return values_of(scores.apply(ops.softmax, axis=-1), v)
 
 
-def _seen(node: Node, index: int, queries: AnyDim, keys: AnyDim) -> Term:
+def _seen(node: OnnxNode, index: int, queries: AnyDim, keys: AnyDim) -> TensorExpr:
     """1 for each key that is not hidden, 0 for others, so that it broadcasts to (batch, heads, queries, keys)."""
     mask = shaped(node, index)
     match len(mask.shape):
@@ -128,15 +130,15 @@ def _seen(node: Node, index: int, queries: AnyDim, keys: AnyDim) -> Term:
             if node.type(index).shape[0] != node.type(0).shape[0]:
                 raise RelvmUnsupportedError(f"a mask of type {mask.type}, expected a length for each of the batch")
             lengths = mask.cast(I64).apply(ops.expand_dims, axes=(1, 2, 3))
-            return places(node, 1, 1, 1, keys) < lengths
+            return iota(node, 1, 1, 1, keys) < lengths
         case 2 | 3 as rank:
-            mask = Term(node, node.graph.checked(mask.expr, (*mask.shape[:-1], keys)))
+            mask = TensorExpr(node, node.graph.checked(mask.expr, (*mask.shape[:-1], keys)))
             return mask.apply(ops.expand_dims, axes=(1, 2) if rank == 2 else (1,)).apply(ops.greater, 0)
     raise RelvmUnsupportedError(f"a mask of type {mask.type}, for {queries} queries, is not supported")
 
 
 @converts("RotaryEmbedding", domain=_MICROSOFT)
-def _rotary_embedding(node: Node) -> Expr:
+def _rotary_embedding(node: OnnxNode) -> Expr:
     """x, the places, of each of the batch or of the first one, and tables of cosines and sines for each place."""
     if node.attribute("scale", 1.0) != 1.0 or node.attribute("is_packed_batching", 0):
         raise RelvmUnsupportedError("scale and is_packed_batching are not supported")
@@ -146,26 +148,26 @@ def _rotary_embedding(node: Node) -> Expr:
         count = node.attribute("num_heads", 0) or shape[2] // turned
         x = heads_of(x, count)
     if at.shape == (1,):
-        at = (at + places(node, x.shape[2])).apply(ops.expand_dims, axes=(0,))
+        at = (at + iota(node, x.shape[2])).apply(ops.expand_dims, axes=(0,))
     cos, sin = (_angles(term(node, index), at) for index in (2, 3))
     result = rotated(x, cos, sin, turned, bool(node.attribute("interleaved", 0)))
     return (joined(result).reshape(*shape) if flat else result).expr
 
 
-def _turned(node: Node, index: int) -> int:
+def _turned(node: OnnxNode, index: int) -> int:
     half = node.type(index).shape[1]
     if not isinstance(half, int):
         raise RelvmUnsupportedError(f"a table of {half} angles: how many must be known")
     return 2 * half
 
 
-def _angles(table: Term, at: Term) -> Term:
+def _angles(table: TensorExpr, at: TensorExpr) -> TensorExpr:
     """(batch, 1, length, half)"""
     return table.apply(ops.gather, at, axis=0).apply(ops.expand_dims, axes=(1,))
 
 
 @converts("GroupQueryAttention", domain=_MICROSOFT)
-def _group_query_attention(node: Node) -> tuple[Expr, Expr, Expr]:
+def _group_query_attention(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
     """q, k, v, or all in q; past keys and values; of each of the batch how many places there are then, less 1; the
     most of these; tables of cosines and sines; places; what is added to scores.
 
@@ -177,7 +179,7 @@ def _group_query_attention(node: Node) -> tuple[Expr, Expr, Expr]:
     batch, _, length, _ = q.shape
     ends = shaped(node, 5).cast(I64).reshape(batch) + 1
     starts = (ends - number_of(node, length)).apply(ops.maximum, 0)
-    at = starts.apply(ops.expand_dims, axes=(1,)) + places(node, length)
+    at = starts.apply(ops.expand_dims, axes=(1,)) + iota(node, length)
     if node.attribute("do_rotary", 0):
         turned = _turned(node, 7)
         own_places = term(node, 9).cast(I64) if node.has(9) else at
@@ -190,16 +192,16 @@ def _group_query_attention(node: Node) -> tuple[Expr, Expr, Expr]:
     scores = (scores / cap).apply(ops.tanh) * cap if cap > 0 else scores
     if node.has(10):
         scores = scores + wide_of(term(node, 10))
-    key, place = places(node, k.shape[2]), at.apply(ops.expand_dims, axes=(1, 3))
+    key, place = iota(node, k.shape[2]), at.apply(ops.expand_dims, axes=(1, 3))
     seen = key.apply(ops.less_equal, place)
     window = node.attribute("local_window_size", -1)
     if window >= 0:
         seen = seen.apply(ops.logical_and, key.apply(ops.greater, place - window))
-    result = values_of(seen.chosen(scores, -math.inf).apply(ops.softmax, axis=-1), v)
+    result = values_of(seen.where(scores, -math.inf).apply(ops.softmax, axis=-1), v)
     return joined(result).cast(own).expr, k.cast(own).expr, v.cast(own).expr
 
 
-def _grouped(node: Node) -> tuple[Term, Term, Term]:
+def _grouped(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
     """q, k and v, each (batch, heads, length, size)."""
     counts = [node.attribute(name, 0) for name in ("num_heads", "kv_num_heads", "kv_num_heads")]
     if node.has(1):
@@ -214,19 +216,21 @@ def _grouped(node: Node) -> tuple[Term, Term, Term]:
     return q, k, v
 
 
-def _kept(node: Node, index: int, new: Term, where: tuple[Term, Term], total: AnyDim) -> Term:
+def _kept(
+    node: OnnxNode, index: int, new: TensorExpr, where: tuple[TensorExpr, TensorExpr], total: AnyDim
+) -> TensorExpr:
     """All keys or values: the past ones, the new ones at their places, and zeros.
 
     where: how many past ones each of the batch has, the places of the new ones.   total: room for that many at least.
     """
     (starts, at), (batch, heads, length, size) = where, new.shape
-    zeros, room = Term(node, new.operand(0)), total
+    zeros, room = TensorExpr(node, new.operand(0)), total
     if node.has(index):
         past = wide_of(shaped(node, index))
         room = dim_op("max", past.shape[2], total)
-        is_past = places(node, past.shape[2], 1) < starts.apply(ops.expand_dims, axes=(1, 2, 3))
+        is_past = iota(node, past.shape[2], 1) < starts.apply(ops.expand_dims, axes=(1, 2, 3))
         rest = zeros.apply(ops.broadcast_to, node.shape([batch, heads, room - past.shape[2], size]))
-        kept = is_past.chosen(past, 0).apply(ops.concat, rest, axis=2)
+        kept = is_past.where(past, 0).apply(ops.concat, rest, axis=2)
     else:
         kept = zeros.apply(ops.broadcast_to, node.shape([batch, heads, room, size]))
     at = at.apply(ops.expand_dims, axes=(1, 3)).apply(ops.broadcast_to, node.shape([batch, heads, length, size]))

@@ -8,8 +8,8 @@ import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.ops.quantized import of_blocks
 from relvm.frontend.onnx.ops.range_split_tile import shaped
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr, term
 from relvm.ir.dtypes import F32, U8
 from relvm.ir.expr import Expr, constant
 from relvm.ops.blockwise_quant_matmul import BITS, pack_block_values, pack_blocks
@@ -18,7 +18,7 @@ _MICROSOFT = "com.microsoft"
 
 
 @converts("MatMulNBits", domain=_MICROSOFT)
-def _matmul_bits(node: Node) -> Expr:
+def _matmul_bits(node: OnnxNode) -> Expr:
     """a, the weights (columns, blocks, bytes of a block), scales, zero points: packed, or of the dtype of a; a bias."""
     columns, depth, block = (node.attribute(name) for name in ("N", "K", "block_size"))
     bits = node.attribute("bits", 4)
@@ -35,14 +35,14 @@ def _matmul_bits(node: Node) -> Expr:
         for values in (scales.astype(np.float32), _zeros(node, columns, blocks, bits))
     )
     a, own = shaped(node, 0).cast(F32), node.type(0).dtype
-    a = Term(node, node.graph.checked(a.expr, (*a.shape[:-1], depth)))
+    a = TensorExpr(node, node.graph.checked(a.expr, (*a.shape[:-1], depth)))
     result = a.apply(
         ops.matmul_blockwise_quant, constant(numbers), scales, zeros, columns=columns, bits=bits, block=block
     )
     return (result + term(node, 5).cast(F32) if node.has(5) else result).cast(own).expr
 
 
-def _zeros(node: Node, columns: int, blocks: int, bits: int) -> np.ndarray:
+def _zeros(node: OnnxNode, columns: int, blocks: int, bits: int) -> np.ndarray:
     """The zero points, (columns, blocks); where there are none they are in the middle."""
     if not node.has(3):
         return np.full((columns, blocks), 2 ** (bits - 1), np.uint8)
@@ -53,7 +53,7 @@ def _zeros(node: Node, columns: int, blocks: int, bits: int) -> np.ndarray:
     return _unpacked(rows, bits)[:, :blocks]
 
 
-def _of_size(node: Node, index: int, what: str, size: int) -> np.ndarray:
+def _of_size(node: OnnxNode, index: int, what: str, size: int) -> np.ndarray:
     array = node.known(index, what)
     if array.size != size:
         raise RelvmShapeError(f"{what} are {array.size} elements, expected {size}")
@@ -69,7 +69,7 @@ def _unpacked(rows: np.ndarray, bits: int) -> np.ndarray:
 
 
 @converts("GatherBlockQuantized", domain=_MICROSOFT)
-def _gather_blocks(node: Node) -> Expr:
+def _gather_blocks(node: OnnxNode) -> Expr:
     """data, places, scales, zero points; data of u8 are packed along the last axis. What is taken is scaled then; a
     place that there is not gives zeros."""
     data, places, scales = shaped(node, 0), term(node, 1), shaped(node, 2)
@@ -84,7 +84,7 @@ def _gather_blocks(node: Node) -> Expr:
     if not isinstance(size, int):
         raise RelvmUnsupportedError(f"data of type {data.type}: the size of axis {axis} must be known")
     there = places.apply(ops.less, size).apply(ops.logical_and, places.apply(ops.greater_equal, -size))
-    rows = there.chosen(places, 0)
+    rows = there.where(places, 0)
     numbers, scales = (values.apply(ops.gather, rows, axis=axis) for values in (data, scales))
     numbers = _apart(numbers, bits) if packed else numbers
     behind = along + places.type.rank - 1 if along > axis else along
@@ -93,15 +93,15 @@ def _gather_blocks(node: Node) -> Expr:
         zeros = _apart(zeros, bits) if packed else zeros
         if zeros.shape[-1] != scales.shape[-1]:
             zeros = zeros.apply(ops.slice, begin=(0,), end=(scales.shape[-1],), axes=(len(zeros.shape) - 1,))
-        zeros = Term(node, of_blocks(node, zeros.cast(F32).expr, numbers.type, behind, block))
+        zeros = TensorExpr(node, of_blocks(node, zeros.cast(F32).expr, numbers.type, behind, block))
     else:
         zeros = 2.0 ** (bits - 1) if own == U8 else 0.0
-    factors = Term(node, of_blocks(node, scales.cast(F32).expr, numbers.type, behind, block))
+    factors = TensorExpr(node, of_blocks(node, scales.cast(F32).expr, numbers.type, behind, block))
     shown = there.reshape(*(1,) * axis, *places.shape, *(1,) * (rank - 1 - axis))
-    return shown.chosen((numbers.cast(F32) - zeros) * factors, 0.0).cast(scales.type.dtype).expr
+    return shown.where((numbers.cast(F32) - zeros) * factors, 0.0).cast(scales.type.dtype).expr
 
 
-def _apart(x: Term, bits: int) -> Term:
+def _apart(x: TensorExpr, bits: int) -> TensorExpr:
     """The numbers in bytes, the lowest bits first, along the last axis."""
     *before, count = x.shape
     shifts = constant(np.arange(0, 8, bits, dtype=np.uint8))

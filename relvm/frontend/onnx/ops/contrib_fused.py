@@ -8,19 +8,19 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import filled, places
+from relvm.frontend.onnx.dynamic_sizes import filled, iota
 from relvm.frontend.onnx.ops.activations import gelu
 from relvm.frontend.onnx.ops.normalization import axes_from, centred, inverse_deviation
 from relvm.frontend.onnx.ops.quantized import as_operator
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr, term
 from relvm.ir.expr import Expr
 
 _MICROSOFT = "com.microsoft"
 
 
 @converts("Gelu", "BiasGelu", "FastGelu", domain=_MICROSOFT)
-def _gelu(node: Node) -> Expr:
+def _gelu(node: OnnxNode) -> Expr:
     """Of the sum, where there is a bias."""
     x = term(node, 0)
     if node.has(1):
@@ -29,13 +29,13 @@ def _gelu(node: Node) -> Expr:
 
 
 @converts("QuickGelu", domain=_MICROSOFT)
-def _quick_gelu(node: Node) -> Expr:
+def _quick_gelu(node: OnnxNode) -> Expr:
     x = term(node, 0)
     return (x * (x * node.attribute("alpha", 1.702)).apply(ops.sigmoid)).expr
 
 
 @converts("FusedMatMul", domain=_MICROSOFT)
-def _fused_matmul(node: Node) -> Expr:
+def _fused_matmul(node: OnnxNode) -> Expr:
     """alpha * A' * B', where ' is a transposition of the last two axes, or none; a vector has nothing to transpose."""
     if node.attribute("transBatchA", 0) or node.attribute("transBatchB", 0):
         raise RelvmUnsupportedError("transBatchA and transBatchB, a transposition of the other axes, are not supported")
@@ -62,7 +62,7 @@ _CLIP_BY_ATTRIBUTES = 6  # the opset in which Clip has no inputs for its limits
 
 
 @converts("FusedConv", domain=_MICROSOFT)
-def _fused_conv(node: Node) -> Expr:
+def _fused_conv(node: OnnxNode) -> Expr:
     """activation(Conv(x, w, bias) + sum)"""
     inputs = [node.tensor(i) if node.has(i) else None for i in range(3)]
     result = as_operator(node, "Conv", *(inputs if node.has(2) else inputs[:2]))
@@ -72,13 +72,13 @@ def _fused_conv(node: Node) -> Expr:
 
 
 @converts("FusedGemm", domain=_MICROSOFT)
-def _fused_gemm(node: Node) -> Expr:
+def _fused_gemm(node: OnnxNode) -> Expr:
     result = as_operator(node, "Gemm", *node.tensors())
     numbers = [node.attribute(f"activation_{name}") for name in ("alpha", "beta", "gamma")]
     return _activated(node, result, [number for number in numbers if number is not None])
 
 
-def _activated(node: Node, x: Expr, numbers: list[float]) -> Expr:
+def _activated(node: OnnxNode, x: Expr, numbers: list[float]) -> Expr:
     """The activation that the node names; `numbers`: its attributes, as many as are not left at their defaults."""
     from onnx import helper
 
@@ -93,7 +93,7 @@ def _activated(node: Node, x: Expr, numbers: list[float]) -> Expr:
 
 
 @converts("SkipLayerNormalization", domain=_MICROSOFT)
-def _skip_layer_normalization(node: Node) -> tuple[Expr, Expr, Expr, Expr]:
+def _skip_layer_normalization(node: OnnxNode) -> tuple[Expr, Expr, Expr, Expr]:
     """The layer normalisation of a sum: of input and skip, and a bias where there is one."""
     x = term(node, 0) + term(node, 1)
     if node.has(4):
@@ -102,7 +102,7 @@ def _skip_layer_normalization(node: Node) -> tuple[Expr, Expr, Expr, Expr]:
     return result.expr, mean.expr, inverse.expr, x.expr
 
 
-def _normal(node: Node, x: Term, gamma: int, beta: int) -> tuple[Term, Term, Term]:
+def _normal(node: OnnxNode, x: TensorExpr, gamma: int, beta: int) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
     """x normalised along its last axis, scaled by the input `gamma` and moved by `beta`; the mean, and what the
     deviation divides by."""
     mean, apart, variance = centred(x, (-1,))
@@ -112,7 +112,7 @@ def _normal(node: Node, x: Term, gamma: int, beta: int) -> tuple[Term, Term, Ter
 
 
 @converts("SkipSimplifiedLayerNormalization", domain=_MICROSOFT)
-def _skip_simplified_layer_normalization(node: Node) -> tuple[Expr, Expr, Expr, Expr]:
+def _skip_simplified_layer_normalization(node: OnnxNode) -> tuple[Expr, Expr, Expr, Expr]:
     """That of a sum, without a mean: the second output, which is of none, is 0."""
     x = term(node, 0) + term(node, 1)
     if node.has(3):
@@ -122,7 +122,7 @@ def _skip_simplified_layer_normalization(node: Node) -> tuple[Expr, Expr, Expr, 
 
 
 @converts("SimplifiedLayerNormalization")
-def _simplified_layer_normalization(node: Node) -> tuple[Expr, Expr]:
+def _simplified_layer_normalization(node: OnnxNode) -> tuple[Expr, Expr]:
     """RMSNormalization, as ONNX Runtime had it in ONNX's own domain before that was there."""
     x = term(node, 0)
     inverse = inverse_deviation((x * x).mean(axes_from(node)), node.attribute("epsilon", 1e-5))
@@ -130,12 +130,12 @@ def _simplified_layer_normalization(node: Node) -> tuple[Expr, Expr]:
 
 
 @converts("EmbedLayerNormalization", domain=_MICROSOFT)
-def _embed_layer_normalization(node: Node) -> tuple[Expr, ...]:
+def _embed_layer_normalization(node: OnnxNode) -> tuple[Expr, ...]:
     """The layer normalisation of the sum of the rows of words, positions and, where there are any, segments; how many
     words of each text are not masked; the sum."""
     words = term(node, 0)
     batch, length = words.shape
-    positions = term(node, 8) if node.has(8) else places(node, 1, length)
+    positions = term(node, 8) if node.has(8) else iota(node, 1, length)
     x = _rows(node, 2, words) + _rows(node, 3, positions)
     if node.has(1) and node.has(4):
         x = x + _rows(node, 4, term(node, 1))
@@ -144,5 +144,5 @@ def _embed_layer_normalization(node: Node) -> tuple[Expr, ...]:
     return result.expr, count, x.expr
 
 
-def _rows(node: Node, table: int, indices: Term) -> Term:
+def _rows(node: OnnxNode, table: int, indices: TensorExpr) -> TensorExpr:
     return term(node, table).apply(ops.gather, indices, axis=0)

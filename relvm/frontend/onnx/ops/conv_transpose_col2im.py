@@ -6,21 +6,21 @@ from __future__ import annotations
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import numbers_of, run_time_sizes, sizes_of
-from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.sliding_window import spans, split_pads
-from relvm.frontend.onnx.tensor_expr import Term, per_channel, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, per_channel, term
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, exact_quotient, product
 
 
 @converts("ConvTranspose")
-def _conv_transpose(node: Node) -> Expr:
+def _conv_transpose(node: OnnxNode) -> Expr:
     x, w, groups = term(node, 0), term(node, 1), node.attribute("group", 1)
     if x.type.shape is None or w.type.shape is None:
         raise RelvmUnsupportedError(f"ConvTranspose of types {x.type} and {w.type}: the shapes must be known")
     (batch, channels, *places), (depths, filters, *window) = x.shape, w.shape
     if not isinstance(channels, int):  # as many as the weights are for
-        x, channels = Term(node, node.graph.checked(x.expr, (batch, depths, *places))), depths
+        x, channels = TensorExpr(node, node.graph.checked(x.expr, (batch, depths, *places))), depths
     depth = node.exact_quotient(channels, groups, "channels")
     rank = len(places)
     strides = tuple(node.attribute("strides", [1] * rank))
@@ -42,7 +42,7 @@ def _conv_transpose(node: Node) -> Expr:
 
 
 def _extent(
-    node: Node, places: list[AnyDim], window: list[int], strides: tuple[int, ...]
+    node: OnnxNode, places: list[AnyDim], window: list[int], strides: tuple[int, ...]
 ) -> tuple[tuple[int, ...], list[AnyDim]]:
     """The padding that is cut off before each spatial axis, and the result's spatial dimensions.
 
@@ -70,8 +70,8 @@ def _extent(
 
 
 @converts("Col2Im")
-def _col2im(node: Node) -> Expr:
-    x, window = Term(node, node.known_shape(0)), sizes_of(node, 2, "the block_shape of a Col2Im")
+def _col2im(node: OnnxNode) -> Expr:
+    x, window = TensorExpr(node, node.known_shape(0)), sizes_of(node, 2, "the block_shape of a Col2Im")
     rank = len(window)
     image = sizes_of(node, 1, "the image_shape of a Col2Im", rank)
     if len(x.shape) != 3 or len(image) != rank:
@@ -87,7 +87,7 @@ def _col2im(node: Node) -> Expr:
     return windows.apply(ops.col2im, shape, strides=strides, pads=tuple(pads[:rank]), dilations=dilations).expr
 
 
-def _channels(node: Node, rows: AnyDim, block: AnyDim) -> AnyDim:
+def _channels(node: OnnxNode, rows: AnyDim, block: AnyDim) -> AnyDim:
     """How many channels there are, each of `block` rows; where only the machine knows, the view checks it."""
     channels = exact_quotient(rows, block)
     if channels is None and isinstance(rows, int) and isinstance(block, int):

@@ -5,17 +5,17 @@ from __future__ import annotations
 import relvm.ops as ops
 from relvm.frontend.onnx.dynamic_axes import along
 from relvm.frontend.onnx.dynamic_sizes import is_known
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr, term
 from relvm.ir.expr import Expr
 
 
 @converts("CumSum", "CumProd")
-def _cumulation(node: Node) -> Expr:
+def _cumulation(node: OnnxNode) -> Expr:
     op = ops.cumsum if node.proto.op_type == "CumSum" else ops.cumprod
     flags = {name: bool(node.attribute(name, 0)) for name in ("exclusive", "reverse")}
     if is_known(node, 1):
         (axis,) = node.known(1, "the axis").reshape(-1).tolist()
         return op(node.tensor(0), axis=axis, **flags)
-    x = Term(node, node.known_shape(0))
+    x = TensorExpr(node, node.known_shape(0))
     return along(x, term(node, 1)).apply(op, axis=1, **flags).reshape(*x.shape).expr

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import relvm.ops as ops
-from relvm.frontend.onnx.dynamic_sizes import number_of, places
+from relvm.frontend.onnx.dynamic_sizes import iota, number_of
 from relvm.frontend.onnx.ops.range_split_tile import shaped
-from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.ir.expr import Expr
 
 
 @converts("Det")
-def _det(node: Node) -> Expr:
+def _det(node: OnnxNode) -> Expr:
     """The product of the diagonal of a triangular matrix of the same determinant."""
     rows = shaped(node, 0).apply(ops.row_echelon)
     *batch, size, _ = rows.shape
-    diagonal = places(node, size) * number_of(node, size + 1)
+    diagonal = iota(node, size) * number_of(node, size + 1)
     flat = rows.reshape(*batch, size * size)
     return flat.apply(ops.gather, diagonal, axis=-1).apply(ops.prod, axes=(-1,)).expr

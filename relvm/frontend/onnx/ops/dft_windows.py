@@ -8,11 +8,11 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import number_of, places, scalar, size_of
+from relvm.frontend.onnx.dynamic_sizes import iota, number_of, scalar, size_of
 from relvm.frontend.onnx.ops.dft_dynamic import LONGEST, frames, transform
 from relvm.frontend.onnx.ops.range_split_tile import shaped
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr, term
 from relvm.ir.dtypes import F64, I64, DType
 from relvm.ir.expr import Constant, Expr, constant
 from relvm.ir.symbolic import dim_op
@@ -26,22 +26,22 @@ _WINDOWS = {
 
 
 @converts(*_WINDOWS)
-def _window(node: Node) -> Expr:
+def _window(node: OnnxNode) -> Expr:
     """Periodic: the element after the last would be the first; else the last is."""
     size = size_of(node, 0, "the size of a window")
     dtype = node.graph.element_type(node.attribute("output_datatype", 1), node.proto.op_type)
     steps = number_of(node, size if node.attribute("periodic", 1) else size - 1)
-    steps = steps.cast(F64) if isinstance(steps, Term) else steps
-    angle = places(node, size).cast(F64) * (2 * math.pi) / steps
+    steps = steps.cast(F64) if isinstance(steps, TensorExpr) else steps
+    angle = iota(node, size).cast(F64) * (2 * math.pi) / steps
     first, *factors = _WINDOWS[node.proto.op_type]
     total = sum(((angle * i).apply(ops.cos) * factor for i, factor in enumerate(factors, 1)), start=first)
     return total.cast(dtype).expr
 
 
 @converts("DFT")
-def _dft(node: Node) -> Expr:
+def _dft(node: OnnxNode) -> Expr:
     """Along one axis; the last axis is that of the real and, where there is one, the imaginary part."""
-    x = Term(node, node.known_shape(0))
+    x = TensorExpr(node, node.known_shape(0))
     rank, inverse, onesided = len(x.shape), bool(node.attribute("inverse", 0)), bool(node.attribute("onesided", 0))
     if node.opset >= 20 and node.has(2):
         axis = node.tensor(2).value.item() if isinstance(node.tensor(2), Constant) else None
@@ -50,7 +50,7 @@ def _dft(node: Node) -> Expr:
     if axis == -1 or (axis is not None and not -rank <= axis < rank - 1):
         raise RelvmShapeError(f"axis {axis} of a signal of rank {rank}, whose last axis is that of its parts")
     if axis is None or not _is_number(node, 1) or not isinstance(x.shape[axis], int):
-        at = term(node, 2).reshape(1) if axis is None else Term(node, constant(np.array([axis])))
+        at = term(node, 2).reshape(1) if axis is None else TensorExpr(node, constant(np.array([axis])))
         length = size_of(node, 1, "the length of a DFT") if node.has(1) else None
         return transform(x, at.cast(I64), length, _parts(x), inverse=inverse, onesided=onesided).expr
     axis %= rank
@@ -71,9 +71,9 @@ def _dft(node: Node) -> Expr:
 
 
 @converts("STFT")
-def _stft(node: Node) -> Expr:
+def _stft(node: OnnxNode) -> Expr:
     """A convolution by the rows of the matrix, each times the window."""
-    x = Term(node, node.known_shape(0))
+    x = TensorExpr(node, node.known_shape(0))
     if len(x.shape) != 3:
         raise RelvmShapeError(f"a signal of rank {len(x.shape)}, expected 3")
     parts, onesided = _parts(x), bool(node.attribute("onesided", 1))
@@ -85,7 +85,7 @@ def _stft(node: Node) -> Expr:
         length = int(node.known(3, "the length of a frame").item())
     matrix = _matrix(length, length, parts, onesided, False, x.type.dtype)
     count = matrix.shape[2]
-    filters = Term(node, constant(matrix.transpose(2, 3, 1, 0).reshape(count * 2, parts, length)))
+    filters = TensorExpr(node, constant(matrix.transpose(2, 3, 1, 0).reshape(count * 2, parts, length)))
     if node.has(2):
         filters = filters * term(node, 2)
     spectra = x.apply(ops.transpose, perm=(0, 2, 1)).apply(ops.conv, filters, strides=(step,))
@@ -93,12 +93,12 @@ def _stft(node: Node) -> Expr:
     return spectra.apply(ops.transpose, perm=(0, 2, 1)).reshape(batch, many, count, 2).expr
 
 
-def _is_number(node: Node, index: int) -> bool:
+def _is_number(node: OnnxNode, index: int) -> bool:
     """Whether the input is a number that is known, or left out."""
     return not node.has(index) or isinstance(node.inputs[index], Constant)
 
 
-def _parts(x: Term) -> int:
+def _parts(x: TensorExpr) -> int:
     """1: a real signal, 2: a complex one."""
     if x.shape[-1] not in (1, 2):
         raise RelvmShapeError(f"a signal of shape {x.type}: its last dimension must be known to be 1 or 2")
@@ -141,7 +141,7 @@ def _wave(length: int, rows: int, columns: int, direction: int) -> np.ndarray:
 
 
 @converts("MelWeightMatrix")
-def _mel_weight_matrix(node: Node) -> Expr:
+def _mel_weight_matrix(node: OnnxNode) -> Expr:
     """A column for each band: from 0 at its lower edge up to 1 at its centre and down again.  Edges are equally far
     apart on the mel scale, and rounded down to bins of the spectrum.
 
@@ -151,18 +151,18 @@ def _mel_weight_matrix(node: Node) -> Expr:
     rate, lowest, highest = (scalar(node, i).cast(F64) for i in (2, 3, 4))
     low, high = (2595 / math.log(10) * (edge / 700).apply(ops.log1p) for edge in (lowest, highest))
     count = number_of(node, bands + 2)
-    step = (high - low) / (count.cast(F64) if isinstance(count, Term) else count)
-    mels = places(node, bands + 2).cast(F64) * step + low
+    step = (high - low) / (count.cast(F64) if isinstance(count, TensorExpr) else count)
+    mels = iota(node, bands + 2).cast(F64) * step + low
     frequencies = 700 * ((mels * (math.log(10) / 2595)).apply(ops.exp) - 1)
     bins = number_of(node, length + 1)
-    bins = bins.cast(F64) if isinstance(bins, Term) else bins
+    bins = bins.cast(F64) if isinstance(bins, TensorExpr) else bins
     edges = (frequencies * bins / rate).apply(ops.floor)
-    left, centre, right = (edges.apply(ops.gather, places(node, bands) + i, axis=0) for i in range(3))
-    at = places(node, dim_op("floordiv", length, 2) + 1, 1).cast(F64)
+    left, centre, right = (edges.apply(ops.gather, iota(node, bands) + i, axis=0) for i in range(3))
+    at = iota(node, dim_op("floordiv", length, 2) + 1, 1).cast(F64)
     rising, falling = centre - left, right - centre
     up = ((at - left) / rising.apply(ops.maximum, 1)).apply(ops.relu)
-    up = rising.apply(ops.equal, 0).chosen(1, up)
-    weights = (at > centre).chosen(((right - at) / falling.apply(ops.maximum, 1)).apply(ops.relu), up)
+    up = rising.apply(ops.equal, 0).where(1, up)
+    weights = (at > centre).where(((right - at) / falling.apply(ops.maximum, 1)).apply(ops.relu), up)
     dtype = node.graph.element_type(node.attribute("output_datatype", 1), "MelWeightMatrix")
     outside = (at < left).apply(ops.logical_or, at > right)
-    return outside.chosen(0, weights).cast(dtype).expr
+    return outside.where(0, weights).cast(dtype).expr

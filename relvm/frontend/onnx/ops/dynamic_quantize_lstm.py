@@ -10,11 +10,11 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import filled, places
+from relvm.frontend.onnx.dynamic_sizes import filled, iota
 from relvm.frontend.onnx.ops.quantized import quantised_product
 from relvm.frontend.onnx.ops.range_split_tile import shaped
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr, term
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.expr import Expr
 
@@ -55,7 +55,7 @@ step (float h, float c, uint8 r, float r_scale, uint8 r_zero, float x, bool aliv
 
 
 @converts("DynamicQuantizeLSTM", domain=_MICROSOFT)
-def _dynamic_quantize_lstm(node: Node) -> tuple[Expr, Expr, Expr]:
+def _dynamic_quantize_lstm(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
     """x, W, R, the biases, lengths, both states, peepholes; the scale and zero point of W, then of R."""
     direction = node.attribute("direction", "forward")
     backwards = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}.get(direction)
@@ -75,18 +75,20 @@ def _dynamic_quantize_lstm(node: Node) -> tuple[Expr, Expr, Expr]:
     return joined[0], joined[1], joined[2]
 
 
-def _stack(parts: tuple[Term, ...], axis: int) -> Expr:
+def _stack(parts: tuple[TensorExpr, ...], axis: int) -> Expr:
     first, *others = (part.apply(ops.expand_dims, axes=(axis,)) for part in parts)
     return first.apply(ops.concat, *others, axis=axis).expr
 
 
-def _one_way(node: Node, way: int, backward: bool, activations: list[str]) -> tuple[Term, Term, Term]:
+def _one_way(
+    node: OnnxNode, way: int, backward: bool, activations: list[str]
+) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
     """The states h of all steps, (steps, batch, hidden), and both after the last one."""
     x = shaped(node, 0)
     steps, batch, _ = x.shape
     r, r_scale, r_zero = (term(node, index).at(way, 0) for index in (2, 10, 11))
     total = quantised_product(node, x.expr, *(term(node, index).at(way, 0).expr for index in (1, 8, 9)))
-    gates = Term(node, total)
+    gates = TensorExpr(node, total)
     if node.has(3):
         first, second = (
             term(node, 3).at(way, 0).apply(ops.slice, begin=(part * r.shape[1],), end=((part + 1) * r.shape[1],))
@@ -98,20 +100,22 @@ def _one_way(node: Node, way: int, backward: bool, activations: list[str]) -> tu
         for index in (5, 6)
     ]
     lengths = shaped(node, 4) if node.has(4) else None
-    alive = Term(node, node.emit(filled(node, np.bool_(True), steps, 1, 1)))
+    alive = TensorExpr(node, node.emit(filled(node, np.bool_(True), steps, 1, 1)))
     turned = backward
     if lengths is not None:
-        alive = places(node, steps, 1, 1) < lengths.cast(I64).apply(ops.expand_dims, axes=(0, 2))
+        alive = iota(node, steps, 1, 1) < lengths.cast(I64).apply(ops.expand_dims, axes=(0, 2))
         gates, turned = (_reversed(gates, lengths), False) if backward else (gates, False)
     h, c, rows = _steps(node, (*states, r.expr, r_scale.expr, r_zero.expr, gates.expr, alive.expr), turned, activations)
     return (_reversed(rows, lengths) if backward and lengths is not None else rows), h, c
 
 
-def _reversed(x: Term, lengths: Term) -> Term:
+def _reversed(x: TensorExpr, lengths: TensorExpr) -> TensorExpr:
     return x.apply(ops.reverse_sequence, lengths.cast(I64), time_axis=0)
 
 
-def _steps(node: Node, values: tuple[Expr, ...], backward: bool, activations: list[str]) -> tuple[Term, Term, Term]:
+def _steps(
+    node: OnnxNode, values: tuple[Expr, ...], backward: bool, activations: list[str]
+) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
     """The Scan of the step: both states after the last one, and the rows."""
     from onnx import helper, parser
 
@@ -129,6 +133,6 @@ def _steps(node: Node, values: tuple[Expr, ...], backward: bool, activations: li
     )
     scope = node.graph.scope({"": _OPSET}, node.here, (_MICROSOFT, node.proto.op_type, ""))
     scope.values.update(zip(given, values, strict=True))
-    h, c, *_, rows = (Term(node, scope.tensor(value)) for value in scope.rest([scan], outputs))
+    h, c, *_, rows = (TensorExpr(node, scope.tensor(value)) for value in scope.rest([scan], outputs))
     assert rows.type.dtype == F32
     return h, c, rows

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import relvm.ops as ops
 from relvm.errors import RelvmArgumentError
 from relvm.frontend.onnx.broadcasting import common_dim, expanded
-from relvm.frontend.onnx.dynamic_sizes import number_of, places
+from relvm.frontend.onnx.dynamic_sizes import iota, number_of
 from relvm.frontend.onnx.ops.range_split_tile import shaped
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.type_rules import expect_equal_dims
@@ -24,7 +24,7 @@ Label = str | int
 class Labelled:
     """A tensor with a label for each axis, none twice."""
 
-    tensor: Term
+    tensor: TensorExpr
     labels: tuple[Label, ...]
 
     def size(self, label: Label) -> AnyDim:
@@ -41,7 +41,7 @@ class Labelled:
         rest = tuple(label for label in self.labels if label in kept)
         return Labelled(self.tensor.apply(ops.sum, axes=gone), rest)
 
-    def ordered(self, labels: tuple[Label, ...]) -> Term:
+    def ordered(self, labels: tuple[Label, ...]) -> TensorExpr:
         """The tensor with these labels' axes in that order, which are all that it has."""
         if labels == self.labels:
             return self.tensor
@@ -49,7 +49,7 @@ class Labelled:
 
 
 @converts("Einsum")
-def _einsum(node: Node) -> Expr:
+def _einsum(node: OnnxNode) -> Expr:
     """The operands are multiplied one after the other; what no later operand and not the result has is summed."""
     tensors = [shaped(node, i) for i in range(len(node.inputs))]
     terms, result = _parsed(node.attribute("equation"), [len(tensor.shape) for tensor in tensors])
@@ -93,7 +93,7 @@ def _labels(equation: str, text: str, rank: int) -> tuple[Label, ...]:
     return (*before, *range(hidden - 1, -1, -1), *after)
 
 
-def _without_repeats(tensor: Term, labels: tuple[Label, ...]) -> Labelled:
+def _without_repeats(tensor: TensorExpr, labels: tuple[Label, ...]) -> Labelled:
     """Where two axes have one label, their diagonal."""
     for label in labels:
         if labels.count(label) == 1:
@@ -105,7 +105,7 @@ def _without_repeats(tensor: Term, labels: tuple[Label, ...]) -> Labelled:
         expect_equal_dims("Einsum", f"the sizes of label {label} differ", size, tensor.shape[second])
         flat = tensor.apply(ops.transpose, perm=(first, second, *rest))
         flat = flat.reshape(size * size, *(tensor.shape[axis] for axis in rest))
-        diagonal = places(tensor.node, size) * (number_of(tensor.node, size) + 1)
+        diagonal = iota(tensor.node, size) * (number_of(tensor.node, size) + 1)
         kept = tuple(labels[axis] for axis in rest)
         return _without_repeats(flat.apply(ops.gather, diagonal, axis=0), (label, *kept))
     return Labelled(tensor, labels)
@@ -139,7 +139,7 @@ def _of_common_sizes(operands: list[Labelled]) -> list[Labelled]:
     for operand in operands:
         tensor = operand.tensor
         value = expanded(tensor.node, tensor.expr, [sizes[label] for label in operand.labels])
-        made.append(Labelled(Term(tensor.node, value), operand.labels))
+        made.append(Labelled(TensorExpr(tensor.node, value), operand.labels))
     return made
 
 

@@ -8,14 +8,14 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import filled, is_known, is_symbolic, none_of, scalar, sizes_of
+from relvm.frontend.onnx.dynamic_sizes import assert_none, filled, is_known, is_symbolic, scalar, sizes_of
 from relvm.frontend.onnx.ops.qdq_fusion import convolution_of_bytes, product_of_bytes
 from relvm.frontend.onnx.ops.slice import FAR, symbolic_slice
 from relvm.frontend.onnx.ops.strings import strings_of
-from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.shape_folding import INT_MAX, slice_range
 from relvm.frontend.onnx.sliding_window import padded, pads_of
-from relvm.frontend.onnx.tensor_expr import Term, operands
+from relvm.frontend.onnx.tensor_expr import TensorExpr, operands
 from relvm.ir.dtypes import STR, dtype_of
 from relvm.ir.expr import Constant, Expr, constant
 from relvm.ir.symbolic import product
@@ -56,13 +56,13 @@ _SAME = {
 
 
 @converts(*_SAME)
-def _same(node: Node) -> Expr:
+def _same(node: OnnxNode) -> Expr:
     """The operator of the same meaning."""
     return _SAME[node.proto.op_type](*operands(node))
 
 
 @converts("Pow")
-def _pow(node: Node) -> Expr:
+def _pow(node: OnnxNode) -> Expr:
     """The result has the base's dtype; the power is taken in whichever dtype of the two holds more."""
     base, exponent = operands(node)
     own, other = base.type.dtype, exponent.type.dtype
@@ -74,7 +74,7 @@ def _pow(node: Node) -> Expr:
 
 
 @converts("Max", "Min")
-def _extremes(node: Node) -> Expr:
+def _extremes(node: OnnxNode) -> Expr:
     op = ops.maximum if node.proto.op_type == "Max" else ops.minimum
     first, *rest = node.tensors()
     for value in rest:
@@ -83,7 +83,7 @@ def _extremes(node: Node) -> Expr:
 
 
 @converts("Sum", "Mean")
-def _sum_of_inputs(node: Node) -> Expr:
+def _sum_of_inputs(node: OnnxNode) -> Expr:
     total, *rest = node.tensors()
     for value in rest:
         total = node.emit(ops.add(total, value))
@@ -93,7 +93,7 @@ def _sum_of_inputs(node: Node) -> Expr:
 
 
 @converts("Clip")
-def _clip(node: Node) -> Expr:
+def _clip(node: OnnxNode) -> Expr:
     value = node.tensor(0)
     if node.opset < 11:
         low, high = node.attribute("min"), node.attribute("max")
@@ -108,7 +108,7 @@ def _clip(node: Node) -> Expr:
 
 
 @converts("LeakyRelu")
-def _leaky_relu(node: Node) -> Expr:
+def _leaky_relu(node: OnnxNode) -> Expr:
     x = node.tensor(0)
     scaled = node.emit(ops.multiply(x, _scalar(node.attribute("alpha", 0.01), x)))
     below = node.emit(ops.less(x, _scalar(0, x)))
@@ -116,12 +116,12 @@ def _leaky_relu(node: Node) -> Expr:
 
 
 @converts("BitCast")
-def _bit_cast(node: Node) -> Expr:
+def _bit_cast(node: OnnxNode) -> Expr:
     return ops.bit_cast(node.tensor(0), to=node.graph.element_type(node.attribute("to"), "BitCast").name)
 
 
 @converts("Dropout")
-def _dropout(node: Node) -> Expr | tuple[Expr, Expr]:
+def _dropout(node: OnnxNode) -> Expr | tuple[Expr, Expr]:
     """Outside of training the input itself; the mask, where it is named, says that every element is kept.
 
     In training no element may be dropped: the ratio is 0, which is checked at run time where only the machine knows.
@@ -131,7 +131,7 @@ def _dropout(node: Node) -> Expr | tuple[Expr, Expr]:
         drops = trained.apply(ops.logical_and, scalar(node, 1).apply(ops.not_equal, 0)) if node.has(1) else trained
         if isinstance(drops.expr, Constant) and drops.expr.value:
             raise RelvmUnsupportedError("Dropout in training mode, which takes random numbers, is not supported")
-        none_of(drops, "elements that training drops at random, which is not supported")
+        assert_none(drops, "elements that training drops at random, which is not supported")
     x = node.tensor(0)
     if len(node.proto.output) < 2 or not node.proto.output[1]:
         return x
@@ -148,7 +148,7 @@ def _scalar(value: Any, like: Expr) -> Constant:
 
 
 @converts("Constant")
-def _constant(node: Node) -> Constant:
+def _constant(node: OnnxNode) -> Constant:
     for name, dtype in (
         ("value_float", np.float32),
         ("value_floats", np.float32),
@@ -171,14 +171,14 @@ def _constant(node: Node) -> Constant:
 
 
 @converts("ConstantOfShape")
-def _constant_of_shape(node: Node) -> Expr:
+def _constant_of_shape(node: OnnxNode) -> Expr:
     value = node.attribute("value")
     fill = np.float32(0) if value is None else np.asarray(value).reshape(())
     return filled(node, fill, *sizes_of(node, 0, "the shape"))
 
 
 @converts("Shape")
-def _shape(node: Node) -> Expr:
+def _shape(node: OnnxNode) -> Expr:
     """Of a tensor whose shape is not known; others are host values."""
     dims = ops.shape_to_tensor(node.emit(ops.shape_of(node.tensor(0))))
     start, end = node.attribute("start", 0), node.attribute("end", _END)
@@ -188,14 +188,14 @@ def _shape(node: Node) -> Expr:
 
 
 @converts("Transpose")
-def _transpose(node: Node) -> Expr:
+def _transpose(node: OnnxNode) -> Expr:
     perm = node.attribute("perm")
     perm = reversed(range(node.type(0).rank)) if perm is None else perm
     return ops.transpose(node.tensor(0), perm=tuple(perm))
 
 
 @converts("Concat")
-def _concat(node: Node) -> Expr:
+def _concat(node: OnnxNode) -> Expr:
     return ops.concat(*node.tensors(), axis=node.attribute("axis"))
 
 
@@ -203,7 +203,7 @@ _END = 2**63 - 1
 
 
 @converts("Slice")
-def _slice(node: Node) -> Expr:
+def _slice(node: OnnxNode) -> Expr:
     if node.opset < 10:
         begin, end = node.attribute("starts"), node.attribute("ends")
         axes, steps = node.attribute("axes"), None
@@ -234,12 +234,12 @@ def _slice(node: Node) -> Expr:
 
 
 @converts("Gather")
-def _gather(node: Node) -> Expr:
+def _gather(node: OnnxNode) -> Expr:
     return ops.gather(node.tensor(0), node.tensor(1), axis=node.attribute("axis", 0))
 
 
 @converts("Softmax")
-def _softmax(node: Node) -> Expr:
+def _softmax(node: OnnxNode) -> Expr:
     """Before opset 13 the input counts as a matrix, its columns being all axes from `axis` on."""
     x, rank = node.tensor(0), node.type(0).rank
     axis = node.axis(-1 if node.opset >= 13 else 1, rank, end=int(node.opset < 13))
@@ -256,12 +256,12 @@ def _softmax(node: Node) -> Expr:
 
 
 @converts("MatMul")
-def _matmul(node: Node) -> Expr:
+def _matmul(node: OnnxNode) -> Expr:
     return product_of_bytes(node) or ops.matmul(node.tensor(0), node.tensor(1))
 
 
 @converts("Gemm")
-def _gemm(node: Node) -> Expr:
+def _gemm(node: OnnxNode) -> Expr:
     """alpha * A' * B' + beta * C, where ' is a transposition or none."""
     transposed = {"transpose_a": bool(node.attribute("transA", 0)), "transpose_b": bool(node.attribute("transB", 0))}
     result = product_of_bytes(node, **transposed) or node.emit(ops.matmul(node.tensor(0), node.tensor(1), **transposed))
@@ -277,7 +277,7 @@ def _gemm(node: Node) -> Expr:
 
 
 @converts("Conv")
-def _conv(node: Node) -> Expr:
+def _conv(node: OnnxNode) -> Expr:
     spatial = node.type(0).rank - 2
     result = convolution_of_bytes(node) or node.emit(_convolution(node, spatial))
     if not node.has(2):
@@ -287,15 +287,15 @@ def _conv(node: Node) -> Expr:
     return ops.add(result, node.emit(per_channel))
 
 
-def _convolution(node: Node, spatial: int) -> Expr:
+def _convolution(node: OnnxNode, spatial: int) -> Expr:
     x, w = node.tensor(0), node.tensor(1)
     strides = tuple(node.attribute("strides", [1] * spatial))
     dilations = tuple(node.attribute("dilations", [1] * spatial))
-    wide, pads = padded(Term(node, x), pads_of(node, w.type.shape[2:], strides, dilations), 0)
+    wide, pads = padded(TensorExpr(node, x), pads_of(node, w.type.shape[2:], strides, dilations), 0)
     return ops.conv(wide.expr, w, strides=strides, pads=pads, dilations=dilations, groups=node.attribute("group", 1))
 
 
 @converts("GlobalMaxPool", "GlobalAveragePool")
-def _global_pool(node: Node) -> Expr:
+def _global_pool(node: OnnxNode) -> Expr:
     op = ops.max if node.proto.op_type == "GlobalMaxPool" else ops.mean
     return op(node.tensor(0), axes=tuple(range(2, node.type(0).rank)), keepdims=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import number_of, places, run_time_sizes, size_of
+from relvm.frontend.onnx.dynamic_sizes import iota, number_of, run_time_sizes, size_of
 from relvm.frontend.onnx.ops.range_split_tile import shaped
 from relvm.frontend.onnx.ops.slice import part
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr, term
 from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, dim_op, is_natural, product
@@ -16,18 +16,18 @@ from relvm.kernels.lowering_rules import strides_of
 
 
 @converts("GatherElements")
-def _gather_elements(node: Node) -> Expr:
+def _gather_elements(node: OnnxNode) -> Expr:
     return ops.gather_elements(node.tensor(0), node.tensor(1), axis=node.attribute("axis", 0))
 
 
 @converts("Scatter", "ScatterElements")
-def _scatter_elements(node: Node) -> Expr:
+def _scatter_elements(node: OnnxNode) -> Expr:
     axis, reduction = node.attribute("axis", 0), node.attribute("reduction", "none")
     return ops.scatter_elements(*(node.tensor(i) for i in range(3)), axis=axis, reduction=reduction)
 
 
 @converts("GatherND")
-def _gather_nd(node: Node) -> Expr:
+def _gather_nd(node: OnnxNode) -> Expr:
     """With batches, the batch is an index like the others, before them."""
     batch, x, indices = node.attribute("batch_dims", 0), term(node, 0), term(node, 1)
     depth = _depth(indices)
@@ -36,7 +36,7 @@ def _gather_nd(node: Node) -> Expr:
     x, dims = shaped(node, 0), indices.shape
     if not 0 < batch < min(len(x.shape), len(dims)):
         raise RelvmShapeError(f"batch_dims is {batch}, of tensors of rank {len(x.shape)} and {len(dims)}")
-    numbers = places(node, *dims[:batch], *[1] * (len(dims) - batch))
+    numbers = iota(node, *dims[:batch], *[1] * (len(dims) - batch))
     numbers = numbers.apply(ops.broadcast_to, node.shape([*dims[:-1], 1]))
     indices = numbers.apply(ops.concat, indices.cast(I64), axis=-1)
     flat = x.reshape(product(x.shape[:batch]), *x.shape[batch:])
@@ -44,14 +44,14 @@ def _gather_nd(node: Node) -> Expr:
 
 
 @converts("ScatterND")
-def _scatter_nd(node: Node) -> Expr:
+def _scatter_nd(node: OnnxNode) -> Expr:
     x, indices, updates = (term(node, i) for i in range(3))
     reduction = node.attribute("reduction", "none")
     return ops.scatter_nd(x.expr, indices.expr, updates.expr, depth=_depth(indices), reduction=reduction)
 
 
 @converts("TensorScatter")
-def _tensor_scatter(node: Node) -> Expr:
+def _tensor_scatter(node: OnnxNode) -> Expr:
     """The update along an axis, from the position on that each of the batch has; circular: past the end comes the
     start."""
     x, update = shaped(node, 0), shaped(node, 1)
@@ -62,7 +62,7 @@ def _tensor_scatter(node: Node) -> Expr:
     if mode not in ("linear", "circular"):
         raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
     dims = [1] * rank
-    at = places(node, *dims[:axis], update.shape[axis], *dims[axis + 1 :])
+    at = iota(node, *dims[:axis], update.shape[axis], *dims[axis + 1 :])
     if node.has(2):
         start = shaped(node, 2).cast(I64)
         at = at + start.reshape(*start.shape, *dims[1:])
@@ -73,7 +73,7 @@ def _tensor_scatter(node: Node) -> Expr:
     return x.apply(ops.scatter_elements, at, update, axis=axis).expr
 
 
-def _depth(indices: Term) -> int:
+def _depth(indices: TensorExpr) -> int:
     dims = indices.type.shape
     if not dims or not isinstance(dims[-1], int):
         raise RelvmUnsupportedError(f"indices of type {indices.type}: how many there are in a row must be known")
@@ -81,7 +81,7 @@ def _depth(indices: Term) -> int:
 
 
 @converts("TopK")
-def _top_k(node: Node) -> tuple[Expr, Expr]:
+def _top_k(node: OnnxNode) -> tuple[Expr, Expr]:
     """The values are sorted whether that is asked for or not."""
     x = shaped(node, 0)
     count = node.attribute("k") if node.opset < 10 else size_of(node, 1, "the number of elements")
@@ -92,7 +92,7 @@ def _top_k(node: Node) -> tuple[Expr, Expr]:
 
 
 @converts("NonZero")
-def _non_zero(node: Node) -> Expr:
+def _non_zero(node: OnnxNode) -> Expr:
     """A row for each axis of x, a column for each element that is not 0."""
     x = shaped(node, 0)
     found, count = nonzero(x if x.type.dtype == BOOL else x.apply(ops.not_equal, 0))
@@ -102,7 +102,7 @@ def _non_zero(node: Node) -> Expr:
     return rows[0].apply(ops.concat, *rows[1:], axis=0).expr
 
 
-def coordinates(positions: Term, shape: tuple[AnyDim, ...]) -> list[Term]:
+def coordinates(positions: TensorExpr, shape: tuple[AnyDim, ...]) -> list[TensorExpr]:
     """The index along each axis of row-major positions, a vector."""
     indices = []
     for dim, stride in zip(shape, strides_of(shape), strict=True):
@@ -111,21 +111,21 @@ def coordinates(positions: Term, shape: tuple[AnyDim, ...]) -> list[Term]:
     return indices
 
 
-def nonzero(cond: Term) -> tuple[Term, AnyDim]:
+def nonzero(cond: TensorExpr) -> tuple[TensorExpr, AnyDim]:
     """Where a bool tensor holds, row-major, and how often."""
     (count,) = run_time_sizes(cond.cast(I64).apply(ops.sum))
     return cond.apply(ops.nonzero, cond.node.shape([count])), count
 
 
 @converts("Compress")
-def _compress(node: Node) -> Expr:
+def _compress(node: OnnxNode) -> Expr:
     """Without an axis, of all elements.  The condition may be shorter than what it is for; of a longer one only so much
     counts."""
     axis, x = node.attribute("axis"), term(node, 0)
     if axis is None:
         x = shaped(node, 0)
         x = x.reshape(product(x.shape))
-    condition, size = Term(node, node.known_shape(1)), x.shape[axis or 0]
+    condition, size = TensorExpr(node, node.known_shape(1)), x.shape[axis or 0]
     room = dim_op("sub", size, condition.shape[0])
     if not is_natural(room):
         condition = part(condition, 0, 0, dim_op("min", size, condition.shape[0]))

@@ -6,11 +6,11 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import number_of, numbers_of, places, sizes_of
+from relvm.frontend.onnx.dynamic_sizes import iota, number_of, numbers_of, sizes_of
 from relvm.frontend.onnx.ops.range_split_tile import shaped
-from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.sliding_window import pads_of
-from relvm.frontend.onnx.tensor_expr import Term, per_channel, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, per_channel, term
 from relvm.ir.dtypes import DType
 from relvm.ir.expr import Expr, constant
 from relvm.ir.symbolic import AnyDim, product
@@ -19,7 +19,7 @@ _MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic
 
 
 @converts("GridSample")
-def _grid_sample(node: Node) -> Expr:
+def _grid_sample(node: OnnxNode) -> Expr:
     """The grid says places from -1 to 1: between the middles of the outermost elements, or between their edges."""
     x, grid = shaped(node, 0), term(node, 1)
     asked, padding = node.attribute("mode", "linear"), node.attribute("padding_mode", "zeros")
@@ -36,7 +36,7 @@ def _grid_sample(node: Node) -> Expr:
 
 
 @converts("AffineGrid")
-def _affine_grid(node: Node) -> Expr:
+def _affine_grid(node: OnnxNode) -> Expr:
     """A grid from -1 to 1 along every axis, moved by a matrix for each image."""
     theta = shaped(node, 0)
     if len(theta.shape) != 3 or theta.shape[1] not in (2, 3):
@@ -51,26 +51,26 @@ def _affine_grid(node: Node) -> Expr:
         shape = [1] * rank
         shape[axis] = sizes[axis]
         columns.append(axes[axis].reshape(*shape).apply(ops.broadcast_to, node.shape(sizes)).reshape(product(sizes), 1))
-    ones = Term(node, columns[0].operand(1)).apply(ops.broadcast_to, node.shape([product(sizes), 1]))
+    ones = TensorExpr(node, columns[0].operand(1)).apply(ops.broadcast_to, node.shape([product(sizes), 1]))
     points = columns[0].apply(ops.concat, *columns[1:], ones, axis=1)
     moved = points.apply(ops.matmul, theta, transpose_b=True)
     return moved.reshape(images, *sizes, rank).expr
 
 
-def _along(node: Node, size: AnyDim, dtype: DType, aligned: bool) -> Term:
+def _along(node: OnnxNode, size: AnyDim, dtype: DType, aligned: bool) -> TensorExpr:
     """The coordinates of the elements along an axis."""
-    place = places(node, size).cast(dtype)
+    place = iota(node, size).cast(dtype)
     count = number_of(node, size)
-    count = count.cast(dtype) if isinstance(count, Term) else count
+    count = count.cast(dtype) if isinstance(count, TensorExpr) else count
     if not aligned:
         return (place * 2 + 1) / count - 1
     steps = count - 1
-    steps = steps.apply(ops.maximum, 1) if isinstance(steps, Term) else max(steps, 1)
+    steps = steps.apply(ops.maximum, 1) if isinstance(steps, TensorExpr) else max(steps, 1)
     return place * 2 / steps - 1
 
 
 @converts("DeformConv")
-def _deform_conv(node: Node) -> Expr:
+def _deform_conv(node: OnnxNode) -> Expr:
     """x read at the window's places, each moved by an offset of its own, as columns; their product with the weights."""
     x, w, offset = (shaped(node, i) for i in range(3))
     if len(x.shape) != 4:
@@ -98,12 +98,12 @@ def _deform_conv(node: Node) -> Expr:
     return (result + per_channel(node, 3, 4) if node.has(3) else result).expr
 
 
-def _window_places(node, kernel, strides, dilations, pads, out, dtype) -> Term:
+def _window_places(node, kernel, strides, dilations, pads, out, dtype) -> TensorExpr:
     """Where the elements of each place's window are without offsets: (window, places, 2)."""
     parts = []
     for axis in range(2):
-        taps = Term(node, constant(np.arange(kernel[axis]) * dilations[axis]))
-        first = places(node, out[axis]) * strides[axis] - pads[axis]
+        taps = TensorExpr(node, constant(np.arange(kernel[axis]) * dilations[axis]))
+        first = iota(node, out[axis]) * strides[axis] - pads[axis]
         shape = [[kernel[0], 1, 1, 1], [1, kernel[1], 1, 1]][axis], [[1, 1, out[0], 1], [1, 1, 1, out[1]]][axis]
         whole = node.shape([*kernel, *out])
         at = (taps.reshape(*shape[0]) + first.reshape(*shape[1])).apply(ops.broadcast_to, whole)

@@ -14,7 +14,7 @@ from typing import Any
 
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError, RelvmShapeError, RelvmTypeError
 from relvm.frontend.onnx.context import ImportContext
-from relvm.frontend.onnx.registry import MOST_FORKS, Fork, Node, converts
+from relvm.frontend.onnx.registry import MAX_RANK_SPLITS, OnnxNode, RankSplit, converts
 from relvm.frontend.onnx.values import Value
 from relvm.ir.dtypes import DType
 from relvm.ir.expr import Block, Constant, Expr, If, MatchCast, Null, TupleItem
@@ -23,7 +23,7 @@ from relvm.ops import reshape
 
 
 @converts("If")
-def _if(node: Node) -> tuple[Any, ...]:
+def _if(node: OnnxNode) -> tuple[Any, ...]:
     cond = node.tensor(0)
     branches = node.attribute("then_branch"), node.attribute("else_branch")
     for branch in branches:
@@ -37,8 +37,8 @@ def _if(node: Node) -> tuple[Any, ...]:
     if isinstance(cond.type, TensorType) and cond.type.rank != 0:  # ONNX allows any tensor of one element
         cond = node.emit(reshape(cond, node.shape([])))
     then, orelse = _both(node.graph, [partial(node.graph.subgraph, branch) for branch in branches], RelvmShapeError)
-    if node.graph.forks < MOST_FORKS and _ranks(then.type) != _ranks(orelse.type):
-        raise Fork(cond, tuple(partial(_follow, branch) for branch in branches))
+    if node.graph.forks < MAX_RANK_SPLITS and _ranks(then.type) != _ranks(orelse.type):
+        raise RankSplit(cond, tuple(partial(_follow, branch) for branch in branches))
     return _merged(node.graph, cond, then, orelse)
 
 
@@ -77,7 +77,9 @@ def _merged(graph: ImportContext, cond: Expr, then: Block, orelse: Block) -> tup
     return tuple(TupleItem(merged, i, type=field) for i, field in enumerate(type_.fields))
 
 
-def either(node: Node, cond: Expr, then: Callable[[Node], Expr], orelse: Callable[[Node], Expr]) -> Expr:
+def if_then_else(
+    node: OnnxNode, cond: Expr, then: Callable[[OnnxNode], Expr], orelse: Callable[[OnnxNode], Expr]
+) -> Expr:
     """What the one function of the node gives where a bool of rank 0 holds, else what the other does."""
     blocks = []
     for way in (then, orelse):
@@ -86,7 +88,9 @@ def either(node: Node, cond: Expr, then: Callable[[Node], Expr], orelse: Callabl
     return _merged(node.graph, cond, *blocks)[0]
 
 
-def parted(graph: ImportContext, fork: Fork, outputs: list[str], nodes: list[Any], names: list[str]) -> list[Value]:
+def parted(
+    graph: ImportContext, fork: RankSplit, outputs: list[str], nodes: list[Any], names: list[str]
+) -> list[Value]:
     """The values of those names at the end: an If, each way of it followed by the nodes after it.
 
     outputs: what the values of a way are called.

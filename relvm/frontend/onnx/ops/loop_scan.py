@@ -20,7 +20,7 @@ from relvm.errors import RelvmError, RelvmFormatError, RelvmTypeError, RelvmUnsu
 from relvm.frontend.onnx.context import ImportContext
 from relvm.frontend.onnx.identifiers import identifier
 from relvm.frontend.onnx.model_checker import key_of
-from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.scalars import scalar_of, scalar_of_dim
 from relvm.frontend.onnx.types import type_of
 from relvm.ir.dtypes import BOOL, I64
@@ -60,7 +60,7 @@ from relvm.ir.types import (
 
 
 @converts("Loop")
-def _loop(node: Node) -> tuple[Any, ...]:
+def _loop(node: OnnxNode) -> tuple[Any, ...]:
     body = node.attribute("body")
     if len(body.input) < 2:
         raise RelvmFormatError(f"the body has {len(body.input)} inputs, expected 2 or more")
@@ -88,7 +88,7 @@ def _loop(node: Node) -> tuple[Any, ...]:
 
 
 @converts("Scan")
-def _scan(node: Node) -> tuple[Any, ...]:
+def _scan(node: OnnxNode) -> tuple[Any, ...]:
     body, count = node.attribute("body"), node.attribute("num_scan_inputs")
     if not 1 <= count <= len(node.inputs):
         raise RelvmFormatError(f"num_scan_inputs is {count}, of {len(node.inputs)} inputs")
@@ -128,7 +128,7 @@ def _scan(node: Node) -> tuple[Any, ...]:
     return repeated.results(list(zip(places, map(bool, directions), strict=True)))
 
 
-def _each(node: Node, name: str, count: int, most: int | None = None) -> list[int]:
+def _each(node: OnnxNode, name: str, count: int, most: int | None = None) -> list[int]:
     """An attribute that has a number for each of `count`, 0 where it is not there.  most: the numbers are 0 to that."""
     numbers = node.attribute(name, [0] * count)
     if len(numbers) != count or (most is not None and not all(0 <= number <= most for number in numbers)):
@@ -140,7 +140,7 @@ def _each(node: Node, name: str, count: int, most: int | None = None) -> list[in
 _OF_ONE = "__of_one"  # marks a Scan of opset 8 whose states and sequences have no batch in front
 
 
-def _over_batch(node: Node) -> Node:
+def _over_batch(node: OnnxNode) -> OnnxNode:
     """A Scan of opset 8, whose states and sequences have a batch in front, as the Scan of a Scan of one of them."""
     from onnx import helper
 
@@ -158,7 +158,7 @@ def _over_batch(node: Node) -> Node:
 
 
 @converts("SequenceMap")
-def _sequence_map(node: Node) -> tuple[Any, ...]:
+def _sequence_map(node: OnnxNode) -> tuple[Any, ...]:
     body, inputs = node.attribute("body"), node.tensors()
     if len(body.input) != len(inputs):
         raise RelvmFormatError(f"the body has {len(body.input)} inputs, the node {len(inputs)}")
@@ -211,7 +211,7 @@ class _Repeated:
     """A loop.  limit: of the rounds; None: none.  go: whether there is a first round.  condition: the output that says
     whether another round follows; None: as before.  given: sets the inputs that a round of that number has."""
 
-    node: Node
+    node: OnnxNode
     body: Any
     limit: Expr | None
     go: Expr
@@ -351,7 +351,7 @@ def _stacked(graph: ImportContext, rows: Expr, axis: int, reverse: bool) -> Expr
     return graph.emit(ops.slice(whole, begin=(-1,), end=(-(2**31),), axes=(axis,), steps=(-1,)), "rows")
 
 
-def _source(node: Node, body: Any, name: str) -> str:
+def _source(node: OnnxNode, body: Any, name: str) -> str:
     """The value that `name` is, behind Identity."""
     makers = {output: proto for proto in body.node for output in proto.output}
     identity = ("", "Identity", "")

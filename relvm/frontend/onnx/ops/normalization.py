@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term, per_channel, term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr, per_channel, term
 from relvm.ir.dtypes import F64, DType
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import product
 
 
-def centred(x: Term, axes: tuple[int, ...]) -> tuple[Term, Term, Term]:
+def centred(x: TensorExpr, axes: tuple[int, ...]) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
     """The mean along axes, x without it, and the variance."""
     mean = x.mean(axes)
     apart = x - mean
     return mean, apart, (apart * apart).mean(axes)
 
 
-def inverse_deviation(variance: Term, epsilon: float) -> Term:
+def inverse_deviation(variance: TensorExpr, epsilon: float) -> TensorExpr:
     """1 / sqrt(variance + epsilon)."""
     return (variance + epsilon).apply(ops.sqrt).apply(ops.reciprocal)
 
 
-def _computed_in(node: Node, own: DType) -> tuple[DType, DType]:
+def _computed_in(node: OnnxNode, own: DType) -> tuple[DType, DType]:
     """The dtype that stash_type names, and the one to compute in, which is no narrower than the input's."""
     stash = node.graph.element_type(node.attribute("stash_type", 1), "stash_type")
     if not stash.is_float:
@@ -32,7 +32,7 @@ def _computed_in(node: Node, own: DType) -> tuple[DType, DType]:
 
 
 @converts("BatchNormalization")
-def _batch_normalization(node: Node) -> Expr | tuple[Expr, ...]:
+def _batch_normalization(node: OnnxNode) -> Expr | tuple[Expr, ...]:
     """One scale and one shift for each channel, which are constants where the statistics are."""
     if node.attribute("spatial", 1) != 1:
         raise RelvmUnsupportedError("spatial=0, a mean for each element, is not supported")
@@ -53,7 +53,7 @@ def _batch_normalization(node: Node) -> Expr | tuple[Expr, ...]:
 
 
 @converts("InstanceNormalization")
-def _instance_normalization(node: Node) -> Expr:
+def _instance_normalization(node: OnnxNode) -> Expr:
     x, rank = term(node, 0), node.type(0).rank
     for index, name in ((1, "scales"), (2, "biases")):
         node.require_equal(x.shape[1], term(node, index).shape[0], f"{{}} channels and {{}} {name}")
@@ -63,7 +63,7 @@ def _instance_normalization(node: Node) -> Expr:
 
 
 @converts("GroupNormalization")
-def _group_normalization(node: Node) -> Expr:
+def _group_normalization(node: OnnxNode) -> Expr:
     """Before opset 21 there are a scale and a bias for each group, since then for each channel."""
     x, shape = term(node, 0), node.type(0).shape
     groups = node.attribute("num_groups")
@@ -85,7 +85,7 @@ def _group_normalization(node: Node) -> Expr:
 
 
 @converts("LayerNormalization")
-def _layer_normalization(node: Node) -> tuple[Expr, Expr, Expr]:
+def _layer_normalization(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
     x, own = term(node, 0), node.type(0).dtype
     stash, wide = _computed_in(node, own)
     mean, apart, variance = centred(x.cast(wide), axes_from(node))
@@ -97,7 +97,7 @@ def _layer_normalization(node: Node) -> tuple[Expr, Expr, Expr]:
 
 
 @converts("RMSNormalization")
-def _rms_normalization(node: Node) -> Expr:
+def _rms_normalization(node: OnnxNode) -> Expr:
     x, own = term(node, 0), node.type(0).dtype
     _, wide = _computed_in(node, own)
     x = x.cast(wide)
@@ -105,40 +105,40 @@ def _rms_normalization(node: Node) -> Expr:
     return ((x * inverse).cast(own) * term(node, 1)).expr
 
 
-def axes_from(node: Node) -> tuple[int, ...]:
+def axes_from(node: OnnxNode) -> tuple[int, ...]:
     """All axes from `axis` on."""
     rank = node.type(0).rank
     return tuple(range(node.axis(-1, rank), rank))
 
 
 @converts("MeanVarianceNormalization")
-def _mean_variance_normalization(node: Node) -> Expr:
+def _mean_variance_normalization(node: OnnxNode) -> Expr:
     """Its epsilon, which the operator's function body has, is added to the root."""
     _, apart, variance = centred(term(node, 0), tuple(node.attribute("axes", [0, 2, 3])))
     return (apart / (variance.apply(ops.sqrt) + 1e-9)).expr
 
 
 @converts("LpNormalization")
-def _lp_normalization(node: Node) -> Expr:
+def _lp_normalization(node: OnnxNode) -> Expr:
     """Each element over the norm of its row; 0 where that is 0."""
     x, p, axes = term(node, 0), node.attribute("p", 2), (node.attribute("axis", -1),)
     if p not in (1, 2):
         raise RelvmUnsupportedError(f"p is {p}, expected 1 or 2")
     norm = x.apply(ops.abs).sum(axes) if p == 1 else (x * x).sum(axes).apply(ops.sqrt)
-    return norm.apply(ops.equal, 0).chosen(0, x / norm).expr
+    return norm.apply(ops.equal, 0).where(0, x / norm).expr
 
 
-_MOST_CHANNELS = 2**20  # that an LRN takes together
+_MAX_CHANNELS = 2**20  # that an LRN takes together
 
 
 @converts("LRN")
-def _local_response(node: Node) -> Expr:
+def _local_response(node: OnnxNode) -> Expr:
     """x / (bias + alpha * mean)^beta, the mean being that of the squares of `size` neighbouring channels."""
     x, shape, size = term(node, 0), node.type(0).shape, node.attribute("size")
     if shape is None:
         raise RelvmUnsupportedError(f"LRN of a tensor of type {x.type}: its shape must be known")
-    if not 1 <= size <= _MOST_CHANNELS:
-        raise RelvmUnsupportedError(f"LRN of {size} channels, expected 1 to {_MOST_CHANNELS}")
+    if not 1 <= size <= _MAX_CHANNELS:
+        raise RelvmUnsupportedError(f"LRN of {size} channels, expected 1 to {_MAX_CHANNELS}")
     squares = (x * x).reshape(shape[0], 1, shape[1], product(shape[2:]))
     before = (size - 1) // 2
     pads = (before, 0, size - 1 - before, 0)

@@ -10,14 +10,14 @@ from collections.abc import Callable
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr, term
 from relvm.ir.expr import Expr
 
 _TRAINING = "ai.onnx.preview.training"
 
 
-def _stepped(node: Node, kinds: int, step: Callable[..., tuple[Term, ...]]) -> tuple[Expr, ...]:
+def _stepped(node: OnnxNode, kinds: int, step: Callable[..., tuple[TensorExpr, ...]]) -> tuple[Expr, ...]:
     """step(rate, time, tensor, gradient, state...) for each tensor, its results by kind."""
     count, rest = divmod(len(node.inputs) - 2, kinds)
     if rest or count < 1:
@@ -31,11 +31,13 @@ def _stepped(node: Node, kinds: int, step: Callable[..., tuple[Term, ...]]) -> t
 
 
 @converts("Adagrad", domain=_TRAINING)
-def _adagrad(node: Node) -> tuple[Expr, ...]:
+def _adagrad(node: OnnxNode) -> tuple[Expr, ...]:
     decay, norm = node.attribute("decay_factor", 0.0), node.attribute("norm_coefficient", 0.0)
     epsilon = node.attribute("epsilon", 0.0)
 
-    def step(rate: Term, time: Term, x: Term, gradient: Term, squares: Term) -> tuple[Term, ...]:
+    def step(
+        rate: TensorExpr, time: TensorExpr, x: TensorExpr, gradient: TensorExpr, squares: TensorExpr
+    ) -> tuple[TensorExpr, ...]:
         gradient = x * norm + gradient
         squares = squares + gradient * gradient
         rate = rate / (time * decay + 1)
@@ -45,38 +47,42 @@ def _adagrad(node: Node) -> tuple[Expr, ...]:
 
 
 @converts("Adam", domain=_TRAINING)
-def _adam(node: Node) -> tuple[Expr, ...]:
+def _adam(node: OnnxNode) -> tuple[Expr, ...]:
     """The means of the first steps count for more, since they began at 0."""
     alpha, beta = node.attribute("alpha", 0.9), node.attribute("beta", 0.999)
     norm, after = node.attribute("norm_coefficient", 0.0), node.attribute("norm_coefficient_post", 0.0)
     epsilon = node.attribute("epsilon", 1e-6)
 
-    def step(rate: Term, time: Term, x: Term, gradient: Term, mean: Term, squares: Term) -> tuple[Term, ...]:
+    def step(
+        rate: TensorExpr, time: TensorExpr, x: TensorExpr, gradient: TensorExpr, mean: TensorExpr, squares: TensorExpr
+    ) -> tuple[TensorExpr, ...]:
         gradient = x * norm + gradient
         mean = mean * alpha + gradient * (1 - alpha)
         squares = squares * beta + gradient * gradient * (1 - beta)
         first, second = (1 - _powered(time, base) for base in (alpha, beta))
-        rate = (time > 0).chosen(rate * second.apply(ops.sqrt) / first, rate)
+        rate = (time > 0).where(rate * second.apply(ops.sqrt) / first, rate)
         return (x - rate * (mean / (squares.apply(ops.sqrt) + epsilon))) * (1 - after), mean, squares
 
     return _stepped(node, 4, step)
 
 
-def _powered(time: Term, base: float) -> Term:
-    return Term(time.node, time.operand(base)).apply(ops.power, time)
+def _powered(time: TensorExpr, base: float) -> TensorExpr:
+    return TensorExpr(time.node, time.operand(base)).apply(ops.power, time)
 
 
 @converts("Momentum", domain=_TRAINING)
-def _momentum(node: Node) -> tuple[Expr, ...]:
+def _momentum(node: OnnxNode) -> tuple[Expr, ...]:
     """At the first step the gradient counts in full."""
     alpha, beta, norm = (node.attribute(name) for name in ("alpha", "beta", "norm_coefficient"))
     mode = node.attribute("mode")
     if mode not in ("standard", "nesterov"):
         raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
 
-    def step(rate: Term, time: Term, x: Term, gradient: Term, momentum: Term) -> tuple[Term, ...]:
+    def step(
+        rate: TensorExpr, time: TensorExpr, x: TensorExpr, gradient: TensorExpr, momentum: TensorExpr
+    ) -> tuple[TensorExpr, ...]:
         gradient = x * norm + gradient
-        momentum = momentum * alpha + (time > 0).chosen(Term(node, time.operand(beta)), 1) * gradient
+        momentum = momentum * alpha + (time > 0).where(TensorExpr(node, time.operand(beta)), 1) * gradient
         moved = momentum if mode == "standard" else gradient + momentum * alpha
         return x - rate * moved, momentum
 

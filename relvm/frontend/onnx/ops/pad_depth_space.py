@@ -8,16 +8,16 @@ import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_axes import matches, placed
 from relvm.frontend.onnx.dynamic_sizes import (
+    assert_none,
     count_of,
+    iota,
     is_known,
-    none_of,
     number_of,
     numbers_of,
-    places,
     run_time_sizes,
 )
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term, term, with_margins
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr, term, with_margins
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Constant, Expr, constant
 from relvm.ir.symbolic import AnyDim
@@ -25,7 +25,7 @@ from relvm.ir.value_ranges import range_of
 
 
 @converts("Pad")
-def _pad(node: Node) -> Expr:
+def _pad(node: OnnxNode) -> Expr:
     """By one kernel where the numbers are known; where they are made of dimensions, or the value is not known, by
     concatenation; where only the machine knows them, axis by axis.  Numbers below 0 take away."""
     x, rank, mode = term(node, 0), node.type(0).rank, node.attribute("mode", "constant")
@@ -43,21 +43,21 @@ def _pad(node: Node) -> Expr:
             return ops.pad(x.expr, pads=(*before, *after), value=number if x.type.dtype.is_float else int(number))
         if may_take_away:
             return _at_run_time(node, mode).expr
-        return with_margins(x, before, after, lambda x, axis, end: Term(node, value)).expr
+        return with_margins(x, before, after, lambda x, axis, end: TensorExpr(node, value)).expr
     if any(isinstance(count, int) and count < 0 for count in (*before, *after)):
         raise RelvmUnsupportedError(f"mode {mode} with numbers below 0: {before}, {after}")
     if known:
         return ops.pad(x.expr, pads=(*before, *after), mode=mode)
     if may_take_away:
         return _at_run_time(node, mode).expr
-    x = Term(node, node.known_shape(0))
+    x = TensorExpr(node, node.known_shape(0))
     for axis, (dim, front, back) in enumerate(zip(x.shape, before, after, strict=True)):
         if (front, back) != (0, 0):
             x = _extended(x, axis, front + dim + back, number_of(node, front), mode)
     return x.expr
 
 
-def _counts(node: Node, rank: int) -> tuple[list[AnyDim], list[AnyDim]]:
+def _counts(node: OnnxNode, rank: int) -> tuple[list[AnyDim], list[AnyDim]]:
     """How much is added before and after each axis."""
     stated = list(node.attribute("pads")) if node.opset < 11 else node.dims(1, "the pads of a Pad")
     axes = [int(axis) for axis in node.known(3, "the axes of a Pad").reshape(-1)] if node.has(3) else range(rank)
@@ -75,20 +75,20 @@ def _counts(node: Node, rank: int) -> tuple[list[AnyDim], list[AnyDim]]:
 _FARTHEST = 2**60  # more than any axis has; sums of such do not wrap
 
 
-def _at_run_time(node: Node, mode: str) -> Term:
+def _at_run_time(node: OnnxNode, mode: str) -> TensorExpr:
     """Axis by axis, the numbers and the axes being what only the machine knows."""
-    x, pads = Term(node, node.known_shape(0)), term(node, 1).cast(I64)
+    x, pads = TensorExpr(node, node.known_shape(0)), term(node, 1).cast(I64)
     pads = pads.apply(ops.clip, min=-_FARTHEST, max=_FARTHEST)
     rank = len(x.shape)
     count = count_of(term(node, 3), "the axes of a Pad") if node.has(3) else rank
-    pads = Term(node, node.graph.checked(pads.expr, (2 * count,)))
+    pads = TensorExpr(node, node.graph.checked(pads.expr, (2 * count,)))
     if mode != "constant":
-        none_of(pads < 0, f"pads below 0 in mode {mode}")
+        assert_none(pads < 0, f"pads below 0 in mode {mode}")
     ends = [pads.apply(ops.slice, begin=(start,), end=(start + count,)) for start in (0, count)]
     if node.has(3):
         found = matches(term(node, 3).reshape(count), rank)
         ends = [placed(found, numbers, 0) for numbers in ends]
-    value = Term(node, _value(node))
+    value = TensorExpr(node, _value(node))
     for axis in range(rank):
         before, after = (numbers.apply(ops.slice, begin=(axis,), end=(axis + 1,)) for numbers in ends)
         if mode == "constant":
@@ -99,24 +99,24 @@ def _at_run_time(node: Node, mode: str) -> Term:
     return x
 
 
-def _between(x: Term, axis: int, before: Term, after: Term, value: Term) -> Term:
+def _between(x: TensorExpr, axis: int, before: TensorExpr, after: TensorExpr, value: TensorExpr) -> TensorExpr:
     """x between copies of the value along the axis; numbers below 0 take elements away."""
     skipped, left = ((0 - count).apply(ops.maximum, 0) for count in (before, after))
     (size,) = run_time_sizes(number_of(x.node, x.shape[axis]) - skipped - left)
-    inner = x.apply(ops.gather, places(x.node, size) + skipped, axis=axis)
+    inner = x.apply(ops.gather, iota(x.node, size) + skipped, axis=axis)
     counts = [[0] * len(x.shape), [0] * len(x.shape)]
     for end, count in enumerate((before, after)):
         (counts[end][axis],) = run_time_sizes(count.apply(ops.maximum, 0))
     return with_margins(inner, *counts, lambda x, axis, end: value)
 
 
-def _extended(x: Term, axis: int, size: AnyDim, before: Term | int, mode: str) -> Term:
+def _extended(x: TensorExpr, axis: int, size: AnyDim, before: TensorExpr | int, mode: str) -> TensorExpr:
     """x with its own elements as margins: `size` along the axis, that many of them before the first.
 
     The element at each place is found as in `ops.pad`.
     """
     dim = numbers_of(x.node, [x.shape[axis]])
-    last, place = dim - 1, places(x.node, size) - before
+    last, place = dim - 1, iota(x.node, size) - before
     match mode:
         case "edge":
             source = place.apply(ops.maximum, 0).apply(ops.minimum, last)
@@ -129,7 +129,7 @@ def _extended(x: Term, axis: int, size: AnyDim, before: Term | int, mode: str) -
     return x.apply(ops.gather, source, axis=axis)
 
 
-def _value(node: Node) -> Expr:
+def _value(node: OnnxNode) -> Expr:
     dtype = node.type(0).dtype.numpy
     if node.opset < 11:
         return constant(np.asarray(node.attribute("value", 0.0), dtype))
@@ -139,7 +139,7 @@ def _value(node: Node) -> Expr:
 
 
 @converts("DepthToSpace")
-def _depth_to_space(node: Node) -> Expr:
+def _depth_to_space(node: OnnxNode) -> Expr:
     """Channels become blocks of size * size places; DCR: the block's position is the first part of the channel."""
     x, (batch, channels, height, width), size, mode = _blocks(node)
     depth = node.exact_quotient(channels, size * size, "channels")
@@ -151,7 +151,7 @@ def _depth_to_space(node: Node) -> Expr:
 
 
 @converts("SpaceToDepth")
-def _space_to_depth(node: Node) -> Expr:
+def _space_to_depth(node: OnnxNode) -> Expr:
     x, (batch, channels, height, width), size, mode = _blocks(node)
     high, wide = node.exact_quotient(height, size, "rows"), node.exact_quotient(width, size, "columns")
     order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
@@ -159,7 +159,7 @@ def _space_to_depth(node: Node) -> Expr:
     return moved.reshape(batch, channels * (size * size), high, wide).expr
 
 
-def _blocks(node: Node) -> tuple[Term, tuple[AnyDim, ...], int, str]:
+def _blocks(node: OnnxNode) -> tuple[TensorExpr, tuple[AnyDim, ...], int, str]:
     """The input, its four dimensions, the block size and the mode."""
     x, size, mode = term(node, 0), node.attribute("blocksize"), node.attribute("mode", "DCR")
     if x.type.shape is None or len(x.shape) != 4:

@@ -14,9 +14,9 @@ import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import filled, sizes_of
 from relvm.frontend.onnx.ops.range_split_tile import shaped
-from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.sliding_window import padded, pads_of, spans
-from relvm.frontend.onnx.tensor_expr import Term, term, with_margins
+from relvm.frontend.onnx.tensor_expr import TensorExpr, term, with_margins
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ops.reduction import lowest
@@ -38,7 +38,7 @@ class _Pool:
         return {"kernel": self.kernel, "strides": self.strides, "pads": pads, "dilations": self.dilations}
 
 
-def _pool_of(node: Node) -> _Pool:
+def _pool_of(node: OnnxNode) -> _Pool:
     kernel = tuple(node.attribute("kernel_shape"))
     rank = len(kernel)
     strides = tuple(node.attribute("strides", [1] * rank))
@@ -54,7 +54,7 @@ def _pool_of(node: Node) -> _Pool:
 
 
 @converts("MaxPool")
-def _max_pool(node: Node) -> tuple[Expr, ...]:
+def _max_pool(node: OnnxNode) -> tuple[Expr, ...]:
     pool = _pool_of(node)
     x, pads = padded(term(node, 0), pool.pads, lowest(node.type(0).dtype))
     values = ops.max_pool(x.expr, **pool.attributes(pads))
@@ -67,7 +67,7 @@ def _max_pool(node: Node) -> tuple[Expr, ...]:
 
 
 @converts("MaxUnpool")
-def _max_unpool(node: Node) -> Expr:
+def _max_unpool(node: OnnxNode) -> Expr:
     """Each element at its position among those of the tensor that was pooled, the others 0; where the result is stated
     to be larger than what the window says that was, it has zeros behind."""
     x, rank = shaped(node, 0), node.type(0).rank
@@ -77,18 +77,18 @@ def _max_unpool(node: Node) -> Expr:
         raise RelvmShapeError(f"a kernel of shape {kernel} for a tensor of rank {rank}")
     spatial = zip(x.shape[2:], strides, kernel, pads, pads[len(kernel) :], strict=False)
     own = [*x.shape[:2], *((n - 1) * step + size - before - after for n, step, size, before, after in spatial)]
-    flat = Term(node, filled(node, node.type(0).dtype.numpy.type(0), product(own)))
+    flat = TensorExpr(node, filled(node, node.type(0).dtype.numpy.type(0), product(own)))
     rows = [each.reshape(product(x.shape)) for each in (term(node, 1), x)]
     whole = flat.apply(ops.scatter_elements, *rows, axis=0).reshape(*own)
     if not node.has(2):
         return whole.expr
     added = [size - had for size, had in zip(sizes_of(node, 2, "the output shape"), own, strict=True)]
-    zero = Term(node, whole.operand(0))
+    zero = TensorExpr(node, whole.operand(0))
     return with_margins(whole, [0] * rank, added, lambda x, axis, end: zero).expr
 
 
 @converts("AveragePool")
-def _average_pool(node: Node) -> Expr:
+def _average_pool(node: OnnxNode) -> Expr:
     """Padding that is stated counts as zeros where count_include_pad is set, what ceil_mode adds never counts."""
     pool, x = _pool_of(node), term(node, 0)
     counted = bool(node.attribute("count_include_pad", 0))
@@ -98,7 +98,7 @@ def _average_pool(node: Node) -> Expr:
         total = wide.apply(ops.average_pool, **attributes)
         if counted:
             return total.expr
-        one = Term(node, x.operand(1)).apply(ops.broadcast_to, node.shape(list(x.shape)))
+        one = TensorExpr(node, x.operand(1)).apply(ops.broadcast_to, node.shape(list(x.shape)))
         return (total / padded(one, pool.pads, 0)[0].apply(ops.average_pool, **attributes)).expr
     if not counted:
         return ops.average_pool(x.expr, **attributes)
@@ -114,7 +114,7 @@ def _average_pool(node: Node) -> Expr:
 
 
 @converts("LpPool")
-def _lp_pool(node: Node) -> Expr:
+def _lp_pool(node: OnnxNode) -> Expr:
     """The p-th root of the sum of the elements' p-th powers."""
     pool, p, size = _pool_of(node), node.attribute("p", 2), 1
     for extent in pool.kernel:
@@ -125,10 +125,10 @@ def _lp_pool(node: Node) -> Expr:
 
 
 @converts("GlobalLpPool")
-def _global_lp_pool(node: Node) -> Expr:
+def _global_lp_pool(node: OnnxNode) -> Expr:
     x, p = term(node, 0), node.attribute("p", 2)
     return _powers(x, p).sum(tuple(range(2, node.type(0).rank))).to_the_power(1 / p).expr
 
 
-def _powers(x: Term, p: int) -> Term:
+def _powers(x: TensorExpr, p: int) -> TensorExpr:
     return (x if p % 2 == 0 else x.apply(ops.abs)).to_the_power(p)

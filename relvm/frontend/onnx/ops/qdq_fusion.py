@@ -14,10 +14,10 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.frontend.onnx.ops.quantized_conv import convolved_bytes
-from relvm.frontend.onnx.registry import Converter, Fork, Node
+from relvm.frontend.onnx.registry import Converter, OnnxNode, RankSplit
 from relvm.frontend.onnx.shape_unification import converted
-from relvm.frontend.onnx.tensor_expr import Term
-from relvm.frontend.onnx.values import Dequantised
+from relvm.frontend.onnx.tensor_expr import TensorExpr
+from relvm.frontend.onnx.values import Dequantized
 from relvm.ir.dtypes import F32, I8, I32, U8, DType
 from relvm.ir.expr import Constant, Expr, constant
 
@@ -25,7 +25,7 @@ from relvm.ir.expr import Constant, Expr, constant
 _MOVES = ("Flatten", "Gather", "Identity", "MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
 
 
-def keep(node: Node, result: Expr, x: Expr, scale: Expr, zero: Expr | None, axis: int) -> None:
+def keep(node: OnnxNode, result: Expr, x: Expr, scale: Expr, zero: Expr | None, axis: int) -> None:
     """Remembers what `result` was made of, where that is bytes.   scale, zero: as DequantizeLinear has them."""
     type_ = x.type
     if type_.dtype not in (I8, U8) or type_.shape is None or scale.type.dtype != F32 or scale.type.shape is None:
@@ -37,21 +37,21 @@ def keep(node: Node, result: Expr, x: Expr, scale: Expr, zero: Expr | None, axis
     scale, zero = (single(node, each) for each in (scale, zero))
     if zero.type.dtype != type_.dtype or (is_single and zero.type.rank != 0):
         return
-    node.graph.dequantised[result] = Dequantised(x, scale, zero, None if is_single else axis)
+    node.graph.dequantised[result] = Dequantized(x, scale, zero, None if is_single else axis)
 
 
-def single(node: Node, x: Expr | None) -> Expr | None:
+def single(node: OnnxNode, x: Expr | None) -> Expr | None:
     """A tensor of one element as one of rank 0; anything else as it is."""
     shape = x.type.shape if x is not None else ()
     return node.emit(ops.reshape(x, node.shape([]))) if shape and all(dim == 1 for dim in shape) else x
 
 
-def _made_of(node: Node, index: int) -> Dequantised | None:
+def _made_of(node: OnnxNode, index: int) -> Dequantized | None:
     value = node.inputs[index] if node.has(index) else None
     return node.graph.dequantised.get(value) if isinstance(value, Expr) else None
 
 
-def product_of_bytes(node: Node, *, transpose_a: bool = False, transpose_b: bool = False) -> Expr | None:
+def product_of_bytes(node: OnnxNode, *, transpose_a: bool = False, transpose_b: bool = False) -> Expr | None:
     """The product of the first two inputs, f32; None where they are not dequantised bytes, or no matrices."""
     a, b = _made_of(node, 0), _made_of(node, 1)
     if a is None or b is None or a.axis is not None or min(a.bytes.type.rank, b.bytes.type.rank) < 2:
@@ -64,19 +64,19 @@ def product_of_bytes(node: Node, *, transpose_a: bool = False, transpose_b: bool
     left = _transposed(node, a.bytes) if transpose_a else a.bytes
     right = _transposed(node, right) if transpose_b else right
     total = node.emit(ops.matmul_integer(left, right, a.zero, zero))
-    return (Term(node, total).cast(F32) * _factor(node, a, b)).expr
+    return (TensorExpr(node, total).cast(F32) * _factor(node, a, b)).expr
 
 
-def _transposed(node: Node, x: Expr) -> Expr:
+def _transposed(node: OnnxNode, x: Expr) -> Expr:
     assert x.type.rank == 2, "only Gemm transposes"
     return node.emit(ops.transpose(x, perm=(1, 0)))
 
 
-def _factor(node: Node, a: Dequantised, b: Dequantised) -> Term:
-    return Term(node, a.scale) * Term(node, b.scale)
+def _factor(node: OnnxNode, a: Dequantized, b: Dequantized) -> TensorExpr:
+    return TensorExpr(node, a.scale) * TensorExpr(node, b.scale)
 
 
-def convolution_of_bytes(node: Node) -> Expr | None:
+def convolution_of_bytes(node: OnnxNode) -> Expr | None:
     """The convolution of the first two inputs, f32; None where they are not dequantised bytes or do not fit."""
     x, w = _made_of(node, 0), _made_of(node, 1)
     if x is None or w is None or x.axis is not None or w.axis not in (None, 0):
@@ -87,26 +87,28 @@ def convolution_of_bytes(node: Node) -> Expr | None:
     factor = _factor(node, x, w)
     if w.axis is not None:
         factor = factor.apply(ops.expand_dims, axes=tuple(range(1, w.bytes.type.rank - 1)))
-    return (Term(node, node.emit(total)).cast(F32) * factor).expr
+    return (TensorExpr(node, node.emit(total)).cast(F32) * factor).expr
 
 
-def moved(node: Node, convert: Converter) -> Any:
+def moved(node: OnnxNode, convert: Converter) -> Any:
     """What the converter makes of the node; where that only moves dequantised bytes, they are dequantised after it."""
     source = _made_of(node, 0) if node.proto.op_type in _MOVES and not node.proto.domain else None
     if source is None or source.axis is not None or sum(map(bool, node.proto.output)) != 1:
         return converted(convert, node)
     try:
         made = converted(convert, replace(node, inputs=[source.bytes, *node.inputs[1:]]))
-    except Fork:  # what either way makes becomes the node's value as it is
+    except RankSplit:  # what either way makes becomes the node's value as it is
         return converted(convert, node)
     made = made[0] if isinstance(made, tuple) else made
     x = node.graph.known_shape(node.emit(made))
-    wide = (Term(node, x).cast(I32) - Term(node, source.zero).cast(I32)).cast(F32) * Term(node, source.scale)
+    wide = (TensorExpr(node, x).cast(I32) - TensorExpr(node, source.zero).cast(I32)).cast(F32) * TensorExpr(
+        node, source.scale
+    )
     keep(node, wide.expr, x, source.scale, source.zero, 0)
     return wide.expr
 
 
-def bytes_again(node: Node, x: Expr, scale: Expr, zero: Expr | None, dtype: DType) -> Expr | None:
+def bytes_again(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None, dtype: DType) -> Expr | None:
     """The bytes that x was made of, where quantising it by the same numbers gives them back."""
     source = node.graph.dequantised.get(x)
     if source is None or source.axis is not None or source.bytes.type.dtype != dtype:

@@ -11,8 +11,8 @@ from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.ops.cast import converted
 from relvm.frontend.onnx.ops.qdq_fusion import bytes_again, keep, single
 from relvm.frontend.onnx.ops.quantized_conv import convolved_bytes
-from relvm.frontend.onnx.registry import Node, converter_for, converts
-from relvm.frontend.onnx.tensor_expr import Term
+from relvm.frontend.onnx.registry import OnnxNode, converter_for, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.dtypes import F32, U8, DType
 from relvm.ir.expr import Expr, TupleItem, constant
 from relvm.ir.symbolic import exact_quotient
@@ -22,7 +22,7 @@ from relvm.ir.types import TensorType
 _MICROSOFT = "com.microsoft"
 
 
-def quantised(node: Node, x: Expr, scale: Expr, zero: Expr | None, dtype: DType) -> Expr:
+def quantized(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None, dtype: DType) -> Expr:
     """round(x / scale) + zero, half to even, brought into the range of an integer dtype.  Shapes broadcast."""
     x = node.emit(ops.round(node.emit(ops.divide(x, scale))))
     if zero is not None:
@@ -30,23 +30,23 @@ def quantised(node: Node, x: Expr, scale: Expr, zero: Expr | None, dtype: DType)
     return node.emit(ops.saturating_cast(x, to=dtype.name))
 
 
-def dequantised(node: Node, x: Expr, scale: Expr, zero: Expr | None) -> Expr:
+def dequantised(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None) -> Expr:
     """(x - zero) * scale, of the dtype of `scale`."""
     x = shifted(node, x, zero)
     return node.emit(ops.multiply(node.emit(ops.cast(x, to=scale.type.dtype.name)), scale))
 
 
-def shifted(node: Node, x: Expr, zero: Expr | None) -> Expr:
+def shifted(node: OnnxNode, x: Expr, zero: Expr | None) -> Expr:
     """x - zero, as i32."""
     x = node.emit(ops.cast(x, to="i32"))
     return x if zero is None else node.emit(ops.subtract(x, node.emit(ops.cast(zero, to="i32"))))
 
 
-def _optional(node: Node, index: int) -> Expr | None:
+def _optional(node: OnnxNode, index: int) -> Expr | None:
     return node.tensor(index) if node.has(index) else None
 
 
-def _along(node: Node, value: Expr | None, x: TensorType, axis: int, block: int) -> Expr | None:
+def _along(node: OnnxNode, value: Expr | None, x: TensorType, axis: int, block: int) -> Expr | None:
     """A scale or zero point so that it broadcasts with x: one number, one for each place of an axis, or for each block
     of `block` places."""
     if block:
@@ -60,7 +60,7 @@ def _along(node: Node, value: Expr | None, x: TensorType, axis: int, block: int)
     return node.emit(ops.reshape(value, node.shape([*value.type.shape, *[1] * (x.rank - 1 - axis)])))
 
 
-def of_blocks(node: Node, value: Expr | None, x: TensorType, axis: int, block: int) -> Expr | None:
+def of_blocks(node: OnnxNode, value: Expr | None, x: TensorType, axis: int, block: int) -> Expr | None:
     """Each number repeated for its block, the last block cut off where the axis ends."""
     if value is None:
         return None
@@ -83,19 +83,19 @@ def of_blocks(node: Node, value: Expr | None, x: TensorType, axis: int, block: i
     return node.emit(ops.slice(whole, begin=(0,), end=(x.shape[axis],), axes=(axis,)))
 
 
-def _axis(node: Node, x: TensorType) -> int:
+def _axis(node: OnnxNode, x: TensorType) -> int:
     """The attribute, counted from 0; there is none before opset 13."""
     axis = node.attribute("axis", 1)
     return axis + x.rank if axis < 0 and x.rank is not None else axis
 
 
-def _float_scale(node: Node, scale: Expr) -> Expr:
+def _float_scale(node: OnnxNode, scale: Expr) -> Expr:
     return scale if scale.type.dtype.is_float else node.emit(ops.cast(scale, to="f32"))
 
 
 @converts("QuantizeLinear", domain=_MICROSOFT)
 @converts("QuantizeLinear")
-def _quantize(node: Node) -> Expr:
+def _quantize(node: OnnxNode) -> Expr:
     """x is divided in the dtype that `precision` says, or in that of the scale."""
     x = node.tensor(0)
     axis, block = _axis(node, x.type), node.attribute("block_size", 0)
@@ -114,10 +114,10 @@ def _quantize(node: Node) -> Expr:
     within = node.graph.element_type(precision, "precision") if precision else scale.type.dtype
     x, scale = (node.emit(ops.cast(value, to=within.name)) for value in (x, scale))
     if dtype.is_integer:
-        return quantised(node, x, scale, zero, dtype)
-    quotient = Term(node, x) / Term(node, scale)
+        return quantized(node, x, scale, zero, dtype)
+    quotient = TensorExpr(node, x) / TensorExpr(node, scale)
     if zero is not None:
-        quotient = quotient + Term(node, zero).cast(quotient.type.dtype)
+        quotient = quotient + TensorExpr(node, zero).cast(quotient.type.dtype)
     return converted(quotient, dtype, bool(node.attribute("saturate", 1)))
 
 
@@ -128,7 +128,7 @@ def _is_code(dtype: DType) -> bool:
 
 @converts("DequantizeLinear", domain=_MICROSOFT)
 @converts("DequantizeLinear")
-def _dequantize(node: Node) -> Expr:
+def _dequantize(node: OnnxNode) -> Expr:
     x = node.tensor(0)
     axis, block = _axis(node, x.type), node.attribute("block_size", 0)
     scale, zero = (_along(node, value, x.type, axis, block) for value in (node.tensor(1), _optional(node, 2)))
@@ -140,19 +140,19 @@ def _dequantize(node: Node) -> Expr:
         if not block:
             keep(node, result, x, node.tensor(1), _optional(node, 2), axis)
     else:
-        wide = Term(node, x).cast(F32)
-        wide = wide if zero is None else wide - Term(node, zero).cast(F32)
-        result = (wide * Term(node, scale).cast(F32)).cast(scale.type.dtype).expr
+        wide = TensorExpr(node, x).cast(F32)
+        wide = wide if zero is None else wide - TensorExpr(node, zero).cast(F32)
+        result = (wide * TensorExpr(node, scale).cast(F32)).cast(scale.type.dtype).expr
     wanted = node.attribute("output_dtype", 0)
     return ops.cast(result, to=node.graph.element_type(wanted, "output_dtype").name) if wanted else result
 
 
 @converts("DynamicQuantizeLinear")
-def _dynamic_quantize(node: Node) -> tuple[Expr, Expr, Expr]:
+def _dynamic_quantize(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
     return quantised_by_range(node, node.tensor(0))
 
 
-def quantised_by_range(node: Node, x: Expr) -> tuple[Expr, Expr, Expr]:
+def quantised_by_range(node: OnnxNode, x: Expr) -> tuple[Expr, Expr, Expr]:
     """x as u8, the scale, the zero point, such that the range of x, with 0, is that of u8."""
     if x.type.dtype != F32:
         raise RelvmUnsupportedError(f"x has dtype {x.type.dtype}, expected f32")
@@ -164,7 +164,7 @@ def quantised_by_range(node: Node, x: Expr) -> tuple[Expr, Expr, Expr]:
 # ---- products ----
 
 
-def _product(node: Node, a: Expr, b: Expr, a_zero: Expr | None, b_zero: Expr | None) -> Expr:
+def _product(node: OnnxNode, a: Expr, b: Expr, a_zero: Expr | None, b_zero: Expr | None) -> Expr:
     """The product of integers as i32; vectors and zero points as ONNX MatMulInteger takes them."""
     gone = tuple(axis for axis, value in ((-2, a), (-1, b)) if value.type.rank == 1)
     a_zero = _zero_of(node, a, a_zero, (-1,))
@@ -177,26 +177,26 @@ def _product(node: Node, a: Expr, b: Expr, a_zero: Expr | None, b_zero: Expr | N
     return node.emit(ops.squeeze(result, axes=gone)) if gone else result
 
 
-def _zero_of(node: Node, x: Expr, zero: Expr | None, new: tuple[int, ...]) -> Expr:
+def _zero_of(node: OnnxNode, x: Expr, zero: Expr | None, new: tuple[int, ...]) -> Expr:
     """A zero point as matmul_integer takes it: a vector gets the axis `new`."""
     if zero is None:
         return constant(np.zeros((), x.type.dtype.numpy))
     return _scale_of(node, zero, new)
 
 
-def _scale_of(node: Node, scale: Expr, new: tuple[int, ...]) -> Expr:
+def _scale_of(node: OnnxNode, scale: Expr, new: tuple[int, ...]) -> Expr:
     """A scale, or a zero point, one number or a vector, which gets the axis `new`."""
     scale = single(node, scale)
     return node.emit(ops.expand_dims(scale, axes=new)) if scale.type.rank == 1 else scale
 
 
 @converts("MatMulInteger")
-def _matmul_integer(node: Node) -> Expr:
+def _matmul_integer(node: OnnxNode) -> Expr:
     return _product(node, node.tensor(0), node.tensor(1), _optional(node, 2), _optional(node, 3))
 
 
 @converts("QLinearMatMul")
-def _qlinear_matmul(node: Node) -> Expr:
+def _qlinear_matmul(node: OnnxNode) -> Expr:
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = node.tensors()
     total = _product(node, a, b, a_zero, b_zero)
     a_scale, b_scale = _scale_of(node, a_scale, (-1,)), _scale_of(node, b_scale, (0,))
@@ -204,7 +204,7 @@ def _qlinear_matmul(node: Node) -> Expr:
     return _requantised(node, total, (a_scale, b_scale, y_scale), y_zero)
 
 
-def _requantised(node: Node, total: Expr, scales: tuple[Expr, Expr, Expr], zero: Expr) -> Expr:
+def _requantised(node: OnnxNode, total: Expr, scales: tuple[Expr, Expr, Expr], zero: Expr) -> Expr:
     """Sums of products as numbers of another scale.
 
     Source: the factor is one number, as in ONNX Runtime, so that what lies half way is rounded as there.
@@ -212,16 +212,16 @@ def _requantised(node: Node, total: Expr, scales: tuple[Expr, Expr, Expr], zero:
     left, right, result = scales
     factor = node.emit(ops.divide(node.emit(ops.multiply(left, right)), result))
     scaled = node.emit(ops.multiply(node.emit(ops.cast(total, to=factor.type.dtype.name)), factor))
-    return quantised(node, scaled, constant(np.ones((), factor.type.dtype.numpy)), zero, zero.type.dtype)
+    return quantized(node, scaled, constant(np.ones((), factor.type.dtype.numpy)), zero, zero.type.dtype)
 
 
 @converts("ConvInteger")
-def _conv_integer(node: Node) -> Expr:
+def _conv_integer(node: OnnxNode) -> Expr:
     return _integer_convolution(node, 0, 1, _optional(node, 2), _optional(node, 3), None)
 
 
 def _integer_convolution(
-    node: Node, x: int, w: int, x_zero: Expr | None, w_zero: Expr | None, bias: Expr | None
+    node: OnnxNode, x: int, w: int, x_zero: Expr | None, w_zero: Expr | None, bias: Expr | None
 ) -> Expr:
     """The sums as i32; the padding counts as the zero point."""
     as_bytes = convolved_bytes(node, node.tensor(x), node.tensor(w), single(node, x_zero), single(node, w_zero))
@@ -234,7 +234,7 @@ def _integer_convolution(
     return as_operator(node, "Conv", data, weights, bias)
 
 
-def as_operator(node: Node, op_type: str, *inputs: Expr | None, opset: int | None = None) -> Expr:
+def as_operator(node: OnnxNode, op_type: str, *inputs: Expr | None, opset: int | None = None) -> Expr:
     """What the ONNX operator of that name, of that opset or the model's, makes of these with the node's attributes."""
     convert = converter_for("", op_type)
     assert convert is not None
@@ -245,7 +245,7 @@ def as_operator(node: Node, op_type: str, *inputs: Expr | None, opset: int | Non
     return node.emit(convert(replace(node, proto=proto, opset=opset, inputs=list(inputs))))
 
 
-def _per_filter(node: Node, value: Expr | None, trailing: int) -> Expr | None:
+def _per_filter(node: OnnxNode, value: Expr | None, trailing: int) -> Expr | None:
     """A number, or one for each filter followed by `trailing` axes."""
     value = single(node, value)
     if value is None or value.type.rank == 0:
@@ -254,7 +254,7 @@ def _per_filter(node: Node, value: Expr | None, trailing: int) -> Expr | None:
 
 
 @converts("QLinearConv")
-def _qlinear_conv(node: Node) -> Expr:
+def _qlinear_conv(node: OnnxNode) -> Expr:
     """The bias is i32, of the scale of the products."""
     x_scale, y_scale, y_zero = (single(node, node.tensor(i)) for i in (1, 6, 7))
     total = _integer_convolution(node, 0, 3, node.tensor(2), node.tensor(5), _optional(node, 8))
@@ -266,37 +266,37 @@ def _qlinear_conv(node: Node) -> Expr:
 
 
 @converts("QLinearAdd", "QLinearMul", domain=_MICROSOFT)
-def _qlinear_binary(node: Node) -> Expr:
+def _qlinear_binary(node: OnnxNode) -> Expr:
     op = ops.add if node.proto.op_type == "QLinearAdd" else ops.multiply
     x, y = (_dequantised_input(node, i) for i in (0, 3))
     return _quantised_as(node, node.emit(op(x, y)), 6, node.type(0).dtype)
 
 
-def _dequantised_input(node: Node, index: int) -> Expr:
+def _dequantised_input(node: OnnxNode, index: int) -> Expr:
     """The tensor at `index`, its scale and its zero point, which may be left out, being the inputs after it."""
     return dequantised(node, *(single(node, _optional(node, index + i)) if i else node.tensor(index) for i in range(3)))
 
 
-def _quantised_as(node: Node, x: Expr, index: int, dtype: DType) -> Expr:
+def _quantised_as(node: OnnxNode, x: Expr, index: int, dtype: DType) -> Expr:
     """x by the scale at `index` and the zero point after it."""
-    return quantised(node, x, single(node, node.tensor(index)), single(node, _optional(node, index + 1)), dtype)
+    return quantized(node, x, single(node, node.tensor(index)), single(node, _optional(node, index + 1)), dtype)
 
 
 @converts("QLinearSigmoid", "QLinearLeakyRelu", domain=_MICROSOFT)
-def _qlinear_unary(node: Node) -> Expr:
+def _qlinear_unary(node: OnnxNode) -> Expr:
     result = as_operator(node, node.proto.op_type.removeprefix("QLinear"), _dequantised_input(node, 0))
     return _quantised_as(node, result, 3, node.type(0).dtype)
 
 
 @converts("QLinearSoftmax", domain=_MICROSOFT)
-def _qlinear_softmax(node: Node) -> Expr:
+def _qlinear_softmax(node: OnnxNode) -> Expr:
     """As Softmax is in the opset that the attribute `opset` says."""
     result = as_operator(node, "Softmax", _dequantised_input(node, 0), opset=node.attribute("opset"))
     return _quantised_as(node, result, 3, node.type(0).dtype)
 
 
 @converts("QGemm", domain=_MICROSOFT)
-def _qgemm(node: Node) -> Expr:
+def _qgemm(node: OnnxNode) -> Expr:
     """a, b, each with its scale and zero point, a bias (i32) of the scale of the products; the result's scale and zero
     point, without which it is f32."""
     a, b = (
@@ -317,7 +317,7 @@ def _qgemm(node: Node) -> Expr:
 
 
 @converts("QLinearGlobalAveragePool", "QLinearAveragePool", domain=_MICROSOFT)
-def _qlinear_pool(node: Node) -> Expr:
+def _qlinear_pool(node: OnnxNode) -> Expr:
     x, rank = _dequantised_input(node, 0), node.type(0).rank
     channels_last = bool(node.attribute("channels_last", 0))
     if channels_last:
@@ -329,7 +329,7 @@ def _qlinear_pool(node: Node) -> Expr:
 
 
 @converts("QLinearConcat", domain=_MICROSOFT)
-def _qlinear_concat(node: Node) -> Expr:
+def _qlinear_concat(node: OnnxNode) -> Expr:
     """The result's scale and zero point come first, then each tensor with its own."""
     parts = [_dequantised_input(node, i) for i in range(2, len(node.inputs), 3)]
     joined = node.emit(ops.concat(*parts, axis=node.attribute("axis")))
@@ -337,13 +337,13 @@ def _qlinear_concat(node: Node) -> Expr:
 
 
 @converts("DynamicQuantizeMatMul", domain=_MICROSOFT)
-def _dynamic_quantize_matmul(node: Node) -> Expr:
+def _dynamic_quantize_matmul(node: OnnxNode) -> Expr:
     """a (f32), b, the scale, zero point of b, a bias."""
     return quantised_product(node, *map(node.tensor, range(3)), _optional(node, 3), _optional(node, 4))
 
 
 def quantised_product(
-    node: Node, a: Expr, b: Expr, scale: Expr, zero: Expr | None = None, bias: Expr | None = None
+    node: OnnxNode, a: Expr, b: Expr, scale: Expr, zero: Expr | None = None, bias: Expr | None = None
 ) -> Expr:
     """a times (b - zero) * scale, plus the bias; a is of f32 and quantised by its range."""
     a, a_scale, a_zero = quantised_by_range(node, a)
@@ -352,14 +352,14 @@ def quantised_product(
 
 
 @converts("MatMulIntegerToFloat", domain=_MICROSOFT)
-def _matmul_integer_to_float(node: Node) -> Expr:
+def _matmul_integer_to_float(node: OnnxNode) -> Expr:
     """a, b, their scales, their zero points, a bias."""
     total = _product(node, node.tensor(0), node.tensor(1), _optional(node, 4), _optional(node, 5))
     a_scale, b_scale = _scale_of(node, node.tensor(2), (-1,)), _scale_of(node, node.tensor(3), (0,))
     return _scaled(node, total, a_scale, b_scale, _optional(node, 6))
 
 
-def _scaled(node: Node, total: Expr, a_scale: Expr, b_scale: Expr, bias: Expr | None) -> Expr:
+def _scaled(node: OnnxNode, total: Expr, a_scale: Expr, b_scale: Expr, bias: Expr | None) -> Expr:
     factor = node.emit(ops.multiply(a_scale, b_scale))
     result = node.emit(ops.multiply(node.emit(ops.cast(total, to=factor.type.dtype.name)), factor))
     return result if bias is None else node.emit(ops.add(result, bias))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 import relvm.ops as ops
-from relvm.frontend.onnx.registry import Node
+from relvm.frontend.onnx.registry import OnnxNode
 from relvm.frontend.onnx.sliding_window import pads_of
 from relvm.ir.expr import Constant, Expr, constant
 
 
-def convolved_bytes(node: Node, x: Expr, w: Expr, x_zero: Expr | None, w_zero: Expr | None) -> Expr | None:
+def convolved_bytes(node: OnnxNode, x: Expr, w: Expr, x_zero: Expr | None, w_zero: Expr | None) -> Expr | None:
     """The convolution that the attributes state of x - x_zero and w - w_zero, as i32.
 
     None where it is not one of bytes: weights that are not constant, or, less their zero point, no signed bytes;

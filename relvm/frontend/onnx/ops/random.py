@@ -12,10 +12,10 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import places
+from relvm.frontend.onnx.dynamic_sizes import iota
 from relvm.frontend.onnx.ops.range_split_tile import shaped
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.dtypes import F32, F64, I32, I64, U64, DType
 from relvm.ir.expr import Expr, constant
 from relvm.ir.symbolic import AnyDim
@@ -24,14 +24,14 @@ _STEP, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB13311
 
 
 @converts("RandomUniform", "RandomUniformLike")
-def _uniform(node: Node) -> Expr:
+def _uniform(node: OnnxNode) -> Expr:
     low, high = node.attribute("low", 0.0), node.attribute("high", 1.0)
     shape, dtype = _wanted(node)
     return (_fractions(node, shape, dtype) * (high - low) + low).cast(dtype).expr
 
 
 @converts("RandomNormal", "RandomNormalLike")
-def _normal(node: Node) -> Expr:
+def _normal(node: OnnxNode) -> Expr:
     mean, scale = node.attribute("mean", 0.0), node.attribute("scale", 1.0)
     shape, dtype = _wanted(node)
     one, other = (_fractions(node, shape, dtype, stream) for stream in (0, 1))
@@ -40,7 +40,7 @@ def _normal(node: Node) -> Expr:
 
 
 @converts("Bernoulli")
-def _bernoulli(node: Node) -> Expr:
+def _bernoulli(node: OnnxNode) -> Expr:
     """1 with the probability that an element of the input is, else 0.  (ONNX's function body has it the other way.)"""
     x, number = shaped(node, 0), node.attribute("dtype")
     dtype = x.type.dtype if number is None else node.graph.element_type(number, "dtype")
@@ -49,7 +49,7 @@ def _bernoulli(node: Node) -> Expr:
 
 
 @converts("Multinomial")
-def _multinomial(node: Node) -> Expr:
+def _multinomial(node: OnnxNode) -> Expr:
     """Classes drawn from each row of logarithms of probabilities, which need not sum to 1."""
     x = shaped(node, 0)
     rows, count, last = x.shape[0], node.attribute("sample_size", 1), x.shape[1]
@@ -63,7 +63,7 @@ def _multinomial(node: Node) -> Expr:
     return place.apply(ops.minimum, last - 1).cast(dtype).expr
 
 
-def _wanted(node: Node) -> tuple[tuple[AnyDim, ...], DType]:
+def _wanted(node: OnnxNode) -> tuple[tuple[AnyDim, ...], DType]:
     """The shape and the dtype of the result: by attributes, or those of the input."""
     number = node.attribute("dtype")
     like = shaped(node, 0) if node.inputs else None
@@ -73,19 +73,19 @@ def _wanted(node: Node) -> tuple[tuple[AnyDim, ...], DType]:
     return like.shape if like else tuple(node.attribute("shape")), dtype
 
 
-def _fractions(node: Node, shape: tuple[AnyDim, ...], dtype: DType, stream: int = 0) -> Term:
+def _fractions(node: OnnxNode, shape: tuple[AnyDim, ...], dtype: DType, stream: int = 0) -> TensorExpr:
     """Numbers in [0, 1), of f64 for that dtype, else of f32.  stream: of the node, each has numbers of its own."""
     seed = node.attribute("seed")
     if seed is None:
-        start = Term(node, node.emit(ops.to_tensor(node.emit(ops.random_bits()), dtype="i64"))).cast(U64)
+        start = TensorExpr(node, node.emit(ops.to_tensor(node.emit(ops.random_bits()), dtype="i64"))).cast(U64)
     else:
         (bits,) = struct.unpack("<I", struct.pack("<f", seed))
-        start = Term(node, constant(np.uint64((bits * _SECOND + stream * _FIRST) % 2**64)))
-    x = places(node, *shape).cast(U64) * _STEP + start
+        start = TensorExpr(node, constant(np.uint64((bits * _SECOND + stream * _FIRST) % 2**64)))
+    x = iota(node, *shape).cast(U64) * _STEP + start
     x = _mixed(_mixed(_mixed(x, 30) * _FIRST, 27) * _SECOND, 31)
     wide, digits = (F64, 53) if dtype == F64 else (F32, 24)
     return x.apply(ops.shift_right, 64 - digits).cast(wide) * 2.0**-digits
 
 
-def _mixed(x: Term, shift: int) -> Term:
+def _mixed(x: TensorExpr, shift: int) -> TensorExpr:
     return x.apply(ops.bitwise_xor, x.apply(ops.shift_right, shift))

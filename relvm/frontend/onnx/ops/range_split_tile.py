@@ -11,18 +11,18 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.frontend.onnx.dynamic_sizes import (
+    assert_none,
+    iota,
     is_known,
-    none_of,
     number_of,
-    places,
     run_time_sizes,
     scalar,
     size_of,
     sizes_of,
 )
 from relvm.frontend.onnx.ops.slice import part
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr, term
 from relvm.frontend.onnx.values import HostValue
 from relvm.ir.dtypes import F64, I64, U64
 from relvm.ir.expr import Constant, Expr
@@ -30,13 +30,13 @@ from relvm.ir.symbolic import AnyDim, dim_op, exact_quotient, product
 from relvm.ir.type_rules import expect_equal_dims
 
 
-def shaped(node: Node, index: int) -> Term:
+def shaped(node: OnnxNode, index: int) -> TensorExpr:
     """Input `index`, of known rank, its sizes named where only the machine knows them."""
-    return Term(node, node.known_shape(index))
+    return TensorExpr(node, node.known_shape(index))
 
 
 @converts("Size")
-def _size(node: Node) -> Any:
+def _size(node: OnnxNode) -> Any:
     value = node.inputs[0]
     shape = value.array.shape if isinstance(value, HostValue) else node.tensor(0).type.shape
     if shape is None:
@@ -45,17 +45,17 @@ def _size(node: Node) -> Any:
 
 
 @converts("Range")
-def _range(node: Node) -> Expr:
+def _range(node: OnnxNode) -> Expr:
     """start + i * delta; how many there are may be known only when the program runs."""
     start, delta, dtype = scalar(node, 0), scalar(node, 2), node.type(0).dtype
     if isinstance(delta.expr, Constant) and not delta.expr.value:
         raise RelvmArgumentError("delta is 0")
-    none_of(delta.apply(ops.equal, 0), "a delta of 0")
+    assert_none(delta.apply(ops.equal, 0), "a delta of 0")
     count = _range_count(node)
-    return (places(node, count).cast(dtype) * delta + start).expr
+    return (iota(node, count).cast(dtype) * delta + start).expr
 
 
-def _range_count(node: Node) -> AnyDim:
+def _range_count(node: OnnxNode) -> AnyDim:
     """How many numbers there are from start towards limit."""
     start, limit, delta = (scalar(node, i) for i in range(3))
     if start.type.dtype.is_float:
@@ -64,7 +64,7 @@ def _range_count(node: Node) -> AnyDim:
             return max(0, math.ceil((last - first) / step))
         start, limit, delta = (value.cast(F64) for value in (start, limit, delta))
         count = ((limit - start) / delta).apply(ops.ceil)
-        none_of((count < 2.0**62).apply(ops.logical_not), "numbers without an end")
+        assert_none((count < 2.0**62).apply(ops.logical_not), "numbers without an end")
         return run_time_sizes(count.apply(ops.maximum, 0).cast(I64))[0]
     if all(is_known(node, i) for i in range(3)):
         (first,), (last,), (step,) = (node.dims(i, "a bound of a Range") for i in range(3))
@@ -73,21 +73,21 @@ def _range_count(node: Node) -> AnyDim:
             return dim_op("max", dim_op("floordiv", apart + (abs(step) - 1), abs(step)), 0)
     start, limit, delta = (value.cast(I64) for value in (start, limit, delta))
     up = delta > 0
-    apart, step = (up.chosen(a, b).cast(U64) for a, b in ((limit - start, start - limit), (delta, 0 - delta)))
+    apart, step = (up.where(a, b).cast(U64) for a, b in ((limit - start, start - limit), (delta, 0 - delta)))
     count = ((apart - 1) / step + 1).cast(I64)
-    return run_time_sizes(up.chosen(limit > start, start > limit).chosen(count, 0))[0]
+    return run_time_sizes(up.where(limit > start, start > limit).where(count, 0))[0]
 
 
 @converts("Tile")
-def _tile(node: Node) -> Expr:
-    x = Term(node, node.known_shape(0))
+def _tile(node: OnnxNode) -> Expr:
+    x = TensorExpr(node, node.known_shape(0))
     repeats = sizes_of(node, 1, "the repeats", len(x.shape))
     if len(repeats) != len(x.shape):
         raise RelvmShapeError(f"{len(repeats)} repeats for a tensor of rank {len(x.shape)}")
     return repeated(x, repeats).expr
 
 
-def repeated(x: Term, repeats: Sequence[AnyDim]) -> Term:
+def repeated(x: TensorExpr, repeats: Sequence[AnyDim]) -> TensorExpr:
     """x as often along each axis as said: a repeated axis gets one in front of it, along which it is broadcast."""
     apart: list[AnyDim] = []
     wide: list[AnyDim] = []
@@ -102,17 +102,17 @@ def repeated(x: Term, repeats: Sequence[AnyDim]) -> Term:
 
 
 @converts("Split")
-def _split(node: Node) -> tuple:
+def _split(node: OnnxNode) -> tuple:
     """Opset 18 has num_outputs, of which the last may be shorter; before it parts without sizes are equal."""
     value, count = node.inputs[0], len(node.proto.output)
-    x = None if isinstance(value, HostValue) else Term(node, node.known_shape(0))
+    x = None if isinstance(value, HostValue) else TensorExpr(node, node.known_shape(0))
     shape = value.array.shape if x is None else x.shape
     axis = node.axis(0, len(shape))
     sizes = _split_sizes(node, shape[axis], count)
     if len(sizes) != count:
         raise RelvmShapeError(f"{len(sizes)} sizes for {count} outputs")
     if x is not None and node.has(1) and not is_known(node, 1):
-        x = Term(node, node.graph.checked(x.expr, (*shape[:axis], sum(sizes), *shape[axis + 1 :])))
+        x = TensorExpr(node, node.graph.checked(x.expr, (*shape[:axis], sum(sizes), *shape[axis + 1 :])))
     else:
         expect_equal_dims("Split", "the size of the axis and the sum of the parts' differ", shape[axis], sum(sizes))
     if x is None:
@@ -128,7 +128,7 @@ def _split(node: Node) -> tuple:
     return tuple(results)
 
 
-def _split_sizes(node: Node, size: AnyDim, count: int) -> list[AnyDim]:
+def _split_sizes(node: OnnxNode, size: AnyDim, count: int) -> list[AnyDim]:
     if node.opset < 13:
         given = node.attribute("split")
     else:
@@ -152,22 +152,22 @@ def _split_sizes(node: Node, size: AnyDim, count: int) -> list[AnyDim]:
 
 
 @converts("Trilu")
-def _trilu(node: Node) -> Expr:
+def _trilu(node: OnnxNode) -> Expr:
     x = shaped(node, 0)
     if len(x.shape) < 2:
         raise RelvmShapeError(f"a tensor of rank {len(x.shape)}, expected at least 2")
     diagonal = scalar(node, 1) if node.has(1) else 0
     compare = ops.greater_equal if node.attribute("upper", 1) else ops.less_equal
-    return _diagonals(node, *x.shape[-2:]).apply(compare, diagonal).chosen(x, 0).expr
+    return _diagonals(node, *x.shape[-2:]).apply(compare, diagonal).where(x, 0).expr
 
 
-def _diagonals(node: Node, rows: AnyDim, columns: AnyDim) -> Term:
+def _diagonals(node: OnnxNode, rows: AnyDim, columns: AnyDim) -> TensorExpr:
     """The column minus the row of each element of a matrix."""
-    return places(node, columns) - places(node, rows, 1)
+    return iota(node, columns) - iota(node, rows, 1)
 
 
 @converts("EyeLike")
-def _eye_like(node: Node) -> Expr:
+def _eye_like(node: OnnxNode) -> Expr:
     shape = shaped(node, 0).shape
     if len(shape) != 2:
         raise RelvmShapeError(f"a tensor of rank {len(shape)}, expected 2")
@@ -177,14 +177,14 @@ def _eye_like(node: Node) -> Expr:
 
 
 @converts("OneHot")
-def _one_hot(node: Node) -> Expr:
+def _one_hot(node: OnnxNode) -> Expr:
     """An index outside [-depth, depth) makes a row of which every element is off."""
     indices, values = term(node, 0).cast(I64), term(node, 2)
     depth = size_of(node, 1, "the depth")
     rank = node.type(0).rank + 1
     axis = node.axis(-1, rank)
-    indices = (indices < 0).chosen(indices + number_of(node, depth), indices)
+    indices = (indices < 0).where(indices + number_of(node, depth), indices)
     indices = indices.apply(ops.expand_dims, axes=(axis,))
-    classes = places(node, depth).reshape(depth, *[1] * (rank - 1 - axis))
+    classes = iota(node, depth).reshape(depth, *[1] * (rank - 1 - axis))
     off, on = (values.apply(ops.slice, begin=(i,), end=(i + 1,)).reshape() for i in range(2))
-    return indices.apply(ops.equal, classes).chosen(on, off).expr
+    return indices.apply(ops.equal, classes).where(on, off).expr

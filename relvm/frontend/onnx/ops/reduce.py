@@ -9,8 +9,8 @@ import numpy as np
 import relvm.ops as ops
 from relvm.frontend.onnx.dynamic_axes import chosen_axes, parted, rest_of
 from relvm.frontend.onnx.dynamic_sizes import count_of, is_known, number_of, run_time_sizes
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr, term
 from relvm.ir.dtypes import BOOL, F64, U8
 from relvm.ir.expr import Expr
 from relvm.ir.operator import Operator
@@ -18,22 +18,22 @@ from relvm.ir.symbolic import dim_op, product
 from relvm.ir.value_ranges import range_of
 
 
-def _sum(x: Term, **axes) -> Term:
+def _sum(x: TensorExpr, **axes) -> TensorExpr:
     return x.apply(ops.sum, **axes)
 
 
-def _mean(x: Term, **axes) -> Term:
+def _mean(x: TensorExpr, **axes) -> TensorExpr:
     """The mean; that of no elements is 0, as ONNX Runtime has it (ONNX leaves it undefined)."""
     chosen = range(len(x.shape)) if axes["axes"] is None else axes["axes"]
     count = product(x.shape[axis] for axis in chosen)
     if x.type.dtype.is_float and range_of(count, {}).low >= 1:
         return x.apply(ops.mean, **axes)
     size = number_of(x.node, dim_op("max", count, 1))
-    return _sum(x, **axes) / (size.cast(x.type.dtype) if isinstance(size, Term) else size)
+    return _sum(x, **axes) / (size.cast(x.type.dtype) if isinstance(size, TensorExpr) else size)
 
 
-def _of_bools_too(op: Operator) -> Callable[..., Term]:
-    def reduced(x: Term, **axes) -> Term:
+def _of_bools_too(op: Operator) -> Callable[..., TensorExpr]:
+    def reduced(x: TensorExpr, **axes) -> TensorExpr:
         if x.type.dtype != BOOL:
             return x.apply(op, **axes)
         return x.cast(U8).apply(op, **axes).cast(BOOL)
@@ -41,27 +41,27 @@ def _of_bools_too(op: Operator) -> Callable[..., Term]:
     return reduced
 
 
-def _through_floats(function: Callable[..., Term]) -> Callable[..., Term]:
+def _through_floats(function: Callable[..., TensorExpr]) -> Callable[..., TensorExpr]:
     """The function of floats; integers are converted, and the result back."""
 
-    def reduced(x: Term, **axes) -> Term:
+    def reduced(x: TensorExpr, **axes) -> TensorExpr:
         own = x.type.dtype
         return function(x if own.is_float else x.cast(F64), **axes).cast(own)
 
     return reduced
 
 
-def _log_sum_exp(x: Term, **axes) -> Term:
+def _log_sum_exp(x: TensorExpr, **axes) -> TensorExpr:
     """With the largest element taken out, so that no power overflows; where that is infinite nothing is taken out."""
     largest = x.apply(ops.max, axes=axes["axes"], keepdims=True)
     infinite = largest.apply(ops.abs).apply(ops.equal, np.inf)
-    largest = infinite.chosen(0, largest)
+    largest = infinite.where(0, largest)
     total = _sum((x - largest).apply(ops.exp), **axes).apply(ops.log)
     return total + (largest if axes["keepdims"] else largest.reshape(*total.shape))
 
 
 # The function, and the opset since which the axes are an input.
-_REDUCTIONS: dict[str, tuple[Callable[..., Term], int]] = {
+_REDUCTIONS: dict[str, tuple[Callable[..., TensorExpr], int]] = {
     "ReduceSum": (_sum, 13),
     "ReduceMean": (_mean, 18),
     "ReduceMax": (_of_bools_too(ops.max), 18),
@@ -76,7 +76,7 @@ _REDUCTIONS: dict[str, tuple[Callable[..., Term], int]] = {
 
 
 @converts(*_REDUCTIONS)
-def _reduce(node: Node) -> Expr:
+def _reduce(node: OnnxNode) -> Expr:
     """No axes mean all; or none, where noop_with_empty_axes is set: what is done to single elements is done then."""
     function, axes_are_input = _REDUCTIONS[node.proto.op_type]
     x = term(node, 0)
@@ -90,9 +90,9 @@ def _reduce(node: Node) -> Expr:
     return function(x, axes=chosen, keepdims=bool(node.attribute("keepdims", 1))).expr
 
 
-def _reduced_at_run_time(node: Node, function: Callable[..., Term]) -> Term:
+def _reduced_at_run_time(node: OnnxNode, function: Callable[..., TensorExpr]) -> TensorExpr:
     """Along axes that the machine knows; without keepdims it must be known how many there are."""
-    x, axes = Term(node, node.known_shape(0)), Term(node, node.known_shape(1))
+    x, axes = TensorExpr(node, node.known_shape(0)), TensorExpr(node, node.known_shape(1))
     (count,), rank = axes.shape, len(x.shape)
     gone = chosen_axes(axes, rank)
     if not isinstance(count, int) and not node.attribute("noop_with_empty_axes", 0):
@@ -106,7 +106,7 @@ def _reduced_at_run_time(node: Node, function: Callable[..., Term]) -> Term:
 
 
 @converts("ArgMax", "ArgMin")
-def _extreme_position(node: Node) -> Expr:
+def _extreme_position(node: OnnxNode) -> Expr:
     """The last of equal ones is the first when the axis is walked backwards."""
     op = ops.argmax if node.proto.op_type == "ArgMax" else ops.argmin
     axis, keepdims = node.attribute("axis", 0), bool(node.attribute("keepdims", 1))

@@ -6,10 +6,10 @@ import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.broadcasting import common_dim, require_broadcast
 from relvm.frontend.onnx.dynamic_axes import chosen_axes
-from relvm.frontend.onnx.dynamic_sizes import count_of, is_known, none_of, numbers_of, run_time_sizes
+from relvm.frontend.onnx.dynamic_sizes import assert_none, count_of, is_known, numbers_of, run_time_sizes
 from relvm.frontend.onnx.ops.range_split_tile import repeated
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr, term
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, difference, dim_op, exact_quotient, product
@@ -18,7 +18,7 @@ from relvm.ir.value_ranges import range_of
 
 
 @converts("Reshape")
-def _reshape(node: Node) -> Expr:
+def _reshape(node: OnnxNode) -> Expr:
     if node.opset >= 5 and not is_known(node, 1):
         return _reshaped_at_run_time(node).expr
     x = node.graph.known_shape(node.tensor(0))
@@ -26,7 +26,7 @@ def _reshape(node: Node) -> Expr:
     return ops.reshape(x, node.shape(_reshaped(node, x.type, wanted, bool(node.attribute("allowzero", 0)))))
 
 
-def _reshaped(node: Node, type_: TensorType, wanted: list[AnyDim], allow_zero: bool) -> list[AnyDim]:
+def _reshaped(node: OnnxNode, type_: TensorType, wanted: list[AnyDim], allow_zero: bool) -> list[AnyDim]:
     """`wanted` with 0 (the input's own dimension) and -1 (what is left) filled in.
 
     A symbolic size that is 0 or -1 when the model runs would mean the same.  Where that differs from the size itself it
@@ -64,41 +64,41 @@ def _reshaped(node: Node, type_: TensorType, wanted: list[AnyDim], allow_zero: b
     return dims
 
 
-def _reshaped_at_run_time(node: Node) -> Term:
+def _reshaped_at_run_time(node: OnnxNode) -> TensorExpr:
     """The same where only the machine knows what is wanted."""
-    x, wanted = Term(node, node.known_shape(0)), term(node, 1).cast(I64)
+    x, wanted = TensorExpr(node, node.known_shape(0)), term(node, 1).cast(I64)
     rank, count = len(x.shape), count_of(wanted, "the shape of a Reshape")
     if not node.attribute("allowzero", 0):
         copies = wanted.apply(ops.equal, 0)
         if count > rank:
-            none_of(copies.apply(ops.slice, begin=(rank,), end=(count,)), "zeros behind the axes of the input")
-        wanted = copies.chosen(numbers_of(node, (*x.shape, *[0] * count)[:count]), wanted)
+            assert_none(copies.apply(ops.slice, begin=(rank,), end=(count,)), "zeros behind the axes of the input")
+        wanted = copies.where(numbers_of(node, (*x.shape, *[0] * count)[:count]), wanted)
     is_rest = wanted.apply(ops.equal, -1)
-    none_of(is_rest.cast(I64).apply(ops.sum) > 1, "more than one -1")
-    others = is_rest.chosen(1, wanted).apply(ops.prod)
-    none_of(others.apply(ops.equal, 0).apply(ops.logical_and, is_rest), "a -1 beside a 0, which has no value")
+    assert_none(is_rest.cast(I64).apply(ops.sum) > 1, "more than one -1")
+    others = is_rest.where(1, wanted).apply(ops.prod)
+    assert_none(others.apply(ops.equal, 0).apply(ops.logical_and, is_rest), "a -1 beside a 0, which has no value")
     rest = numbers_of(node, [product(x.shape)]) / others.apply(ops.maximum, 1)
-    return x.reshape(*run_time_sizes(is_rest.chosen(rest, wanted)))
+    return x.reshape(*run_time_sizes(is_rest.where(rest, wanted)))
 
 
 @converts("Flatten")
-def _flatten(node: Node) -> Expr:
-    x = Term(node, node.known_shape(0))
+def _flatten(node: OnnxNode) -> Expr:
+    x = TensorExpr(node, node.known_shape(0))
     shape, axis = x.shape, node.axis(1, len(x.shape), end=1)
     return ops.reshape(x.expr, node.shape([product(shape[:axis]), product(shape[axis:])]))
 
 
 @converts("Unsqueeze")
-def _unsqueeze(node: Node) -> Expr:
+def _unsqueeze(node: OnnxNode) -> Expr:
     if node.opset >= 13 and not is_known(node, 1):
         return _unsqueezed_at_run_time(node).expr
     axes = node.attribute("axes") if node.opset < 13 else node.known(1, "the axes of an Unsqueeze").reshape(-1).tolist()
     return ops.expand_dims(node.tensor(0), axes=tuple(axes))
 
 
-def _unsqueezed_at_run_time(node: Node) -> Term:
+def _unsqueezed_at_run_time(node: OnnxNode) -> TensorExpr:
     """Each axis that is not new takes the next of the sizes."""
-    x, axes = Term(node, node.known_shape(0)), term(node, 1)
+    x, axes = TensorExpr(node, node.known_shape(0)), term(node, 1)
     count = count_of(axes, "the axes of an Unsqueeze")
     rank = len(x.shape) + count
     new = chosen_axes(axes.reshape(count), rank)
@@ -106,11 +106,11 @@ def _unsqueezed_at_run_time(node: Node) -> Term:
         return x.reshape(*[1] * rank)
     source = new.apply(ops.logical_not).cast(I64).apply(ops.cumsum, axis=0) - 1
     own = numbers_of(node, x.shape).apply(ops.gather, source, axis=0)
-    return x.reshape(*run_time_sizes(new.chosen(1, own)))
+    return x.reshape(*run_time_sizes(new.where(1, own)))
 
 
 @converts("Expand")
-def _expand(node: Node) -> Expr:
+def _expand(node: OnnxNode) -> Expr:
     """Broadcasting goes both ways: a 1 in the wanted shape keeps the input's own dimension."""
     if not is_known(node, 1):
         return _expanded_at_run_time(node).expr
@@ -132,9 +132,9 @@ def _expanded_dim(have: AnyDim, want: AnyDim) -> AnyDim:
     return (have if want == 1 else want) if found is None else found
 
 
-def _expanded_at_run_time(node: Node) -> Term:
+def _expanded_at_run_time(node: OnnxNode) -> TensorExpr:
     """Each axis is repeated as often as is wanted where its size is 1, else once."""
-    x, wanted = Term(node, node.known_shape(0)), term(node, 1).cast(I64)
+    x, wanted = TensorExpr(node, node.known_shape(0)), term(node, 1).cast(I64)
     count = count_of(wanted, "the shape of an Expand")
     rank = max(len(x.shape), count)
     x = x.reshape(*[1] * (rank - len(x.shape)), *x.shape)
@@ -143,7 +143,7 @@ def _expanded_at_run_time(node: Node) -> Term:
     wanted, own = wanted.reshape(rank), numbers_of(node, x.shape)
     single = own.apply(ops.equal, 1)
     fits = single.apply(ops.logical_or, wanted.apply(ops.equal, 1)).apply(ops.logical_or, wanted.apply(ops.equal, own))
-    none_of(fits.apply(ops.logical_not), "sizes that do not broadcast")
-    repeats = run_time_sizes(single.chosen(wanted, 1))
+    assert_none(fits.apply(ops.logical_not), "sizes that do not broadcast")
+    repeats = run_time_sizes(single.where(wanted, 1))
     known = [isinstance(dim, int) and dim != 1 for dim in x.shape]
     return repeated(x, [1 if once else repeat for once, repeat in zip(known, repeats, strict=True)])

@@ -15,13 +15,13 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import is_known, none_of, numbers_of, run_time_sizes, sizes_of
-from relvm.frontend.onnx.ops.if_ import either
+from relvm.frontend.onnx.dynamic_sizes import assert_none, is_known, numbers_of, run_time_sizes, sizes_of
+from relvm.frontend.onnx.ops.if_ import if_then_else
 from relvm.frontend.onnx.ops.resize_coordinates import (
     LARGEST_DENOMINATOR,
     NEAREST_MODES,
-    Axis,
     Quotient,
+    ResizeAxis,
     Roi,
     Scale,
     clamped_table,
@@ -30,8 +30,8 @@ from relvm.frontend.onnx.ops.resize_coordinates import (
     quotient_near,
     table,
 )
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr, term
 from relvm.ir.dtypes import F32, F64, I64, DType
 from relvm.ir.expr import Expr
 from relvm.ir.operator import Operator
@@ -54,7 +54,7 @@ class _Target:
 
 
 @converts("Upsample")
-def _upsample(node: Node) -> Expr:
+def _upsample(node: OnnxNode) -> Expr:
     """Places lie at place / scale, as in a Resize before opset 11."""
     axes = list(range(node.type(0).rank))
     if node.opset < 9:
@@ -65,7 +65,7 @@ def _upsample(node: Node) -> Expr:
 
 
 @converts("Resize")
-def _resize(node: Node) -> Expr:
+def _resize(node: OnnxNode) -> Expr:
     rank = node.type(0).rank
     if node.opset < 11:
         return _resized(node, _by_scales(node, 1, list(range(rank)), [_WHOLE] * rank), "asymmetric", "")
@@ -79,17 +79,17 @@ def _resize(node: Node) -> Expr:
     return _resized(node, targets, how, node.attribute("nearest_mode", "round_prefer_floor"))
 
 
-def _is_empty(node: Node, index: int) -> bool:
+def _is_empty(node: OnnxNode, index: int) -> bool:
     return node.type(index).shape == (0,)
 
 
-def _elements(node: Node, index: int, count: int, dtype: DType) -> list[Term]:
+def _elements(node: OnnxNode, index: int, count: int, dtype: DType) -> list[TensorExpr]:
     """Input `index`, of so many numbers that only the machine knows, one by one: each of shape [1]."""
-    numbers = Term(node, node.graph.checked(node.tensor(index), (count,))).cast(dtype)
+    numbers = TensorExpr(node, node.graph.checked(node.tensor(index), (count,))).cast(dtype)
     return [numbers.apply(ops.slice, begin=(i,), end=(i + 1,)) for i in range(count)]
 
 
-def _roi(node: Node, axes: list[int]) -> list[Roi]:
+def _roi(node: OnnxNode, axes: list[int]) -> list[Roi]:
     if not is_known(node, 1):
         bounds = _elements(node, 1, 2 * len(axes), F64)
     else:
@@ -102,32 +102,32 @@ def _roi(node: Node, axes: list[int]) -> list[Roi]:
     return list(zip(bounds[: len(axes)], bounds[len(axes) :], strict=True))
 
 
-def _shape(node: Node) -> tuple[AnyDim, ...]:
+def _shape(node: OnnxNode) -> tuple[AnyDim, ...]:
     shape = node.type(0).shape
     if shape is None:
         raise RelvmUnsupportedError(f"{node.proto.op_type} of a tensor of type {node.type(0)}: its shape must be known")
     return shape
 
 
-def _by_scales(node: Node, index: int, axes: list[int], roi: list) -> list[_Target]:
+def _by_scales(node: OnnxNode, index: int, axes: list[int], roi: list) -> list[_Target]:
     """The size is the dimension times the scale, input `index`, rounded down."""
     if is_known(node, index):
         return _by_numbers(node, axes, node.known(index, "the scales of a Resize").tolist(), roi)
     targets = []
     for axis, scale, part in zip(axes, _elements(node, index, len(axes), F32), roi, strict=True):
-        none_of((scale > 0).apply(ops.logical_not), "scales that are not above 0")
+        assert_none((scale > 0).apply(ops.logical_not), "scales that are not above 0")
         size = _size_at_run_time(node, _shape(node)[axis], scale)
         targets.append(_Target(axis, size, quotient_near(scale), part, may_stay=True))
     return targets
 
 
-def _size_at_run_time(node: Node, dim: AnyDim, scale: Term | np.float32) -> AnyDim:
+def _size_at_run_time(node: OnnxNode, dim: AnyDim, scale: TensorExpr | np.float32) -> AnyDim:
     """The dimension times the scale, rounded to f32 and then down, as ONNX Runtime computes it."""
     (size,) = run_time_sizes((numbers_of(node, [dim]).cast(F32) * scale).apply(ops.floor).cast(I64))
     return size
 
 
-def _by_numbers(node: Node, axes: list[int], scales: list[float], roi: list) -> list[_Target]:
+def _by_numbers(node: OnnxNode, axes: list[int], scales: list[float], roi: list) -> list[_Target]:
     if len(scales) != len(axes) or any(scale <= 0 for scale in scales):
         raise RelvmShapeError(f"scales are {scales}, expected {len(axes)} numbers above 0")
     targets = []
@@ -155,7 +155,7 @@ def _ratio(scale: float) -> Fraction:
     return short if np.float32(float(short)) == np.float32(scale) else Fraction(scale)
 
 
-def _by_sizes(node: Node, axes: list[int], roi: list) -> list[_Target]:
+def _by_sizes(node: OnnxNode, axes: list[int], roi: list) -> list[_Target]:
     sizes = sizes_of(node, 3, "the sizes of a Resize", len(axes))
     if len(sizes) != len(axes):
         raise RelvmShapeError(f"{len(sizes)} sizes for {len(axes)} axes")
@@ -178,11 +178,11 @@ def _by_sizes(node: Node, axes: list[int], roi: list) -> list[_Target]:
 
 
 def _of_one_ratio(
-    node: Node, axes: list[int], dims: list[AnyDim], sizes: list[AnyDim], roi: list, choose: Operator
+    node: OnnxNode, axes: list[int], dims: list[AnyDim], sizes: list[AnyDim], roi: list, choose: Operator
 ) -> list[_Target]:
     """The scale of every axis is that of one of them; sizes are rounded to the nearest, a half up."""
     old, new = numbers_of(node, dims), numbers_of(node, sizes)
-    none_of(old < 1, "axes without elements, whose aspect ratio cannot be kept")
+    assert_none(old < 1, "axes without elements, whose aspect ratio cannot be kept")
     place = (new.cast(F64) / old.cast(F64)).apply(choose, axis=0, keepdims=True)
     above, below = (numbers.apply(ops.gather, place, axis=0) for numbers in (new, old))
     wanted = run_time_sizes((old * above * 2 + below) / (below * 2))
@@ -191,7 +191,7 @@ def _of_one_ratio(
     return [_Target(axis, size, scale, part, may_stay=True) for axis, size, part in rows]
 
 
-def _resized(node: Node, targets: list[_Target], how: str, nearest: str) -> Expr:
+def _resized(node: OnnxNode, targets: list[_Target], how: str, nearest: str) -> Expr:
     """how: the coordinate transformation mode.  nearest: as `nearest_positions` has it."""
     x, shape, mode = term(node, 0), _shape(node), node.attribute("mode", "nearest")
     if mode not in ("nearest", "linear", "cubic"):
@@ -203,13 +203,13 @@ def _resized(node: Node, targets: list[_Target], how: str, nearest: str) -> Expr
     changed = [t for t in targets if crops or (t.size != shape[t.axis] if t.scale is None else t.scale != 1)]
     if mode != "nearest" and not own.is_float:
         raise RelvmUnsupportedError(f"mode {mode} of {own}: how it rounds is not defined")
-    outside: list[tuple[int, Term]] = []
+    outside: list[tuple[int, TensorExpr]] = []
     for target in sorted(changed, key=lambda target: -target.axis):
         repeats = _repeats(shape[target.axis], target, how, nearest) if mode == "nearest" else None
         if repeats is not None:
             x = _repeated(x, target.axis, repeats)
             continue
-        axis = Axis(node, shape[target.axis], target.size, target.scale, target.roi)
+        axis = ResizeAxis(node, shape[target.axis], target.size, target.scale, target.roi)
         if mode != "nearest" and not crops and target.may_stay:
             x = _unless_same(
                 axis, x, target.axis, lambda axis, x, at: _sampled(axis, places_on(axis, how), x, at, mode)
@@ -226,26 +226,28 @@ def _resized(node: Node, targets: list[_Target], how: str, nearest: str) -> Expr
     value = node.attribute("extrapolation_value", 0.0)
     for axis, mask in outside:
         after = tuple(range(1, len(shape) - axis))
-        x = mask.apply(ops.expand_dims, axes=after).chosen(value, x)
+        x = mask.apply(ops.expand_dims, axes=after).where(value, x)
     return x.expr
 
 
-def _sampled(axis: Axis, places: Term, x: Term, at: int, mode: str) -> Term:
+def _sampled(axis: ResizeAxis, places: TensorExpr, x: TensorExpr, at: int, mode: str) -> TensorExpr:
     indices, weights = clamped_table(axis, table(axis.node, axis, places, mode))
     return x.apply(ops.interpolate, indices, weights.cast(x.type.dtype), axis=at)
 
 
-def _unless_same(axis: Axis, x: Term, at: int, sampled: Callable[[Axis, Term, int], Term]) -> Term:
+def _unless_same(
+    axis: ResizeAxis, x: TensorExpr, at: int, sampled: Callable[[ResizeAxis, TensorExpr, int], TensorExpr]
+) -> TensorExpr:
     """x resampled along the axis `at`, but as it is where the machine finds that the axis stays."""
     node, shape = axis.node, x.shape
     same = axis.number(axis.size).apply(ops.equal, axis.number(axis.dim)) if axis.scale is None else axis.scale.is_one
-    merged = either(
+    merged = if_then_else(
         node,
         same.reshape().expr,
         lambda inner: x.expr,
-        lambda inner: sampled(replace(axis, node=inner), Term(inner, x.expr), at).expr,
+        lambda inner: sampled(replace(axis, node=inner), TensorExpr(inner, x.expr), at).expr,
     )
-    return Term(node, node.graph.checked(merged, (*shape[:at], axis.size, *shape[at + 1 :])))
+    return TensorExpr(node, node.graph.checked(merged, (*shape[:at], axis.size, *shape[at + 1 :])))
 
 
 def _repeats(dim: AnyDim, target: _Target, how: str, rounding: str) -> int | None:
@@ -261,7 +263,7 @@ def _repeats(dim: AnyDim, target: _Target, how: str, rounding: str) -> int | Non
     return count if (by_floor or by_middle) and count and target.size == dim * count else None
 
 
-def _repeated(x: Term, axis: int, count: int) -> Term:
+def _repeated(x: TensorExpr, axis: int, count: int) -> TensorExpr:
     shape = x.shape
     spread = x.apply(ops.expand_dims, axes=(axis + 1,))
     dims = [*shape[: axis + 1], count, *shape[axis + 1 :]]

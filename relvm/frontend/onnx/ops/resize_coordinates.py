@@ -13,10 +13,10 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
+from relvm.frontend.onnx.dynamic_sizes import iota as numbered
 from relvm.frontend.onnx.dynamic_sizes import numbers_of, run_time_sizes
-from relvm.frontend.onnx.dynamic_sizes import places as numbered
-from relvm.frontend.onnx.registry import Node
-from relvm.frontend.onnx.tensor_expr import Term
+from relvm.frontend.onnx.registry import OnnxNode
+from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.dtypes import F32, F64, I64, U8
 from relvm.ir.expr import constant
 from relvm.ir.symbolic import AnyDim
@@ -28,20 +28,20 @@ NEAREST_MODES = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 class Quotient:
     """A scale that only the machine knows, of whole numbers where it is near such: both f64[1]."""
 
-    numerator: Term
-    denominator: Term
+    numerator: TensorExpr
+    denominator: TensorExpr
 
     @property
-    def is_one(self) -> Term:
+    def is_one(self) -> TensorExpr:
         return self.numerator.apply(ops.equal, self.denominator)
 
 
 Scale = Fraction | Quotient
-Roi = tuple[Fraction, Fraction] | tuple[Term, Term]  # where a part of an axis of length 1 starts and ends
+Roi = tuple[Fraction, Fraction] | tuple[TensorExpr, TensorExpr]  # where a part of an axis of length 1 starts and ends
 LARGEST_DENOMINATOR = 4096  # of a short fraction
 
 
-def quotient_near(scale: Term) -> Quotient:
+def quotient_near(scale: TensorExpr) -> Quotient:
     """The shortest fraction that rounds to a scale, f32[1], if there is a short one; else its own value over 1."""
     node, own = scale.node, scale.cast(F64)
     denominators = (numbered(node, LARGEST_DENOMINATOR) + 1).cast(F64)
@@ -50,36 +50,36 @@ def quotient_near(scale: Term) -> Quotient:
     place = found.cast(U8).apply(ops.argmax, axis=0, keepdims=True)
     exists = found.apply(ops.gather, place, axis=0)
     numerator, denominator = (numbers.apply(ops.gather, place, axis=0) for numbers in (numerators, denominators))
-    return Quotient(exists.chosen(numerator, own), exists.chosen(denominator, 1))
+    return Quotient(exists.where(numerator, own), exists.where(denominator, 1))
 
 
 @dataclass(frozen=True, eq=False)
-class Axis:
+class ResizeAxis:
     """An axis of `dim` elements that becomes one of `size`.  scale: as stated; None: size / dim.   roi: numbers, or
     each f64[1]."""
 
-    node: Node
+    node: OnnxNode
     dim: AnyDim
     size: AnyDim
     scale: Scale | None
     roi: Roi
 
-    def number(self, dim: AnyDim) -> Term:
+    def number(self, dim: AnyDim) -> TensorExpr:
         """A dimension as f64[1]."""
         return numbers_of(self.node, [dim]).cast(F64)
 
     @property
-    def last(self) -> Term:
+    def last(self) -> TensorExpr:
         return self.number(self.dim) - 1
 
-    def divided_by_scale(self, x: Term) -> Term:
+    def divided_by_scale(self, x: TensorExpr) -> TensorExpr:
         """x / scale, as a product and a quotient of whole numbers."""
         if self.scale is not None:
             return x * self.scale.denominator / self.scale.numerator
         return x * self.number(self.dim) / self.number(self.size)
 
 
-def places_on(axis: Axis, how: str) -> Term:
+def places_on(axis: ResizeAxis, how: str) -> TensorExpr:
     """The coordinate in the input of each place of the result: f64[size].  how: coordinate_transformation_mode.
 
     In align_corners the length is `dim * scale`, not rounded, as in ONNX's reference and its test cases.  In
@@ -97,9 +97,9 @@ def places_on(axis: Axis, how: str) -> Term:
             if isinstance(axis.scale, Fraction):
                 return shifted
             same = length.apply(ops.equal, axis.number(axis.dim)) if axis.scale is None else axis.scale.is_one
-            return same.chosen(place, shifted)
+            return same.where(place, shifted)
         case "pytorch_half_pixel":
-            return (length > 1).chosen(axis.divided_by_scale(place + 0.5) - 0.5, 0)
+            return (length > 1).where(axis.divided_by_scale(place + 0.5) - 0.5, 0)
         case "half_pixel_symmetric":
             middle = axis.number(axis.dim) / 2
             offset = middle - axis.divided_by_scale(length) / 2
@@ -108,25 +108,25 @@ def places_on(axis: Axis, how: str) -> Term:
             exact = length
             if axis.scale is not None:
                 exact = axis.number(axis.dim) * axis.scale.numerator / axis.scale.denominator
-            return exact.apply(ops.equal, 1).chosen(0, place * axis.last / (exact - 1))
+            return exact.apply(ops.equal, 1).where(0, place * axis.last / (exact - 1))
         case "tf_crop_and_resize":
             start, end, whole = _whole_numbers(axis.roi)
             inside = (place * (end - start) + (length - 1) * start) * axis.last / ((length - 1) * whole)
-            return (length > 1).chosen(inside, axis.last * (start + end) / (2 * whole))
+            return (length > 1).where(inside, axis.last * (start + end) / (2 * whole))
     raise RelvmUnsupportedError(f"coordinate_transformation_mode {how!r} is not supported")
 
 
-def _whole_numbers(roi: Roi) -> tuple[float | Term, float | Term, float]:
+def _whole_numbers(roi: Roi) -> tuple[float | TensorExpr, float | TensorExpr, float]:
     """The ends of a roi and what 1 is beside them: whole numbers where they are known, of which places between elements
     and on the edge are exact."""
     start, end = roi
-    if isinstance(start, Term):
+    if isinstance(start, TensorExpr):
         return start, end, 1.0
     whole = math.lcm(start.denominator, end.denominator)
     return float(start * whole), float(end * whole), float(whole)
 
 
-def nearest_positions(axis: Axis, places: Term, how: str) -> Term:
+def nearest_positions(axis: ResizeAxis, places: TensorExpr, how: str) -> TensorExpr:
     """The element at each place: i64[size].  how: one of NEAREST_MODES; "", before opset 11: the element after where
     an axis shrinks, else the one before."""
     match how:
@@ -136,7 +136,7 @@ def nearest_positions(axis: Axis, places: Term, how: str) -> Term:
                 chosen = places.apply(ops.ceil if axis.scale < 1 else ops.floor)
             else:
                 shrinks = axis.scale.numerator < axis.scale.denominator
-                chosen = shrinks.chosen(places.apply(ops.ceil), places.apply(ops.floor))
+                chosen = shrinks.where(places.apply(ops.ceil), places.apply(ops.floor))
         case "round_prefer_floor":
             chosen = (places - 0.5).apply(ops.ceil)
         case "round_prefer_ceil":
@@ -148,7 +148,7 @@ def nearest_positions(axis: Axis, places: Term, how: str) -> Term:
     return _clamped(axis, chosen).cast(I64)
 
 
-def table(node: Node, axis: Axis, places: Term, mode: str) -> tuple[Term, Term]:
+def table(node: OnnxNode, axis: ResizeAxis, places: TensorExpr, mode: str) -> tuple[TensorExpr, TensorExpr]:
     """The elements near each place, also such as lie outside, and their weights: f64[taps, size], of sum 1.
 
     mode: linear or cubic.  With antialias the weights of an axis that shrinks are stretched over as many elements as
@@ -157,13 +157,13 @@ def table(node: Node, axis: Axis, places: Term, mode: str) -> tuple[Term, Term]:
     reach = 1 if mode == "linear" else 2
     shrink = _shrink(axis) if node.attribute("antialias", 0) else 1.0
     base = places.apply(ops.floor)
-    if isinstance(shrink, Term):
-        half = (Term(node, shrink.operand(reach)) / shrink).apply(ops.ceil).cast(I64)
+    if isinstance(shrink, TensorExpr):
+        half = (TensorExpr(node, shrink.operand(reach)) / shrink).apply(ops.ceil).cast(I64)
         (taps,) = run_time_sizes(half * 2)
         steps = (numbered(node, taps) - (half - 1)).cast(F64).reshape(taps, 1)
     else:
         taps = 2 * math.ceil(reach / shrink)
-        steps = Term(node, constant(np.arange(taps, dtype=np.float64).reshape(taps, 1) - (taps // 2 - 1)))
+        steps = TensorExpr(node, constant(np.arange(taps, dtype=np.float64).reshape(taps, 1) - (taps // 2 - 1)))
     indices = base + steps
     distance = (indices - places).apply(ops.abs) * shrink
     if mode == "linear":
@@ -172,13 +172,13 @@ def table(node: Node, axis: Axis, places: Term, mode: str) -> tuple[Term, Term]:
         weights = _cubic(distance, node.attribute("cubic_coeff_a", -0.75))
     if node.attribute("exclude_outside", 0):
         outside = (indices < 0).apply(ops.logical_or, indices > axis.last)
-        weights = outside.chosen(0, weights)
-    elif not isinstance(shrink, Term) and shrink == 1.0:
+        weights = outside.where(0, weights)
+    elif not isinstance(shrink, TensorExpr) and shrink == 1.0:
         return indices, weights
     return indices, weights / weights.sum((0,))
 
 
-def _shrink(axis: Axis) -> float | Term:
+def _shrink(axis: ResizeAxis) -> float | TensorExpr:
     """The scale, if below 1."""
     match axis.scale:
         case Fraction():
@@ -190,18 +190,18 @@ def _shrink(axis: Axis) -> float | Term:
     return (axis.number(axis.size).apply(ops.maximum, 1) / axis.number(axis.dim)).apply(ops.minimum, 1)
 
 
-def _cubic(distance: Term, a: float) -> Term:
+def _cubic(distance: TensorExpr, a: float) -> TensorExpr:
     """Keys' piecewise polynomial of the distance: one up to 1, another up to 2, then 0."""
     near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
     far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
-    return (distance < 1).chosen(near, (distance < 2).chosen(far, 0))
+    return (distance < 1).where(near, (distance < 2).where(far, 0))
 
 
-def clamped_table(axis: Axis, made: tuple[Term, Term]) -> tuple[Term, Term]:
+def clamped_table(axis: ResizeAxis, made: tuple[TensorExpr, TensorExpr]) -> tuple[TensorExpr, TensorExpr]:
     """The same with the nearest element in the place of each that lies outside."""
     indices, weights = made
     return _clamped(axis, indices).cast(I64), weights
 
 
-def _clamped(axis: Axis, positions: Term) -> Term:
+def _clamped(axis: ResizeAxis, positions: TensorExpr) -> TensorExpr:
     return positions.apply(ops.clip, min=0).apply(ops.minimum, axis.last)

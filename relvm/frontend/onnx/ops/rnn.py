@@ -8,7 +8,7 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
-from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.ir.expr import Constant, Expr, TupleItem, constant
 from relvm.ir.symbolic import AnyDim
 from relvm.kernels.rnn.activations import ACTIVATIONS
@@ -17,14 +17,14 @@ _FAR = 2**63 - 1
 
 
 @converts("RNN")
-def _rnn(node: Node) -> tuple[Expr, ...]:
+def _rnn(node: OnnxNode) -> tuple[Expr, ...]:
     sizes = _Sizes(node, 1)
     x = sizes.add_bias(sizes.product(), sizes.biases())
     return sizes.results(ops.rnn(x, sizes.recurrence(), sizes.state(5), sizes.lengths(), **sizes.attributes(("tanh",))))
 
 
 @converts("GRU")
-def _gru(node: Node) -> tuple[Expr, ...]:
+def _gru(node: OnnxNode) -> tuple[Expr, ...]:
     """The bias of the recurrence is apart for the new state, which with linear_before_reset is reset after it."""
     sizes = _Sizes(node, 3)
     hidden = sizes.hidden
@@ -42,7 +42,7 @@ def _gru(node: Node) -> tuple[Expr, ...]:
 
 
 @converts("LSTM")
-def _lstm(node: Node) -> tuple[Expr, ...]:
+def _lstm(node: OnnxNode) -> tuple[Expr, ...]:
     sizes = _Sizes(node, 4)
     x = sizes.add_bias(sizes.product(), sizes.biases())
     peepholes = sizes.zeros(sizes.directions, 0)
@@ -56,7 +56,7 @@ def _lstm(node: Node) -> tuple[Expr, ...]:
 class _Sizes:
     """What the three have in common.  x: (steps, batch, inputs), whatever the layout."""
 
-    def __init__(self, node: Node, gates: int) -> None:
+    def __init__(self, node: OnnxNode, gates: int) -> None:
         self.node = node
         self.gates = gates
         self.direction = node.attribute("direction", "forward")
@@ -155,7 +155,7 @@ class _Sizes:
 
 
 @converts("ReverseSequence")
-def _reverse_sequence(node: Node) -> Expr:
+def _reverse_sequence(node: OnnxNode) -> Expr:
     time, batch = node.attribute("time_axis", 0), node.attribute("batch_axis", 1)
     if (time, batch) not in ((0, 1), (1, 0)):
         raise RelvmFormatError(f"time_axis is {time} and batch_axis {batch}, expected 0 and 1, or 1 and 0")

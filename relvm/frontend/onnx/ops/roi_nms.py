@@ -11,15 +11,15 @@ from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import scalar
 from relvm.frontend.onnx.ops.gather_scatter_topk import coordinates, nonzero
 from relvm.frontend.onnx.ops.range_split_tile import shaped
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr, term
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.expr import Expr, constant
 from relvm.ir.symbolic import product
 
 
 @converts("RoiAlign")
-def _roi_align(node: Node) -> Expr:
+def _roi_align(node: OnnxNode) -> Expr:
     """Before opset 16 the first element's middle is at 0."""
     moved = node.attribute("coordinate_transformation_mode", "half_pixel" if node.opset >= 16 else "output_half_pixel")
     if moved not in ("half_pixel", "output_half_pixel"):
@@ -37,7 +37,7 @@ def _roi_align(node: Node) -> Expr:
 
 
 @converts("MaxRoiPool")
-def _max_roi_pool(node: Node) -> Expr:
+def _max_roi_pool(node: OnnxNode) -> Expr:
     """A row of regions is the image's number, then the region."""
     rows = term(node, 1)
     images = rows.at(0, 1).cast(I64)
@@ -49,7 +49,7 @@ def _max_roi_pool(node: Node) -> Expr:
 
 
 @converts("NonMaxSuppression")
-def _non_max_suppression(node: Node) -> Expr:
+def _non_max_suppression(node: OnnxNode) -> Expr:
     """A row for each box that is left: image, class, box."""
     boxes, scores = term(node, 0), shaped(node, 1)
     limit = scalar(node, 2) if node.has(2) else _number(node, np.int64(0))
@@ -66,5 +66,5 @@ def _non_max_suppression(node: Node) -> Expr:
     return columns[0].apply(ops.concat, *columns[1:], axis=1).expr
 
 
-def _number(node: Node, value: np.generic) -> Term:
-    return Term(node, constant(value))
+def _number(node: OnnxNode, value: np.generic) -> TensorExpr:
+    return TensorExpr(node, constant(value))

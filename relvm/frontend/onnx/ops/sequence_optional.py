@@ -13,7 +13,7 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmIndexError, RelvmShapeError, RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import is_known
-from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.scalars import scalar_of
 from relvm.frontend.onnx.types import type_of
 from relvm.frontend.onnx.values import HostValue
@@ -22,11 +22,11 @@ from relvm.ir.expr import Expr, MatchCast, Null, Prim, PrimCall, constant
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import ListType, OptionalType, PrimType, TensorType, Type
 
-MOST_KNOWN_ITEMS = 64  # of a list whose items are remembered
+MAX_KNOWN_ITEMS = 64  # of a list whose items are remembered
 
 
 @converts("Identity")
-def _identity(node: Node) -> Expr:
+def _identity(node: OnnxNode) -> Expr:
     x = node.tensor(0)
     return ops.identity(x) if isinstance(x.type, TensorType) else x
 
@@ -34,7 +34,7 @@ def _identity(node: Node) -> Expr:
 # ---- lists ----
 
 
-def _list(node: Node, index: int = 0) -> Expr:
+def _list(node: OnnxNode, index: int = 0) -> Expr:
     """An input that is a sequence; one that is optional must have a value when it is used."""
     x = _value(node, node.tensor(index))
     if not isinstance(x.type, ListType):
@@ -42,15 +42,15 @@ def _list(node: Node, index: int = 0) -> Expr:
     return x
 
 
-def _known_list(node: Node, items: tuple[Expr, ...]) -> Expr:
+def _known_list(node: OnnxNode, items: tuple[Expr, ...]) -> Expr:
     """A list of these items, which are remembered."""
     made = node.emit(ops.make_list(*items))
-    if len(items) <= MOST_KNOWN_ITEMS:
+    if len(items) <= MAX_KNOWN_ITEMS:
         node.graph.items[made] = items
     return made
 
 
-def _index(node: Node, index: int) -> Expr:
+def _index(node: OnnxNode, index: int) -> Expr:
     """An input that is a position: an i64 scalar."""
     scalar = scalar_of(node.graph, node.tensor(index), "the position")
     if not isinstance(scalar.type, PrimType) or scalar.type.dtype != I64:
@@ -68,7 +68,7 @@ def _place(index: Expr, items: tuple[Expr, ...] | None, past: int = 0) -> int | 
     return place
 
 
-def _expect_dtype(node: Node, list_: Expr, item: Expr) -> None:
+def _expect_dtype(node: OnnxNode, list_: Expr, item: Expr) -> None:
     known = list_.type.item
     if not isinstance(item.type, TensorType):
         raise RelvmTypeError(f"an item of type {item.type}, expected a tensor")
@@ -77,13 +77,13 @@ def _expect_dtype(node: Node, list_: Expr, item: Expr) -> None:
 
 
 @converts("SequenceEmpty")
-def _sequence_empty(node: Node) -> Expr:
+def _sequence_empty(node: OnnxNode) -> Expr:
     node.graph.element_type(node.attribute("dtype", 1), "SequenceEmpty")
     return _known_list(node, ())
 
 
 @converts("SequenceConstruct")
-def _sequence_construct(node: Node) -> Expr:
+def _sequence_construct(node: OnnxNode) -> Expr:
     items = tuple(node.tensors())
     made = _known_list(node, items)
     for item in items:
@@ -92,7 +92,7 @@ def _sequence_construct(node: Node) -> Expr:
 
 
 @converts("SequenceLength")
-def _sequence_length(node: Node) -> Expr | HostValue:
+def _sequence_length(node: OnnxNode) -> Expr | HostValue:
     list_ = _list(node)
     items = node.graph.items.get(list_)
     if items is not None:
@@ -101,7 +101,7 @@ def _sequence_length(node: Node) -> Expr | HostValue:
 
 
 @converts("SequenceAt")
-def _sequence_at(node: Node) -> Expr:
+def _sequence_at(node: OnnxNode) -> Expr:
     list_, index = _list(node), _index(node, 1)
     items = node.graph.items.get(list_)
     place = _place(index, items)
@@ -109,7 +109,7 @@ def _sequence_at(node: Node) -> Expr:
 
 
 @converts("SequenceInsert")
-def _sequence_insert(node: Node) -> Expr:
+def _sequence_insert(node: OnnxNode) -> Expr:
     list_, item = _list(node), node.tensor(1)
     _expect_dtype(node, list_, item)
     items = node.graph.items.get(list_)
@@ -123,7 +123,7 @@ def _sequence_insert(node: Node) -> Expr:
 
 
 @converts("SequenceErase")
-def _sequence_erase(node: Node) -> Expr:
+def _sequence_erase(node: OnnxNode) -> Expr:
     list_, index = _list(node), _index(node, 1) if node.has(1) else Prim(-1, I64)
     items = node.graph.items.get(list_)
     place = _place(index, items)
@@ -133,7 +133,7 @@ def _sequence_erase(node: Node) -> Expr:
 
 
 @converts("ConcatFromSequence")
-def _concat_from_sequence(node: Node) -> Expr:
+def _concat_from_sequence(node: OnnxNode) -> Expr:
     list_, axis, is_new = _list(node), node.attribute("axis"), bool(node.attribute("new_axis", 0))
     items = node.graph.items.get(list_)
     if items:
@@ -155,7 +155,7 @@ def _concat_from_sequence(node: Node) -> Expr:
 
 
 @converts("SplitToSequence")
-def _split_to_sequence(node: Node) -> Expr:
+def _split_to_sequence(node: OnnxNode) -> Expr:
     """Parts of one position where there are no sizes: only there may the axis go (keepdims 0)."""
     x = node.tensor(0)
     if not isinstance(x.type, TensorType):
@@ -163,14 +163,14 @@ def _split_to_sequence(node: Node) -> Expr:
     axis = node.attribute("axis", 0) if x.type.rank is None else node.axis(0, x.type.rank)
     is_dropped = not node.has(1) and not node.attribute("keepdims", 1)
     sizes = _known_sizes(node, None if x.type.shape is None else x.type.shape[axis])
-    if sizes is not None and len(sizes) <= MOST_KNOWN_ITEMS:
+    if sizes is not None and len(sizes) <= MAX_KNOWN_ITEMS:
         return _known_list(node, tuple(_known_parts(node, x, axis, sizes, is_dropped)))
     if is_dropped:
         return ops.list_unstack(x, axis=axis)
     return ops.list_split(x, _sizes(node), axis=axis)
 
 
-def _sizes(node: Node) -> Expr:
+def _sizes(node: OnnxNode) -> Expr:
     """The size of each part, or of all but the last."""
     if not node.has(1):
         return Prim(1, I64)
@@ -183,12 +183,12 @@ def _sizes(node: Node) -> Expr:
     return node.emit(ops.tensor_to_shape(wide))
 
 
-def _known_sizes(node: Node, extent: AnyDim | None) -> list[int] | None:
-    """The sizes of the parts where they are known to be numbers that make up an axis of this size."""
+def _known_sizes(node: OnnxNode, extent: AnyDim | None) -> list[int] | None:
+    """Return the sizes of the parts where they are constants that fill an axis of this size, and are few."""
     if not isinstance(extent, int):
         return None
     if not node.has(1):
-        return [1] * extent
+        return [1] * extent if extent <= MAX_KNOWN_ITEMS else None
     if not is_known(node, 1):
         return None
     sizes = node.dims(1, "the sizes of the parts")
@@ -198,13 +198,15 @@ def _known_sizes(node: Node, extent: AnyDim | None) -> list[int] | None:
         (each,) = sizes
         if each < 1:
             raise RelvmShapeError(f"parts of {each}, expected at least 1")
+        if -(-extent // each) > MAX_KNOWN_ITEMS:
+            return None
         sizes = [min(each, extent - first) for first in range(0, extent, each)]
     if min(sizes, default=0) < 0 or sum(sizes) != extent:
         raise RelvmShapeError(f"parts of {sizes}, the axis has {extent}")
     return sizes
 
 
-def _known_parts(node: Node, x: Expr, axis: int, sizes: list[int], is_dropped: bool) -> list[Expr]:
+def _known_parts(node: OnnxNode, x: Expr, axis: int, sizes: list[int], is_dropped: bool) -> list[Expr]:
     parts, first = [], 0
     for size in sizes:
         part = node.emit(ops.slice(x, begin=(first,), end=(first + size,), axes=(axis,)))
@@ -216,7 +218,7 @@ def _known_parts(node: Node, x: Expr, axis: int, sizes: list[int], is_dropped: b
 # ---- optional values ----
 
 
-def _value(node: Node, x: Expr) -> Expr:
+def _value(node: OnnxNode, x: Expr) -> Expr:
     """`x`, checked at run time not to be null where it may be."""
     match x.type:
         case OptionalType(None):
@@ -229,7 +231,7 @@ def _value(node: Node, x: Expr) -> Expr:
 
 
 @converts("Optional")
-def _optional(node: Node) -> Expr:
+def _optional(node: OnnxNode) -> Expr:
     if node.has(0):
         return node.tensor(0)
     stated: Any = node.attribute("type")
@@ -240,7 +242,7 @@ def _optional(node: Node) -> Expr:
 
 
 @converts("OptionalHasElement")
-def _optional_has_element(node: Node) -> Expr:
+def _optional_has_element(node: OnnxNode) -> Expr:
     type_: Type = node.tensor(0).type if node.has(0) else OptionalType(None)
     if type_ == OptionalType(None) or not isinstance(type_, OptionalType):
         return constant(np.array(not isinstance(type_, OptionalType)))
@@ -249,5 +251,5 @@ def _optional_has_element(node: Node) -> Expr:
 
 
 @converts("OptionalGetElement")
-def _optional_get_element(node: Node) -> Expr:
+def _optional_get_element(node: OnnxNode) -> Expr:
     return _value(node, node.tensor(0))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import relvm.ops as ops
 from relvm.frontend.onnx.dynamic_axes import matches, placed
-from relvm.frontend.onnx.dynamic_sizes import count_of, is_known, none_of, number_of, places, run_time_sizes
-from relvm.frontend.onnx.registry import Node
-from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.frontend.onnx.dynamic_sizes import assert_none, count_of, iota, is_known, number_of, run_time_sizes
+from relvm.frontend.onnx.registry import OnnxNode
+from relvm.frontend.onnx.tensor_expr import TensorExpr, term
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Constant, Expr
 from relvm.ir.symbolic import AnyDim, dim_op
@@ -19,9 +19,9 @@ _LAST = 2**63 - 1  # an end that is after every element
 _FARTHEST = 2**60  # a step beyond it goes as far as this one, and sums with it do not overflow
 
 
-def symbolic_slice(node: Node) -> Expr:
+def symbolic_slice(node: OnnxNode) -> Expr:
     """A Slice of opset 10 or later, something of it being no numbers: each axis is gathered."""
-    x = Term(node, node.known_shape(0))
+    x = TensorExpr(node, node.known_shape(0))
     if any(node.has(i) and not is_known(node, i) for i in range(1, 5)):
         return _run_time_slice(x).expr
     begins, ends = (node.dims(i, "the bounds of a Slice") for i in (1, 2))
@@ -54,20 +54,20 @@ def _position(bound: AnyDim, dim: AnyDim) -> AnyDim:
     return is_negative * from_end + (1 - is_negative) * dim_op("min", dim_op("max", bound, 0), dim)
 
 
-def part(x: Term, axis: int, start: AnyDim, size: AnyDim) -> Term:
+def part(x: TensorExpr, axis: int, start: AnyDim, size: AnyDim) -> TensorExpr:
     """`size` elements along the axis from position `start` on, which must be there."""
-    positions = places(x.node, size)
+    positions = iota(x.node, size)
     if start != 0:
         positions = positions + number_of(x.node, start)
     return x.apply(ops.gather, positions, axis=axis)
 
 
-def _run_time_slice(x: Term) -> Term:
+def _run_time_slice(x: TensorExpr) -> TensorExpr:
     """The bounds are brought inside of each axis, and its elements counted, when the program runs."""
     node = x.node
     begins, ends, axes, steps = (term(node, i).cast(I64) if node.has(i) else None for i in range(1, 5))
     count = count_of(begins if axes is None else axes, "the axes of a Slice")
-    begins, ends = (Term(node, node.graph.checked(bounds.expr, (count,))) for bounds in (begins, ends))
+    begins, ends = (TensorExpr(node, node.graph.checked(bounds.expr, (count,))) for bounds in (begins, ends))
     if axes is not None and not isinstance(axes.expr, Constant):
         rank = len(x.shape)
         found = matches(axes.reshape(count), rank)
@@ -84,21 +84,21 @@ def _run_time_slice(x: Term) -> Term:
     return x
 
 
-def _step(step: Term) -> Term | int:
+def _step(step: TensorExpr) -> TensorExpr | int:
     """A number where it is known; one that is not 0, and no longer than any axis."""
-    none_of(step.apply(ops.equal, 0), "steps of 0")
+    assert_none(step.apply(ops.equal, 0), "steps of 0")
     step = step.apply(ops.maximum, -_FARTHEST).apply(ops.minimum, _FARTHEST)
     return int(step.expr.value.item()) if isinstance(step.expr, Constant) else step
 
 
-def _stepped(x: Term, axis: int, begin: Term, end: Term, step: Term | int) -> Term:
+def _stepped(x: TensorExpr, axis: int, begin: TensorExpr, end: TensorExpr, step: TensorExpr | int) -> TensorExpr:
     """Every `step`th element along the axis; a negative step may stop before the first element."""
     node, size = x.node, number_of(x.node, x.shape[axis])
     goes_back = step < 0
     if goes_back is not False:  # an end of INT_MAX means all that is left
         is_last = end.apply(ops.equal, _LAST).apply(ops.logical_or, end.apply(ops.equal, 2**31 - 1))
         is_last = is_last if goes_back is True else is_last.apply(ops.logical_and, goes_back)
-        end = is_last.chosen(-_LAST, end)
+        end = is_last.where(-_LAST, end)
     if isinstance(step, int):
         before, high = (0, size) if step > 0 else (-1, size - 1)
         start, stop = _inside(begin, size, 0, high), _inside(end, size, before, high)
@@ -110,10 +110,10 @@ def _stepped(x: Term, axis: int, begin: Term, end: Term, step: Term | int) -> Te
         start, stop = _inside(begin, size, 0, high), _inside(end, size, 0 - down, high)
         count = (stop - start + step.apply(ops.sign) * -1 + step) / step
     (count,) = run_time_sizes(count.apply(ops.maximum, 0))
-    return x.apply(ops.gather, places(node, count) * step + start, axis=axis)
+    return x.apply(ops.gather, iota(node, count) * step + start, axis=axis)
 
 
-def _inside(bound: Term, size: Term | int, low: Term | int, high: Term | int) -> Term:
+def _inside(bound: TensorExpr, size: TensorExpr | int, low: TensorExpr | int, high: TensorExpr | int) -> TensorExpr:
     """A bound counted from the end where it is below 0, and brought into the axis."""
-    counted = (bound < 0).chosen(bound + size, bound)
+    counted = (bound < 0).where(bound + size, bound)
     return counted.apply(ops.maximum, low).apply(ops.minimum, high)

@@ -6,16 +6,16 @@ from typing import Any
 
 import relvm.ops as ops
 from relvm.frontend.onnx.dynamic_axes import chosen_axes, rest_of
-from relvm.frontend.onnx.dynamic_sizes import count_of, is_known, none_of, numbers_of, run_time_sizes
-from relvm.frontend.onnx.registry import MOST_FORKS, Fork, Node, converts
-from relvm.frontend.onnx.tensor_expr import Term, term
+from relvm.frontend.onnx.dynamic_sizes import assert_none, count_of, is_known, numbers_of, run_time_sizes
+from relvm.frontend.onnx.registry import MAX_RANK_SPLITS, OnnxNode, RankSplit, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr, term
 from relvm.ir.dtypes import BOOL
 from relvm.ir.expr import DimValue, Expr, PrimCall, prim
 from relvm.ir.types import PrimType
 
 
 @converts("Squeeze")
-def _squeeze(node: Node) -> Expr:
+def _squeeze(node: OnnxNode) -> Expr:
     if node.opset >= 13 and node.has(1) and not is_known(node, 1):
         return _squeezed_at_run_time(node).expr
     if node.opset < 13:
@@ -33,19 +33,19 @@ def _squeeze(node: Node) -> Expr:
     return ops.squeeze(x, axes=tuple(axes))
 
 
-def _squeezed_at_run_time(node: Node) -> Term:
-    x, axes = Term(node, node.known_shape(0)), term(node, 1)
+def _squeezed_at_run_time(node: OnnxNode) -> TensorExpr:
+    x, axes = TensorExpr(node, node.known_shape(0)), term(node, 1)
     rank, count = len(x.shape), count_of(axes, "the axes of a Squeeze")
     gone, sizes = chosen_axes(axes.reshape(count), rank), numbers_of(node, x.shape)
-    none_of(gone.apply(ops.logical_and, sizes.apply(ops.not_equal, 1)), "axes to squeeze of another size than 1")
+    assert_none(gone.apply(ops.logical_and, sizes.apply(ops.not_equal, 1)), "axes to squeeze of another size than 1")
     return x.reshape(*run_time_sizes(rest_of(sizes, gone, rank - count)))
 
 
-def _squeeze_all(node: Node, x: Expr) -> Expr:
+def _squeeze_all(node: OnnxNode, x: Expr) -> Expr:
     """Without every axis of size 1; where one size is not known, either that axis is one of them or not."""
     dims = x.type.shape or ()
     symbolic = [axis for axis, dim in enumerate(dims) if not isinstance(dim, int)]
-    if len(symbolic) != 1 or node.graph.forks >= MOST_FORKS:
+    if len(symbolic) != 1 or node.graph.forks >= MAX_RANK_SPLITS:
         return ops.squeeze(x)
     (axis,) = symbolic
     single = node.emit(PrimCall("eq", (DimValue(dims[axis]), prim(1)), type=PrimType(BOOL)))
@@ -55,4 +55,4 @@ def _squeeze_all(node: Node, x: Expr) -> Expr:
         one = graph.checked(x, (*dims[:axis], 1, *dims[axis + 1 :]))
         return [graph.emit(ops.squeeze(one), "squeezed")]
 
-    raise Fork(single, (without, lambda graph: [graph.emit(ops.squeeze(x, axes=others), "squeezed")]))
+    raise RankSplit(single, (without, lambda graph: [graph.emit(ops.squeeze(x, axes=others), "squeezed")]))

@@ -9,8 +9,8 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.ops.gather_scatter_topk import nonzero
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.dtypes import BF16, F32, I64, STR
 from relvm.ir.expr import Expr, constant
 from relvm.ir.symbolic import product
@@ -18,7 +18,7 @@ from relvm.ops.regex_compiler import program_of
 from relvm.ops.strings import string_table
 
 
-def texts(node: Node, name: str) -> np.ndarray | None:
+def texts(node: OnnxNode, name: str) -> np.ndarray | None:
     """An attribute that is a list of strings as an array of str; None where there is none, or an empty one."""
     found = node.attribute(name)
     return strings_of(found) if found else None
@@ -31,7 +31,7 @@ def strings_of(values: Sequence[str]) -> np.ndarray:
     return array
 
 
-def place_among(x: Term, keys: np.ndarray) -> Term:
+def place_among(x: TensorExpr, keys: np.ndarray) -> TensorExpr:
     """Where each string of x is first among the keys: i64, -1 for what is none."""
     different = strings_of(list(dict.fromkeys(keys)))
     table = constant(string_table(different))
@@ -39,16 +39,16 @@ def place_among(x: Term, keys: np.ndarray) -> Term:
     if len(different) == len(keys):
         return place
     firsts = [list(keys).index(key) for key in different]
-    return Term(x.node, constant(np.array([*firsts, -1], np.int64))).apply(ops.gather, place, axis=0)
+    return TensorExpr(x.node, constant(np.array([*firsts, -1], np.int64))).apply(ops.gather, place, axis=0)
 
 
 @converts("StringConcat")
-def _string_concat(node: Node) -> Expr:
+def _string_concat(node: OnnxNode) -> Expr:
     return ops.string_concat(node.tensor(0), node.tensor(1))
 
 
 @converts("StringSplit")
-def _string_split(node: Node) -> tuple[Expr, ...]:
+def _string_split(node: OnnxNode) -> tuple[Expr, ...]:
     x, delimiter = node.known_shape(0), constant(np.array(node.attribute("delimiter") or "", STR.numpy))
     most = node.attribute("maxsplit", -1)
     most = -1 if most is None or most < 0 else most
@@ -57,15 +57,15 @@ def _string_split(node: Node) -> tuple[Expr, ...]:
 
 
 @converts("RegexFullMatch")
-def _regex_full_match(node: Node) -> Expr:
+def _regex_full_match(node: OnnxNode) -> Expr:
     return ops.string_match(node.tensor(0), constant(program_of(node.attribute("pattern"))))
 
 
 @converts("StringNormalizer")
-def _string_normalizer(node: Node) -> Expr:
+def _string_normalizer(node: OnnxNode) -> Expr:
     """Words that are stop words are left out; where none is left, there is an empty string.  Stop words are compared in
     lower case where case does not matter."""
-    x, stopwords = Term(node, node.known_shape(0)), texts(node, "stopwords")
+    x, stopwords = TensorExpr(node, node.known_shape(0)), texts(node, "stopwords")
     rank, change = len(x.shape), node.attribute("case_change_action", "NONE")
     if rank not in (1, 2) or (rank == 2 and x.shape[0] != 1):
         raise RelvmShapeError(f"x is {x.type}, expected str[n] or str[1, n]")
@@ -80,7 +80,7 @@ def _string_normalizer(node: Node) -> Expr:
 
 
 @converts("Tokenizer", domain="com.microsoft")
-def _tokenizer(node: Node) -> Expr:
+def _tokenizer(node: OnnxNode) -> Expr:
     """What matches `tokenexp`, or every character where the only separator is empty.  Behind fewer tokens than the
     others have stands `pad_value`."""
     x, pattern, separators = node.known_shape(0), node.attribute("tokenexp"), texts(node, "separators")
@@ -97,7 +97,7 @@ def _tokenizer(node: Node) -> Expr:
     return ops.where(node.emit(ops.equal(tokens, empty)), filler, tokens)
 
 
-def _without(words: Term, stopwords: np.ndarray, case_matters: bool) -> Term:
+def _without(words: TensorExpr, stopwords: np.ndarray, case_matters: bool) -> TensorExpr:
     """The words that are none of these, in order; an empty string where there is none."""
     node, found = words.node, words
     if not case_matters:
@@ -105,13 +105,13 @@ def _without(words: Term, stopwords: np.ndarray, case_matters: bool) -> Term:
         stopwords = np.asarray(ops.string_case.numpy(stopwords, upper=0))
     is_kept = place_among(found, stopwords) < 0
     none_is = is_kept.cast(I64).apply(ops.sum).apply(ops.equal, 0).reshape(1)
-    empty = Term(node, constant(strings_of([""])))
+    empty = TensorExpr(node, constant(strings_of([""])))
     positions, count = nonzero(is_kept.apply(ops.concat, none_is, axis=0))
     kept = words.apply(ops.concat, empty, axis=0).apply(ops.gather, positions, axis=0)
-    return kept if kept.type.shape is not None else Term(node, node.graph.checked(kept.expr, (count,)))
+    return kept if kept.type.shape is not None else TensorExpr(node, node.graph.checked(kept.expr, (count,)))
 
 
-def text_of_number(x: Term) -> Expr:
+def text_of_number(x: TensorExpr) -> Expr:
     """Numbers as strings; those of bf16 as the same numbers of f32 are.  Source: ONNX Cast-25."""
     dtype = x.type.dtype
     if dtype == STR:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import relvm.ops as ops
-from relvm.frontend.onnx.dynamic_sizes import numbers_of, places
+from relvm.frontend.onnx.dynamic_sizes import iota, numbers_of
 from relvm.frontend.onnx.ops.gather_scatter_topk import nonzero
 from relvm.frontend.onnx.ops.range_split_tile import shaped
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.dtypes import I64, U8
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, product
 
 
 @converts("Unique")
-def _unique(node: Node) -> tuple[Expr, ...]:
+def _unique(node: OnnxNode) -> tuple[Expr, ...]:
     """Sorted as rows, equal ones stand together; the first of each run is the first of them in the input."""
     x = shaped(node, 0)
     if node.attribute("axis") is None:
@@ -28,19 +28,19 @@ def _unique(node: Node) -> tuple[Expr, ...]:
     starts, run, count = _runs(node, rows.apply(ops.gather, order, axis=0), size)
     firsts = order.apply(ops.gather, starts, axis=0)
     ends = starts.apply(ops.concat, numbers_of(node, [size]), axis=0)
-    counts = ends.apply(ops.gather, places(node, count) + 1, axis=0) - starts
+    counts = ends.apply(ops.gather, iota(node, count) + 1, axis=0) - starts
     run_of = order.apply(ops.scatter_elements, order, run, axis=0)
     if not node.attribute("sorted", 1):
         by_place = firsts.apply(ops.argtopk, node.shape([count]), axis=0, largest=False)
-        rank_of = by_place.apply(ops.scatter_elements, by_place, places(node, count), axis=0)
+        rank_of = by_place.apply(ops.scatter_elements, by_place, iota(node, count), axis=0)
         firsts, counts = (each.apply(ops.gather, by_place, axis=0) for each in (firsts, counts))
         run_of = rank_of.apply(ops.gather, run_of, axis=0)
     return x.apply(ops.gather, firsts, axis=axis).expr, firsts.expr, run_of.expr, counts.expr
 
 
-def _runs(node: Node, rows: Term, size: AnyDim) -> tuple[Term, Term, AnyDim]:
+def _runs(node: OnnxNode, rows: TensorExpr, size: AnyDim) -> tuple[TensorExpr, TensorExpr, AnyDim]:
     """Where runs of equal rows begin, which run each row is in, and how many runs there are.  NaN equals NaN."""
-    here = places(node, size)
+    here = iota(node, size)
     before = rows.apply(ops.gather, (here - 1).apply(ops.maximum, 0), axis=0)
     differs = rows.apply(ops.not_equal, before)
     if rows.type.dtype.is_float:

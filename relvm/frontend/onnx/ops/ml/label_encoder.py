@@ -15,8 +15,8 @@ from relvm.frontend.onnx.ops.cast import converted
 from relvm.frontend.onnx.ops.ml.postprocess import DOMAIN, numbers
 from relvm.frontend.onnx.ops.range_split_tile import shaped
 from relvm.frontend.onnx.ops.strings import place_among, texts
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.dtypes import F32, I64, STR, DType
 from relvm.ir.expr import Expr, Tuple, TupleItem, constant
 from relvm.ir.types import TupleType
@@ -24,23 +24,23 @@ from relvm.ir.types import TupleType
 # ---- by keys and values ----
 
 
-def place_of(x: Term, keys: np.ndarray) -> Term:
+def place_of(x: TensorExpr, keys: np.ndarray) -> TensorExpr:
     """Where each element of x is among the keys, which differ: i64, the number of keys for what is none."""
     if x.type.dtype == STR:
         place = place_among(x, keys)
-        return (place < 0).chosen(len(keys), place)
+        return (place < 0).where(len(keys), place)
     rank = len(x.shape)
     spread = x.apply(ops.expand_dims, axes=(rank,))
     found = spread.apply(ops.equal, constant(keys))
     is_nan = keys != keys
     if is_nan.any():
-        nans = Term(x.node, constant(is_nan)).apply(ops.logical_and, spread.apply(ops.not_equal, spread))
+        nans = TensorExpr(x.node, constant(is_nan)).apply(ops.logical_and, spread.apply(ops.not_equal, spread))
         found = found.apply(ops.logical_or, nans)
     always = found.cast(I64).apply(ops.pad, pads=(*[0] * (2 * rank + 1), 1), value=1)
     return always.apply(ops.argmax, axis=rank, keepdims=False)
 
 
-def mapped(x: Term, keys: np.ndarray, values: np.ndarray, default: object) -> Expr:
+def mapped(x: TensorExpr, keys: np.ndarray, values: np.ndarray, default: object) -> Expr:
     """Each element's value by its key, of equal keys the last one's; the default for what is no key.  NaN is a key."""
     if len(keys) != len(values):
         raise RelvmFormatError(f"{len(keys)} keys and {len(values)} values")
@@ -53,7 +53,7 @@ def mapped(x: Term, keys: np.ndarray, values: np.ndarray, default: object) -> Ex
 
 
 @converts("LabelEncoder", domain=DOMAIN)
-def _label_encoder(node: Node) -> Expr:
+def _label_encoder(node: OnnxNode) -> Expr:
     """Before version 2 by one list: strings become their places in it, and places the strings."""
     x = shaped(node, 0)
     classes = texts(node, "classes_strings")
@@ -64,21 +64,21 @@ def _label_encoder(node: Node) -> Expr:
 
 
 @converts("CategoryMapper", domain=DOMAIN)
-def _category_mapper(node: Node) -> Expr:
+def _category_mapper(node: OnnxNode) -> Expr:
     names, places = texts(node, "cats_strings"), numbers(node, "cats_int64s", np.int64)
     if names is None or places is None:
         raise RelvmFormatError("cats_strings or cats_int64s is missing")
     return _mapped_both_ways(node, shaped(node, 0), names, places)
 
 
-def _mapped_both_ways(node: Node, x: Term, names: np.ndarray, places: np.ndarray) -> Expr:
+def _mapped_both_ways(node: OnnxNode, x: TensorExpr, names: np.ndarray, places: np.ndarray) -> Expr:
     """Strings as their numbers, or numbers as their strings."""
     if x.type.dtype == STR:
         return mapped(x, names, places.astype(np.int64), node.attribute("default_int64", -1))
     return mapped(x, places.astype(np.int64), names, node.attribute("default_string", "_Unused"))
 
 
-def _listed(node: Node, what: str) -> np.ndarray:
+def _listed(node: OnnxNode, what: str) -> np.ndarray:
     """The keys or the values."""
     tensor = node.attribute(f"{what}_tensor")
     lists = [
@@ -92,7 +92,7 @@ def _listed(node: Node, what: str) -> np.ndarray:
     return given[0].reshape(-1)
 
 
-def _default(node: Node, values: np.ndarray) -> object:
+def _default(node: OnnxNode, values: np.ndarray) -> object:
     tensor = node.attribute("default_tensor")
     if tensor is not None:
         return tensor.reshape(-1)[0]
@@ -105,7 +105,7 @@ def _default(node: Node, values: np.ndarray) -> object:
 
 
 @converts("ZipMap", domain=DOMAIN)
-def _zip_map(node: Node) -> Expr:
+def _zip_map(node: OnnxNode) -> Expr:
     """A map for each row, from the labels of the columns: the labels, and the matrix."""
     names, integers = texts(node, "classlabels_strings"), numbers(node, "classlabels_int64s", np.int64)
     if (names is None) == (integers is None):
@@ -117,7 +117,7 @@ def _zip_map(node: Node) -> Expr:
     return Tuple((keys, rows), type=TupleType((keys.type, rows.type)))
 
 
-def _map(node: Node) -> tuple[Term, Term]:
+def _map(node: OnnxNode) -> tuple[TensorExpr, TensorExpr]:
     """The keys and values of an input that is a map, or of a sequence of them."""
     x = node.tensor(0)
     if not isinstance(x.type, TupleType) or len(x.type.fields) != 2:
@@ -125,22 +125,22 @@ def _map(node: Node) -> tuple[Term, Term]:
     keys, values = (node.emit(TupleItem(x, i, type=field)) for i, field in enumerate(x.type.fields))
     keys, values = node.graph.known_shape(keys), node.graph.known_shape(values)
     values = node.graph.checked(values, (*values.type.shape[:-1], *keys.type.shape))
-    return Term(node, keys), Term(node, values)
+    return TensorExpr(node, keys), TensorExpr(node, values)
 
 
-def _dense(node: Node, places: Term, values: Term, size: int) -> Term:
+def _dense(node: OnnxNode, places: TensorExpr, values: TensorExpr, size: int) -> TensorExpr:
     """The values at their places among so many, zeros or empty strings elsewhere; a place of `size` is none."""
     dtype = values.type.dtype
     zero = np.array("" if dtype == STR else 0, dtype.numpy)
     dims = (*values.shape[:-1], size + 1)
-    empty = Term(node, node.emit(filled(node, zero, *dims)))
+    empty = TensorExpr(node, node.emit(filled(node, zero, *dims)))
     everywhere = places.apply(ops.broadcast_to, node.shape(list(values.shape)))
     full = empty.apply(ops.scatter_elements, everywhere, values, axis=-1)
     return full.apply(ops.slice, begin=(0,), end=(size,), axes=(len(dims) - 1,))
 
 
 @converts("DictVectorizer", domain=DOMAIN)
-def _dict_vectorizer(node: Node) -> Expr:
+def _dict_vectorizer(node: OnnxNode) -> Expr:
     """The values of a map by the vocabulary, one row; what the vocabulary does not have is left out."""
     keys, values = _map(node)
     names, integers = texts(node, "string_vocabulary"), numbers(node, "int64_vocabulary", np.int64)
@@ -155,7 +155,7 @@ _CAST_TO: dict[str, DType] = {"TO_FLOAT": F32, "TO_INT64": I64, "TO_STRING": STR
 
 
 @converts("CastMap", domain=DOMAIN)
-def _cast_map(node: Node) -> Expr:
+def _cast_map(node: OnnxNode) -> Expr:
     """The values of a map in the order of its keys (DENSE), or at its keys (SPARSE), as one row."""
     keys, values = _map(node)
     name, form = node.attribute("cast_to", "TO_FLOAT"), node.attribute("map_form", "DENSE")
@@ -163,11 +163,11 @@ def _cast_map(node: Node) -> Expr:
         raise RelvmFormatError(f"cast_to is {name!r} and map_form {form!r}: there is no such")
     if keys.type.dtype != I64:
         raise RelvmFormatError(f"keys of {keys.type.dtype}, expected i64")
-    values = Term(node, node.emit(converted(values, _CAST_TO[name])))
+    values = TensorExpr(node, node.emit(converted(values, _CAST_TO[name])))
     if form == "DENSE":
         order = keys.apply(ops.argtopk, node.shape([keys.shape[0]]), axis=0, largest=False)
         return values.apply(ops.gather, order, axis=-1).apply(ops.expand_dims, axes=(0,)).expr
     size = node.attribute("max_map", 1)
     outside = (keys < 0).apply(ops.logical_or, keys.apply(ops.greater_equal, size))
-    row = _dense(node, outside.chosen(size, keys), values, size)
+    row = _dense(node, outside.where(size, keys), values, size)
     return row.apply(ops.expand_dims, axes=(0,)).expr

@@ -19,13 +19,13 @@ from relvm.frontend.onnx.ops.ml.postprocess import (
     rows_of,
     transformed,
 )
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.dtypes import I64, STR
 from relvm.ir.expr import Expr, constant
 
 
-def _linear(x: Term, coefficients: np.ndarray, intercepts: np.ndarray | None, outputs: int) -> Term:
+def _linear(x: TensorExpr, coefficients: np.ndarray, intercepts: np.ndarray | None, outputs: int) -> TensorExpr:
     """x * coefficients' + intercepts: (rows, outputs)."""
     if outputs < 1 or len(coefficients) % outputs:
         raise RelvmFormatError(f"{len(coefficients)} coefficients for {outputs} results")
@@ -39,14 +39,14 @@ def _linear(x: Term, coefficients: np.ndarray, intercepts: np.ndarray | None, ou
 
 
 @converts("LinearRegressor", domain=DOMAIN)
-def _regressor(node: Node) -> Expr:
+def _regressor(node: OnnxNode) -> Expr:
     targets = node.attribute("targets", 1)
     scores = _linear(rows_of(node, 0), needed(node, "coefficients"), numbers(node, "intercepts"), targets)
     return transformed(node, scores).expr
 
 
 @converts("LinearClassifier", domain=DOMAIN)
-def _classifier(node: Node) -> tuple[Expr, Expr]:
+def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
     """One row of coefficients is that of the second of two classes."""
     labels = labels_of(node, "ints")
     coefficients, intercepts = needed(node, "coefficients"), numbers(node, "intercepts")
@@ -72,7 +72,7 @@ def _classifier(node: Node) -> tuple[Expr, Expr]:
 # ---- support vectors ----
 
 
-def _kernel(node: Node, x: Term, vectors: np.ndarray) -> Term:
+def _kernel(node: OnnxNode, x: TensorExpr, vectors: np.ndarray) -> TensorExpr:
     """The kernel function of every row and every support vector: (rows, vectors)."""
     parameters = numbers(node, "kernel_params")
     gamma, shift, degree = (0.0, 0.0, 0.0) if parameters is None else (float(p) for p in parameters[:3])
@@ -95,7 +95,7 @@ def _kernel(node: Node, x: Term, vectors: np.ndarray) -> Term:
 
 
 @converts("SVMRegressor", domain=DOMAIN)
-def _svm_regressor(node: Node) -> Expr:
+def _svm_regressor(node: OnnxNode) -> Expr:
     x, coefficients = rows_of(node, 0), needed(node, "coefficients")
     count = node.attribute("n_supports", 0)
     rho = needed(node, "rho")
@@ -105,12 +105,12 @@ def _svm_regressor(node: Node) -> Expr:
     else:
         scores = _linear(x, coefficients, rho[:1], 1)
     if node.attribute("one_class", 0):
-        return (scores > 0.0).chosen(Term(node, scores.operand(1.0)), -1.0).expr
+        return (scores > 0.0).where(TensorExpr(node, scores.operand(1.0)), -1.0).expr
     return transformed(node, scores).expr
 
 
 @converts("SVMClassifier", domain=DOMAIN)
-def _svm_classifier(node: Node) -> tuple[Expr, Expr]:
+def _svm_classifier(node: OnnxNode) -> tuple[Expr, Expr]:
     """The class that wins most duels, and how they end, or the probabilities of the classes where prob_a and prob_b
     are; these need not be largest for the winner.  Source: ONNX Runtime."""
     labels = labels_of(node, "ints")
@@ -146,7 +146,7 @@ def _duels(coefficients: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return np.concatenate(rows)
 
 
-def _probabilities(duels: Term, classes: int, slopes: np.ndarray, shifts: np.ndarray) -> Term:
+def _probabilities(duels: TensorExpr, classes: int, slopes: np.ndarray, shifts: np.ndarray) -> TensorExpr:
     """The probability of each class, by Platt's sigmoid of each duel: (rows, classes)."""
     pairs, own = list(itertools.combinations(range(classes), 2)), duels.type.dtype.numpy
     if not len(slopes) == len(shifts) == len(pairs):
@@ -160,7 +160,7 @@ def _probabilities(duels: Term, classes: int, slopes: np.ndarray, shifts: np.nda
     return matrix.apply(ops.pairwise_coupling)
 
 
-def _votes(duels: Term, classes: int) -> Term:
+def _votes(duels: TensorExpr, classes: int) -> TensorExpr:
     """How many duels each class wins: (rows, classes)."""
     wins = (duels > 0.0).cast(I64)
     pairs = list(itertools.combinations(range(classes), 2))

@@ -9,33 +9,33 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError
 from relvm.frontend.onnx.ops.strings import texts
-from relvm.frontend.onnx.registry import Node
-from relvm.frontend.onnx.tensor_expr import Term
+from relvm.frontend.onnx.registry import OnnxNode
+from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.expr import Expr, constant
 
 DOMAIN = "ai.onnx.ml"
 
 
-def floats(x: Term) -> Term:
+def floats(x: TensorExpr) -> TensorExpr:
     """x as f32, or as it is where that is f64."""
     return x if x.type.dtype.is_float and not x.type.dtype.is_narrow_float else x.cast(F32)
 
 
-def rows_of(node: Node, index: int) -> Term:
+def rows_of(node: OnnxNode, index: int) -> TensorExpr:
     """Input `index` as a matrix of floats, a vector being one row."""
-    x = floats(Term(node, node.known_shape(index)))
+    x = floats(TensorExpr(node, node.known_shape(index)))
     return x.apply(ops.expand_dims, axes=(0,)) if x.type.rank == 1 else x
 
 
-def numbers(node: Node, name: str, dtype: np.dtype | type = np.float32) -> np.ndarray | None:
+def numbers(node: OnnxNode, name: str, dtype: np.dtype | type = np.float32) -> np.ndarray | None:
     """An attribute that is a list of numbers, or the tensor of the same name; None where there is neither."""
     found = node.attribute(f"{name}_as_tensor")
     found = node.attribute(name) if found is None else found
     return None if found is None or len(found) == 0 else np.asarray(found, dtype).reshape(-1)
 
 
-def needed(node: Node, name: str, dtype: np.dtype | type = np.float32) -> np.ndarray:
+def needed(node: OnnxNode, name: str, dtype: np.dtype | type = np.float32) -> np.ndarray:
     """The same; RelvmFormatError where there is neither."""
     found = numbers(node, name, dtype)
     if found is None:
@@ -43,14 +43,14 @@ def needed(node: Node, name: str, dtype: np.dtype | type = np.float32) -> np.nda
     return found
 
 
-def labels_of(node: Node, kind: str) -> np.ndarray | None:
+def labels_of(node: OnnxNode, kind: str) -> np.ndarray | None:
     """The labels of classes: `classlabels_strings`, or by `kind` `classlabels_int64s` or `classlabels_ints`; None where
     there are none."""
     names = texts(node, "classlabels_strings")
     return names if names is not None else numbers(node, f"classlabels_{kind}", np.int64)
 
 
-def transformed(node: Node, scores: Term) -> Term:
+def transformed(node: OnnxNode, scores: TensorExpr) -> TensorExpr:
     """The scores after `post_transform`: (rows, classes)."""
     match node.attribute("post_transform", "NONE"):
         case "NONE":
@@ -67,35 +67,35 @@ def transformed(node: Node, scores: Term) -> Term:
             raise RelvmFormatError(f"post_transform is {other!r}: there is no such")
 
 
-def _softmax_zero(scores: Term) -> Term:
+def _softmax_zero(scores: TensorExpr) -> TensorExpr:
     """The softmax of what is not 0; zeros count as exp(-max) of it, and are multiplied by that."""
     largest = scores.apply(ops.max, axes=(1,), keepdims=True)
     is_zero = scores.apply(ops.abs) < 1e-7
-    powers = is_zero.chosen(scores * (0.0 - largest).apply(ops.exp), (scores - largest).apply(ops.exp))
+    powers = is_zero.where(scores * (0.0 - largest).apply(ops.exp), (scores - largest).apply(ops.exp))
     total = powers.sum((1,))
-    return total.apply(ops.equal, 0).chosen(0.5, powers / total)
+    return total.apply(ops.equal, 0).where(0.5, powers / total)
 
 
-def _probit(scores: Term) -> Term:
+def _probit(scores: TensorExpr) -> TensorExpr:
     """sqrt(2) times the inverse of erf at 2 * score - 1, by Winitzki's formula, as ONNX Runtime has it."""
     x = scores * 2 - 1
     log = ((1 - x) * (x + 1)).apply(ops.log)
     half = log * 0.5 + 2 / (math.pi * 0.147)
     root = ((half * half - log * (1 / 0.147)).apply(ops.sqrt) - half).apply(ops.sqrt)
-    return (x < 0).chosen(0 - root, root) * 1.41421356
+    return (x < 0).where(0 - root, root) * 1.41421356
 
 
-def beside(first: Term, second: Term) -> Term:
+def beside(first: TensorExpr, second: TensorExpr) -> TensorExpr:
     """Two columns as one matrix."""
     return first.apply(ops.concat, second, axis=1)
 
 
-def column_of_largest(scores: Term) -> Term:
+def column_of_largest(scores: TensorExpr) -> TensorExpr:
     """The first column of each row's largest score: i64[rows]."""
     return scores.apply(ops.argmax, axis=1, keepdims=False)
 
 
-def labelled(node: Node, chosen: Term, labels: np.ndarray | None) -> Expr:
+def labelled(node: OnnxNode, chosen: TensorExpr, labels: np.ndarray | None) -> Expr:
     """The labels at those positions; the positions themselves where there are no labels."""
     if labels is None or (labels == np.arange(len(labels))).all():
         return chosen.cast(I64).expr

@@ -6,11 +6,11 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import none_of
+from relvm.frontend.onnx.dynamic_sizes import assert_none
 from relvm.frontend.onnx.ops.ml.postprocess import DOMAIN, floats, numbers, rows_of
 from relvm.frontend.onnx.ops.range_split_tile import shaped
 from relvm.frontend.onnx.ops.strings import place_among, texts
-from relvm.frontend.onnx.registry import Node, converts
+from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import term
 from relvm.ir.dtypes import F32, I64, STR
 from relvm.ir.expr import Expr, constant
@@ -18,7 +18,7 @@ from relvm.ir.symbolic import product
 
 
 @converts("Scaler", domain=DOMAIN)
-def _scaler(node: Node) -> Expr:
+def _scaler(node: OnnxNode) -> Expr:
     x = floats(term(node, 0))
     for name, op in (("offset", ops.subtract), ("scale", ops.multiply)):
         values = numbers(node, name, x.type.dtype.numpy)
@@ -28,7 +28,7 @@ def _scaler(node: Node) -> Expr:
 
 
 @converts("Normalizer", domain=DOMAIN)
-def _normalizer(node: Node) -> Expr:
+def _normalizer(node: OnnxNode) -> Expr:
     """Rows divided by their largest value, the sum of absolute ones, or their length; what would be 0 counts as 1."""
     x = rows_of(node, 0).cast(F32)
     match node.attribute("norm", "MAX"):
@@ -40,11 +40,11 @@ def _normalizer(node: Node) -> Expr:
             size = (x * x).sum((1,)).apply(ops.sqrt)
         case other:
             raise RelvmFormatError(f"norm is {other!r}, expected MAX, L1 or L2")
-    return size.apply(ops.equal, 0).chosen(x, x / size).reshape(*term(node, 0).shape).expr
+    return size.apply(ops.equal, 0).where(x, x / size).reshape(*term(node, 0).shape).expr
 
 
 @converts("Imputer", domain=DOMAIN)
-def _imputer(node: Node) -> Expr:
+def _imputer(node: OnnxNode) -> Expr:
     x = term(node, 0)
     kind = "float" if x.type.dtype.is_float else "int64"
     values, replaced = (
@@ -58,13 +58,13 @@ def _imputer(node: Node) -> Expr:
 
 
 @converts("Binarizer", domain=DOMAIN)
-def _binarizer(node: Node) -> Expr:
+def _binarizer(node: OnnxNode) -> Expr:
     x = term(node, 0)
     return (x > node.attribute("threshold", 0.0)).cast(x.type.dtype).expr
 
 
 @converts("ArrayFeatureExtractor", domain=DOMAIN)
-def _array_feature_extractor(node: Node) -> Expr:
+def _array_feature_extractor(node: OnnxNode) -> Expr:
     """Columns by number; a vector gives one row."""
     x, indices = shaped(node, 0), shaped(node, 1)
     flat = indices.reshape(product(indices.shape))
@@ -73,7 +73,7 @@ def _array_feature_extractor(node: Node) -> Expr:
 
 
 @converts("FeatureVectorizer", domain=DOMAIN)
-def _feature_vectorizer(node: Node) -> Expr:
+def _feature_vectorizer(node: OnnxNode) -> Expr:
     """Columns of several tensors beside each other, each cut off or filled up with zeros to the size asked for."""
     parts, sizes = [rows_of(node, i).cast(F32) for i in range(len(node.inputs))], node.attribute("inputdimensions")
     for i, size in enumerate(sizes or []):
@@ -88,7 +88,7 @@ def _feature_vectorizer(node: Node) -> Expr:
 
 
 @converts("OneHotEncoder", domain=DOMAIN)
-def _one_hot(node: Node) -> Expr:
+def _one_hot(node: OnnxNode) -> Expr:
     """1 where an element is a category; what is none gives zeros where `zeros` says so, else it must not be there."""
     x, categories, names = shaped(node, 0), numbers(node, "cats_int64s", np.int64), texts(node, "cats_strings")
     if x.type.dtype == STR and names is not None:
@@ -98,5 +98,5 @@ def _one_hot(node: Node) -> Expr:
     spread = x.cast(I64).apply(ops.expand_dims, axes=(len(x.shape),))
     found = spread.apply(ops.equal, constant(categories)).cast(F32)
     if not node.attribute("zeros", 1):
-        none_of(found.sum((len(x.shape),)) < 1, "elements that are no category")
+        assert_none(found.sum((len(x.shape),)) < 1, "elements that are no category")
     return found.expr

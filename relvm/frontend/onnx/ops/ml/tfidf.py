@@ -9,11 +9,11 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import filled, places
+from relvm.frontend.onnx.dynamic_sizes import filled, iota
 from relvm.frontend.onnx.ops.range_split_tile import shaped
 from relvm.frontend.onnx.ops.strings import place_among, texts
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.dtypes import F32, I64, STR
 from relvm.ir.expr import Expr, constant
 from relvm.ir.symbolic import AnyDim, dim_op
@@ -27,7 +27,7 @@ class _Grams:
     columns: np.ndarray
 
 
-def _grams_of(node: Node, pool: np.ndarray) -> list[_Grams]:
+def _grams_of(node: OnnxNode, pool: np.ndarray) -> list[_Grams]:
     """The pool by lengths, those asked for; of equal sequences the last one counts."""
     starts = node.attribute("ngram_counts")
     columns, found, used = node.attribute("ngram_indexes"), [], 0
@@ -42,21 +42,21 @@ def _grams_of(node: Node, pool: np.ndarray) -> list[_Grams]:
     return found
 
 
-_MOST_COLUMNS = 2**24  # of a TfIdfVectorizer's result
+_MAX_COLUMNS = 2**24  # of a TfIdfVectorizer's result
 
 
-_MOST_SKIPPED = 1000  # between two elements of a sequence
+_MAX_SKIPPED = 1000  # between two elements of a sequence
 
 
 @converts("TfIdfVectorizer")
-def _tf_idf_vectorizer(node: Node) -> Expr:
+def _tf_idf_vectorizer(node: OnnxNode) -> Expr:
     """Of longer sequences also those count between whose elements others are skipped, up to max_skip_count of them each
     time."""
     x, columns = shaped(node, 0), node.attribute("ngram_indexes")
     size = max(columns) + 1
-    if min(columns) < 0 or size > _MOST_COLUMNS:
+    if min(columns) < 0 or size > _MAX_COLUMNS:
         raise RelvmUnsupportedError(
-            f"ngram_indexes from {min(columns)} to {size - 1}, expected 0 to {_MOST_COLUMNS - 1}"
+            f"ngram_indexes from {min(columns)} to {size - 1}, expected 0 to {_MAX_COLUMNS - 1}"
         )
     words, pool = texts(node, "pool_strings"), np.array(node.attribute("pool_int64s") or [], np.int64)
     if x.type.dtype == STR and words is not None:
@@ -65,14 +65,14 @@ def _tf_idf_vectorizer(node: Node) -> Expr:
         raise RelvmFormatError(f"there is no pool for x of {x.type.dtype}")
     if len(x.shape) > 2:
         raise RelvmShapeError(f"a tensor of rank {len(x.shape)}, expected at most 2")
-    if not 0 <= node.attribute("max_skip_count") <= _MOST_SKIPPED:
-        raise RelvmUnsupportedError(f"max_skip_count is {node.attribute('max_skip_count')}, at most {_MOST_SKIPPED}")
+    if not 0 <= node.attribute("max_skip_count") <= _MAX_SKIPPED:
+        raise RelvmUnsupportedError(f"max_skip_count is {node.attribute('max_skip_count')}, at most {_MAX_SKIPPED}")
     if len(set(columns)) != len(columns):
         raise RelvmUnsupportedError("ngram_indexes that name an element of the result twice")
     batch = list(x.shape[:1]) if len(x.shape) == 2 else []
     rows = x.cast(I64).reshape(*(batch or [1]), x.shape[-1] if x.shape else 1)
     columns = [np.zeros(0, np.int64)]
-    counts = [Term(node, filled(node, np.int64(0), rows.shape[0], 1))]
+    counts = [TensorExpr(node, filled(node, np.int64(0), rows.shape[0], 1))]
     for grams in _grams_of(node, pool):
         length, skips = grams.rows.shape[1], node.attribute("max_skip_count")
         distances = range(1, 2 if length == 1 else skips + 2)
@@ -93,13 +93,13 @@ def _first(words: np.ndarray) -> dict[str, int]:
     return {word: place for place, word in reversed(list(enumerate(words)))}
 
 
-def _count(rows: Term, grams: _Grams, distance: int) -> Term:
+def _count(rows: TensorExpr, grams: _Grams, distance: int) -> TensorExpr:
     """How often each sequence stands in each row, its elements that far apart: i64[rows, sequences]."""
     node, length = rows.node, grams.rows.shape[1]
     windows: AnyDim = dim_op("max", rows.shape[1] - (length - 1) * distance, 0)
-    same: Term | None = None
+    same: TensorExpr | None = None
     for i in range(length):
-        element = rows.apply(ops.gather, places(node, windows) + i * distance, axis=1)
+        element = rows.apply(ops.gather, iota(node, windows) + i * distance, axis=1)
         wanted = constant(grams.rows[:, i].reshape(-1, 1))
         equal = element.apply(ops.expand_dims, axes=(1,)).apply(ops.equal, wanted)
         same = equal if same is None else same.apply(ops.logical_and, equal)
@@ -107,7 +107,7 @@ def _count(rows: Term, grams: _Grams, distance: int) -> Term:
     return same.cast(I64).apply(ops.sum, axes=(2,))
 
 
-def _weighted(node: Node, counts: Term) -> Term:
+def _weighted(node: OnnxNode, counts: TensorExpr) -> TensorExpr:
     """What the counts are worth, as `mode` says."""
     mode, weights = node.attribute("mode"), node.attribute("weights")
     if mode not in ("TF", "IDF", "TFIDF"):

@@ -23,8 +23,8 @@ from relvm.frontend.onnx.ops.ml.postprocess import (
     rows_of,
     transformed,
 )
-from relvm.frontend.onnx.registry import Node, converts
-from relvm.frontend.onnx.tensor_expr import Term
+from relvm.frontend.onnx.registry import OnnxNode, converts
+from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.expr import Expr, constant
 from relvm.ops.decision_trees import CONDITIONS
@@ -91,7 +91,7 @@ class Forest:
         ways = (number[way[nodes]] for way in (self.yes, self.no))
         return Forest(*columns, *ways, number[self.roots], weights[leaves[firsts]])
 
-    def scores(self, x: Term, aggregate: str) -> Term:
+    def scores(self, x: TensorExpr, aggregate: str) -> TensorExpr:
         """(rows, targets), without base values."""
         if aggregate not in _AGGREGATES:
             raise RelvmFormatError(f"aggregate_function is {aggregate!r}: there is no such")
@@ -113,15 +113,15 @@ class Forest:
         )
         which = tuple(map(str, tests)) or CONDITIONS[:1]
         leaves = x.apply(ops.tree_leaves, *map(constant, tables), tests=which, depth=depth)
-        found = Term(x.node, x.node.emit(ops.gather(constant(forest.weights), leaves.expr, axis=0)))
+        found = TensorExpr(x.node, x.node.emit(ops.gather(constant(forest.weights), leaves.expr, axis=0)))
         if aggregate in ("MIN", "MAX"):
             extreme = found.apply(ops.min if aggregate == "MIN" else ops.max, axes=(1,), keepdims=False)
-            return extreme.apply(ops.equal, missing).chosen(0.0, extreme)
+            return extreme.apply(ops.equal, missing).where(0.0, extreme)
         total = found.apply(ops.sum, axes=(1,), keepdims=False)
         return total / float(len(self.roots)) if aggregate == "AVERAGE" else total
 
 
-def _named_forest(node: Node, prefix: str, targets: int) -> Forest:
+def _named_forest(node: OnnxNode, prefix: str, targets: int) -> Forest:
     """Of nodes that are named by their tree and number.  prefix: `class` or `target`."""
     tree, number = (_integers(node, f"nodes_{name}") for name in ("treeids", "nodeids"))
     modes = node.attribute("nodes_modes", [])
@@ -172,18 +172,18 @@ def _named_forest(node: Node, prefix: str, targets: int) -> Forest:
     return Forest(features, thresholds, np.array(tests), *ways, np.array(sorted(roots)), weights)
 
 
-def _integers(node: Node, name: str) -> np.ndarray:
+def _integers(node: OnnxNode, name: str) -> np.ndarray:
     return needed(node, name, np.int64)
 
 
-def _tracks(node: Node, count: int) -> np.ndarray:
+def _tracks(node: OnnxNode, count: int) -> np.ndarray:
     """Of each node whether it holds for NaN."""
     found = numbers(node, "nodes_missing_value_tracks_true", np.int64)
     return np.zeros(count, np.int64) if found is None else found
 
 
 @converts("TreeEnsembleRegressor", domain=DOMAIN)
-def _regressor(node: Node) -> Expr:
+def _regressor(node: OnnxNode) -> Expr:
     targets = node.attribute("n_targets", 1)
     scores = _named_forest(node, "target", targets).scores(
         rows_of(node, 0), node.attribute("aggregate_function", "SUM")
@@ -191,7 +191,7 @@ def _regressor(node: Node) -> Expr:
     return transformed(node, _with_base(node, scores, targets)).expr
 
 
-def _with_base(node: Node, scores: Term, targets: int) -> Term:
+def _with_base(node: OnnxNode, scores: TensorExpr, targets: int) -> TensorExpr:
     base = numbers(node, "base_values")
     if base is None:
         return scores
@@ -201,7 +201,7 @@ def _with_base(node: Node, scores: Term, targets: int) -> Term:
 
 
 @converts("TreeEnsembleClassifier", domain=DOMAIN)
-def _classifier(node: Node) -> tuple[Expr, Expr]:
+def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
     """One score for two classes is that of the second: behind it is a threshold of 0, or of 0.5 where no leaf says
     anything negative.  Source: ONNX Runtime."""
     labels = labels_of(node, "int64s")
@@ -225,7 +225,7 @@ def _classifier(node: Node) -> tuple[Expr, Expr]:
     return labelled(node, is_second.cast(I64), two), binary_scores(node, score, all_positive).expr
 
 
-def binary_scores(node: Node, score: Term, all_positive: bool) -> Term:
+def binary_scores(node: OnnxNode, score: TensorExpr, all_positive: bool) -> TensorExpr:
     """The scores of two classes, of that of the second: (rows, 1) -> (rows, 2).  Source: ONNX Runtime, which leaves
     SOFTMAX out here, and with PROBIT writes half of its result."""
     match node.attribute("post_transform", "NONE"):
@@ -237,7 +237,7 @@ def binary_scores(node: Node, score: Term, all_positive: bool) -> Term:
 
 
 @converts("TreeEnsemble", domain=DOMAIN)
-def _ensemble(node: Node) -> Expr:
+def _ensemble(node: OnnxNode) -> Expr:
     """Nodes and leaves in tables of their own; a set of values that a feature may have is a chain of nodes."""
     targets, own = node.attribute("n_targets", 1), node.type(0).dtype
     forest = _tabled_forest(node, targets)
@@ -248,7 +248,7 @@ def _ensemble(node: Node) -> Expr:
     return scores.cast(own if own.is_float else F32).expr
 
 
-def _meant(node: Node, name: str, default: int, names: tuple[str, ...]) -> str:
+def _meant(node: OnnxNode, name: str, default: int, names: tuple[str, ...]) -> str:
     """What the number of an attribute stands for."""
     number = node.attribute(name, default)
     if not 0 <= number < len(names):
@@ -256,7 +256,7 @@ def _meant(node: Node, name: str, default: int, names: tuple[str, ...]) -> str:
     return names[number]
 
 
-def _tabled_forest(node: Node, targets: int) -> Forest:
+def _tabled_forest(node: OnnxNode, targets: int) -> Forest:
     modes, splits = node.attribute("nodes_modes"), node.attribute("nodes_splits")
     weights, target = node.attribute("leaf_weights"), _integers(node, "leaf_targetids")
     features = _integers(node, "nodes_featureids")
@@ -290,7 +290,7 @@ def _tabled_forest(node: Node, targets: int) -> Forest:
     return rows.forest([int(ways[0][r]) if is_leaf[r] else leaves + int(r) for r in roots])
 
 
-def _member_sets(node: Node, modes: np.ndarray) -> dict[int, list[float]]:
+def _member_sets(node: OnnxNode, modes: np.ndarray) -> dict[int, list[float]]:
     """For each node that asks for a set of values, those values: they stand in a row, NaN behind each set."""
     nodes = [i for i, mode in enumerate(modes) if _MODES_5[mode] == "BRANCH_MEMBER"]
     sets: list[list[float]] = [[]]
