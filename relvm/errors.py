@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from typing import Any
 
 from relvm.quoting import terminal_message
 
@@ -131,7 +133,7 @@ def located(error: RelvmError, origin: str) -> RelvmError:
     return found
 
 
-def near_matches(name: str, known) -> str:
+def near_matches(name: str, known: Iterable[str]) -> str:
     """`; did you mean a, b?` of what is known and near to `name`; an empty string where nothing is."""
     import difflib
 
@@ -139,14 +141,14 @@ def near_matches(name: str, known) -> str:
     return f"; did you mean {', '.join(near)}?" if near else ""
 
 
-def expect_type(name: str, got: object, expected: type | tuple[type, ...], shown: str) -> None:
+def expect_type(name: str, got: object, expected: Any, shown: str) -> None:
     """Raises RelvmTypeError: what was got for the argument `name`, `got`, is nothing of what is `expected`, which the
     message calls `shown`."""
     if not isinstance(got, expected):
         raise RelvmTypeError(f"{name}: expected {shown}, got {type(got).__name__}")
 
 
-def expect_name(what: str, name: object) -> None:
+def expect_name(what: str, name: Any) -> None:
     """Raises RelvmTypeError: `name`, which messages call `what`, is no text, or no text that C and files can hold: it
     has a zero character or half of a surrogate pair."""
     expect_type(what, name, str, "a text")
@@ -158,7 +160,7 @@ def expect_name(what: str, name: object) -> None:
         raise RelvmTypeError(f"{what}: {name!r} has half of a surrogate pair") from None
 
 
-def expect_path(what: str, path: object) -> None:
+def expect_path(what: str, path: Any) -> None:
     """Raises RelvmTypeError: `path`, which messages call `what`, is no str or PathLike that can name a file."""
     expect_type(what, path, (str, os.PathLike), "a str or PathLike")
     try:

@@ -80,7 +80,7 @@ def pack_strings(array: np.ndarray) -> np.ndarray:
     return np.frombuffer(ends.tobytes() + b"".join(encoded), np.uint8)
 
 
-def unpack_strings(packed: bytes | memoryview, shape: tuple[int, ...]) -> np.ndarray:
+def unpack_strings(packed: bytes | bytearray | memoryview, shape: tuple[int, ...]) -> np.ndarray:
     """The array of strings of that shape of which `packed` are the bytes.  Raises ValueError: there is none."""
     array = np.empty(shape, STRINGS)
     size = array.size

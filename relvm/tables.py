@@ -83,7 +83,7 @@ LETTERS = read_table("unicode_case.def", "LETTERS", "case first last step there"
 PATTERNS = read_table("regex_opcodes.def", "PATTERN", "name number operands meaning")
 PRIM_OPERATORS = read_table("scalar_operators.def", "PRIM_OPERATOR", "name function operands result form fails meaning")
 
-ABI_VERSION = int(re.search(r"#define RVM_ABI_VERSION (\d+)", _read("include", "relvm.h")).group(1))
+ABI_VERSION = int(re.findall(r"#define RVM_ABI_VERSION (\d+)", _read("include", "relvm.h"))[0])
 
 
 def numbers(table: tuple[Any, ...]) -> dict[str, int]:

@@ -328,4 +328,4 @@ def _truth(token: str) -> bool:
     return token == "true"
 
 
-_READERS = {"b": _truth, "i": int, "u": int, "f": _float, "O": _string}
+_READERS: dict[str, Callable[[str], Any]] = {"b": _truth, "i": int, "u": int, "f": _float, "O": _string}

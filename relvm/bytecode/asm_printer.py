@@ -174,7 +174,7 @@ def _number_text(value: float) -> str:
     return repr(value)
 
 
-def _base64_lines(content: bytes | memoryview | np.ndarray) -> Iterator[str]:
+def _base64_lines(content: Any) -> Iterator[str]:
     text = base64.b64encode(content).decode()
     for start in range(0, len(text), 96):
         yield f"| {text[start : start + 96]}"

@@ -24,7 +24,7 @@ def constant_key(value: Constant) -> tuple:
             import hashlib  # brings OpenSSL, 4 MB that a deployed program does without
 
             array = plain_array(value)
-            return ("tensor", array.dtype, array.shape, hashlib.sha256(plain_bytes(array)).digest())
+            return ("tensor", array.dtype, array.shape, hashlib.sha256(plain_bytes(array).data).digest())
         case float():
             return ("float", struct.pack("<d", value))
         case Shape() | str() | np.dtype():

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,7 @@ def aligned_buffer(size_bytes: int) -> np.ndarray:
     return block[skip : skip + size_bytes]
 
 
-def crc32c(block) -> int:
+def crc32c(block: Any) -> int:
     """The CRC32C (Castagnoli) of a buffer."""
     return lib.rvm_crc32c(0, ffi.from_buffer(block), len(block))
 
@@ -65,7 +66,7 @@ def pack_sections(sections: Mapping[str, Sequence[bytes | np.ndarray]]) -> np.nd
             placed[name].append(aligned(end))
             end = aligned(end) + len(part)
     buffer = aligned_buffer(end)
-    view = memoryview(buffer)
+    view: Any = memoryview(buffer.data)
     for index, (name, offsets) in enumerate(placed.items()):
         for part, offset in zip(sections[name], offsets, strict=True):
             view[offset : offset + len(part)] = part
@@ -78,7 +79,7 @@ def pack_sections(sections: Mapping[str, Sequence[bytes | np.ndarray]]) -> np.nd
     return buffer
 
 
-def unpack_sections(buffer) -> dict[str, memoryview]:
+def unpack_sections(buffer: Any) -> dict[str, memoryview]:
     """The known sections of an executable by name, read-only; raises what `section_places` raises."""
     view = memoryview(buffer).cast("B").toreadonly()
     return {name: view[place] for name, place in section_places(view).items()}

@@ -19,7 +19,7 @@ _LETTERS = {row.name: row.operands for row in OPCODES}
 _MANDATORY = ("strings", "functions", "constants", "code", "data")
 
 
-def decode(buffer) -> Program:
+def decode(buffer: Any) -> Program:
     """The program of an executable.  Tensors, and a portable program, are read-only views of `buffer`.
 
     Meant for bytes that the C loader has verified: checksums are not compared again, and what only the machine depends
@@ -57,7 +57,7 @@ def _decode(sections: dict[str, memoryview]) -> Program:
     )
 
 
-def decode_constants(buffer) -> tuple[Constant, ...]:
+def decode_constants(buffer: Any) -> tuple[Constant, ...]:
     """The constants of an executable; tensors are read-only views."""
     sections = unpack_sections(buffer)
     return _constants(sections["constants"], _strings(sections["strings"]), sections["data"])
@@ -130,7 +130,7 @@ def _instructions(words: tuple[int, ...]) -> tuple[Instruction, ...]:
         operands = []
         position += 1
         for letter in row.operands:
-            operand = _signed(words[position])
+            operand: Any = _signed(words[position])
             position += 1
             if letter == "A":
                 if not 0 <= operand <= len(words) - position:
@@ -158,7 +158,7 @@ def _constants(section: memoryview, strings: list[str], data: memoryview) -> tup
     count, total = struct.unpack_from("<II", section)
     records = _slice(section, 8, CONSTANT_RECORD.size * count)
     dims = struct.unpack(f"<{total}q", _slice(section, 8 + len(records), 8 * total))
-    constants = []
+    constants: list[Constant] = []
     for record in CONSTANT_RECORD.iter_unpack(records):
         tag, dtype, rank, first, payload, size_bytes = record
         if first + rank > total:

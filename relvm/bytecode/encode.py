@@ -46,7 +46,8 @@ class _Strings:
 
     def section(self) -> bytes:
         encoded = [_utf8(text) for text in self.indices]
-        records, offset = [], 4 + 8 * len(encoded)
+        records: list[int] = []
+        offset = 4 + 8 * len(encoded)
         for text in encoded:
             records += (offset, len(text))
             offset += len(text) + 1
@@ -69,7 +70,7 @@ def encode(program: Program) -> np.ndarray:
     functions = _function_section(program.functions, strings, code)
     constants, tensors = _constant_section(program.constants, strings)
     native = [_native_header(program.native, strings), program.native.library] if program.native else []
-    sections = {
+    sections: dict[str, list[Any]] = {
         "strings": [strings.section()],
         "functions": [functions],
         "constants": [constants],
@@ -78,7 +79,7 @@ def encode(program: Program) -> np.ndarray:
         "source": [_utf8(program.source)] if program.source else [],
         "signature": [_json(program.signature)] if program.signature else [],
         "debug": [_json(program.debug)] if program.debug else [],
-        "data": tensors or [b""],
+        "data": [*tensors] if tensors else [b""],
         "portable": [program.portable] if len(program.portable) else [],
     }
     return pack_sections({name: parts for name, parts in sections.items() if parts})
@@ -102,7 +103,9 @@ def _native_header(native: NativeCode, strings: _Strings) -> bytes:
 
 def _function_section(functions: Sequence[FunctionEntry], strings: _Strings, code: list[int]) -> bytes:
     """The function table; appends the instructions of each bytecode function to `code`."""
-    records, parameters, names = [], [], set()
+    records: list[bytes] = []
+    parameters: list[int] = []
+    names: set[str] = set()
     for entry in functions:
         if entry.name in names:
             raise RelvmFormatError(f"two functions are named {entry.name}")
@@ -173,7 +176,10 @@ def _argument_word(kind: str, payload: int) -> int:
 
 def _constant_section(constants: Sequence[Constant], strings: _Strings) -> tuple[bytes, list[np.ndarray]]:
     """The constant table, and the tensors' bytes: the parts of the data section."""
-    records, dims, tensors, end = [], [], [], 0
+    records: list[bytes] = []
+    dims: list[int] = []
+    tensors: list[np.ndarray] = []
+    end = 0
     for index, value in enumerate(constants):
         dtype, extent, size_bytes = 0, (), 0
         match value:

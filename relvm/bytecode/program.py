@@ -73,7 +73,7 @@ class Instruction(NamedTuple):
     """
 
     op: str
-    operands: tuple[int | tuple[Argument, ...], ...]
+    operands: tuple[Any, ...]
 
 
 def call(destination: int, callee: int, *arguments: Argument) -> Instruction:

@@ -67,9 +67,9 @@ def as_python(program: Program) -> str:
 
 def _lines(program: Program) -> Iterator[str]:
     yield _HEAD
-    for name, value in (("signature", program.signature), ("debug", program.debug)):
-        if value:
-            yield f"b.{name} = json.loads({json.dumps(value, sort_keys=True)!r})"
+    for name, section in (("signature", program.signature), ("debug", program.debug)):
+        if section:
+            yield f"b.{name} = json.loads({json.dumps(section, sort_keys=True)!r})"
     if program.source:
         yield f"b.source = {program.source!r}"
     yield ""
@@ -101,7 +101,7 @@ def _function(program: Program, entry: FunctionEntry) -> Iterator[str]:
     targets = sorted({target for instruction in entry.code for target in _targets(instruction)})
     yield ""
     flags = ", private=True" * entry.private + ", impure=True" * entry.impure
-    yield f"with b.function({entry.name!r}, {_names(entry.parameters)}, registers={entry.registers}{flags}):"
+    yield f"with b.function({entry.name!r}, {_names(entry.parameters or ())}, registers={entry.registers}{flags}):"
     for target in targets:
         yield f"    l{target} = b.label()"
     for number, instruction in enumerate(entry.code):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from relvm.bytecode.program import Argument, Instruction, register
+from relvm.bytecode.program import Instruction, register
 from relvm.tables import OPCODES
 
 _LETTERS = {row.name: row.operands for row in OPCODES}
@@ -35,7 +36,7 @@ def _used(instruction: Instruction) -> Iterator[int]:
                 yield from (each.payload for each in operand if each.kind == "REGISTER")
 
 
-def _renumbered(letter: str, operand: int | tuple[Argument, ...], numbers: dict[int, int]) -> int | tuple:
+def _renumbered(letter: str, operand: Any, numbers: dict[int, int]) -> Any:
     match letter:
         case "d" | "r":
             return numbers.get(operand, operand)  # -1: no destination

@@ -172,7 +172,7 @@ class _Generator:
                 if isinstance(register, Register):
                     statements.append(ResetStatement(register.index, origins=var.origins))
             case PrimCall(function, args):
-                row = find_row(function, tuple(arg.type.dtype for arg in args))
+                row = find_row(function, tuple(arg.element_type for arg in args))
                 operands = tuple(map(self.operand, args))
                 self.registers[var] = register = self.new_register()
                 statements.append(PrimStatement(row.name, operands, register.index, var.name, origins=var.origins))

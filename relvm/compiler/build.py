@@ -6,6 +6,7 @@ import gc
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,7 @@ Progress = Callable[[str], None]
 
 
 def build(
-    module: Module,
+    module: Module | type[Any],
     exec_mode: str | Mapping[str, str] = "bytecode",
     target: str = "c",
     *,
@@ -54,7 +55,8 @@ def build(
     Parameters
     ----------
     module
-        As a front end made it (stage PARSED or later, up to ANF).
+        As a front end made it (stage PARSED or later, up to ANF).  `type` stands for a class decorated by `script`: it
+        is a module, which type checkers do not see.
     exec_mode
         "bytecode": functions run in the interpreter.  "compiled": as native code.  Both give the same results, bit for
         bit.  "auto": as bytecode at once, and as native code from when that is compiled, on a thread of its own; see

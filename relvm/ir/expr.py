@@ -47,7 +47,31 @@ class Expr(Node):
     scalars.  A Python number beside one is a constant of its dtype.
     """
 
-    type: Type | None
+    # None before type inference (`infer_types`), which the annotation leaves out: only the front ends, type inference,
+    # the printer and the verifier meet expressions without types.
+    type: Type
+
+    @property
+    def tensor_type(self) -> TensorType:
+        """The type, which must be a tensor's."""
+        if not isinstance(self.type, TensorType):
+            raise RelvmTypeError(f"{type(self).__name__} of type {self.type}, expected a tensor")
+        return self.type
+
+    @property
+    def element_type(self) -> DType | None:
+        """The dtype of a tensor or a scalar; None where a tensor's is not known."""
+        if not isinstance(self.type, TensorType | PrimType):
+            raise RelvmTypeError(f"{type(self).__name__} of type {self.type}, expected a tensor or a scalar")
+        return self.type.dtype
+
+    @property
+    def known_element_type(self) -> DType:
+        """The dtype of a tensor or a scalar, which must be known."""
+        dtype = self.element_type
+        if dtype is None:
+            raise RelvmTypeError(f"{type(self).__name__} of type {self.type}, expected a known dtype")
+        return dtype
 
     def __add__(self, other: Any) -> Expr:
         return _arithmetic("+", "add", self, other)
@@ -96,7 +120,7 @@ def _arithmetic(sign: str, name: str, *operands: Any) -> Expr:
     if (sign, len(scalars)) not in FORMS:
         raise RelvmTypeError(f"{sign}: there is none of scalars")
     function = FORMS[sign, len(scalars)]
-    row = find_row(function, tuple(scalar.type.dtype for scalar in scalars))
+    row = find_row(function, tuple(scalar.element_type for scalar in scalars))
     return PrimCall(function, scalars, type=PrimType(DTYPE_OF_LETTER[row.result]))
 
 
@@ -107,7 +131,7 @@ class Var(Expr):
     what is computed along with it."""
 
     name: str
-    type: Type | None = _typed()
+    type: Type = _typed()
     origins: tuple[str, ...] = _origins()
 
     @property
@@ -125,7 +149,7 @@ class FunctionRef(Expr):
     """A function of the module, by name."""
 
     name: str
-    type: Type | None = _typed()
+    type: Type = _typed()
 
 
 @node
@@ -133,7 +157,7 @@ class PackedRef(Expr):
     """A packed function, by name, used as a value."""
 
     name: str
-    type: Type | None = _typed(OBJECT)
+    type: Type = _typed(OBJECT)
 
 
 @node
@@ -142,7 +166,7 @@ class Constant(Expr):
     an array of objects that are str."""
 
     value: np.ndarray
-    type: Type | None = _typed()
+    type: Type = _typed()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "type", TensorType(dtype_of(self.value.dtype), self.value.shape))
@@ -154,7 +178,7 @@ class Prim(Expr):
 
     value: bool | int | float
     dtype: DType
-    type: Type | None = _typed()
+    type: Type = _typed()
 
     def __post_init__(self) -> None:
         if self.dtype == I64 and not -(1 << 63) <= self.value < 1 << 63:
@@ -167,7 +191,7 @@ class DimValue(Expr):
     """The value of a dimension, symbolic or not, as an i64 scalar."""
 
     dim: AnyDim
-    type: Type | None = _typed()
+    type: Type = _typed()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "type", PrimType(I64, self.dim))
@@ -178,7 +202,7 @@ class String(Expr):
     """A text as a value."""
 
     value: str
-    type: Type | None = _typed(OBJECT)
+    type: Type = _typed(OBJECT)
 
 
 @node
@@ -186,14 +210,14 @@ class DTypeValue(Expr):
     """An element type as a value."""
 
     value: DType
-    type: Type | None = _typed(OBJECT)
+    type: Type = _typed(OBJECT)
 
 
 @node
 class Null(Expr):
     """No value."""
 
-    type: Type | None = _typed(OptionalType(None))
+    type: Type = _typed(OptionalType(None))
 
 
 @node
@@ -201,7 +225,7 @@ class Shape(Expr):
     """A list of dimensions, `dims`, symbolic ones included, as a value."""
 
     dims: tuple[AnyDim, ...]
-    type: Type | None = _typed()
+    type: Type = _typed()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "type", ShapeType(self.dims))
@@ -212,7 +236,7 @@ class Tuple(Expr):
     """A tuple of the values of its `fields`."""
 
     fields: tuple[Expr, ...]
-    type: Type | None = _typed()
+    type: Type = _typed()
 
 
 @node
@@ -221,7 +245,7 @@ class TupleItem(Expr):
 
     tuple: Expr
     index: int
-    type: Type | None = _typed()
+    type: Type = _typed()
 
 
 @node
@@ -232,7 +256,13 @@ class If(Expr):
     cond: Expr
     then: Expr
     orelse: Expr
-    type: Type | None = _typed()
+    type: Type = _typed()
+
+    @property
+    def branches(self) -> tuple[Block, Block]:
+        """`then` and `orelse` from stage ANF on, where they are blocks."""
+        assert isinstance(self.then, Block) and isinstance(self.orelse, Block)
+        return self.then, self.orelse
 
 
 @node
@@ -241,7 +271,7 @@ class Call(Expr):
 
     callee: Expr
     args: tuple[Expr, ...]
-    type: Type | None = _typed()
+    type: Type = _typed()
 
 
 @node
@@ -252,7 +282,7 @@ class OpCall(Expr):
     op: Operator
     args: tuple[Expr, ...]
     attributes: Attributes = ()
-    type: Type | None = _typed()
+    type: Type = _typed()
     origins: tuple[str, ...] = _origins()
 
 
@@ -265,7 +295,7 @@ class Fused(Expr):
     """
 
     body: Expr
-    type: Type | None = _typed()
+    type: Type = _typed()
 
 
 @node
@@ -275,7 +305,7 @@ class PrimCall(Expr):
 
     function: str
     args: tuple[Expr, ...]
-    type: Type | None = _typed()
+    type: Type = _typed()
 
 
 @node
@@ -286,7 +316,7 @@ class PackedCall(Expr):
     name: str
     args: tuple[Expr, ...]
     pure: bool = False
-    type: Type | None = _typed(OBJECT)
+    type: Type = _typed(OBJECT)
 
 
 @node
@@ -296,7 +326,7 @@ class KernelCall(Expr):
 
     kernel: str
     args: tuple[Expr, ...]
-    type: Type | None = _typed()
+    type: Type = _typed()
     origins: tuple[str, ...] = _origins()
 
 
@@ -307,7 +337,7 @@ class KernelRun(Expr):
 
     kernel: str
     args: tuple[Expr, ...]
-    type: Type | None = _typed(VOID)
+    type: Type = _typed(VOID)
     names: tuple[str, ...] = field(default=(), kw_only=True, metadata={"derived": True})
 
 
@@ -318,7 +348,7 @@ class BuiltinCall(Expr):
 
     name: str
     args: tuple[Expr, ...]
-    type: Type | None = _typed(OBJECT)
+    type: Type = _typed(OBJECT)
 
 
 @node
@@ -326,7 +356,7 @@ class Kill(Expr):
     """Drops the value of a variable, `var`, that nothing uses any more (stage PLANNED); void."""
 
     var: Expr
-    type: Type | None = _typed(VOID)
+    type: Type = _typed(VOID)
 
 
 @node
@@ -354,7 +384,7 @@ class Block(Expr):
 
     bindings: tuple[Binding | MatchCast, ...]
     result: Expr
-    type: Type | None = _typed()
+    type: Type = _typed()
     origin: str = _origin()
 
 
@@ -377,8 +407,14 @@ class Function(Expr):
     attributes: Attributes = ()
     private: bool = False
     claims_pure: bool = field(default=False, metadata={"derived": True})
-    type: Type | None = _typed()
+    type: Type = _typed()
     origin: str = _origin()
+
+    @property
+    def block(self) -> Block:
+        """The body of a function from stage ANF on, where it is a block."""
+        assert isinstance(self.body, Block)
+        return self.body
 
     @property
     def func_type(self) -> FuncType:

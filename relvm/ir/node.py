@@ -8,28 +8,31 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any, dataclass_transform
+from typing import Any, TypeVar, dataclass_transform
+
+_Node = TypeVar("_Node", bound="Node")
 
 _field_names: dict[type, tuple[str, ...]] = {}
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class Node:
     """Base of every node."""
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
-def node(cls: type) -> type:
+def node(cls: type[_Node]) -> type[_Node]:
     """A node with identity: equal only to itself."""
     return _register(dataclasses.dataclass(frozen=True, eq=False)(cls))
 
 
 @dataclass_transform(frozen_default=True)
-def value_node(cls: type) -> type:
+def value_node(cls: type[_Node]) -> type[_Node]:
     """A node that is its value: equal to every node with equal fields."""
     return _register(dataclasses.dataclass(frozen=True)(cls))
 
 
-def _register(cls: type) -> type:
+def _register(cls: type[_Node]) -> type[_Node]:
     # A field marked metadata={"derived": True} is computed from the others: not walked, not compared.
     _field_names[cls] = tuple(f.name for f in dataclasses.fields(cls) if not f.metadata.get("derived"))
     return cls
@@ -54,7 +57,7 @@ def _nodes_in(value: Any) -> Iterator[Node]:
             yield from _nodes_in(part)
 
 
-def map_children(function: Callable[[Node], Node], item: Node) -> Node:
+def map_children(function: Callable[[Any], Node], item: _Node) -> _Node:
     """`item` with `function` applied to each node directly inside it; `item` itself where nothing changed."""
     changes = {}
     for name in fields_of(item):
@@ -65,7 +68,7 @@ def map_children(function: Callable[[Node], Node], item: Node) -> Node:
     return dataclasses.replace(item, **changes) if changes else item
 
 
-def _map_value(function: Callable[[Node], Node], value: Any) -> Any:
+def _map_value(function: Callable[[Any], Node], value: Any) -> Any:
     if isinstance(value, Node):
         return function(value)
     if isinstance(value, tuple):

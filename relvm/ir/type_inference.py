@@ -223,7 +223,7 @@ def may_fail(item) -> bool:
         return item.name in _CHECKS
     if not isinstance(item, PrimCall):
         return False
-    row = find_row(item.function, tuple(arg.type.dtype for arg in item.args))
+    row = find_row(item.function, tuple(arg.element_type for arg in item.args))
     if not row.fails:
         return False
     last = item.args[-1]

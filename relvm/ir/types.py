@@ -87,6 +87,27 @@ class TensorType(Type):
             object.__setattr__(self, "rank", len(self.shape))
 
     @property
+    def known_dtype(self) -> DType:
+        """The dtype, which must be known."""
+        if self.dtype is None:
+            raise RelvmTypeError("a tensor whose dtype is unknown, expected a known dtype")
+        return self.dtype
+
+    @property
+    def known_shape(self) -> tuple[AnyDim, ...]:
+        """The shape, which must be known."""
+        if self.shape is None:
+            raise RelvmTypeError(f"{self}, expected a tensor of known shape")
+        return self.shape
+
+    @property
+    def known_rank(self) -> int:
+        """The rank, which must be known."""
+        if self.rank is None:
+            raise RelvmTypeError(f"{self}, expected a tensor of known rank")
+        return self.rank
+
+    @property
     def own_dims(self) -> tuple[AnyDim, ...]:
         return self.shape or ()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,12 +29,13 @@ from relvm.ir.types import FuncType, TupleType, Type, dims_of, map_dims, substit
 from relvm.numpy_dtypes import plain_bytes
 
 AnyBinding = Binding | MatchCast
+AnyNode = TypeVar("AnyNode", bound=Node)
 
 
-def rewrite(rule: Callable[[Expr], Expr | None], expr: Node) -> Node:
+def rewrite(rule: Callable[[Expr], Expr | None], expr: AnyNode) -> AnyNode:
     """`expr` with `rule` applied to every expression in it, innermost first; None from the rule leaves it as it is."""
 
-    def visit(item: Node) -> Node:
+    def visit(item: Any) -> Any:
         item = map_children(visit, item)
         changed = rule(item) if isinstance(item, Expr) else None
         return item if changed is None else changed
@@ -41,7 +43,7 @@ def rewrite(rule: Callable[[Expr], Expr | None], expr: Node) -> Node:
     return visit(expr)
 
 
-def substitute(expr: Node, values: Mapping[Var, Expr]) -> Node:
+def substitute(expr: AnyNode, values: Mapping[Var, Expr]) -> AnyNode:
     """`expr` with free uses of the variables in `values` replaced."""
     if not values:
         return expr
@@ -128,8 +130,8 @@ def function_runs(bindings: Iterable[AnyBinding]) -> Iterator[tuple[AnyBinding, 
 
 
 def fresh_copy(
-    expr: Node, values: Mapping[Var, Expr], dims: Mapping[DimVar, AnyDim], origins: tuple[str, ...] = ()
-) -> Node:
+    expr: AnyNode, values: Mapping[Var, Expr], dims: Mapping[DimVar, AnyDim], origins: tuple[str, ...] = ()
+) -> AnyNode:
     """`expr`, typed, with the variables in `values` and the dimension variables in `dims` replaced, and with a new
     variable for each that it binds, so that it may stand beside the original.  origins: what these have besides their
     own."""
@@ -141,9 +143,9 @@ class _Copier:
         self.values = values
         self.origins = origins
         self.dims = dims
-        self.types: dict[Type | None, Type | None] = {None: None}
+        self.types: dict[Any, Any] = {None: None}
 
-    def type(self, type_: Type | None) -> Type | None:
+    def type(self, type_: Any) -> Any:
         if type_ not in self.types:
             self.types[type_] = substitute_dims(type_, self.dims)
         return self.types[type_]
@@ -152,7 +154,7 @@ class _Copier:
         origins = tuple(dict.fromkeys((*var.origins, *self.origins)))
         self.values[var] = replace(var, type=self.type(var.type), origins=origins)
 
-    def __call__(self, item: Node) -> Node:
+    def __call__(self, item: Any) -> Any:
         match item:
             case Var():
                 return self.values.get(item, item)

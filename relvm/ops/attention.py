@@ -149,17 +149,17 @@ def attention(
     if None in (q.shape, k.shape, v.shape, allowed.shape, bias.shape):
         ranks = (q.rank, k.rank, v.rank)
         return TensorType(F32, None, None if None in ranks else max(ranks))
-    *batch_k, keys, depth = (*k.shape[:-2], *(k.shape[:-3:-1] if transposed else k.shape[-2:]))
-    for parameter, size in (("elements of a query", q.shape[-1]), ("elements of a value", v.shape[-1])):
+    *batch_k, keys, depth = (*k.known_shape[:-2], *(k.known_shape[:-3:-1] if transposed else k.known_shape[-2:]))
+    for parameter, size in (("elements of a query", q.known_shape[-1]), ("elements of a value", v.known_shape[-1])):
         fits = isinstance(size, int) and 1 <= size <= MOST
         message = "{}: {} {}, expected a known number in [1, {}]"
         expect(fits, message, name, format_dim(size), parameter, MOST, error=RelvmShapeError)
-    expect_equal_dims(name, "elements of a query and of a key differ", q.shape[-1], depth)
-    expect_equal_dims(name, "keys and values differ in number", keys, v.shape[-2])
-    batch = broadcast_dims(name, (q.shape[:-2], tuple(batch_k), v.shape[:-2]))
-    scores = (*batch, q.shape[-2], keys)
+    expect_equal_dims(name, "elements of a query and of a key differ", q.known_shape[-1], depth)
+    expect_equal_dims(name, "keys and values differ in number", keys, v.known_shape[-2])
+    batch = broadcast_dims(name, (q.known_shape[:-2], tuple(batch_k), v.known_shape[:-2]))
+    scores = (*batch, q.known_shape[-2], keys)
     for parameter, type_ in (("allowed", allowed), ("bias", bias)):
         same = broadcast_dims(name, (scores, type_.shape)) == scores
         message = "{}: {} is {}, which does not broadcast to the scores, {}"
         expect(same, message, name, parameter, type_, TensorType(F32, scores), error=RelvmShapeError)
-    return TensorType(F32, (*batch, q.shape[-2], v.shape[-1]))
+    return TensorType(F32, (*batch, q.known_shape[-2], v.known_shape[-1]))

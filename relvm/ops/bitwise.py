@@ -17,7 +17,7 @@ def _bitwise(function: str) -> CustomKernel:
 
 def _integers(name: str, x: TensorType, y: TensorType) -> TensorType:
     expect_same_dtype(name, x=x, y=y)
-    expect(x.dtype.is_integer, "{}: x has dtype {}, expected an integer dtype", name, x.dtype)
+    expect(x.known_dtype.is_integer, "{}: x has dtype {}, expected an integer dtype", name, x.dtype)
     return broadcast(name, x.dtype, x, y)
 
 

@@ -137,8 +137,8 @@ def tree_leaves(
         expect(right, "tree_leaves: {} is {}, expected {}[_]", name, table, dtype)
         if name == "roots" or None in (table.shape, features.shape):
             continue
-        size = 0 if name == "conditions" and len(tests) == 1 else features.shape[0]
-        expect_equal_dims("tree_leaves", f"features and {name} differ in length", size, table.shape[0])
+        size = 0 if name == "conditions" and len(tests) == 1 else features.known_shape[0]
+        expect_equal_dims("tree_leaves", f"features and {name} differ in length", size, table.known_shape[0])
     fits = isinstance(depth, int) and not isinstance(depth, bool) and depth >= 0
     expect(fits, "tree_leaves: depth is {!r}, expected a number of steps", depth, error=RelvmArgumentError)
     if x.shape is None or roots.shape is None:

@@ -96,17 +96,17 @@ def matmul_integer(a: TensorType, b: TensorType, a_zero: TensorType, b_zero: Ten
     if any(type_.shape is None for type_ in types):
         ranks = [type_.rank for type_ in types]
         return TensorType(I32, None, None if None in ranks else max(ranks))
-    expect_equal_dims(name, "columns of a and rows of b differ", a.shape[-1], b.shape[-2])
+    expect_equal_dims(name, "columns of a and rows of b differ", a.known_shape[-1], b.known_shape[-2])
     for parameter, zero, axis, single in (("a", a_zero, -2, -1), ("b", b_zero, -1, -2)):
         if not zero.shape:
             continue
         message = "{}: {}_zero has {} numbers along axis {}, expected 1"
         expect(zero.shape[single] == 1, message, name, parameter, zero.shape[single], single, error=RelvmShapeError)
         if zero.shape[axis] != 1:
-            size = (a if parameter == "a" else b).shape[axis]
+            size = (a if parameter == "a" else b).known_shape[axis]
             expect_equal_dims(name, f"axis {axis} of {parameter}_zero and {parameter} differs", zero.shape[axis], size)
-    batch = broadcast_dims(name, [type_.shape[:-2] for type_ in types])
-    return TensorType(I32, (*batch, a.shape[-2], b.shape[-1]))
+    batch = broadcast_dims(name, [type_.known_shape[:-2] for type_ in types])
+    return TensorType(I32, (*batch, a.known_shape[-2], b.known_shape[-1]))
 
 
 def pack_bytes(b: np.ndarray, b_zero: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -189,7 +189,7 @@ def matmul_integer_packed(
         return TensorType(I32, None, a.rank)
     groups = packed_rows(name, b, columns)
     message = "{}: sums has {} elements and b_zero {}, expected {}, and 0 or {}"
-    sizes = (sums.shape[0], b_zero.shape[0])
+    sizes = (sums.known_shape[0], b_zero.known_shape[0])
     right = sizes[0] == columns and sizes[1] in (0, columns)
     expect(right, message, name, *sizes, columns, columns, error=RelvmShapeError)
     if a.shape is None:

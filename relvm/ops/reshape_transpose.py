@@ -63,7 +63,7 @@ def tensor_to_shape(x: TensorType) -> ShapeType:
     expect(x.dtype == I64, "tensor_to_shape: x has dtype {}, expected i64", x.dtype)
     expect(x.rank in (None, 1), "tensor_to_shape: x has rank {}, expected 1", x.rank)
     known = x.shape is not None and isinstance(x.shape[0], int)
-    return ShapeType(None, x.shape[0] if known else None)
+    return ShapeType(None, x.known_shape[0] if known else None)
 
 
 @op("reshape", numpy=np.reshape, lower=VIEW, moves=True)
@@ -117,7 +117,7 @@ def squeeze(x: TensorType, *, axes: tuple[int, ...] | None = None) -> TensorType
     if axes is None:
         known = x.shape is not None and all(isinstance(dim, int) for dim in x.shape)
         expect(known, "squeeze: x is {}; without axes, every dimension must be known", x, error=RelvmShapeError)
-        return TensorType(x.dtype, tuple(dim for dim in x.shape if dim != 1))
+        return TensorType(x.dtype, tuple(dim for dim in x.known_shape if dim != 1))
     expect_integers("squeeze", "axes", axes)
     if x.rank is None:
         return x
@@ -247,10 +247,10 @@ def concat(*xs: TensorType, axis: int) -> TensorType:
     at = expect_axis("concat", axis, rank)
     if any(x.shape is None for x in xs):
         return TensorType(xs[0].dtype, None, rank)
-    dims = list(xs[0].shape)
+    dims = list(xs[0].known_shape)
     for i, x in enumerate(xs[1:], 1):
         for position, (a, b) in enumerate(zip(dims, x.shape, strict=True)):
             if position != at:
                 expect_equal_dims("concat", f"dimension {position} of xs[0] and xs[{i}] differs", a, b)
-        dims[at] = dims[at] + x.shape[at]
+        dims[at] = dims[at] + x.known_shape[at]
     return TensorType(xs[0].dtype, tuple(dims))

@@ -58,7 +58,7 @@ def reverse_sequence(x: TensorType, lengths: TensorType, *, time_axis: int = 0) 
     """
     expect_tensor("reverse_sequence", x=x, lengths=lengths)
     message = "reverse_sequence: lengths has dtype {}, expected an integer dtype"
-    expect(lengths.dtype.is_integer, message, lengths.dtype)
+    expect(lengths.known_dtype.is_integer, message, lengths.dtype)
     expect(x.rank is None or x.rank >= 2, "reverse_sequence: x has rank {}, expected at least 2", x.rank)
     expect(lengths.rank in (1, None), "reverse_sequence: lengths has rank {}, expected 1", lengths.rank)
     message = "reverse_sequence: time_axis is {!r}, expected 0 or 1"

@@ -165,7 +165,7 @@ def _rule(
     if None in shapes:
         return TupleType((TensorType(dtype, None, 4), *[TensorType(dtype, None, 3)] * states))
     steps, batch, _ = tensors["x"].shape
-    hidden = tensors["h"].shape[2]
+    hidden = tensors["h"].known_shape[2]
     known = isinstance(hidden, int)
     expect(known, "{}: h has {} units, expected a number that is known", name, hidden, error=RelvmShapeError)
     state = (directions, batch, hidden)
@@ -173,7 +173,7 @@ def _rule(
         "x": (steps, batch, directions * _GATES[name] * hidden),
         "r": (directions, hidden, _GATES[name] * hidden),
         "b": (directions, hidden),
-        "p": (directions, 0 if "p" in tensors and tensors["p"].shape[1] == 0 else 3 * hidden),
+        "p": (directions, 0 if "p" in tensors and tensors["p"].known_shape[1] == 0 else 3 * hidden),
         "h": state,
         "c": state,
     }

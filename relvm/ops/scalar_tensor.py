@@ -29,7 +29,7 @@ def to_scalar(x: TensorType) -> PrimType:
     """
     expect_tensor("to_scalar", x=x)
     expect(x.rank in (0, None), "to_scalar: x has rank {}, expected 0", x.rank)
-    return PrimType(BOOL if x.dtype.is_bool else I64 if x.dtype.is_integer else F64)
+    return PrimType(BOOL if x.known_dtype.is_bool else I64 if x.known_dtype.is_integer else F64)
 
 
 def _to_tensor(value: bool | int | float, *, dtype: str | DType) -> np.ndarray:

@@ -130,6 +130,6 @@ def scatter_nd(
         return x
     expect(x.rank >= depth, "scatter_nd: x has rank {}, expected at least {}", x.rank, depth)
     known = x.shape is not None and indices.shape is not None
-    dims = (*indices.shape[:-1], *x.shape[depth:]) if known else None
+    dims = (*indices.known_shape[:-1], *x.known_shape[depth:]) if known else None
     _expect_shape("scatter_nd", updates, indices.rank - 1 + x.rank - depth, dims)
     return x

@@ -261,7 +261,11 @@ def string_of_number(x: TensorType) -> TensorType:
     Raises RelvmTypeError: another dtype.   Source: ONNX Cast-25; Python's repr.
     """
     expect_tensor("string_of_number", x=x)
-    right = x.dtype.is_bool or x.dtype in (F16, F32, F64) or (x.dtype.is_integer and x.dtype.is_arithmetic)
+    right = (
+        x.known_dtype.is_bool
+        or x.dtype in (F16, F32, F64)
+        or (x.known_dtype.is_integer and x.known_dtype.is_arithmetic)
+    )
     expect(right, "string_of_number: x has dtype {}, expected bool, an integer dtype, f16, f32 or f64", x.dtype)
     return with_dtype(x, STR)
 

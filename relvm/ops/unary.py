@@ -231,8 +231,8 @@ def clip(x: TensorType, *, min: float | None = None, max: float | None = None) -
     for name, bound in (("min", min), ("max", max)):
         fits = bound is None or (isinstance(bound, int | float) and not isinstance(bound, bool) and bound == bound)
         expect(fits, "clip: {} is {!r}, expected a number or None", name, bound, error=RelvmArgumentError)
-        if bound is not None and x.dtype.is_integer:
-            lowest, highest = x.dtype.limits
+        if bound is not None and x.known_dtype.is_integer:
+            lowest, highest = x.known_dtype.limits
             fits = isinstance(bound, int) and lowest <= bound <= highest
             expect(fits, "clip: {} is {!r}, no number of {}", name, bound, x.dtype, error=RelvmArgumentError)
     ordered = min is None or max is None or min <= max

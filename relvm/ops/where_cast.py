@@ -117,5 +117,5 @@ def bit_cast(x: TensorType, *, to: str | DType) -> TensorType:
     for each in (x.dtype, dtype):
         known = each in _BITS_OF or not each.is_float
         expect(known, "bit_cast: the bits of {}, expected f32, f64, bool or an integer dtype", each)
-    expect(x.dtype.bits == dtype.bits, "bit_cast: from {} to {}, which has other bits", x.dtype, dtype)
+    expect(x.known_dtype.bits == dtype.bits, "bit_cast: from {} to {}, which has other bits", x.dtype, dtype)
     return with_dtype(x, dtype)

@@ -122,7 +122,7 @@ class _Folder:
                 self.taken.setdefault(changed, {}).update(dict.fromkeys(var.origins))
             self.renamed[var] = x
             self.uses[x] += self.uses[var] - 1
-        elif call.op is ops.divide and call.type.rank > 0 and (inverse := reciprocal(call.args[1])):
+        elif call.op is ops.divide and call.tensor_type.rank > 0 and (inverse := reciprocal(call.args[1])):
             self.values[var] = ops.multiply(call.args[0], inverse)
 
     def own(self, expr: Expr) -> OpCall | None:
@@ -136,7 +136,7 @@ class _Folder:
         if call is None or (found := shift_of(call)) is None or not self.is_product(found[0]):
             return None
         x, first = found
-        total = combined(np.add, first, shift, call.type.dtype)
+        total = combined(np.add, first, shift, call.element_type)
         small = all(np.abs(term).max(initial=0) < _LARGE_TERM for term in (first, shift))
         return {expr: ops.add(x, total)} if small and total else None
 
@@ -150,11 +150,11 @@ class _Folder:
     def scaled(self, expr: Expr, factor: np.ndarray, depth: int) -> Changes | None:
         """What makes `expr` itself times a factor; None where that takes one operator more."""
         call = self.own(expr)
-        if call is None or depth == 0 or call.type.shape is None:
+        if call is None or depth == 0 or call.tensor_type.shape is None:
             return None
         if found := shift_of(call):
             x, shift = found
-            total = combined(np.multiply, shift, factor, call.type.dtype)
+            total = combined(np.multiply, shift, factor, call.element_type)
             changes = total and self.scaled(x, factor, depth - 1)
             return changes and {**changes, expr: ops.add(x, total)}
         match call.op:
@@ -162,13 +162,17 @@ class _Folder:
                 return self.scaled(call.args[0], of_transposed(factor, call), depth - 1)
             case ops.reshape | ops.expand_dims | ops.squeeze:
                 x = call.args[0]
-                inner = None if x.type.shape is None else of_viewed(factor, call.type.shape, x.type.shape)
+                inner = (
+                    None
+                    if x.tensor_type.shape is None
+                    else of_viewed(factor, call.tensor_type.shape, x.tensor_type.shape)
+                )
                 return None if inner is None else self.scaled(x, inner, depth - 1)
             case ops.col2im if varies_along(factor, 1):
                 x = call.args[0]
-                return self.scaled(x, factor.reshape(1, -1, *(1,) * (x.type.rank - 2)), depth - 1)
+                return self.scaled(x, factor.reshape(1, -1, *(1,) * (x.tensor_type.rank - 2)), depth - 1)
             case ops.conv if varies_along(factor, 1):
-                weights = self.weights(call, 1, factor.reshape(-1, *(1,) * (call.type.rank - 1)))
+                weights = self.weights(call, 1, factor.reshape(-1, *(1,) * (call.tensor_type.rank - 1)))
                 return weights and {expr: replace(call, args=(call.args[0], weights))}
             case ops.matmul:
                 return self.scaled_product(expr, call, factor, depth)
@@ -178,7 +182,7 @@ class _Folder:
         """What makes a matrix product itself times a factor: of the columns, the rows, or all."""
         a, b = call.args
         attributes, vector = dict(call.attributes), factor.reshape(-1)
-        if a.type.rank < 2 or b.type.rank < 2:
+        if a.tensor_type.rank < 2 or b.tensor_type.rank < 2:
             return None
         if varies_along(factor, -1):
             columns = vector[:, None] if attributes["transpose_b"] else vector
@@ -189,7 +193,7 @@ class _Folder:
             if weights := self.weights(call, 0, rows):
                 return {expr: replace(call, args=(weights, b))}
         for side in (a, b) if factor.size == 1 else ():
-            if changes := self.scaled(side, factor.reshape((1,) * side.type.rank), depth - 1):
+            if changes := self.scaled(side, factor.reshape((1,) * side.tensor_type.rank), depth - 1):
                 return changes
         return None
 
@@ -217,12 +221,12 @@ def _of_input(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
     """The factor of the weights that stands for one of the first argument; None where there is none."""
     attributes, weights, vector = dict(call.attributes), call.args[1], factor.reshape(-1)
     if call.op is ops.matmul:
-        if weights.type.rank < 2 or attributes["transpose_a"] or not varies_along(factor, -1):
+        if weights.tensor_type.rank < 2 or attributes["transpose_a"] or not varies_along(factor, -1):
             return None
         return vector if attributes["transpose_b"] else vector[:, None]
     if not varies_along(factor, 1):
         return None
-    groups, units = attributes["groups"], (1,) * (call.type.rank - 2)
+    groups, units = attributes["groups"], (1,) * (call.tensor_type.rank - 2)
     if factor.size == 1 or not isinstance(weights, Constant):
         return factor.reshape(1, 1, *units)
     of_groups = vector.reshape(groups, -1)
@@ -236,7 +240,7 @@ def _stepped(items: list[Node]) -> set[Expr]:
         if not isinstance(item, Binding) or not isinstance(item.value, OpCall):
             continue
         call = item.value
-        is_step = call.op in _STEPS or (call.op is ops.cast and not call.type.dtype.is_float)
+        is_step = call.op in _STEPS or (call.op is ops.cast and not call.known_element_type.is_float)
         if is_step or (item.var in found and isinstance(call.op.lower, Pointwise | DataMovement | Reinterpret)):
             found.update(call.args)
     return found

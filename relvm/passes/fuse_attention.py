@@ -90,10 +90,14 @@ class _Match:
         absent, softmax, uses = self.shares(shares)
         if softmax is None or softmax.op is not ops.softmax:
             return None
-        if dict(softmax.attributes)["axis"] not in (-1, softmax.type.rank - 1):
+        if dict(softmax.attributes)["axis"] not in (-1, softmax.tensor_type.rank - 1):
             return None
         scores, allowed, hidden = self.hidden(softmax.args[0], uses)
-        if scores is None or not _fits(scores.q, scores.k, v) or call.type.shape[:-2] != softmax.type.shape[:-2]:
+        if (
+            scores is None
+            or not _fits(scores.q, scores.k, v)
+            or call.tensor_type.known_shape[:-2] != softmax.tensor_type.known_shape[:-2]
+        ):
             return None  # the same scores for several v are computed once
         bias = constant(0.0, F32) if scores.bias is None else scores.bias
         attributes = {"scale": scores.scale, "hidden": hidden, "absent": absent, "transposed": scores.transposed}
@@ -171,6 +175,8 @@ def _is_normal(scale: float) -> bool:
 
 
 def _fits(q: Expr, k: Expr, v: Expr) -> bool:
-    if not all(map(_is_matrix, (q, k, v))) or any(x.type.dtype != F32 for x in (q, k, v)):
+    if not all(map(_is_matrix, (q, k, v))) or any(x.element_type != F32 for x in (q, k, v)):
         return False
-    return all(isinstance(x.type.shape[-1], int) and 1 <= x.type.shape[-1] <= MOST for x in (q, v))
+    return all(
+        isinstance(x.tensor_type.known_shape[-1], int) and 1 <= x.tensor_type.known_shape[-1] <= MOST for x in (q, v)
+    )

@@ -62,7 +62,7 @@ def _allowed(function: Function) -> bool:
 
 
 def _is_small(function: Function) -> bool:
-    return sum(1 for _ in islice(_bindings(function.body), SMALL + 1)) <= SMALL
+    return sum(1 for _ in islice(_bindings(function.block), SMALL + 1)) <= SMALL
 
 
 def _bindings(block: Block) -> Iterator[Binding | MatchCast]:
@@ -185,7 +185,7 @@ class _Inliner:
         name: of the function, for messages.  own: its dimension variables.  origins: of the call, which what is
         computed in its place has besides its own.
         """
-        if self.depth + _depth(function.body) > DEEPEST:
+        if self.depth + _depth(function.block) > DEEPEST:
             return None
         dims: dict[DimVar, AnyDim] = {}
         for param, arg in zip(function.params, args, strict=True):
@@ -213,7 +213,7 @@ class _Inliner:
 
 def _called_once(function: Function) -> set[Var]:
     """The variables of local functions that are used once, in a call outside of themselves."""
-    found = [each for each in _bindings(function.body) if isinstance(each.value, Function)]
+    found = [each for each in _bindings(function.block) if isinstance(each.value, Function)]
     if not found:
         return set()
     uses = Counter(item for item in walk(function.body) if isinstance(item, Var))

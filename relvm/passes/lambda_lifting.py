@@ -74,7 +74,7 @@ class _Lifter:
 
     def top_level(self, function: Function) -> Function:
         self.values, self.unproven = _values(function), _unproven(function)
-        return replace(function, body=self.block(function.body, function.name, {}, _plain_dims(function.params)))
+        return replace(function, body=self.block(function.block, function.name, {}, _plain_dims(function.params)))
 
     def block(self, block: Block, owner: str, known: _Known, dims: frozenset[DimVar]) -> Block:
         """dims: the dimension variables that have a value there."""
@@ -128,7 +128,7 @@ class _Lifter:
 
     def function(self, local: Function, lifted: _Lifted, run: _Known, known: _Known, dims: frozenset[DimVar]) -> None:
         """Adds the function of the module that a local function becomes."""
-        body = self.block(local.body, lifted.reference.name, known, dims | _plain_dims(local.params))
+        body = self.block(local.block, lifted.reference.name, known, dims | _plain_dims(local.params))
         used = _values(body)
         own = {var: replace(var) for var in run if var in used}
         made = tuple(Binding(own[var], run[var].closure(var.type)) for var in own)

@@ -24,7 +24,7 @@ def list_append_in_place(function: Function) -> Function:
     lists = {value.args[0] for value in walk(function) if _is_append(value)}
     if not lists:
         return function
-    return replace(function, body=_block(function.body, set(), lists))
+    return replace(function, body=_block(function.block, set(), lists))
 
 
 def _is_append(value: Node) -> bool:

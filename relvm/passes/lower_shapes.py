@@ -99,7 +99,7 @@ def _lowered(function: Function, proven: bool, unchecked: Collection[str]) -> Fu
     for var, range_ in stated_ranges(function).items():
         lowering.check_range(var, range_, scope)
     lowering.check_pending(scope)
-    body = lowering.without_unread(lowering.block(function.body, scope, is_tail=True))
+    body = lowering.without_unread(lowering.block(function.block, scope, is_tail=True))
     if lowering.read:
         heap = Binding(lowering.heap, BuiltinCall("alloc_shape_heap", (prim(lowering.slot_count),)))
         body = replace(body, bindings=(heap, *body.bindings))
@@ -125,7 +125,7 @@ class _Lowering:
     def __init__(self, function: Function, unchecked: Collection[str]) -> None:
         self.name = function.name
         self.unchecked = unchecked
-        self.closures = own_closures(function.body)
+        self.closures = own_closures(function.block)
         self.mentions = Counter(item for item in walk(function) if isinstance(item, Var))  # by its binding, by uses
         self.heap = Var("heap", type=OBJECT)
         self.slot_count = 0

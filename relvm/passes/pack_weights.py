@@ -66,7 +66,7 @@ def _is_product(call: OpCall) -> bool:
         return False
     if call.op is matmul_integer:
         a_zero, b_zero = call.args[2:]
-        return a_zero.type.rank == 0 and isinstance(b_zero, Constant) and b_zero.value.ndim in (0, 2)
+        return a_zero.tensor_type.rank == 0 and isinstance(b_zero, Constant) and b_zero.value.ndim in (0, 2)
     return not dict(call.attributes)["transpose_a"]
 
 
@@ -94,7 +94,7 @@ def _product_of_bytes(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -
 
 def _has_tiles(call: OpCall) -> bool:
     """Whether it is a convolution by windows of 3 x 3, one step at a time, that tiles make faster."""
-    if call.op is not conv or not isinstance(call.args[1], Constant) or call.type.shape is None:
+    if call.op is not conv or not isinstance(call.args[1], Constant) or call.tensor_type.shape is None:
         return False
     w, attributes = call.args[1].value, dict(call.attributes)
     if w.shape[2:] != (3, 3) or w.dtype != np.float32 or attributes["groups"] != 1:
@@ -102,7 +102,7 @@ def _has_tiles(call: OpCall) -> bool:
     window = window_of("conv", w.shape[2:], *(attributes[name] for name in ("strides", "pads", "dilations")))
     if {*window.strides, window.dilations[1]} != {1} or not np.abs(w).max(initial=0) < 1e30:
         return False
-    places = [dim for dim in call.type.shape[2:] if isinstance(dim, int)]
+    places = [dim for dim in call.tensor_type.shape[2:] if isinstance(dim, int)]
     if min(places, default=_MIN_PLACES) < _MIN_PLACES:
         return False
     return min(w.shape[:2]) >= _MIN_CHANNELS and w.shape[1] <= MAX_CHANNELS
@@ -120,7 +120,7 @@ def _tiles(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
 
 def _has_words(call: OpCall) -> bool:
     """Whether it is a convolution of bytes that has several channels to put into a word."""
-    if call.op is not conv_integer or not isinstance(call.args[1], Constant) or call.args[0].type.shape is None:
+    if call.op is not conv_integer or not isinstance(call.args[1], Constant) or call.args[0].tensor_type.shape is None:
         return False
     w = call.args[1].value
     return w.size > 0 and w.shape[1] > 1

@@ -26,7 +26,32 @@ _module = module_from_spec(_spec)
 _spec.loader.exec_module(_module)
 sys.modules[_NAME] = _module
 
-Objects, Reference, Callable = _module.Objects, _module.Reference, _module.Callable
-active, hold, install, is_writable = _module.active, _module.hold, _module.install, _module.is_writable
-store, take, take_result = _module.store, _module.take, _module.take_result
-CALL_PACKED, LET_GO = _module.call_packed, _module.let_go  # addresses of C functions
+from relvm._binding import (  # noqa: E402
+    Callable,
+    Objects,
+    Reference,
+    active,
+    hold,
+    install,
+    is_writable,
+    store,
+    take,
+    take_result,
+)
+from relvm._binding import call_packed as CALL_PACKED  # noqa: E402
+from relvm._binding import let_go as LET_GO  # noqa: E402
+
+__all__ = [
+    "CALL_PACKED",
+    "LET_GO",
+    "Callable",
+    "Objects",
+    "Reference",
+    "active",
+    "hold",
+    "install",
+    "is_writable",
+    "store",
+    "take",
+    "take_result",
+]

@@ -35,7 +35,7 @@ def store_exception(objects: Objects | None, exception: BaseException) -> bytes:
         return kind.encode(errors="replace")
 
 
-def active(name: str) -> Objects:
+def active(name: str) -> Any:
     """The objects of the machine that calls back.  Raises RelvmUnsupportedError: none that Python has called."""
     objects = active_objects()
     if objects is None:

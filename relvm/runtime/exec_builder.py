@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import re
 from collections.abc import Iterator, Sequence
@@ -126,14 +127,15 @@ class ExecBuilder:
         """The number `value`.  Integers outside [-2^28, 2^28) and floats become constants."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise RelvmTypeError(f"imm: expected an int or a float, got {value!r}; b.bool makes a bool")
-        fits = isinstance(value, int) and -_PAYLOAD_LIMIT <= value < _PAYLOAD_LIMIT
-        return immediate(value) if fits else self.const(value)
+        if isinstance(value, int) and -_PAYLOAD_LIMIT <= value < _PAYLOAD_LIMIT:
+            return immediate(value)
+        return self.const(value)
 
-    def bool(self, value: bool) -> Argument:
+    def bool(self, value: builtins.bool) -> Argument:
         """`value`, True or False."""
         return boolean(value)
 
-    def const(self, value: Constant, *, shared: bool = True) -> Argument:
+    def const(self, value: Constant, *, shared: builtins.bool = True) -> Argument:
         """A constant; equal ones are one row of the table.
 
         Parameters
@@ -199,8 +201,8 @@ class ExecBuilder:
         parameters: Sequence[str] = (),
         *,
         registers: int | None = None,
-        private: bool = False,
-        impure: bool = False,
+        private: builtins.bool = False,
+        impure: builtins.bool = False,
     ) -> Iterator[Argument]:
         """The instructions emitted in the `with` block are the bytecode function `name`.
 
@@ -229,7 +231,7 @@ class ExecBuilder:
         if row.body or row.kind == "packed":
             raise RelvmFormatError(f"two functions are named {name}")
         if row.kind and row.parameters != tuple(parameters):
-            was, now = (", ".join(names) or "none" for names in (row.parameters, parameters))
+            was, now = (", ".join(names or ()) or "none" for names in (row.parameters, parameters))
             raise RelvmFormatError(f"function {name} is declared with the parameters {was}, defined with {now}")
         _expect_parameters(name, parameters)
         self._body = body = _Body(name, tuple(parameters), registers, private, impure)

@@ -147,7 +147,11 @@ class Executable:
         self._buffer = buffer
         self._where = where
         callable_inside = ("*",) if trust_native else functions
-        self._inner_options = {"check_data": check_data, "check_only": check_only, "functions": callable_inside}
+        self._inner_options: dict[str, Any] = {
+            "check_data": check_data,
+            "check_only": check_only,
+            "functions": callable_inside,
+        }
         if is_strange:
             self._unfit = "it has native code, was not built here, and is not trusted"
         else:
@@ -210,7 +214,7 @@ class Executable:
         except TypeError:
             raise RelvmTypeError(f"from_bytes: expected bytes, got {type(content).__name__}") from None
         buffer = aligned_buffer(len(view))
-        memoryview(buffer)[:] = view
+        memoryview(buffer.data)[:] = view
         return cls(buffer, trust_native=trust_native, elsewhere=elsewhere, functions=functions)
 
     @classmethod
@@ -288,7 +292,12 @@ class Executable:
         OSError, RelvmFormatError, RelvmUnsupportedError
             As `open`.
         """
-        options = {"trust_native": False, "check_data": check_data, "check_only": True, "functions": ("*",)}
+        options: dict[str, Any] = {
+            "trust_native": False,
+            "check_data": check_data,
+            "check_only": True,
+            "functions": ("*",),
+        }
         executable = cls(map_executable(path), **options, where=str(path))
         if check_data:
             executable._open_portable()
@@ -440,8 +449,14 @@ def load(
     `path`, `trust_native`, `elsewhere`, `check_data`, `functions`, `max_bytes` and what is raised are those of
     `Executable.open`.
     """
-    limits = {"functions": functions, "max_bytes": max_bytes}
-    return Executable.open(path, trust_native=trust_native, elsewhere=elsewhere, check_data=check_data, **limits)
+    return Executable.open(
+        path,
+        trust_native=trust_native,
+        elsewhere=elsewhere,
+        check_data=check_data,
+        functions=functions,
+        max_bytes=max_bytes,
+    )
 
 
 def _unpickled(content: bytes) -> Executable:

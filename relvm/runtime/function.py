@@ -30,6 +30,9 @@ class Function(Closure):
     """
 
     __slots__ = ("index", "inputs", "name")
+    name: str
+    index: int
+    inputs: Mapping[str, PreparedCall]
 
     def __new__(cls, runner: Invoker, name: str, index: int, inputs: Mapping[str, PreparedCall]) -> Function:
         words = ffi.new("int64_t[2]")

@@ -78,7 +78,7 @@ class Profile:
         return self.seconds - sum(row.seconds for row in self.rows)
 
     def __str__(self) -> str:
-        cells = [("name", "kind", "count", "ms", "share", "bytes", "operations")]
+        cells: list[tuple[str, ...]] = [("name", "kind", "count", "ms", "share", "bytes", "operations")]
         for row in self.rows:
             counted = "-" if row.operations is None else str(row.operations)
             cells.append(
@@ -89,9 +89,9 @@ class Profile:
         cells.append(_cells(terminal(self.function), "total", "", self.seconds, 1))
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = []
-        for row in cells:
-            texts = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)]
-            texts += [cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True)]
+        for line in cells:
+            texts = [cell.ljust(width) for cell, width in zip(line[:2], widths[:2], strict=True)]
+            texts += [cell.rjust(width) for cell, width in zip(line[2:], widths[2:], strict=True)]
             lines.append("  ".join(texts).rstrip())
         return "\n".join(lines)
 

@@ -540,12 +540,13 @@ class VirtualMachine:
 def thread_count(name: str, wanted: int | None) -> int:
     """What the parameter `name` says of a number of threads; None: RELVM_NUM_THREADS, or as many as this process has
     processors.  Raises RelvmArgumentError: not an integer of 1 to 256."""
-    source, number = name, wanted
+    source, number = name, wanted  # type: str, Any
     if wanted is None:
         source, number = "RELVM_NUM_THREADS", os.environ.get("RELVM_NUM_THREADS") or _processors()
         if isinstance(number, str) and number.isascii() and number.isdigit():
             number = int(number)
-    if isinstance(number, bool) or not isinstance(number, Integral) or not 1 <= number <= lib.RVM_MOST_THREADS:
+    is_integer = isinstance(number, Integral) and not isinstance(number, bool)
+    if not is_integer or not 1 <= number <= lib.RVM_MOST_THREADS:
         raise RelvmArgumentError(f"{source} is {number!r}, expected an integer of 1 to {lib.RVM_MOST_THREADS}")
     return int(number)
 

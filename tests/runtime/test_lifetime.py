@@ -29,7 +29,7 @@ def destroyed(monkeypatch) -> list[str]:
     seen: list[str] = []
     watched = lambda held: _Watched(held, seen) if isinstance(held, ffi.CData) else held  # noqa: E731
     monkeypatch.setattr("relvm.runtime.binding.hold", lambda held: hold(watched(held)))
-    monkeypatch.setattr("relvm.runtime.virtual_machine.Runner", lambda *given: _watched_runner(seen, *given))
+    monkeypatch.setattr("relvm.runtime.virtual_machine.Invoker", lambda *given: _watched_runner(seen, *given))
     return seen
 
 

@@ -127,7 +127,7 @@ def assign_storage(function: Function, after: StorageMap | None = None) -> Stora
     assigner.origin = function.origin
     if after is None:
         found.results = assigner.new("result", function.result_type, MemoryKind.OUTPUT)
-    assigner.block(function.body, found.results.ids)
+    assigner.block(function.block, found.results.ids)
     return found
 
 
@@ -228,7 +228,11 @@ class _Assigner:
             if isinstance(part, Constant) and part not in self.found.constants:
                 number = len(self.found.storages)
                 storage = TensorStorage(
-                    f"constant_{number}", MemoryKind.CONSTANT, part.type.dtype, part.value.shape, value=part.value
+                    f"constant_{number}",
+                    MemoryKind.CONSTANT,
+                    part.element_type,
+                    part.value.shape,
+                    value=part.value,
                 )
                 self.found.storages.append(storage)
                 self.found.constants[part] = number

@@ -66,7 +66,7 @@ def _used(expr: Expr) -> Iterator[str]:
 
 def _expect_tail_calls(function: Function, members: frozenset[str]) -> None:
     """Refuses uses of a loop's members other than calls that the function ends with."""
-    tails = set(map(id, _tail_calls(function.body)))
+    tails = set(map(id, _tail_calls(function.block)))
     blocks = [function.body]
     while blocks:
         for binding in blocks.pop().bindings:

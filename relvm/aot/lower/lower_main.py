@@ -174,7 +174,7 @@ class _Lowering:
         while len(bodies) < len(self.sections):  # which grow while they are read
             section = list(self.sections.values())[len(bodies)]
             self.current, self.origin = section.source.name, section.source.origin
-            bodies.append(self.inner(section.source.body, target, tail=True))
+            bodies.append(self.inner(section.source.block, target, tail=True))
         if self.is_entry:
             bodies[0] = (*self.stated_values(head), *bodies[0])
         bodies = give_homes(bodies, self.storages)
@@ -322,7 +322,7 @@ class _Lowering:
             case Call(callee, args):
                 return self.call(var, self.value(callee), tuple(map(self.value, args)))
             case PrimCall(function, args):
-                row = find_row(function, tuple(arg.type.dtype for arg in args))
+                row = find_row(function, tuple(arg.element_type for arg in args))
                 known = isinstance(var.type, PrimType) and var.type.value is not None
                 if known and not row.fails:
                     return DimScalar(self.dim(var.type.value))

@@ -70,18 +70,18 @@ def watched_outputs(function: Function, order: Sequence[str]) -> tuple[Watched, 
 
 def outputs_of(function: Function) -> dict[str, Expr]:
     """The outputs of an ONNX model, at stage ANF, by their names there."""
-    result = function.body.result
+    result = function.block.result
     names = dict(function.attributes)["output_names"]
     if len(names) == 1:
         return {names[0]: result}
-    made = next(binding.value for binding in function.body.bindings if binding.var is result)
+    made = next(binding.value for binding in function.block.bindings if binding.var is result)
     return dict(zip(names, made.fields, strict=True))
 
 
 def giving(function: Function, exprs: Sequence[Expr]) -> Function:
     """The function with another result: the tuple of some variables of its top block, and constants."""
     result = Var("values", type=tuple_type_of(tuple(exprs)))
-    bindings = (*function.body.bindings, Binding(result, Tuple(tuple(exprs), type=result.type)))
+    bindings = (*function.block.bindings, Binding(result, Tuple(tuple(exprs), type=result.type)))
     return replace(function, body=Block(bindings, result, type=result.type), result_type=None, type=None)
 
 
@@ -93,7 +93,7 @@ def with_watched(module: Module, function: str, values: Sequence[Watched]) -> tu
 
 
 def _in_order(function: Function, names: Mapping[Expr, Sequence[str]]) -> list[Watched]:
-    bindings = function.body.bindings
+    bindings = function.block.bindings
     opened = {binding.value.tuple for binding in bindings if isinstance(binding.value, TupleItem)}
     taken = {name for given in names.values() for name in given}
     values = [Watched(n, expr, n) for expr, given in names.items() if isinstance(expr, Constant) for n in given]

@@ -159,7 +159,7 @@ def _of_module(model: Module | str | Path, function: str) -> _Program:
     _expect_public(function, public)
     values = watched_values(normal[function])
     watched, watching = with_watched(normal, function, values)
-    results = (Watched("returned", normal[function].body.result),)
+    results = (Watched("returned", normal[function].block.result),)
     return _Program(title, watched, function, watching, values, results, lone_result=True)
 
 

@@ -128,7 +128,7 @@ class _Builder:
         self.names = printed_names(function)
         self.arrows: dict[Arrow, None] = {}
         params = tuple(Item(param, self.text(param, ""), "end") for param in function.params)
-        body = self.block(function.body)
+        body = self.block(function.block)
         self.graph = Graph((*params, *body), tuple(self.arrows))
 
     def text(self, var: Var, what: str) -> str:

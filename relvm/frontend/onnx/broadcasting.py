@@ -79,7 +79,7 @@ def require_broadcast(node: OnnxNode, dim: AnyDim, wanted: AnyDim) -> None:
 
 def expanded(node: OnnxNode, value: Expr, dims: Sequence[AnyDim]) -> Expr:
     """`value` repeated along those axes that are not 1 and not proven to have the sizes of the last of `dims`."""
-    shape = value.type.shape
+    shape = value.tensor_type.shape
     own = dims[len(dims) - len(shape) :]
     for have, want in zip(shape, own, strict=True):
         require_broadcast(node, have, want)
@@ -93,9 +93,9 @@ def with_common_sizes(node: OnnxNode) -> OnnxNode | None:
     """The node with inputs that broadcast by what is known of their sizes; None where nothing can be done."""
     op = node.proto.op_type
     tensors = [value for value in node.inputs if isinstance(value, Expr) and isinstance(value.type, TensorType)]
-    if node.proto.domain or not tensors or any(t.type.shape is None or t.type.dtype is None for t in tensors):
+    if node.proto.domain or not tensors or any(t.tensor_type.shape is None or t.element_type is None for t in tensors):
         return None
-    shapes = [tensor.type.shape for tensor in tensors]
+    shapes = [tensor.tensor_type.shape for tensor in tensors]
     inputs: list = list(node.inputs)
     if op in ELEMENTWISE and len(tensors) == len(node.inputs) and node.attribute("axis") is None:
         wanted = [common_dims(shapes)] * len(shapes)
@@ -111,7 +111,11 @@ def with_common_sizes(node: OnnxNode) -> OnnxNode | None:
     else:
         return None
     for at, (tensor, dims) in enumerate(zip(tensors, wanted, strict=True)):
-        if dims is None or len(dims) < len(tensor.type.shape) or _is_impossible(tensor.type.shape, dims):
+        if (
+            dims is None
+            or len(dims) < len(tensor.tensor_type.known_shape)
+            or _is_impossible(tensor.tensor_type.shape, dims)
+        ):
             return None
         inputs[at] = expanded(node, tensor, dims)
     return None if inputs == list(node.inputs) else replace(node, inputs=inputs)

@@ -163,7 +163,7 @@ class ImportContext(ABC):
 
     def checked(self, value: Expr, shape: tuple[AnyDim, ...]) -> Expr:
         """`value`, which the model says is of that shape: checked at run time where it is not proven."""
-        type_ = TensorType(value.type.dtype, shape)
+        type_ = TensorType(value.element_type, shape)
         if is_proven(type_, value.type):
             return value
         if reason := mismatch(type_, value.type):
@@ -272,4 +272,4 @@ def _evaluated(expr: Expr) -> Expr:
                 args.append(sizes)
             case _:
                 return expr
-    return constant(np.asarray(expr.op.numpy(*args, **dict(expr.attributes)), expr.type.dtype.numpy))
+    return constant(np.asarray(expr.op.numpy(*args, **dict(expr.attributes)), expr.type.known_dtype.numpy))

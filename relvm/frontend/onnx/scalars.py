@@ -34,7 +34,7 @@ def scalar_of(graph: ImportContext, value: Expr | HostValue, what: str, dtypes: 
             return prim(array.item())
         case HostValue(array=array):
             return scalar_of_dim(array.reshape(-1)[0])
-    tensor = value if value.type.rank == 0 else graph.emit(ops.reshape(value, Shape(())), "scalar")
+    tensor = value if value.tensor_type.rank == 0 else graph.emit(ops.reshape(value, Shape(())), "scalar")
     return graph.emit(ops.to_scalar(tensor), "scalar")
 
 

@@ -49,7 +49,7 @@ class TensorExpr:
                 return expr
             case Expr():
                 return value
-        return constant(np.asarray(value, dtype=self.type.dtype.numpy))
+        return constant(np.asarray(value, dtype=self.type.known_dtype.numpy))
 
     def cast(self, dtype: DType) -> TensorExpr:
         return self if self.type.dtype == dtype else self.apply(ops.cast, to=dtype.name)

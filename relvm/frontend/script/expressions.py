@@ -267,10 +267,10 @@ class ExpressionTranslator:
     def scalars(self, values: list[Value]) -> list[Expr]:
         """Scalars as operands of one row: with an f64 among them, each i64 as an f64."""
         exprs = [as_expr(value) for value in values]
-        if all(expr.type.dtype != F64 for expr in exprs):
+        if all(expr.element_type != F64 for expr in exprs):
             return exprs
         return [
-            as_expr(self.converted(v, F64)) if e.type.dtype == I64 else e for v, e in zip(values, exprs, strict=True)
+            as_expr(self.converted(v, F64)) if e.element_type == I64 else e for v, e in zip(values, exprs, strict=True)
         ]
 
     def converted(self, value: Value, dtype: DType, name: str | None = None) -> Value:

@@ -108,16 +108,16 @@ class LiteralReader(TypeReader):
             data = base64.b64decode(self.string(), validate=True)
         except (binascii.Error, ValueError) as error:
             raise self.error(RelvmSyntaxError, f"bad base64: {error}", token) from None
-        if type_.dtype.is_string:
+        if type_.known_dtype.is_string:
             try:
                 return unpack_strings(data, type_.shape)
             except ValueError as error:
                 raise self.error(RelvmSyntaxError, f"no {type_}: {error}", token) from None
-        expected = type_.dtype.size_bytes * math.prod(type_.shape)
+        expected = type_.known_dtype.size_bytes * math.prod(type_.shape)
         if len(data) != expected:
             raise self.error(RelvmSyntaxError, f"{type_} takes {expected} bytes, got {len(data)}", token)
-        stored = np.frombuffer(data, type_.dtype.numpy.newbyteorder("<"))
-        return stored.astype(type_.dtype.numpy).reshape(type_.shape)
+        stored = np.frombuffer(data, type_.known_dtype.numpy.newbyteorder("<"))
+        return stored.astype(type_.known_dtype.numpy).reshape(type_.shape)
 
     def elements(self, dtype: DType, shape: tuple[int, ...], out: list[Any]) -> None:
         """Appends the elements of a nested list of that shape."""

@@ -33,9 +33,9 @@ def packed_rows(name: str, b: TensorType, columns: int) -> int:
     """
     is_count = isinstance(columns, int) and not isinstance(columns, bool) and columns > 0
     expect(is_count, "{}: columns is {!r}, expected a number above 0", name, columns, error=RelvmArgumentError)
-    rows, rest = divmod(b.shape[0] - _spare(columns), columns)
+    rows, rest = divmod(b.known_shape[0] - _spare(columns), columns)
     message = "{}: b has {} elements, expected rows of {} and {} more"
-    expect(rows >= 0 and rest == 0, message, name, b.shape[0], columns, _spare(columns), error=RelvmShapeError)
+    expect(rows >= 0 and rest == 0, message, name, b.known_shape[0], columns, _spare(columns), error=RelvmShapeError)
     return rows
 
 

@@ -39,7 +39,7 @@ _EITHER_SIDE = (ops.add, ops.multiply, ops.maximum, ops.minimum, ops.logical_and
 def neutral_element(call: OpCall, defined) -> Expr | None:
     """x * 1, x - 0, x / 1, maximum(x, -inf), x and true   ->   x"""
     x, y = call.args
-    neutral = _NEUTRAL[call.op](call.type.dtype)
+    neutral = _NEUTRAL[call.op](call.element_type)
     if _all_equal(y, neutral):
         return x
     return y if call.op in _EITHER_SIDE and _all_equal(x, neutral) else None
@@ -61,7 +61,7 @@ def known_power(call: OpCall, defined) -> Expr | None:
             return ops.multiply(x, x)
         case 3:
             return ops.multiply(ops.multiply(x, x), x)
-        case -1 if x.type.dtype.is_float:
+        case -1 if x.known_element_type.is_float:
             return ops.reciprocal(x)
         case 0.5:
             return _root(x)
@@ -71,8 +71,8 @@ def known_power(call: OpCall, defined) -> Expr | None:
 
 
 def _root(x: Expr) -> Expr:
-    endless = constant(np.inf, x.type.dtype)
-    return ops.where(ops.equal(x, constant(-np.inf, x.type.dtype)), endless, ops.abs(ops.sqrt(x)))
+    endless = constant(np.inf, x.element_type)
+    return ops.where(ops.equal(x, constant(-np.inf, x.element_type)), endless, ops.abs(ops.sqrt(x)))
 
 
 def inverse_twice(call: OpCall, defined) -> Expr | None:
@@ -88,7 +88,7 @@ def argument_itself(call: OpCall, defined) -> Expr | None:
 
 def no_bounds(call: OpCall, defined) -> Expr | None:
     """clip(x), clip(x, min=-inf, max=inf)   ->   x"""
-    bounds, dtype = dict(call.attributes), call.type.dtype
+    bounds, dtype = dict(call.attributes), call.element_type
     free = bounds["min"] in (None, lowest(dtype)) and bounds["max"] in (None, highest(dtype))
     return call.args[0] if free else None
 
@@ -121,9 +121,9 @@ def known_condition(call: OpCall, defined) -> Expr | None:
     if not (cond.value.all() or not cond.value.any()):
         return None
     chosen = x if cond.value.all() else y
-    if chosen.type == call.type or call.type.shape is None:
+    if chosen.type == call.type or call.tensor_type.shape is None:
         return chosen
-    return ops.broadcast_to(chosen, Shape(call.type.shape))
+    return ops.broadcast_to(chosen, Shape(call.tensor_type.shape))
 
 
 def broadcast_of_broadcast(call: OpCall, defined) -> Expr | None:

@@ -15,7 +15,7 @@ _FAR = 1 << 31  # a bound that means the end of an axis
 
 def view_of_view(call: OpCall, defined) -> Expr | None:
     """reshape(reshape(x, s), t)   ->   reshape(x, t),   and x where that is its shape; so for expand_dims, squeeze"""
-    (x, *_), shape = call.args, call.type.shape
+    (x, *_), shape = call.args, call.tensor_type.shape
     if x.type == call.type:
         return x if shape is not None else None
     inner = defined(x)
@@ -28,7 +28,7 @@ def view_of_view(call: OpCall, defined) -> Expr | None:
 def transpose_of_transpose(call: OpCall, defined) -> Expr | None:
     """transpose(transpose(x))   ->   transpose(x),   of both orders in one"""
     inner = defined(call.args[0])
-    if inner is None or inner.op is not ops.transpose or call.type.rank is None:
+    if inner is None or inner.op is not ops.transpose or call.tensor_type.rank is None:
         return None
     first, second = order_of(inner), order_of(call)
     return ops.transpose(inner.args[0], perm=tuple(first[axis] for axis in second))
@@ -36,10 +36,10 @@ def transpose_of_transpose(call: OpCall, defined) -> Expr | None:
 
 def transpose_of_units(call: OpCall, defined) -> Expr | None:
     """A transposition that moves axes of size 1 only   ->   a reshape,   or nothing where it moves none"""
-    x, shape = call.args[0], call.type.shape
+    x, shape = call.args[0], call.tensor_type.shape
     if shape is None:
         return None
-    moved = [axis for axis in order_of(call) if x.type.shape[axis] != 1]
+    moved = [axis for axis in order_of(call) if x.tensor_type.known_shape[axis] != 1]
     if moved != sorted(moved):
         return None
     return x if order_of(call) == tuple(range(len(shape))) else ops.reshape(x, Shape(shape))
@@ -47,13 +47,13 @@ def transpose_of_units(call: OpCall, defined) -> Expr | None:
 
 def order_of(call: OpCall) -> tuple[int, ...]:
     """The axes of the argument of a transposition, counted from 0, in the order of the result's."""
-    perm, rank = dict(call.attributes)["perm"], call.type.rank
+    perm, rank = dict(call.attributes)["perm"], call.tensor_type.rank
     return tuple(range(rank))[::-1] if perm is None else tuple(axis % rank for axis in perm)
 
 
 def whole_slice(call: OpCall, defined) -> Expr | None:
     """slice(x) that leaves nothing out   ->   x"""
-    if call.type.shape is None or any(step != 1 for _, _, step in _bounds(call).values()):
+    if call.tensor_type.shape is None or any(step != 1 for _, _, step in _bounds(call).values()):
         return None
     return call.args[0]
 
@@ -64,7 +64,7 @@ def _bounds(call: OpCall) -> dict[int, tuple[int, int, int]]:
     begin, end = attributes["begin"], attributes["end"]
     axes, steps = attributes["axes"] or range(len(begin)), attributes["steps"] or (1,) * len(begin)
     bounds = zip(begin, end, steps, strict=True)
-    return {axis % call.type.rank: bound for axis, bound in zip(axes, bounds, strict=True)}
+    return {axis % call.tensor_type.rank: bound for axis, bound in zip(axes, bounds, strict=True)}
 
 
 def _slice(x: Expr, bounds: dict[int, tuple[int, int, int]]) -> Expr:
@@ -83,7 +83,7 @@ def _within(taken: range) -> tuple[int, int, int]:
 def slice_of_slice(call: OpCall, defined) -> Expr | None:
     """slice(slice(x))   ->   slice(x),   where an axis that both cut is of known size"""
     inner = defined(call.args[0])
-    if inner is None or inner.op is not ops.slice or call.type.shape is None:
+    if inner is None or inner.op is not ops.slice or call.tensor_type.shape is None:
         return None
     (x,), bounds = inner.args, _bounds(inner)
     for axis, bound in _bounds(call).items():
@@ -106,23 +106,23 @@ def _python(bound: tuple[int, int, int]) -> slice:
 def slice_of_broadcast(call: OpCall, defined) -> Expr | None:
     """slice(broadcast_to(x, s))   ->   broadcast_to(x, t),   where it cuts axes only that x is repeated along"""
     inner = defined(call.args[0])
-    if inner is None or inner.op is not ops.broadcast_to or call.type.shape is None:
+    if inner is None or inner.op is not ops.broadcast_to or call.tensor_type.shape is None:
         return None
     x = inner.args[0]
     if x.type.shape is None:
         return None
-    own = (1,) * (call.type.rank - x.type.rank) + x.type.shape
+    own = (1,) * (call.tensor_type.rank - x.type.rank) + x.type.shape
     if any(own[axis] != 1 for axis in _bounds(call)):
         return None
-    return ops.broadcast_to(x, Shape(call.type.shape))
+    return ops.broadcast_to(x, Shape(call.tensor_type.shape))
 
 
 def slice_of_concat(call: OpCall, defined) -> Expr | None:
     """slice(concat(x, y))   ->   slice(y),   where it takes elements of y only"""
     inner = defined(call.args[0])
-    if inner is None or inner.op is not ops.concat or call.type.shape is None:
+    if inner is None or inner.op is not ops.concat or call.tensor_type.shape is None:
         return None
-    axis, bounds = dict(inner.attributes)["axis"] % call.type.rank, _bounds(call)
+    axis, bounds = dict(inner.attributes)["axis"] % call.tensor_type.rank, _bounds(call)
     sizes = [part.type.shape[axis] if part.type.shape else None for part in inner.args]
     if axis not in bounds or not all(isinstance(size, int) for size in sizes):
         return None
@@ -142,11 +142,11 @@ def gather_of_known(call: OpCall, defined) -> Expr | None:
     The places are known to be inside the axis, and rise by equal steps.
     """
     x, indices = call.args
-    known = isinstance(indices, Constant) and indices.value.size > 0 and indices.type.rank <= 1
-    if not known or x.type.shape is None:
+    known = isinstance(indices, Constant) and indices.value.size > 0 and indices.tensor_type.rank <= 1
+    if not known or x.tensor_type.shape is None:
         return None
-    axis = dict(call.attributes)["axis"] % x.type.rank
-    size, places = x.type.shape[axis], [int(index) for index in indices.value.flat]
+    axis = dict(call.attributes)["axis"] % x.tensor_type.rank
+    size, places = x.tensor_type.shape[axis], [int(index) for index in indices.value.flat]
     if not isinstance(size, int) or not all(-size <= place < size for place in places):
         return None
     places = [place % size for place in places]
@@ -154,15 +154,15 @@ def gather_of_known(call: OpCall, defined) -> Expr | None:
     if step < 1 or places != list(range(places[0], places[-1] + 1, step)):
         return None
     taken = _slice(x, {axis: (places[0], places[-1] + 1, step)})
-    return taken if indices.type.rank else ops.squeeze(taken, axes=(axis,))
+    return taken if indices.tensor_type.rank else ops.squeeze(taken, axes=(axis,))
 
 
 def concat_of_few(call: OpCall, defined) -> Expr | None:
     """concat(x)   ->   x;   what has no elements along the axis is left out"""
     axis = dict(call.attributes)["axis"]
-    if any(part.type.shape is None for part in call.args):
+    if any(part.tensor_type.shape is None for part in call.args):
         return None
-    kept = [part for part in call.args if part.type.shape[axis] != 0] or list(call.args[:1])
+    kept = [part for part in call.args if part.tensor_type.known_shape[axis] != 0] or list(call.args[:1])
     if len(kept) == 1:
         return kept[0]
     return ops.concat(*kept, axis=axis) if len(kept) < len(call.args) else None
@@ -170,11 +170,15 @@ def concat_of_few(call: OpCall, defined) -> Expr | None:
 
 def concat_of_concat(call: OpCall, defined) -> Expr | None:
     """concat(concat(x, y), z)   ->   concat(x, y, z)"""
-    axis = dict(call.attributes)["axis"] % (call.type.rank or 1)
+    axis = dict(call.attributes)["axis"] % (call.tensor_type.rank or 1)
     parts: list[Expr] = []
     for part in call.args:
         inner = defined(part)
-        same = inner is not None and inner.op is ops.concat and dict(inner.attributes)["axis"] % part.type.rank == axis
+        same = (
+            inner is not None
+            and inner.op is ops.concat
+            and dict(inner.attributes)["axis"] % part.tensor_type.rank == axis
+        )
         parts += inner.args if same else (part,)
     if len(parts) == len(call.args) or len(parts) > _MAX_PARTS:
         return None
@@ -191,15 +195,15 @@ def reduction_of_units(call: OpCall, defined) -> Expr | None:
 
     Sums begin with 0: that of one float is the float and 0, which makes 0 of -0.
     """
-    (x,), shape = call.args, call.type.shape
-    if x.type.shape is None:
+    (x,), shape = call.args, call.tensor_type.shape
+    if x.tensor_type.shape is None:
         return None
     axes, is_sum = dict(call.attributes)["axes"], call.op in (ops.sum, ops.mean)
-    gone = x.type.shape if axes is None else [x.type.shape[axis] for axis in axes]
+    gone = x.tensor_type.shape if axes is None else [x.tensor_type.shape[axis] for axis in axes]
     if any(dim != 1 for dim in gone) or (is_sum and not gone):
         return None
     view = x if x.type == call.type else ops.reshape(x, Shape(shape))
-    return ops.add(view, constant(0, x.type.dtype)) if is_sum and x.type.dtype.is_float else view
+    return ops.add(view, constant(0, x.element_type)) if is_sum and x.known_element_type.is_float else view
 
 
 def product_of_transposed(call: OpCall, defined) -> Expr | None:
@@ -245,23 +249,23 @@ def _axes_of_moved(call: OpCall) -> tuple[int | None, ...] | None:
     None for a view that does more than move such axes."""
     if call.op is ops.transpose:
         return order_of(call)
-    shape = call.args[0].type.shape
+    shape = call.args[0].tensor_type.shape
     if call.op not in _VIEWS:
         return tuple(range(len(shape)))
     kept = [axis for axis, dim in enumerate(shape) if dim != 1]
-    if [shape[axis] for axis in kept] != [dim for dim in call.type.shape if dim != 1]:
+    if [shape[axis] for axis in kept] != [dim for dim in call.tensor_type.known_shape if dim != 1]:
         return None
     remaining = iter(kept)
-    return tuple(None if dim == 1 else next(remaining) for dim in call.type.shape)
+    return tuple(None if dim == 1 else next(remaining) for dim in call.tensor_type.known_shape)
 
 
 def expand_of_known(call: OpCall, defined) -> Expr | None:
     """expand(x, s)   ->   broadcast_to(x, s),   where every size of x is 1 or that of s;   and x of that shape"""
-    x, shape = call.args[0], call.type.shape
-    if x.type.shape is None or shape is None:
+    x, shape = call.args[0], call.tensor_type.shape
+    if x.tensor_type.shape is None or shape is None:
         return None
-    own = shape[len(shape) - len(x.type.shape) :]
-    if any(have not in (1, want) for have, want in zip(x.type.shape, own, strict=True)):
+    own = shape[len(shape) - len(x.tensor_type.shape) :]
+    if any(have not in (1, want) for have, want in zip(x.tensor_type.shape, own, strict=True)):
         return None
     return x if x.type == call.type else ops.broadcast_to(x, Shape(shape))
 

@@ -135,9 +135,9 @@ def tensors_made(var: Var, call: KernelCall) -> list[tuple[Value, TensorType]]:
 
 def size_of(type_: TensorType, ranges: Mapping[DimVar, Range]) -> AnyDim:
     """The bytes of a tensor: the most that it can have where its dimensions are bounded, else as they are."""
-    highest = [range_of(dim, ranges).high for dim in type_.shape]
+    highest = [range_of(dim, ranges).high for dim in type_.known_shape]
     dims = type_.shape if any(not isinstance(high, int) for high in highest) else [max(0, high) for high in highest]
-    return product((*dims, type_.dtype.size_bytes))
+    return product((*dims, type_.known_dtype.size_bytes))
 
 
 def _slots(

@@ -53,7 +53,7 @@ def plan_memory(module: Module) -> Module:
 
 def _function(function: Function, kernels: Mapping[str, object]) -> Function:
     planner = _Planner(kernels, stated_ranges(function))
-    return replace(function, body=planner.block(function.body, ChainMap()))
+    return replace(function, body=planner.block(function.block, ChainMap()))
 
 
 def memory_plans(module: Module) -> Iterator[tuple[str, BlockPlan]]:
@@ -66,7 +66,7 @@ def memory_plans(module: Module) -> Iterator[tuple[str, BlockPlan]]:
     """
     kernels = dict(module.kernels)
     for function in module.functions:
-        yield from _plans(function.name, function.body, ChainMap(), kernels, stated_ranges(function))
+        yield from _plans(function.name, function.block, ChainMap(), kernels, stated_ranges(function))
 
 
 def _plans(
@@ -137,7 +137,7 @@ class _Placing:
 
     def storage(self, storage: ArenaStorage, first: Var, type_: TensorType) -> Var:
         """Appends the allocation of a storage, given the first tensor in it and its type; its variable."""
-        if product((*type_.shape, type_.dtype.size_bytes)) == storage.size_bytes:
+        if product((*type_.shape, type_.known_dtype.size_bytes)) == storage.size_bytes:
             size = (Shape(type_.shape), prim(0), DTypeValue(type_.dtype))
         else:
             size = (prim(storage.size_bytes), prim(0), DTypeValue(U8))

@@ -28,9 +28,10 @@ def factor_of(call: OpCall) -> tuple[Expr, np.ndarray] | None:
             factor = np.array(-1.0)
         case _:
             return None
-    if not call.type.dtype.is_float or x.type != call.type or call.type.shape is None or isinstance(x, Constant):
+    type_ = call.tensor_type
+    if not type_.known_dtype.is_float or x.type != type_ or type_.shape is None or isinstance(x, Constant):
         return None
-    return x, aligned(factor, call.type.rank)
+    return x, aligned(factor, type_.known_rank)
 
 
 def shift_of(call: OpCall) -> tuple[Expr, np.ndarray] | None:
@@ -42,9 +43,10 @@ def shift_of(call: OpCall) -> tuple[Expr, np.ndarray] | None:
             shift = -value.astype(np.float64)
         case _:
             return None
-    if not call.type.dtype.is_float or x.type != call.type or call.type.shape is None or isinstance(x, Constant):
+    type_ = call.tensor_type
+    if not type_.known_dtype.is_float or x.type != type_ or type_.shape is None or isinstance(x, Constant):
         return None
-    return x, aligned(shift, call.type.rank)
+    return x, aligned(shift, type_.known_rank)
 
 
 def aligned(value: np.ndarray, rank: int) -> np.ndarray:

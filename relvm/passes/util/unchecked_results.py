@@ -31,7 +31,7 @@ def unchecked_functions(module: Module) -> set[str]:
     return anything.  The result of such a call is checked where the caller goes on with it.  A call in tail position is
     not, so that it stays a tail call, and then the caller's caller checks.
     """
-    callees = {f.name: set(_tail_callees(f.body, own_closures(f.body))) for f in module.functions}
+    callees = {f.name: set(_tail_callees(f.block, own_closures(f.block))) for f in module.functions}
     found: set[str] = set()
     while new := {name for name, tails in callees.items() if not tails.isdisjoint({None, *found})} - found:
         found |= new

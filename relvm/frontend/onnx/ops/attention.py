@@ -115,7 +115,7 @@ def _attention(node: OnnxNode) -> tuple[Expr, ...]:
 
 
 def wide_of(x: TensorExpr) -> TensorExpr:
-    return x.cast(F32) if x.type.dtype.is_narrow_float else x
+    return x.cast(F32) if x.type.known_dtype.is_narrow_float else x
 
 
 def _sharing(q: TensorExpr, k: TensorExpr) -> int:

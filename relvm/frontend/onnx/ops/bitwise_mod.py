@@ -32,7 +32,7 @@ def _is_inf(node: OnnxNode) -> Expr:
 def _of_floats(node: OnnxNode) -> TensorExpr:
     """Input 0; of formats of 8 bits, which are only moved and converted, what they stand for."""
     x = term(node, 0)
-    return x if x.type.dtype.is_arithmetic else x.cast(F32)
+    return x if x.type.known_dtype.is_arithmetic else x.cast(F32)
 
 
 @converts("Xor")
@@ -51,7 +51,7 @@ def _bitwise(node: OnnxNode) -> Expr:
 @converts("BitwiseNot")
 def _bitwise_not(node: OnnxNode) -> Expr:
     x = node.tensor(0)
-    return ops.bitwise_xor(x, constant(~np.zeros((), x.type.dtype.numpy)))
+    return ops.bitwise_xor(x, constant(~np.zeros((), x.known_element_type.numpy)))
 
 
 @converts("BitShift")

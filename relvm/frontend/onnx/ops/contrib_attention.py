@@ -127,7 +127,7 @@ def _seen(node: OnnxNode, index: int, queries: AnyDim, keys: AnyDim) -> TensorEx
     mask = shaped(node, index)
     match len(mask.shape):
         case 1:
-            if node.type(index).shape[0] != node.type(0).shape[0]:
+            if node.type(index).known_shape[0] != node.type(0).known_shape[0]:
                 raise RelvmUnsupportedError(f"a mask of type {mask.type}, expected a length for each of the batch")
             lengths = mask.cast(I64).apply(ops.expand_dims, axes=(1, 2, 3))
             return iota(node, 1, 1, 1, keys) < lengths
@@ -155,7 +155,7 @@ def _rotary_embedding(node: OnnxNode) -> Expr:
 
 
 def _turned(node: OnnxNode, index: int) -> int:
-    half = node.type(index).shape[1]
+    half = node.type(index).known_shape[1]
     if not isinstance(half, int):
         raise RelvmUnsupportedError(f"a table of {half} angles: how many must be known")
     return 2 * half

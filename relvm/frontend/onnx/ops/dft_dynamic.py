@@ -49,7 +49,9 @@ def frames(x: TensorExpr, parts: int, *, onesided: bool) -> TensorExpr:
     node, (batch, size, _) = x.node, x.shape
     step = scalar(node, 1).cast(I64)
     assert_none(step < 1, "steps below 1")
-    length = size_of(node, 3, "the length of a frame") if node.has(3) else node.known_shape(2).type.shape[0]
+    length = (
+        size_of(node, 3, "the length of a frame") if node.has(3) else node.known_shape(2).tensor_type.known_shape[0]
+    )
     room = numbers_of(node, [size]) - numbers_of(node, [length])
     assert_none(room < 0, "frames longer than the signal")
     (many,) = run_time_sizes(room / step + 1)

@@ -65,7 +65,7 @@ def _same(node: OnnxNode) -> Expr:
 def _pow(node: OnnxNode) -> Expr:
     """The result has the base's dtype; the power is taken in whichever dtype of the two holds more."""
     base, exponent = operands(node)
-    own, other = base.type.dtype, exponent.type.dtype
+    own, other = base.element_type, exponent.element_type
     if own == other:
         return ops.power(base, exponent)
     common = dtype_of(np.promote_types(own.numpy, other.numpy)) if not own.is_float else own
@@ -135,13 +135,13 @@ def _dropout(node: OnnxNode) -> Expr | tuple[Expr, Expr]:
     x = node.tensor(0)
     if len(node.proto.output) < 2 or not node.proto.output[1]:
         return x
-    dtype = np.dtype(bool) if node.opset >= 10 else node.type(0).dtype.numpy
+    dtype = np.dtype(bool) if node.opset >= 10 else node.type(0).known_dtype.numpy
     kept = node.emit(ops.shape_of(x))
     return x, ops.broadcast_to(constant(np.ones((), dtype)), kept)
 
 
 def _scalar(value: Any, like: Expr) -> Constant:
-    return constant(np.asarray(value, dtype=like.type.dtype.numpy))
+    return constant(np.asarray(value, dtype=like.known_element_type.numpy))
 
 
 # ---- constants and shapes ----
@@ -190,7 +190,7 @@ def _shape(node: OnnxNode) -> Expr:
 @converts("Transpose")
 def _transpose(node: OnnxNode) -> Expr:
     perm = node.attribute("perm")
-    perm = reversed(range(node.type(0).rank)) if perm is None else perm
+    perm = reversed(range(node.type(0).known_rank)) if perm is None else perm
     return ops.transpose(node.tensor(0), perm=tuple(perm))
 
 
@@ -245,7 +245,7 @@ def _softmax(node: OnnxNode) -> Expr:
     axis = node.axis(-1 if node.opset >= 13 else 1, rank, end=int(node.opset < 13))
     if node.opset >= 13 or axis == rank - 1:
         return ops.softmax(x, axis=axis)
-    shape = x.type.shape
+    shape = x.tensor_type.shape
     if shape is None:
         raise RelvmUnsupportedError("Softmax of opset below 13 of a tensor whose shape is not known")
     matrix = node.emit(ops.reshape(x, node.shape([product(shape[:axis]), product(shape[axis:])])))
@@ -283,7 +283,7 @@ def _conv(node: OnnxNode) -> Expr:
     if not node.has(2):
         return result
     bias = node.tensor(2)
-    per_channel = ops.reshape(bias, node.shape([*bias.type.shape, *[1] * spatial]))
+    per_channel = ops.reshape(bias, node.shape([*bias.tensor_type.shape, *[1] * spatial]))
     return ops.add(result, node.emit(per_channel))
 
 
@@ -291,11 +291,11 @@ def _convolution(node: OnnxNode, spatial: int) -> Expr:
     x, w = node.tensor(0), node.tensor(1)
     strides = tuple(node.attribute("strides", [1] * spatial))
     dilations = tuple(node.attribute("dilations", [1] * spatial))
-    wide, pads = padded(TensorExpr(node, x), pads_of(node, w.type.shape[2:], strides, dilations), 0)
+    wide, pads = padded(TensorExpr(node, x), pads_of(node, w.tensor_type.known_shape[2:], strides, dilations), 0)
     return ops.conv(wide.expr, w, strides=strides, pads=pads, dilations=dilations, groups=node.attribute("group", 1))
 
 
 @converts("GlobalMaxPool", "GlobalAveragePool")
 def _global_pool(node: OnnxNode) -> Expr:
     op = ops.max if node.proto.op_type == "GlobalMaxPool" else ops.mean
-    return op(node.tensor(0), axes=tuple(range(2, node.type(0).rank)), keepdims=True)
+    return op(node.tensor(0), axes=tuple(range(2, node.type(0).known_rank)), keepdims=True)

@@ -104,10 +104,12 @@ def _scan(node: OnnxNode) -> tuple[Any, ...]:
     axes = _each(node, "scan_input_axes", count)
     backwards = _each(node, "scan_input_directions" if node.opset >= 9 else "directions", count, most=1)
     scanned = [node.known_shape(first + i) for i in range(count)]
-    axes = [expect_axis("Scan", axis, x.type.rank, "scan_input_axes") for axis, x in zip(axes, scanned, strict=True)]
-    size = scanned[0].type.shape[axes[0]]
+    axes = [
+        expect_axis("Scan", axis, x.tensor_type.rank, "scan_input_axes") for axis, x in zip(axes, scanned, strict=True)
+    ]
+    size = scanned[0].tensor_type.known_shape[axes[0]]
     scanned = [
-        node.graph.checked(x, (*x.type.shape[:axis], size, *x.type.shape[axis + 1 :]))
+        node.graph.checked(x, (*x.tensor_type.known_shape[:axis], size, *x.tensor_type.known_shape[axis + 1 :]))
         for x, axis in zip(scanned, axes, strict=True)
     ]
 
@@ -340,7 +342,7 @@ class _Repeated:
 def _no_rows(graph: ImportContext, row: TensorType, dims: list[AnyDim | None], axis: int) -> Expr:
     sizes = [0 if dim is None else dim for dim in dims]
     sizes[axis] = 0
-    return graph.emit(ops.broadcast_to(constant(np.zeros((), row.dtype.numpy)), Shape(tuple(sizes))), "no_rows")
+    return graph.emit(ops.broadcast_to(constant(np.zeros((), row.known_dtype.numpy)), Shape(tuple(sizes))), "no_rows")
 
 
 def _stacked(graph: ImportContext, rows: Expr, axis: int, reverse: bool) -> Expr:

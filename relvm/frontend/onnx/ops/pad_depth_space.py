@@ -40,7 +40,7 @@ def _pad(node: OnnxNode) -> Expr:
         value = _value(node)
         if known and isinstance(value, Constant):
             number = value.value.item()
-            return ops.pad(x.expr, pads=(*before, *after), value=number if x.type.dtype.is_float else int(number))
+            return ops.pad(x.expr, pads=(*before, *after), value=number if x.type.known_dtype.is_float else int(number))
         if may_take_away:
             return _at_run_time(node, mode).expr
         return with_margins(x, before, after, lambda x, axis, end: TensorExpr(node, value)).expr
@@ -130,7 +130,7 @@ def _extended(x: TensorExpr, axis: int, size: AnyDim, before: TensorExpr | int, 
 
 
 def _value(node: OnnxNode) -> Expr:
-    dtype = node.type(0).dtype.numpy
+    dtype = node.type(0).known_dtype.numpy
     if node.opset < 11:
         return constant(np.asarray(node.attribute("value", 0.0), dtype))
     if not node.has(2):

@@ -77,7 +77,7 @@ def _max_unpool(node: OnnxNode) -> Expr:
         raise RelvmShapeError(f"a kernel of shape {kernel} for a tensor of rank {rank}")
     spatial = zip(x.shape[2:], strides, kernel, pads, pads[len(kernel) :], strict=False)
     own = [*x.shape[:2], *((n - 1) * step + size - before - after for n, step, size, before, after in spatial)]
-    flat = TensorExpr(node, filled(node, node.type(0).dtype.numpy.type(0), product(own)))
+    flat = TensorExpr(node, filled(node, node.type(0).known_dtype.numpy.type(0), product(own)))
     rows = [each.reshape(product(x.shape)) for each in (term(node, 1), x)]
     whole = flat.apply(ops.scatter_elements, *rows, axis=0).reshape(*own)
     if not node.has(2):
@@ -127,7 +127,7 @@ def _lp_pool(node: OnnxNode) -> Expr:
 @converts("GlobalLpPool")
 def _global_lp_pool(node: OnnxNode) -> Expr:
     x, p = term(node, 0), node.attribute("p", 2)
-    return _powers(x, p).sum(tuple(range(2, node.type(0).rank))).to_the_power(1 / p).expr
+    return _powers(x, p).sum(tuple(range(2, node.type(0).known_rank))).to_the_power(1 / p).expr
 
 
 def _powers(x: TensorExpr, p: int) -> TensorExpr:

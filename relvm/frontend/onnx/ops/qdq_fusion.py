@@ -30,19 +30,19 @@ def keep(node: OnnxNode, result: Expr, x: Expr, scale: Expr, zero: Expr | None, 
     type_ = x.type
     if type_.dtype not in (I8, U8) or type_.shape is None or scale.type.dtype != F32 or scale.type.shape is None:
         return
-    is_single = all(dim == 1 for dim in scale.type.shape)
-    if not is_single and scale.type.rank != 1:
+    is_single = all(dim == 1 for dim in scale.tensor_type.known_shape)
+    if not is_single and scale.tensor_type.rank != 1:
         return
     zero = constant(np.zeros((), type_.dtype.numpy)) if zero is None else zero
     scale, zero = (single(node, each) for each in (scale, zero))
-    if zero.type.dtype != type_.dtype or (is_single and zero.type.rank != 0):
+    if zero.element_type != type_.dtype or (is_single and zero.tensor_type.rank != 0):
         return
     node.graph.dequantised[result] = Dequantized(x, scale, zero, None if is_single else axis)
 
 
 def single(node: OnnxNode, x: Expr | None) -> Expr | None:
     """A tensor of one element as one of rank 0; anything else as it is."""
-    shape = x.type.shape if x is not None else ()
+    shape = x.tensor_type.shape if x is not None else ()
     return node.emit(ops.reshape(x, node.shape([]))) if shape and all(dim == 1 for dim in shape) else x
 
 
@@ -54,12 +54,12 @@ def _made_of(node: OnnxNode, index: int) -> Dequantized | None:
 def product_of_bytes(node: OnnxNode, *, transpose_a: bool = False, transpose_b: bool = False) -> Expr | None:
     """The product of the first two inputs, f32; None where they are not dequantised bytes, or no matrices."""
     a, b = _made_of(node, 0), _made_of(node, 1)
-    if a is None or b is None or a.axis is not None or min(a.bytes.type.rank, b.bytes.type.rank) < 2:
+    if a is None or b is None or a.axis is not None or min(a.bytes.tensor_type.rank, b.bytes.tensor_type.rank) < 2:
         return None
     right, zero = b.bytes, b.zero
-    if b.axis is not None and (right.type.rank != 2 or b.axis != (0 if transpose_b else 1)):
+    if b.axis is not None and (right.tensor_type.rank != 2 or b.axis != (0 if transpose_b else 1)):
         return None
-    if zero.type.rank == 1:
+    if zero.tensor_type.rank == 1:
         zero = node.emit(ops.expand_dims(zero, axes=(0,)))
     left = _transposed(node, a.bytes) if transpose_a else a.bytes
     right = _transposed(node, right) if transpose_b else right
@@ -68,7 +68,7 @@ def product_of_bytes(node: OnnxNode, *, transpose_a: bool = False, transpose_b: 
 
 
 def _transposed(node: OnnxNode, x: Expr) -> Expr:
-    assert x.type.rank == 2, "only Gemm transposes"
+    assert x.tensor_type.rank == 2, "only Gemm transposes"
     return node.emit(ops.transpose(x, perm=(1, 0)))
 
 
@@ -86,7 +86,7 @@ def convolution_of_bytes(node: OnnxNode) -> Expr | None:
         return None
     factor = _factor(node, x, w)
     if w.axis is not None:
-        factor = factor.apply(ops.expand_dims, axes=tuple(range(1, w.bytes.type.rank - 1)))
+        factor = factor.apply(ops.expand_dims, axes=tuple(range(1, w.bytes.tensor_type.rank - 1)))
     return (TensorExpr(node, node.emit(total)).cast(F32) * factor).expr
 
 
@@ -111,7 +111,7 @@ def moved(node: OnnxNode, convert: Converter) -> Any:
 def bytes_again(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None, dtype: DType) -> Expr | None:
     """The bytes that x was made of, where quantising it by the same numbers gives them back."""
     source = node.graph.dequantised.get(x)
-    if source is None or source.axis is not None or source.bytes.type.dtype != dtype:
+    if source is None or source.axis is not None or source.bytes.element_type != dtype:
         return None
     zero = constant(np.zeros((), dtype.numpy)) if zero is None else zero
     same = all(_equal(*pair) for pair in ((source.scale, scale), (source.zero, zero)))

@@ -26,14 +26,14 @@ def quantized(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None, dtype: DT
     """round(x / scale) + zero, half to even, brought into the range of an integer dtype.  Shapes broadcast."""
     x = node.emit(ops.round(node.emit(ops.divide(x, scale))))
     if zero is not None:
-        x = node.emit(ops.add(x, node.emit(ops.cast(zero, to=x.type.dtype.name))))
+        x = node.emit(ops.add(x, node.emit(ops.cast(zero, to=x.known_element_type.name))))
     return node.emit(ops.saturating_cast(x, to=dtype.name))
 
 
 def dequantised(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None) -> Expr:
     """(x - zero) * scale, of the dtype of `scale`."""
     x = shifted(node, x, zero)
-    return node.emit(ops.multiply(node.emit(ops.cast(x, to=scale.type.dtype.name)), scale))
+    return node.emit(ops.multiply(node.emit(ops.cast(x, to=scale.known_element_type.name)), scale))
 
 
 def shifted(node: OnnxNode, x: Expr, zero: Expr | None) -> Expr:
@@ -52,19 +52,19 @@ def _along(node: OnnxNode, value: Expr | None, x: TensorType, axis: int, block: 
     if block:
         return of_blocks(node, value, x, axis, block)
     value = single(node, value)
-    if value is None or value.type.rank == 0:
+    if value is None or value.tensor_type.rank == 0:
         return value
-    if value.type.rank != 1 or x.rank is None or value.type.shape is None:
+    if value.tensor_type.rank != 1 or x.rank is None or value.tensor_type.shape is None:
         raise RelvmUnsupportedError(f"a scale or zero point of type {value.type} for {x}: expected one for each place")
     axis = expect_axis(node.proto.op_type, axis, x.rank)
-    return node.emit(ops.reshape(value, node.shape([*value.type.shape, *[1] * (x.rank - 1 - axis)])))
+    return node.emit(ops.reshape(value, node.shape([*value.tensor_type.shape, *[1] * (x.rank - 1 - axis)])))
 
 
 def of_blocks(node: OnnxNode, value: Expr | None, x: TensorType, axis: int, block: int) -> Expr | None:
     """Each number repeated for its block, the last block cut off where the axis ends."""
     if value is None:
         return None
-    shape = value.type.shape
+    shape = value.tensor_type.shape
     if x.shape is None or shape is None or len(shape) != len(x.shape):
         raise RelvmUnsupportedError(
             f"block_size {block} for {x} and numbers of type {value.type}: shapes must be known"
@@ -90,7 +90,7 @@ def _axis(node: OnnxNode, x: TensorType) -> int:
 
 
 def _float_scale(node: OnnxNode, scale: Expr) -> Expr:
-    return scale if scale.type.dtype.is_float else node.emit(ops.cast(scale, to="f32"))
+    return scale if scale.known_element_type.is_float else node.emit(ops.cast(scale, to="f32"))
 
 
 @converts("QuantizeLinear", domain=_MICROSOFT)
@@ -103,7 +103,7 @@ def _quantize(node: OnnxNode) -> Expr:
     scale = _float_scale(node, scale)
     wanted = node.attribute("output_dtype", 0)
     named = node.graph.element_type(wanted, "output_dtype") if wanted else U8
-    dtype = named if zero is None else zero.type.dtype
+    dtype = named if zero is None else zero.element_type
     if (wanted and named != dtype) or not ((dtype.is_integer and dtype.bits <= 16) or _is_code(dtype)):
         raise RelvmUnsupportedError(
             f"output_dtype {named} and a zero point of {dtype}: expected one, of at most 16 bits"
@@ -111,7 +111,7 @@ def _quantize(node: OnnxNode) -> Expr:
     if same := bytes_again(node, x, scale, zero, dtype):
         return same
     precision = node.attribute("precision", 0)
-    within = node.graph.element_type(precision, "precision") if precision else scale.type.dtype
+    within = node.graph.element_type(precision, "precision") if precision else scale.element_type
     x, scale = (node.emit(ops.cast(value, to=within.name)) for value in (x, scale))
     if dtype.is_integer:
         return quantized(node, x, scale, zero, dtype)
@@ -132,9 +132,9 @@ def _dequantize(node: OnnxNode) -> Expr:
     x = node.tensor(0)
     axis, block = _axis(node, x.type), node.attribute("block_size", 0)
     scale, zero = (_along(node, value, x.type, axis, block) for value in (node.tensor(1), _optional(node, 2)))
-    own = x.type.dtype
-    if not scale.type.dtype.is_float or not ((own.is_integer and own.bits <= 32) or _is_code(own)):
-        raise RelvmUnsupportedError(f"x of {own} with a scale of {scale.type.dtype}")
+    own = x.element_type
+    if not scale.element_type.is_float or not ((own.is_integer and own.bits <= 32) or _is_code(own)):
+        raise RelvmUnsupportedError(f"x of {own} with a scale of {scale.element_type}")
     if own.is_integer:
         result = dequantised(node, x, scale, zero)
         if not block:
@@ -142,7 +142,7 @@ def _dequantize(node: OnnxNode) -> Expr:
     else:
         wide = TensorExpr(node, x).cast(F32)
         wide = wide if zero is None else wide - TensorExpr(node, zero).cast(F32)
-        result = (wide * TensorExpr(node, scale).cast(F32)).cast(scale.type.dtype).expr
+        result = (wide * TensorExpr(node, scale).cast(F32)).cast(scale.element_type).expr
     wanted = node.attribute("output_dtype", 0)
     return ops.cast(result, to=node.graph.element_type(wanted, "output_dtype").name) if wanted else result
 
@@ -154,8 +154,8 @@ def _dynamic_quantize(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
 
 def quantised_by_range(node: OnnxNode, x: Expr) -> tuple[Expr, Expr, Expr]:
     """x as u8, the scale, the zero point, such that the range of x, with 0, is that of u8."""
-    if x.type.dtype != F32:
-        raise RelvmUnsupportedError(f"x has dtype {x.type.dtype}, expected f32")
+    if x.element_type != F32:
+        raise RelvmUnsupportedError(f"x has dtype {x.element_type}, expected f32")
     made = node.emit(ops.dynamic_quantize(x))
     places, scale, zero = (node.emit(TupleItem(made, i, type=type_)) for i, type_ in enumerate(made.type.fields))
     return places, scale, zero
@@ -166,7 +166,7 @@ def quantised_by_range(node: OnnxNode, x: Expr) -> tuple[Expr, Expr, Expr]:
 
 def _product(node: OnnxNode, a: Expr, b: Expr, a_zero: Expr | None, b_zero: Expr | None) -> Expr:
     """The product of integers as i32; vectors and zero points as ONNX MatMulInteger takes them."""
-    gone = tuple(axis for axis, value in ((-2, a), (-1, b)) if value.type.rank == 1)
+    gone = tuple(axis for axis, value in ((-2, a), (-1, b)) if value.tensor_type.rank == 1)
     a_zero = _zero_of(node, a, a_zero, (-1,))
     b_zero = _zero_of(node, b, b_zero, (0,))
     if -2 in gone:
@@ -180,14 +180,14 @@ def _product(node: OnnxNode, a: Expr, b: Expr, a_zero: Expr | None, b_zero: Expr
 def _zero_of(node: OnnxNode, x: Expr, zero: Expr | None, new: tuple[int, ...]) -> Expr:
     """A zero point as matmul_integer takes it: a vector gets the axis `new`."""
     if zero is None:
-        return constant(np.zeros((), x.type.dtype.numpy))
+        return constant(np.zeros((), x.known_element_type.numpy))
     return _scale_of(node, zero, new)
 
 
 def _scale_of(node: OnnxNode, scale: Expr, new: tuple[int, ...]) -> Expr:
     """A scale, or a zero point, one number or a vector, which gets the axis `new`."""
     scale = single(node, scale)
-    return node.emit(ops.expand_dims(scale, axes=new)) if scale.type.rank == 1 else scale
+    return node.emit(ops.expand_dims(scale, axes=new)) if scale.tensor_type.rank == 1 else scale
 
 
 @converts("MatMulInteger")
@@ -211,8 +211,8 @@ def _requantised(node: OnnxNode, total: Expr, scales: tuple[Expr, Expr, Expr], z
     """
     left, right, result = scales
     factor = node.emit(ops.divide(node.emit(ops.multiply(left, right)), result))
-    scaled = node.emit(ops.multiply(node.emit(ops.cast(total, to=factor.type.dtype.name)), factor))
-    return quantized(node, scaled, constant(np.ones((), factor.type.dtype.numpy)), zero, zero.type.dtype)
+    scaled = node.emit(ops.multiply(node.emit(ops.cast(total, to=factor.known_element_type.name)), factor))
+    return quantized(node, scaled, constant(np.ones((), factor.known_element_type.numpy)), zero, zero.element_type)
 
 
 @converts("ConvInteger")
@@ -248,9 +248,9 @@ def as_operator(node: OnnxNode, op_type: str, *inputs: Expr | None, opset: int |
 def _per_filter(node: OnnxNode, value: Expr | None, trailing: int) -> Expr | None:
     """A number, or one for each filter followed by `trailing` axes."""
     value = single(node, value)
-    if value is None or value.type.rank == 0:
+    if value is None or value.tensor_type.rank == 0:
         return value
-    return node.emit(ops.reshape(value, node.shape([*value.type.shape, *[1] * trailing])))
+    return node.emit(ops.reshape(value, node.shape([*value.tensor_type.shape, *[1] * trailing])))
 
 
 @converts("QLinearConv")
@@ -361,5 +361,5 @@ def _matmul_integer_to_float(node: OnnxNode) -> Expr:
 
 def _scaled(node: OnnxNode, total: Expr, a_scale: Expr, b_scale: Expr, bias: Expr | None) -> Expr:
     factor = node.emit(ops.multiply(a_scale, b_scale))
-    result = node.emit(ops.multiply(node.emit(ops.cast(total, to=factor.type.dtype.name)), factor))
+    result = node.emit(ops.multiply(node.emit(ops.cast(total, to=factor.known_element_type.name)), factor))
     return result if bias is None else node.emit(ops.add(result, bias))

@@ -23,8 +23,8 @@ def convolved_bytes(node: OnnxNode, x: Expr, w: Expr, x_zero: Expr | None, w_zer
     spatial = weights.ndim - 2
     strides, dilations = (tuple(node.attribute(name, [1] * spatial)) for name in ("strides", "dilations"))
     pads = pads_of(node, weights.shape[2:], strides, dilations)
-    zero = constant(np.zeros((), x.type.dtype.numpy)) if x_zero is None else x_zero
-    if zero.type.rank != 0 or not all(isinstance(pad, int) for pad in pads):
+    zero = constant(np.zeros((), x.known_element_type.numpy)) if x_zero is None else x_zero
+    if zero.tensor_type.rank != 0 or not all(isinstance(pad, int) for pad in pads):
         return None
     return ops.conv_integer(x, constant(weights), zero, strides=strides, pads=pads, dilations=dilations, groups=groups)
 

@@ -38,7 +38,7 @@ def shaped(node: OnnxNode, index: int) -> TensorExpr:
 @converts("Size")
 def _size(node: OnnxNode) -> Any:
     value = node.inputs[0]
-    shape = value.array.shape if isinstance(value, HostValue) else node.tensor(0).type.shape
+    shape = value.array.shape if isinstance(value, HostValue) else node.tensor(0).tensor_type.shape
     if shape is None:
         return ops.prod(node.emit(ops.shape_to_tensor(node.emit(ops.shape_of(node.tensor(0))))))
     return HostValue(np.asarray(product(shape), dtype=object), I64)
@@ -58,7 +58,7 @@ def _range(node: OnnxNode) -> Expr:
 def _range_count(node: OnnxNode) -> AnyDim:
     """How many numbers there are from start towards limit."""
     start, limit, delta = (scalar(node, i) for i in range(3))
-    if start.type.dtype.is_float:
+    if start.type.known_dtype.is_float:
         if all(isinstance(value.expr, Constant) for value in (start, limit, delta)):
             first, last, step = (float(value.expr.value) for value in (start, limit, delta))
             return max(0, math.ceil((last - first) / step))

@@ -26,7 +26,7 @@ def _mean(x: TensorExpr, **axes) -> TensorExpr:
     """The mean; that of no elements is 0, as ONNX Runtime has it (ONNX leaves it undefined)."""
     chosen = range(len(x.shape)) if axes["axes"] is None else axes["axes"]
     count = product(x.shape[axis] for axis in chosen)
-    if x.type.dtype.is_float and range_of(count, {}).low >= 1:
+    if x.type.known_dtype.is_float and range_of(count, {}).low >= 1:
         return x.apply(ops.mean, **axes)
     size = number_of(x.node, dim_op("max", count, 1))
     return _sum(x, **axes) / (size.cast(x.type.dtype) if isinstance(size, TensorExpr) else size)

@@ -115,7 +115,7 @@ def _expand(node: OnnxNode) -> Expr:
     if not is_known(node, 1):
         return _expanded_at_run_time(node).expr
     x, wanted = node.known_shape(0), node.dims(1, "the shape of an Expand")
-    shape = x.type.shape
+    shape = x.tensor_type.shape
     rank = max(len(shape), len(wanted))
     own = [1] * (rank - len(shape)) + list(shape)
     asked = [1] * (rank - len(wanted)) + wanted

@@ -56,7 +56,7 @@ class _Target:
 @converts("Upsample")
 def _upsample(node: OnnxNode) -> Expr:
     """Places lie at place / scale, as in a Resize before opset 11."""
-    axes = list(range(node.type(0).rank))
+    axes = list(range(node.type(0).known_rank))
     if node.opset < 9:
         targets = _by_numbers(node, axes, node.attribute("scales"), [_WHOLE] * len(axes))
     else:

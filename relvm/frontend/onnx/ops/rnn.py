@@ -61,20 +61,20 @@ class _Sizes:
         self.gates = gates
         self.direction = node.attribute("direction", "forward")
         self.directions = 2 if self.direction == "bidirectional" else 1
-        self.hidden = node.attribute("hidden_size") or node.type(2).shape[2]
+        self.hidden = node.attribute("hidden_size") or node.type(2).known_shape[2]
         if not isinstance(self.hidden, int):
             raise RelvmUnsupportedError(f"hidden_size must be known; R has {self.hidden} units")
         self.batch_first = node.attribute("layout", 0) == 1
         x, self.weights = node.known_shape(0), node.known_shape(1)
-        inputs = self.weights.type.shape[2]
+        inputs = self.weights.tensor_type.known_shape[2]
         x = node.emit(ops.transpose(x, perm=(1, 0, 2))) if self.batch_first else x
-        self.x = node.graph.checked(x, (*x.type.shape[:2], inputs))
-        self.dtype = self.x.type.dtype
+        self.x = node.graph.checked(x, (*x.tensor_type.known_shape[:2], inputs))
+        self.dtype = self.x.element_type
 
     def product(self) -> Expr:
         """x times W, (steps, batch, directions * gates * hidden)."""
         width = self.directions * self.gates * self.hidden
-        matrix = self.node.emit(ops.reshape(self.weights, self.node.shape([width, self.x.type.shape[2]])))
+        matrix = self.node.emit(ops.reshape(self.weights, self.node.shape([width, self.x.tensor_type.known_shape[2]])))
         return self.node.emit(ops.matmul(self.x, self.node.emit(ops.transpose(matrix, perm=(1, 0)))))
 
     def recurrence(self) -> Expr:
@@ -94,7 +94,7 @@ class _Sizes:
         if biases is None:
             return x
         total = self.node.emit(ops.add(*biases))
-        row = self.node.emit(ops.reshape(total, self.node.shape([x.type.shape[2]])))
+        row = self.node.emit(ops.reshape(total, self.node.shape([x.tensor_type.known_shape[2]])))
         return self.node.emit(ops.add(x, row))
 
     def part(self, x: Expr, begin: int, end: int) -> Expr:
@@ -102,12 +102,12 @@ class _Sizes:
         return self.node.emit(ops.slice(x, begin=(begin,), end=(end,), axes=(1,)))
 
     def zeros(self, *shape: int) -> Constant:
-        return constant(np.zeros(shape, self.dtype.numpy))
+        return constant(np.zeros(shape, self.known_dtype.numpy))
 
     def state(self, index: int) -> Expr:
         """An initial state, (directions, batch, hidden)."""
         node = self.node
-        shape: list[AnyDim] = [self.directions, self.x.type.shape[1], self.hidden]
+        shape: list[AnyDim] = [self.directions, self.x.tensor_type.known_shape[1], self.hidden]
         if not node.has(index):
             return node.emit(ops.broadcast_to(self.zeros(), node.shape(shape)))
         given = node.tensor(index)
@@ -118,7 +118,7 @@ class _Sizes:
     def lengths(self) -> Expr:
         if not self.node.has(4):
             return constant(np.zeros((0,), np.int32))
-        return self.node.graph.checked(self.node.tensor(4), (self.x.type.shape[1],))
+        return self.node.graph.checked(self.node.tensor(4), (self.x.tensor_type.known_shape[1],))
 
     def attributes(self, usual: tuple[str, ...]) -> dict[str, Any]:
         """The operator's attributes.  Each activation takes its numbers off the lists where it has some.

@@ -143,7 +143,7 @@ def _concat_from_sequence(node: OnnxNode) -> Expr:
                 parts = [node.emit(ops.expand_dims(part, axes=(axis,))) for part in parts]
             return ops.concat(*parts, axis=axis)
     joined = node.emit((ops.list_stack if is_new else ops.list_concat)(list_, axis=axis))
-    item, rank = list_.type.item, joined.type.rank
+    item, rank = list_.type.item, joined.tensor_type.rank
     if item.shape is None or rank is None:
         return joined
     axis %= rank
@@ -194,7 +194,7 @@ def _known_sizes(node: OnnxNode, extent: AnyDim | None) -> list[int] | None:
     sizes = node.dims(1, "the sizes of the parts")
     if not all(isinstance(size, int) for size in sizes):
         return None
-    if node.tensor(1).type.rank == 0:
+    if node.tensor(1).tensor_type.rank == 0:
         (each,) = sizes
         if each < 1:
             raise RelvmShapeError(f"parts of {each}, expected at least 1")

@@ -25,8 +25,8 @@ def _squeeze(node: OnnxNode) -> Expr:
     x = node.tensor(0)
     if axes is None:
         return _squeeze_all(node, x)
-    if x.type.shape is not None:  # what cannot be proven to be 1 is checked when the program runs
-        dims = list(x.type.shape)
+    if x.tensor_type.shape is not None:  # what cannot be proven to be 1 is checked when the program runs
+        dims = list(x.tensor_type.shape)
         for axis in axes:
             dims[axis] = 1
         x = node.graph.checked(x, tuple(dims))
@@ -43,7 +43,7 @@ def _squeezed_at_run_time(node: OnnxNode) -> TensorExpr:
 
 def _squeeze_all(node: OnnxNode, x: Expr) -> Expr:
     """Without every axis of size 1; where one size is not known, either that axis is one of them or not."""
-    dims = x.type.shape or ()
+    dims = x.tensor_type.shape or ()
     symbolic = [axis for axis, dim in enumerate(dims) if not isinstance(dim, int)]
     if len(symbolic) != 1 or node.graph.forks >= MAX_RANK_SPLITS:
         return ops.squeeze(x)

@@ -52,7 +52,7 @@ def _string_split(node: OnnxNode) -> tuple[Expr, ...]:
     x, delimiter = node.known_shape(0), constant(np.array(node.attribute("delimiter") or "", STR.numpy))
     most = node.attribute("maxsplit", -1)
     most = -1 if most is None or most < 0 else most
-    parts = node.graph.named(node.emit(ops.string_split(x, delimiter, most=most)), (*x.type.shape, None))
+    parts = node.graph.named(node.emit(ops.string_split(x, delimiter, most=most)), (*x.tensor_type.shape, None))
     return parts, ops.string_part_count(x, delimiter, most=most)
 
 
@@ -92,7 +92,7 @@ def _tokenizer(node: OnnxNode) -> Expr:
     if least > 1:
         raise RelvmUnsupportedError(f"mincharnum={least} is not supported")
     tokens = node.emit(ops.string_tokens(x, constant(program_of(pattern))))
-    tokens = node.graph.named(tokens, (*x.type.shape, None))
+    tokens = node.graph.named(tokens, (*x.tensor_type.shape, None))
     empty, filler = constant(np.array("", STR.numpy)), constant(np.array(node.attribute("pad_value", ""), STR.numpy))
     return ops.where(node.emit(ops.equal(tokens, empty)), filler, tokens)
 

@@ -43,7 +43,7 @@ def _runs(node: OnnxNode, rows: TensorExpr, size: AnyDim) -> tuple[TensorExpr, T
     here = iota(node, size)
     before = rows.apply(ops.gather, (here - 1).apply(ops.maximum, 0), axis=0)
     differs = rows.apply(ops.not_equal, before)
-    if rows.type.dtype.is_float:
+    if rows.type.known_dtype.is_float:
         numbers = rows.apply(ops.equal, rows).apply(ops.logical_or, before.apply(ops.equal, before))
         differs = differs.apply(ops.logical_and, numbers)
     changes = differs.cast(U8).apply(ops.max, axes=(1,)) > 0 if rows.shape[1] != 0 else here < 0

@@ -44,7 +44,7 @@ def mapped(x: TensorExpr, keys: np.ndarray, values: np.ndarray, default: object)
     """Each element's value by its key, of equal keys the last one's; the default for what is no key.  NaN is a key."""
     if len(keys) != len(values):
         raise RelvmFormatError(f"{len(keys)} keys and {len(values)} values")
-    if x.type.dtype.numpy != keys.dtype:
+    if x.type.known_dtype.numpy != keys.dtype:
         raise RelvmFormatError(f"keys of {keys.dtype} for x of {x.type.dtype}")
     kept = list({"nan" if key != key else key: i for i, key in enumerate(keys.tolist())}.values())
     table = np.empty(len(kept) + 1, values.dtype)
@@ -113,7 +113,7 @@ def _zip_map(node: OnnxNode) -> Expr:
     keys, values = constant(integers if names is None else names), shaped(node, 0)
     if len(values.shape) == 1:
         values = values.apply(ops.expand_dims, axes=(0,))
-    rows = node.graph.checked(values.expr, (values.shape[0], keys.type.shape[0]))
+    rows = node.graph.checked(values.expr, (values.shape[0], keys.tensor_type.known_shape[0]))
     return Tuple((keys, rows), type=TupleType((keys.type, rows.type)))
 
 
@@ -124,7 +124,7 @@ def _map(node: OnnxNode) -> tuple[TensorExpr, TensorExpr]:
         raise RelvmFormatError(f"input 0 is {x.type}, expected a map")
     keys, values = (node.emit(TupleItem(x, i, type=field)) for i, field in enumerate(x.type.fields))
     keys, values = node.graph.known_shape(keys), node.graph.known_shape(values)
-    values = node.graph.checked(values, (*values.type.shape[:-1], *keys.type.shape))
+    values = node.graph.checked(values, (*values.tensor_type.known_shape[:-1], *keys.tensor_type.shape))
     return TensorExpr(node, keys), TensorExpr(node, values)
 
 
@@ -145,7 +145,7 @@ def _dict_vectorizer(node: OnnxNode) -> Expr:
     keys, values = _map(node)
     names, integers = texts(node, "string_vocabulary"), numbers(node, "int64_vocabulary", np.int64)
     vocabulary = integers if names is None else names
-    if vocabulary is None or vocabulary.dtype != keys.type.dtype.numpy or len(set(vocabulary)) < len(vocabulary):
+    if vocabulary is None or vocabulary.dtype != keys.type.known_dtype.numpy or len(set(vocabulary)) < len(vocabulary):
         raise RelvmFormatError(f"the vocabulary is missing, not of {keys.type.dtype}, or names something twice")
     row = _dense(node, place_of(keys, vocabulary), values, len(vocabulary))
     return (row.apply(ops.expand_dims, axes=(0,)) if len(row.shape) == 1 else row).expr

@@ -29,7 +29,7 @@ def _linear(x: TensorExpr, coefficients: np.ndarray, intercepts: np.ndarray | No
     """x * coefficients' + intercepts: (rows, outputs)."""
     if outputs < 1 or len(coefficients) % outputs:
         raise RelvmFormatError(f"{len(coefficients)} coefficients for {outputs} results")
-    own = x.type.dtype.numpy
+    own = x.type.known_dtype.numpy
     scores = x.apply(ops.matmul, constant(np.ascontiguousarray(coefficients.reshape(outputs, -1).T.astype(own))))
     if intercepts is None:
         return scores
@@ -87,7 +87,7 @@ def _kernel(node: OnnxNode, x: TensorExpr, vectors: np.ndarray) -> TensorExpr:
             return (products * gamma + shift).apply(ops.tanh)
         case "RBF":
             spread = x.apply(ops.expand_dims, axes=(1,)).apply(
-                ops.subtract, constant(vectors.astype(x.type.dtype.numpy))
+                ops.subtract, constant(vectors.astype(x.type.known_dtype.numpy))
             )
             distances = (spread * spread).apply(ops.sum, axes=(2,), keepdims=False)
             return (distances * -gamma).apply(ops.exp)
@@ -148,7 +148,7 @@ def _duels(coefficients: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 def _probabilities(duels: TensorExpr, classes: int, slopes: np.ndarray, shifts: np.ndarray) -> TensorExpr:
     """The probability of each class, by Platt's sigmoid of each duel: (rows, classes)."""
-    pairs, own = list(itertools.combinations(range(classes), 2)), duels.type.dtype.numpy
+    pairs, own = list(itertools.combinations(range(classes), 2)), duels.type.known_dtype.numpy
     if not len(slopes) == len(shifts) == len(pairs):
         raise RelvmFormatError(f"prob_a and prob_b have {len(slopes)} and {len(shifts)} numbers for {len(pairs)} pairs")
     lost = duels.apply(ops.multiply, constant(slopes.astype(own))).apply(ops.add, constant(shifts.astype(own)))

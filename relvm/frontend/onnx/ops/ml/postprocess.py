@@ -19,7 +19,7 @@ DOMAIN = "ai.onnx.ml"
 
 def floats(x: TensorExpr) -> TensorExpr:
     """x as f32, or as it is where that is f64."""
-    return x if x.type.dtype.is_float and not x.type.dtype.is_narrow_float else x.cast(F32)
+    return x if x.type.known_dtype.is_float and not x.type.known_dtype.is_narrow_float else x.cast(F32)
 
 
 def rows_of(node: OnnxNode, index: int) -> TensorExpr:

@@ -21,7 +21,7 @@ from relvm.ir.symbolic import product
 def _scaler(node: OnnxNode) -> Expr:
     x = floats(term(node, 0))
     for name, op in (("offset", ops.subtract), ("scale", ops.multiply)):
-        values = numbers(node, name, x.type.dtype.numpy)
+        values = numbers(node, name, x.type.known_dtype.numpy)
         if values is not None:
             x = x.apply(op, constant(values))
     return x.cast(F32).expr
@@ -46,9 +46,9 @@ def _normalizer(node: OnnxNode) -> Expr:
 @converts("Imputer", domain=DOMAIN)
 def _imputer(node: OnnxNode) -> Expr:
     x = term(node, 0)
-    kind = "float" if x.type.dtype.is_float else "int64"
+    kind = "float" if x.type.known_dtype.is_float else "int64"
     values, replaced = (
-        numbers(node, f"imputed_value_{kind}s", x.type.dtype.numpy),
+        numbers(node, f"imputed_value_{kind}s", x.type.known_dtype.numpy),
         node.attribute(f"replaced_value_{kind}", 0),
     )
     if values is None:

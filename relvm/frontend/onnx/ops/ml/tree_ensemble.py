@@ -107,7 +107,7 @@ class Forest:
             conditions[forest.tests == test] = number
         tables = (
             forest.features.astype(np.int32),
-            forest.thresholds.astype(x.type.dtype.numpy),
+            forest.thresholds.astype(x.type.known_dtype.numpy),
             conditions,
             *(table.astype(np.int32) for table in (forest.yes, forest.no, forest.roots)),
         )
