@@ -31,7 +31,7 @@ REFUSED = {
         "frontend/test_script_loops::test_tensors_are_carried_and_grow",
         "frontend/test_script_ways::test_a_tensor_is_first_set_in_a_loop",
         "frontend/test_script_ways::test_tensors_of_different_sizes_meet",
-        "passes/test_inline_functions::test_arguments_are_checked_as_by_the_call",
+        "passes/test_inline::test_arguments_are_checked_as_by_the_call",
         "vm/cases/test_calls::test_an_inner_functions_dimension_is_known_only_at_run_time",
         "vm/cases/test_calls::test_partial_application_in_a_script",
         "vm/cases/test_shapes::test_a_return_value_is_checked_against_its_annotation",
@@ -50,7 +50,7 @@ REFUSED = {
     "recursion without a bound": (
         "frontend/test_script_ways::test_a_closure_and_a_lambda_pass_the_place_where_ways_meet",
         "frontend/test_script_ways::test_many_ways_in_a_row_mean_what_python_means[ifs_in_a_loop]",
-        "passes/test_inline_functions::test_a_local_function_that_one_before_it_calls_once_stays",
+        "passes/test_inline::test_a_local_function_that_one_before_it_calls_once_stays",
         "vm/cases/test_calls::test_a_local_recursive_function",
         "vm/cases/test_calls::test_mutual_recursion",
         "vm/cases/test_calls::test_recursion_factorial_on_a_tensor_counter",
@@ -59,7 +59,7 @@ REFUSED = {
         "vm/test_language::test_recursion",
     ),
     "parameter of type object": (
-        "passes/test_inline_functions::test_arguments_are_checked_as_by_the_call",
+        "passes/test_inline::test_arguments_are_checked_as_by_the_call",
         "vm/test_language::test_a_scalar_that_comes_as_anything_is_computed_with",
     ),
     "value of type object": ("passes/test_memory_plan::test_planned_programs_give_what_the_reference_gives",),

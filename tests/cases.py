@@ -6,8 +6,9 @@ the diff.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -15,30 +16,40 @@ import pytest
 
 @dataclass(frozen=True)
 class Case:
+    path: Path
     title: str
     source: str
     expected: str
 
 
 def read_cases(path: Path) -> list[Case]:
-    """The cases of a file."""
+    """Return the cases of a file."""
     cases = []
-    for part in path.read_text().split("\n== ")[0:]:
+    for part in path.read_text().split("\n== "):
         title, _, rest = part.removeprefix("== ").partition("\n")
         source, _, expected = rest.partition("\n--\n")
-        cases.append(Case(title.strip(), source.strip() + "\n", expected.strip() + "\n"))
+        cases.append(Case(path, title.strip(), source.strip() + "\n", expected.strip() + "\n"))
+    assert len({case.title for case in cases} - {""}) == len(cases), f"{path} has cases of one title, or of none"
     return cases
 
 
-def check_cases(path: Path, convert: Callable[[str], str], update: bool) -> None:
-    """Compares what `convert` makes of each case's source with what the file expects, or rewrites the file."""
-    cases = read_cases(path)
-    assert cases, f"{path} has no cases"
-    results = [convert(case.source).strip() + "\n" for case in cases]
+def golden(*paths: Path) -> pytest.MarkDecorator:
+    """Parametrize a test by `case`: one item for each case of the files."""
+    cases = [case for path in paths for case in read_cases(path)]
+    return pytest.mark.parametrize("case", [pytest.param(case, id=f"{case.path.stem}: {case.title}") for case in cases])
+
+
+def check_case(case: Case, got: str, update: bool) -> None:
+    """Compare what a case's source became with what its file expects, or rewrite that case in its file."""
+    got = got.strip() + "\n"
     if update:
-        parts = [f"== {case.title}\n{case.source}--\n{got}" for case, got in zip(cases, results, strict=True)]
-        path.write_text("\n".join(parts))
-        return
-    for case, got in zip(cases, results, strict=True):
-        if got != case.expected:
-            pytest.fail(f"{path.name}: {case.title}\n--- expected\n{case.expected}\n--- got\n{got}")
+        cases = [replace(each, expected=got) if each.title == case.title else each for each in read_cases(case.path)]
+        case.path.write_text(_text(cases))
+    elif got != case.expected:
+        lines = (text.splitlines(keepends=True) for text in (case.expected, got))
+        difference = difflib.unified_diff(*lines, f"{case.path.name}: {case.title}", "got")
+        pytest.fail("".join(difference), pytrace=False)
+
+
+def _text(cases: Iterable[Case]) -> str:
+    return "\n".join(f"== {case.title}\n{case.source}--\n{case.expected}" for case in cases)

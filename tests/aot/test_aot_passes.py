@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cases import check_cases
+from cases import Case, check_case, golden
 
 from relvm import aot
 from relvm.aot.config import CallKind
@@ -31,23 +31,20 @@ def exported(text: str, **options) -> aot.AotProgram:
     return aot.build(parse_module(text), aot.AotConfig(**options), verified=True)
 
 
-def test_storage(update: bool) -> None:
-    def convert(text: str) -> str:
-        return format_storage(assign_storage(exported(text).kernel_module["main"]))
-
-    check_cases(FOLDER / "storage.cases", convert, update)
+@golden(FOLDER / "assign_storage.cases")
+def test_storage(case: Case, update: bool) -> None:
+    check_case(case, format_storage(assign_storage(exported(case.source).kernel_module["main"])), update)
 
 
-def test_lower_main(update: bool) -> None:
-    check_cases(FOLDER / "lower_main.cases", lambda text: format_lowered(exported(text).lowered), update)
+@golden(FOLDER / "lower_main.cases")
+def test_lower_main(case: Case, update: bool) -> None:
+    check_case(case, format_lowered(exported(case.source).lowered), update)
 
 
-def test_placement(update: bool) -> None:
-    def convert(text: str) -> str:
-        program = exported(text)
-        return format_placement(program.placements, program.config.pools)
-
-    check_cases(FOLDER / "placement.cases", convert, update)
+@golden(FOLDER / "place_storage.cases")
+def test_placement(case: Case, update: bool) -> None:
+    program = exported(case.source)
+    check_case(case, format_placement(program.placements, program.config.pools), update)
 
 
 TWO_STEPS = """

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-from cases import check_cases
+from cases import Case, check_case, golden
 
 from relvm.codegen.lower_to_lir import lower_to_routines
 from relvm.frontend.text import parse_module
@@ -30,6 +29,6 @@ def after(name: str, text: str) -> str:
     raise AssertionError(name)
 
 
-@pytest.mark.parametrize("name", [step.__name__ for step in PASSES])
-def test_golden_cases(name: str, update: bool) -> None:
-    check_cases(Path(__file__).parent / f"{name}.cases", lambda text: after(name, text), update)
+@golden(*(Path(__file__).parent / f"{step.__name__}.cases" for step in PASSES))
+def test_golden_cases(case: Case, update: bool) -> None:
+    check_case(case, after(case.path.stem, case.source), update)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cases import check_cases
+from cases import Case, check_case, golden
 
 from relvm.codegen.lower_to_lir import lower_to_routines
 from relvm.errors import RelvmVerifyError
@@ -25,10 +25,9 @@ def routines(text: str):
     return lower_to_routines(module)
 
 
-def test_golden_routines(update: bool) -> None:
-    check_cases(
-        Path(__file__).with_suffix(".cases").with_stem("routine"), lambda text: format_module(routines(text)), update
-    )
+@golden(Path(__file__).parent / "lower_to_lir.cases")
+def test_golden_routines(case: Case, update: bool) -> None:
+    check_case(case, format_module(routines(case.source)), update)
 
 
 def test_direct_calls_drop_the_detour_through_a_closure() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cases import check_cases
+from cases import Case, check_case, golden
 from pipeline_parts import module_after
 
 from relvm.errors import RelvmVerifyError
@@ -28,9 +28,9 @@ def after(name: str, text: str) -> str:
     return printed
 
 
-@pytest.mark.parametrize("name", PASSES)
-def test_golden_cases(name: str, update: bool) -> None:
-    check_cases(Path(__file__).parent / f"{name}.cases", lambda text: after(name, text), update)
+@golden(*(Path(__file__).parent / f"{name}.cases" for name in PASSES))
+def test_golden_cases(case: Case, update: bool) -> None:
+    check_case(case, after(case.path.stem, case.source), update)
 
 
 @pytest.mark.parametrize("name", PASSES)

@@ -1,4 +1,4 @@
-"""The rules of simplify: each has a golden case, and what they make computes the same, to the sign of a zero."""
+"""The rules of canonicalize: each has a golden case, and what they make computes the same, to the sign of a zero."""
 
 from __future__ import annotations
 
