@@ -1,182 +1,11 @@
 /* binding.c: the Python module relvm._binding: what every call from Python, and every call of a Python function,
    goes through.  Whatever is not in the way of each call is Python, over cffi, and called from here through `relvm_hooks`.
    It stands in one library with the cffi module, because both have to see the same runtime. */
-#include "binding.h"
+#include "values.h"
 
-#include <sched.h>
 #include <structmember.h>
 
 enum { ROW = 8 }; /* arguments of a call for which no memory is allocated */
-
-Hooks relvm_hooks;
-
-/* ---- the machine of some objects ---- */
-
-/* Of the machine that this thread is running, innermost; NULL: it runs none. */
-static _Thread_local Objects *active;
-
-PyTypeObject *relvm_reference_type;
-static PyTypeObject *objects_type;
-
-static int objects_init(PyObject *self, PyObject *arguments, PyObject *named) {
-  (void)named;
-  unsigned long long address;
-  if (!PyArg_ParseTuple(arguments, "K", &address)) return -1;
-  ((Objects *)self)->machine = (rvm_machine *)(uintptr_t)address;
-  ((Objects *)self)->taken = -1;
-  return 0;
-}
-
-static int objects_traverse(PyObject *self, visitproc visit, void *arg) {
-  Py_VISIT(((Objects *)self)->exception);
-  Py_VISIT(Py_TYPE(self));
-  return 0;
-}
-
-static int objects_clear(PyObject *self) {
-  Py_CLEAR(((Objects *)self)->exception);
-  return 0;
-}
-
-static void objects_dealloc(PyObject *self) {
-  PyTypeObject *type = Py_TYPE(self);
-  PyObject_GC_UnTrack(self);
-  Py_CLEAR(((Objects *)self)->exception);
-  rvm_machine_release(((Objects *)self)->machine);
-  ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
-  Py_DECREF(type);
-}
-
-PyObject *relvm_raise(PyObject *exception) {
-  if (exception) {
-    PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
-    Py_DECREF(exception);
-  }
-  return NULL;
-}
-
-/* Makes this thread the one inside the machine; 0 with an exception when another is.  what: for the message. */
-static int enter(Objects *objects, PyObject *what) {
-  int32_t entered;
-  while ((entered = rvm_machine_enter(objects->machine)) < 0) {
-    Py_BEGIN_ALLOW_THREADS /* the one inside may be waiting for the interpreter's lock */
-    sched_yield();
-    Py_END_ALLOW_THREADS
-  }
-  if (!entered) {
-    relvm_raise(PyObject_CallFunctionObjArgs(relvm_hooks.busy, what, objects, NULL));
-    return 0;
-  }
-  if (objects->restless) {
-    PyObject *done = PyObject_CallMethod((PyObject *)objects, "poll", NULL);
-    if (!done) {
-      rvm_machine_leave(objects->machine, NULL);
-      return 0;
-    }
-    Py_DECREF(done);
-  }
-  return 1;
-}
-
-/* begin(what) -> outer: enters, and makes this the active machine until end(outer). */
-static PyObject *objects_begin(PyObject *self, PyObject *what) {
-  Objects *outer = active;
-  if (!enter((Objects *)self, what)) return NULL;
-  active = (Objects *)self;
-  PyObject *result = outer ? (PyObject *)outer : Py_None;
-  Py_INCREF(result);
-  return result;
-}
-
-static PyObject *objects_end(PyObject *self, PyObject *outer) {
-  active = outer == Py_None ? NULL : (Objects *)outer;
-  rvm_value error;
-  rvm_status status = rvm_machine_leave(((Objects *)self)->machine, &error);
-  if (!status) Py_RETURN_NONE;
-  relvm_failed(status, &error);
-  return NULL;
-}
-
-static PyMethodDef objects_methods[] = {
-    {"begin", objects_begin, METH_O, "Enter the machine; what it returns is for `end`."},
-    {"end", objects_end, METH_O, "Leave it."},
-    {NULL, NULL, 0, NULL}};
-
-static PyMemberDef objects_members[] = {{"exception", T_OBJECT, offsetof(Objects, exception), 0, NULL},
-                                        {"taken", T_LONGLONG, offsetof(Objects, taken), 0, NULL},
-                                        {"restless", T_BOOL, offsetof(Objects, restless), 0, NULL},
-                                        {"shares", T_BOOL, offsetof(Objects, shares), 0, NULL},
-                                        {NULL, 0, 0, 0, NULL}};
-
-static PyType_Slot objects_slots[] = {{Py_tp_init, objects_init},       {Py_tp_traverse, objects_traverse},
-                                      {Py_tp_clear, objects_clear},     {Py_tp_dealloc, objects_dealloc},
-                                      {Py_tp_methods, objects_methods}, {Py_tp_members, objects_members},
-                                      {0, NULL}};
-
-static PyType_Spec objects_spec = {.name = "relvm._binding.Objects",
-                                   .basicsize = sizeof(Objects),
-                                   .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-                                   .slots = objects_slots};
-
-/* ---- references ---- */
-
-PyObject *relvm_reference_of(PyTypeObject *type, Objects *objects, rvm_value value) {
-  Reference *reference = (Reference *)PyType_GenericAlloc(type, 0);
-  if (!reference) return NULL;
-  Py_INCREF((PyObject *)objects);
-  reference->objects = objects;
-  reference->value = value;
-  reference->direct = 1;
-  return (PyObject *)reference;
-}
-
-static PyObject *reference_new(PyTypeObject *type, PyObject *arguments, PyObject *named) {
-  (void)named;
-  PyObject *objects;
-  long long tag, payload;
-  if (!PyArg_ParseTuple(arguments, "O!LL", objects_type, &objects, &tag, &payload)) return NULL;
-  return relvm_reference_of(type, (Objects *)objects, (rvm_value){.tag = tag, .as.i = payload});
-}
-
-static int reference_traverse(PyObject *self, visitproc visit, void *arg) {
-  Py_VISIT(((Reference *)self)->objects);
-  Py_VISIT(Py_TYPE(self));
-  return 0;
-}
-
-/* The collector breaks no cycle here: a reference needs its machine to the end. */
-static void reference_dealloc(PyObject *self) {
-  PyTypeObject *type = Py_TYPE(self);
-  Reference *reference = (Reference *)self;
-  PyObject_GC_UnTrack(self);
-  if (reference->objects) {
-    rvm_machine_drop(reference->objects->machine, reference->value);
-    Py_DECREF((PyObject *)reference->objects);
-  }
-  ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
-  Py_DECREF(type);
-}
-
-static PyObject *reference_reduce(PyObject *self, PyObject *protocol) {
-  (void)protocol;
-  return relvm_raise(PyObject_CallFunctionObjArgs(relvm_hooks.uncopyable, self, NULL));
-}
-
-static PyMethodDef reference_methods[] = {{"__reduce_ex__", reference_reduce, METH_O, NULL}, {NULL, NULL, 0, NULL}};
-
-static PyMemberDef reference_members[] = {{"objects", T_OBJECT, offsetof(Reference, objects), READONLY, NULL},
-                                          {"tag", T_LONGLONG, offsetof(Reference, value.tag), READONLY, NULL},
-                                          {"address", T_LONGLONG, offsetof(Reference, value.as), READONLY, NULL},
-                                          {NULL, 0, 0, 0, NULL}};
-
-static PyType_Slot reference_slots[] = {{Py_tp_new, reference_new},           {Py_tp_traverse, reference_traverse},
-                                        {Py_tp_dealloc, reference_dealloc},   {Py_tp_methods, reference_methods},
-                                        {Py_tp_members, reference_members},   {0, NULL}};
-
-static PyType_Spec reference_spec = {.name = "relvm._binding.Reference",
-                                     .basicsize = sizeof(Reference),
-                                     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-                                     .slots = reference_slots};
 
 /* ---- calls from Python ---- */
 
@@ -255,12 +84,12 @@ static PyObject *run(Reference *callee, PyObject *arguments) {
 /* call(*arguments) -> result: by position. */
 static PyObject *callable_call(PyObject *self, PyObject *arguments) {
   Reference *callee = (Reference *)self;
-  Objects *objects = callee->objects, *outer = active;
-  if (!enter(objects, self)) return NULL;
-  active = objects;
+  Objects *objects = callee->objects, *outer = relvm_active;
+  if (!relvm_enter(objects, self)) return NULL;
+  relvm_active = objects;
   Py_INCREF((PyObject *)objects); /* a packed function may drop all else that holds the machine */
   PyObject *result = run(callee, arguments);
-  active = outer;
+  relvm_active = outer;
   rvm_machine_leave(objects->machine, NULL);
   Py_DECREF((PyObject *)objects);
   return result;
@@ -283,8 +112,8 @@ static PyMemberDef callable_members[] = {{"direct", T_BOOL, offsetof(Reference, 
 static PyType_Slot callable_slots[] = {{Py_tp_call, callable_tp_call},
                                        {Py_tp_methods, callable_methods},
                                        {Py_tp_members, callable_members},
-                                       {Py_tp_traverse, reference_traverse},
-                                       {Py_tp_dealloc, reference_dealloc},
+                                       {Py_tp_traverse, relvm_reference_traverse},
+                                       {Py_tp_dealloc, relvm_reference_dealloc},
                                        {0, NULL}};
 
 static PyType_Spec callable_spec = {.name = "relvm._binding.Callable",
@@ -354,7 +183,7 @@ static rvm_status carry(Objects *objects, rvm_value *result) {
 /* A packed function; self: what it is registered as. */
 static rvm_status call_packed(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
   PyGILState_STATE state = PyGILState_Ensure();
-  Objects *objects = active;
+  Objects *objects = relvm_active;
   rvm_status status = RVM_OK;
   if (call_python(objects, self, arguments, count, result)) status = carry(objects, result);
   PyGILState_Release(state);
@@ -382,7 +211,7 @@ static PyObject *module_install(PyObject *module, PyObject *arguments, PyObject 
 
 static PyObject *module_active(PyObject *module, PyObject *unused) {
   (void)module, (void)unused;
-  PyObject *result = active ? (PyObject *)active : Py_None;
+  PyObject *result = relvm_active ? (PyObject *)relvm_active : Py_None;
   Py_INCREF(result);
   return result;
 }
@@ -391,7 +220,7 @@ static PyObject *module_store(PyObject *module, PyObject *arguments) {
   (void)module;
   PyObject *objects, *value;
   unsigned long long address;
-  if (!PyArg_ParseTuple(arguments, "O!OK", objects_type, &objects, &value, &address)) return NULL;
+  if (!PyArg_ParseTuple(arguments, "O!OK", relvm_objects_type, &objects, &value, &address)) return NULL;
   int how = relvm_store((Objects *)objects, value, (rvm_value *)(uintptr_t)address);
   return how < 0 ? NULL : PyBool_FromLong(how);
 }
@@ -400,7 +229,7 @@ static PyObject *module_take(PyObject *module, PyObject *arguments) {
   (void)module;
   PyObject *objects;
   unsigned long long address;
-  if (!PyArg_ParseTuple(arguments, "O!K", objects_type, &objects, &address)) return NULL;
+  if (!PyArg_ParseTuple(arguments, "O!K", relvm_objects_type, &objects, &address)) return NULL;
   return relvm_take_borrowed((Objects *)objects, *(const rvm_value *)(uintptr_t)address);
 }
 
@@ -408,7 +237,7 @@ static PyObject *module_take_result(PyObject *module, PyObject *arguments) {
   (void)module;
   PyObject *objects;
   unsigned long long address;
-  if (!PyArg_ParseTuple(arguments, "O!K", objects_type, &objects, &address)) return NULL;
+  if (!PyArg_ParseTuple(arguments, "O!K", relvm_objects_type, &objects, &address)) return NULL;
   rvm_value value = *(const rvm_value *)(uintptr_t)address;
   rvm_value_retain(value);
   return relvm_take_result((Objects *)objects, value);
@@ -445,24 +274,13 @@ static int add(PyObject *module, const char *name, PyObject *object) {
   return added;
 }
 
-static PyTypeObject *type_of(PyType_Spec *spec, PyTypeObject *base) {
-  PyObject *bases = base ? PyTuple_Pack(1, base) : NULL;
-  PyObject *type = base && !bases ? NULL : PyType_FromSpecWithBases(spec, bases);
-  Py_XDECREF(bases);
-  return (PyTypeObject *)type;
-}
-
 PyMODINIT_FUNC PyInit__binding(void) {
   PyObject *module = PyModule_Create(&module_definition);
   if (!module) return NULL;
-  objects_type = type_of(&objects_spec, NULL);
-  relvm_reference_type = type_of(&reference_spec, NULL);
   function_name = PyUnicode_InternFromString("function");
-  Py_XINCREF((PyObject *)objects_type); /* the module has one reference, this file the other */
-  Py_XINCREF((PyObject *)relvm_reference_type);
-  if (function_name && add(module, "Objects", (PyObject *)objects_type) &&
-      add(module, "Reference", (PyObject *)relvm_reference_type) &&
-      add(module, "Callable", (PyObject *)type_of(&callable_spec, relvm_reference_type)) &&
+  if (function_name && relvm_objects_ready() && add(module, "Objects", Py_NewRef((PyObject *)relvm_objects_type)) &&
+      add(module, "Reference", Py_NewRef((PyObject *)relvm_reference_type)) &&
+      add(module, "Callable", (PyObject *)relvm_type_of(&callable_spec, relvm_reference_type)) &&
       add(module, "call_packed", PyLong_FromVoidPtr((void *)(uintptr_t)call_packed)) &&
       add(module, "let_go", PyLong_FromVoidPtr((void *)(uintptr_t)let_go)))
     return module;

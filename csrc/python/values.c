@@ -1,5 +1,5 @@
 /* values.c: Python values to and from the machine's; relvm/runtime/convert.py has those that are not frequent. */
-#include "binding.h"
+#include "values.h"
 
 enum { ANOTHER_WAY = OWNED + 1 }; /* of a value that the hook `store` is for */
 
@@ -26,11 +26,6 @@ static int32_t dtype_of_format(const char *format, Py_ssize_t item_bytes) {
     case 'b': case 'h': case 'i': case 'l': case 'q': return integers[0][item_bytes];
     case 'B': case 'H': case 'I': case 'L': case 'Q': return integers[1][item_bytes];
   }
-  return -1;
-}
-
-int relvm_failed(int32_t status, rvm_value *error) {
-  relvm_raise(PyObject_CallFunction(relvm_hooks.failure, "iK", (int)status, (unsigned long long)(uintptr_t)error));
   return -1;
 }
 

@@ -1,6 +1,6 @@
-/* binding.h: what the files of the Python module relvm._binding share. */
-#ifndef RELVM_BINDING_H
-#define RELVM_BINDING_H
+/* objects.h: what Python holds of a machine, and the hooks of the Python module relvm._binding. */
+#ifndef RELVM_OBJECTS_H
+#define RELVM_OBJECTS_H
 
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>
@@ -51,32 +51,24 @@ typedef struct {
   char direct; /* of a Callable: a call by position goes to the machine as it is */
 } Reference;
 
-extern PyTypeObject *relvm_reference_type;
+extern PyTypeObject *relvm_objects_type, *relvm_reference_type;
+/* Makes the two types: 0 when Python could not. */
+int relvm_objects_ready(void);
+PyTypeObject *relvm_type_of(PyType_Spec *spec, PyTypeObject *base);
 
-/* ---- binding.c ---- */
+/* Of the machine that this thread is running, innermost; NULL: it runs none. */
+extern _Thread_local Objects *relvm_active;
+/* Makes this thread the one inside the machine; 0 with an exception when another is.  what: for the message. */
+int relvm_enter(Objects *objects, PyObject *what);
 
 /* A reference of that subtype, which takes over the value's. */
 PyObject *relvm_reference_of(PyTypeObject *type, Objects *objects, rvm_value value);
 /* Raises the exception that a hook returned; always NULL. */
 PyObject *relvm_raise(PyObject *exception);
-
-/* ---- values.c ---- */
-
-/* How a place holds a value that was put there: OWNED as its own, or BORROWED for as long as the Python value lives. */
-enum { BORROWED = 0, OWNED = 1 };
-/* Puts a value in a place and returns how it holds it, or -1 with an exception.  Here and below the caller is inside the
-   machine. */
-int relvm_store(Objects *objects, PyObject *value, rvm_value *place);
-/* The same, and the place owns it: 0, or -1. */
-int relvm_store_owned(Objects *objects, PyObject *value, rvm_value *place);
-/* The Python value of a machine's, whose reference it takes over. */
-PyObject *relvm_take(Objects *objects, rvm_value value);
-PyObject *relvm_take_borrowed(Objects *objects, rvm_value value);
-/* The same of a run's result, in which tensors that lie in the host's memory are copied, unless `shares`. */
-PyObject *relvm_take_result(Objects *objects, rvm_value value);
+/* Slots of a subtype of Reference. */
+int relvm_reference_traverse(PyObject *self, visitproc visit, void *arg);
+void relvm_reference_dealloc(PyObject *self);
 /* Raises the exception of a failed call, whose error is released; always -1. */
 int relvm_failed(int32_t status, rvm_value *error);
-/* Whether the bytes that a tensor lies in may be written. */
-int relvm_is_writable(const rvm_tensor *tensor);
 
 #endif

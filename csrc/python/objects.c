@@ -1,0 +1,194 @@
+/* objects.c: the types of what Python holds of a machine. */
+#include "objects.h"
+
+#include <sched.h>
+#include <structmember.h>
+
+Hooks relvm_hooks;
+
+/* ---- the machine of some objects ---- */
+
+_Thread_local Objects *relvm_active;
+
+PyTypeObject *relvm_objects_type, *relvm_reference_type;
+
+static int objects_init(PyObject *self, PyObject *arguments, PyObject *named) {
+  (void)named;
+  unsigned long long address;
+  if (!PyArg_ParseTuple(arguments, "K", &address)) return -1;
+  ((Objects *)self)->machine = (rvm_machine *)(uintptr_t)address;
+  ((Objects *)self)->taken = -1;
+  return 0;
+}
+
+static int objects_traverse(PyObject *self, visitproc visit, void *arg) {
+  Py_VISIT(((Objects *)self)->exception);
+  Py_VISIT(Py_TYPE(self));
+  return 0;
+}
+
+static int objects_clear(PyObject *self) {
+  Py_CLEAR(((Objects *)self)->exception);
+  return 0;
+}
+
+static void objects_dealloc(PyObject *self) {
+  PyTypeObject *type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  Py_CLEAR(((Objects *)self)->exception);
+  rvm_machine_release(((Objects *)self)->machine);
+  ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+  Py_DECREF(type);
+}
+
+int relvm_enter(Objects *objects, PyObject *what) {
+  int32_t entered;
+  while ((entered = rvm_machine_enter(objects->machine)) < 0) {
+    Py_BEGIN_ALLOW_THREADS /* the one inside may be waiting for the interpreter's lock */
+    sched_yield();
+    Py_END_ALLOW_THREADS
+  }
+  if (!entered) {
+    relvm_raise(PyObject_CallFunctionObjArgs(relvm_hooks.busy, what, objects, NULL));
+    return 0;
+  }
+  if (objects->restless) {
+    PyObject *done = PyObject_CallMethod((PyObject *)objects, "poll", NULL);
+    if (!done) {
+      rvm_machine_leave(objects->machine, NULL);
+      return 0;
+    }
+    Py_DECREF(done);
+  }
+  return 1;
+}
+
+/* begin(what) -> outer: enters, and makes this the active machine until end(outer). */
+static PyObject *objects_begin(PyObject *self, PyObject *what) {
+  Objects *outer = relvm_active;
+  if (!relvm_enter((Objects *)self, what)) return NULL;
+  relvm_active = (Objects *)self;
+  PyObject *result = outer ? (PyObject *)outer : Py_None;
+  Py_INCREF(result);
+  return result;
+}
+
+static PyObject *objects_end(PyObject *self, PyObject *outer) {
+  relvm_active = outer == Py_None ? NULL : (Objects *)outer;
+  rvm_value error;
+  rvm_status status = rvm_machine_leave(((Objects *)self)->machine, &error);
+  if (!status) Py_RETURN_NONE;
+  relvm_failed(status, &error);
+  return NULL;
+}
+
+static PyMethodDef objects_methods[] = {
+    {"begin", objects_begin, METH_O, "Enter the machine; what it returns is for `end`."},
+    {"end", objects_end, METH_O, "Leave it."},
+    {NULL, NULL, 0, NULL}};
+
+static PyMemberDef objects_members[] = {{"exception", T_OBJECT, offsetof(Objects, exception), 0, NULL},
+                                        {"taken", T_LONGLONG, offsetof(Objects, taken), 0, NULL},
+                                        {"restless", T_BOOL, offsetof(Objects, restless), 0, NULL},
+                                        {"shares", T_BOOL, offsetof(Objects, shares), 0, NULL},
+                                        {NULL, 0, 0, 0, NULL}};
+
+static PyType_Slot objects_slots[] = {{Py_tp_init, objects_init},       {Py_tp_traverse, objects_traverse},
+                                      {Py_tp_clear, objects_clear},     {Py_tp_dealloc, objects_dealloc},
+                                      {Py_tp_methods, objects_methods}, {Py_tp_members, objects_members},
+                                      {0, NULL}};
+
+static PyType_Spec objects_spec = {.name = "relvm._binding.Objects",
+                                   .basicsize = sizeof(Objects),
+                                   .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+                                   .slots = objects_slots};
+
+/* ---- references ---- */
+
+PyObject *relvm_reference_of(PyTypeObject *type, Objects *objects, rvm_value value) {
+  Reference *reference = (Reference *)PyType_GenericAlloc(type, 0);
+  if (!reference) return NULL;
+  Py_INCREF((PyObject *)objects);
+  reference->objects = objects;
+  reference->value = value;
+  reference->direct = 1;
+  return (PyObject *)reference;
+}
+
+static PyObject *reference_new(PyTypeObject *type, PyObject *arguments, PyObject *named) {
+  (void)named;
+  PyObject *objects;
+  long long tag, payload;
+  if (!PyArg_ParseTuple(arguments, "O!LL", relvm_objects_type, &objects, &tag, &payload)) return NULL;
+  return relvm_reference_of(type, (Objects *)objects, (rvm_value){.tag = tag, .as.i = payload});
+}
+
+int relvm_reference_traverse(PyObject *self, visitproc visit, void *arg) {
+  Py_VISIT(((Reference *)self)->objects);
+  Py_VISIT(Py_TYPE(self));
+  return 0;
+}
+
+/* The collector breaks no cycle here: a reference needs its machine to the end. */
+void relvm_reference_dealloc(PyObject *self) {
+  PyTypeObject *type = Py_TYPE(self);
+  Reference *reference = (Reference *)self;
+  PyObject_GC_UnTrack(self);
+  if (reference->objects) {
+    rvm_machine_drop(reference->objects->machine, reference->value);
+    Py_DECREF((PyObject *)reference->objects);
+  }
+  ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+  Py_DECREF(type);
+}
+
+static PyObject *reference_reduce(PyObject *self, PyObject *protocol) {
+  (void)protocol;
+  return relvm_raise(PyObject_CallFunctionObjArgs(relvm_hooks.uncopyable, self, NULL));
+}
+
+static PyMethodDef reference_methods[] = {{"__reduce_ex__", reference_reduce, METH_O, NULL}, {NULL, NULL, 0, NULL}};
+
+static PyMemberDef reference_members[] = {{"objects", T_OBJECT, offsetof(Reference, objects), READONLY, NULL},
+                                          {"tag", T_LONGLONG, offsetof(Reference, value.tag), READONLY, NULL},
+                                          {"address", T_LONGLONG, offsetof(Reference, value.as), READONLY, NULL},
+                                          {NULL, 0, 0, 0, NULL}};
+
+static PyType_Slot reference_slots[] = {{Py_tp_new, reference_new},           {Py_tp_traverse, relvm_reference_traverse},
+                                        {Py_tp_dealloc, relvm_reference_dealloc},   {Py_tp_methods, reference_methods},
+                                        {Py_tp_members, reference_members},   {0, NULL}};
+
+static PyType_Spec reference_spec = {.name = "relvm._binding.Reference",
+                                     .basicsize = sizeof(Reference),
+                                     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+                                     .slots = reference_slots};
+
+/* ---- the types ---- */
+
+PyTypeObject *relvm_type_of(PyType_Spec *spec, PyTypeObject *base) {
+  PyObject *bases = base ? PyTuple_Pack(1, base) : NULL;
+  PyObject *type = base && !bases ? NULL : PyType_FromSpecWithBases(spec, bases);
+  Py_XDECREF(bases);
+  return (PyTypeObject *)type;
+}
+
+int relvm_objects_ready(void) {
+  relvm_objects_type = relvm_type_of(&objects_spec, NULL);
+  relvm_reference_type = relvm_objects_type ? relvm_type_of(&reference_spec, NULL) : NULL;
+  return relvm_reference_type != NULL;
+}
+
+/* ---- exceptions ---- */
+
+PyObject *relvm_raise(PyObject *exception) {
+  if (exception) {
+    PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+    Py_DECREF(exception);
+  }
+  return NULL;
+}
+
+int relvm_failed(int32_t status, rvm_value *error) {
+  relvm_raise(PyObject_CallFunction(relvm_hooks.failure, "iK", (int)status, (unsigned long long)(uintptr_t)error));
+  return -1;
+}
