@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import networkx as nx
 import pytest
+
+from relvm.tables import csrc_directory
 
 PACKAGE = Path(__file__).resolve().parent.parent / "relvm"
 
@@ -117,3 +120,74 @@ def test_an_import_from_above_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setitem(MODULES, "relvm.ir.seen", path)
     found = [target for _, target in sorted(imports("relvm.ir.seen"))]
     assert found == ["relvm.cli.main", "relvm.vm", "relvm.aot.config", "relvm.ir.expr", "relvm.explore.views.dataflow"]
+
+
+# ---- C ----
+
+# From the bottom up.  A file includes and calls its own folder and those below it.
+C_FOLDERS = ("tables", "include", "core", "codegen", "threads", "loader", "vm", "builtins", "library", "python")
+INCLUDE = re.compile(r'^#include "(?:\.\./tables/)?([\w.]+)"', re.MULTILINE)
+DEFINITION = re.compile(r"^(?!static|typedef)[a-z][\w \*]*?\b(\w+)\([^;{]*\)\s*\{", re.MULTILINE)
+
+
+def c_units(root: Path) -> dict[str, str]:
+    """The C of each unit by its folder and name: a header and the C file of its name, without comments."""
+    units: dict[str, str] = {}
+    for path in sorted(path for path in root.glob("*/*") if path.suffix in (".h", ".c", ".def")):
+        text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
+        unit = str(path.relative_to(root).with_suffix(""))
+        units[unit] = units.get(unit, "") + text
+    return units
+
+
+def c_uses(root: Path) -> set[tuple[str, str]]:
+    """Pairs of units of which the first includes the second, or names a function that the second defines."""
+    units = c_units(root)
+    files = {path.name: str(path.relative_to(root).with_suffix("")) for path in root.glob("*/*.*")}
+    owners = {name: unit for unit, text in units.items() for name in DEFINITION.findall(text)}
+    used = set()
+    for unit, text in units.items():
+        used |= {(unit, files[name]) for name in INCLUDE.findall(text) if name in files}
+        used |= {(unit, owners[name]) for name in re.findall(r"\b\w+\b", text) if name in owners}
+    return {(unit, target) for unit, target in used if unit != target and not is_public_header(unit)}
+
+
+def is_public_header(unit: str) -> bool:
+    """Whether the unit declares what units above it define."""
+    return unit.startswith("include/")
+
+
+def c_cycles(root: Path) -> list[list[str]]:
+    return [sorted(cycle) for cycle in nx.strongly_connected_components(nx.DiGraph(c_uses(root))) if len(cycle) > 1]
+
+
+def c_upward(root: Path) -> list[str]:
+    layer = {name: number for number, name in enumerate(C_FOLDERS)}
+    pairs = sorted(c_uses(root))
+    return [f"{unit} -> {target}" for unit, target in pairs if layer[unit.split("/")[0]] < layer[target.split("/")[0]]]
+
+
+def test_c_folders_use_those_below_only() -> None:
+    assert {unit.split("/")[0] for unit in c_units(csrc_directory())} == set(C_FOLDERS)
+    assert c_upward(csrc_directory()) == []
+
+
+def test_no_c_units_use_each_other() -> None:
+    assert c_cycles(csrc_directory()) == []
+
+
+def test_c_cycles_and_upward_uses_are_found(tmp_path: Path) -> None:
+    files = {
+        "core/low.h": "int rvm_low(void);\n",
+        "core/low.c": '#include "low.h"\n\nint rvm_low(void) {\n  return rvm_high(); /* rvm_side */\n}\n',
+        "core/side.c": '#include "low.h"\n\nint rvm_side(int a,\n             int b) {\n  return 0;\n}\n',
+        "vm/high.h": '#include "low.h"\n',
+        "vm/high.c": "int rvm_high(void) {\n  return rvm_low();\n}\nstatic int rvm_own(void) {\n  return 0;\n}\n",
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert c_uses(tmp_path) == {("core/low", "vm/high"), ("core/side", "core/low"), ("vm/high", "core/low")}
+    assert c_cycles(tmp_path) == [["core/low", "vm/high"]]
+    assert c_upward(tmp_path) == ["core/low -> vm/high"]

@@ -1,6 +1,5 @@
 /* arguments.c: the checks of arguments that builtins share. */
-#include "builtins.h"
-#include "string_builtins.h"
+#include "arguments.h"
 
 static const struct {
   const char *name, *signature;
@@ -36,6 +35,13 @@ int rvm_is_heap(rvm_value value) {
   const rvm_tensor *tensor = value.as.tensor;
   return value.tag == RVM_TAG_TENSOR && tensor->dtype == RVM_DTYPE_i64 && tensor->dl.ndim == 1 && !tensor->owner &&
          !tensor->release && tensor->base.references > 0;
+}
+
+int rvm_is_pure(rvm_value value) {
+  if (value.tag != RVM_TAG_FUNCTION && value.tag != RVM_TAG_CLOSURE) return 0;
+  const rvm_function *function = value.tag == RVM_TAG_FUNCTION ? value.as.function : value.as.closure->function;
+  int has_code = function->kind == RVM_KIND_bytecode || function->kind == RVM_KIND_native;
+  return has_code && !(function->record->flags & RVM_IMPURE);
 }
 
 #define ONE(tag) (UINT32_C(1) << RVM_TAG_##tag)

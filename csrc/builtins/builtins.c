@@ -1,7 +1,10 @@
 /* builtins.c: the functions of builtins.def.  Each checks what it is given; arguments are borrowed. */
-#include "builtins.h"
-
 #include <string.h>
+
+#include "arguments.h"
+#include "call.h"
+#include "elements.h"
+#include "registry.h"
 
 /* ---- any value ---- */
 

@@ -2,8 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "builtins.h"
-#include "executable.h"
+#include "arguments.h"
 
 enum {
 #define TYPE_CODE(name, number, operands, meaning) TYPE_##name = number,
@@ -257,13 +256,6 @@ static rvm_status match(reader *type, const place *at, rvm_value value, int32_t 
     case TYPE_OPTIONAL: return value.tag == RVM_TAG_NIL ? skip(type, depth + 1) : match(type, at, value, depth + 1);
   }
   return wrong_type(type);
-}
-
-int rvm_is_pure(rvm_value value) {
-  if (value.tag != RVM_TAG_FUNCTION && value.tag != RVM_TAG_CLOSURE) return 0;
-  const rvm_function *function = value.tag == RVM_TAG_FUNCTION ? value.as.function : value.as.closure->function;
-  int has_code = function->kind == RVM_KIND_bytecode || function->kind == RVM_KIND_native;
-  return has_code && !(function->record->flags & RVM_IMPURE);
 }
 
 RVM_BUILTIN(match_type) {

@@ -1,6 +1,6 @@
 /* regex.c: string_match and string_tokens, by a nondeterministic automaton (K. Thompson, "Regular expression search algorithm", CACM 11,
    1968): all states that it can be in are kept at once, so that time is linear in the string whatever the pattern. */
-#include "builtins.h"
+#include "arguments.h"
 #include "string_builtins.h"
 
 enum {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "builtins.h"
+#include "arguments.h"
 
 enum {
 #define SHAPE_CODE(name, number, meaning) SHAPE_##name = number,

@@ -1,5 +1,8 @@
 /* string_convert.c: builtins that look into strings: case, parts, numbers. */
-#include "builtins.h"
+#include <string.h>
+
+#include "arguments.h"
+#include "elements.h"
 #include "number_format.h"
 #include "string_builtins.h"
 
@@ -262,16 +265,6 @@ RVM_BUILTIN(string_part_count) {
     if (status) rvm_release(&counts);
   }
   rvm_free(start.borders);
-  return status;
-}
-
-rvm_status rvm_tensor_widened(const rvm_tensor *x, int64_t most, rvm_value *result) {
-  int64_t *dims = rvm_allocate((size_t)(x->dl.ndim + 1) * sizeof *dims);
-  if (!dims) return rvm_out_of_memory(result);
-  for (int32_t i = 0; i < x->dl.ndim; i++) dims[i] = x->dl.shape[i];
-  dims[x->dl.ndim] = most;
-  rvm_status status = rvm_tensor_new(RVM_DTYPE_str, x->dl.ndim + 1, dims, result);
-  rvm_free(dims);
   return status;
 }
 

@@ -1,27 +1,8 @@
 /* string_ops.c: builtins that move, compare and find strings. */
-#include "builtins.h"
-#include "string_builtins.h"
+#include <string.h>
 
-rvm_status rvm_string_join(rvm_machine *machine, rvm_string **element, rvm_text first, rvm_text second,
-                           rvm_value *error) {
-  *element = NULL;
-  if (first.length + second.length == 0) return RVM_OK;
-  rvm_value string;
-  rvm_status status = rvm_string_room(first.length + second.length, &string);
-  if (status) {
-    *error = string;
-    return status;
-  }
-  char *bytes = string.as.string->bytes;
-  status = rvm_copy_elements(machine, RVM_DTYPE_u8, bytes, first.bytes, (size_t)first.length, error);
-  if (!status)
-    status = rvm_copy_elements(machine, RVM_DTYPE_u8, bytes + first.length, second.bytes, (size_t)second.length, error);
-  if (status)
-    rvm_release(&string);
-  else
-    *element = string.as.string;
-  return status;
-}
+#include "arguments.h"
+#include "string_builtins.h"
 
 /* ---- moving ---- */
 

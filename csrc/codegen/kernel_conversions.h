@@ -1,6 +1,6 @@
 /* kernel_conversions.h: numbers in generated kernels: conversions that C leaves undefined, and powers of integers. */
-#ifndef RELVM_KERNEL_NUMBERS_H
-#define RELVM_KERNEL_NUMBERS_H
+#ifndef RELVM_KERNEL_CONVERSIONS_H
+#define RELVM_KERNEL_CONVERSIONS_H
 
 #include <stdint.h>
 

@@ -8,25 +8,8 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <string.h>
 
-#define RVM_MATH static inline __attribute__((always_inline))
-
-/* The bits of a float as a signed number, and the float of such bits. */
-#define RVM_BITS(name, type, bits)             \
-  RVM_MATH bits rvm_bits_of_##name(type x) {   \
-    bits result;                               \
-    memcpy(&result, &x, sizeof result);        \
-    return result;                             \
-  }                                            \
-  RVM_MATH type rvm_##name##_of_bits(bits x) { \
-    type result;                               \
-    memcpy(&result, &x, sizeof result);        \
-    return result;                             \
-  }
-RVM_BITS(f32, float, int32_t)
-RVM_BITS(f64, double, int64_t)
-#undef RVM_BITS
+#include "float_bits.h"
 
 /* The magnitude of the first with the sign of the second. */
 RVM_MATH float rvm_with_sign(float magnitude, float sign) {

@@ -6,6 +6,8 @@
 
 #include "relvm.h"
 
+#define RVM_BUILTIN_PREFIX "vm.builtin."
+
 enum rvm_builtin {
 #define BUILTIN(name, signature, effect, cost, meaning) RVM_BUILTIN_##name,
 #include "builtins.def"

@@ -1,4 +1,4 @@
-/* base.h: memory, checked sizes, checksums: what everything else stands on. */
+/* base.h: memory and checked sizes: what everything else stands on. */
 #ifndef RELVM_BASE_H
 #define RELVM_BASE_H
 
@@ -9,6 +9,9 @@
 #endif
 
 #define RVM_ALIGNMENT 64 /* of sections, tensors and storages, in bytes */
+
+/* No object is larger: sizes of whole blocks stay far from overflow. */
+#define RVM_LARGEST_BYTES ((int64_t)1 << 56)
 
 /* All memory comes from these.  NULL when there is none; a size of 0 is a size like any other. */
 void *rvm_allocate(size_t size_bytes);
@@ -51,27 +54,6 @@ void rvm_budget_relax(int relaxed);
 #define RVM_UNPOISON(start, size_bytes) ((void)(size_bytes))
 #endif
 
-/* Returns ARGUMENT_ERROR from a public function whose argument `pointer` is NULL. */
-#define RVM_EXPECT_POINTER(pointer, error)                                                                \
-  do {                                                                                                    \
-    if (!(pointer)) return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: %s is NULL", __func__, #pointer);     \
-  } while (0)
-/* The same for a negative count or size. */
-#define RVM_EXPECT_COUNT(count, error)                                                                    \
-  do {                                                                                                    \
-    if ((count) < 0)                                                                                      \
-      return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: %s is %lld, expected 0 or more", __func__, #count,  \
-                      (long long)(count));                                                                \
-  } while (0)
-/* The same for an array of `count` elements; NULL is an empty array. */
-#define RVM_EXPECT_ARRAY(array, count, error)                                                             \
-  do {                                                                                                    \
-    RVM_EXPECT_COUNT(count, error);                                                                       \
-    if (!(array) && (count) > 0)                                                                          \
-      return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: %s is NULL, expected %lld elements (%s)", __func__, #array, \
-                      (long long)(count), #count);                                                        \
-  } while (0)
-
 /* 0 on overflow, else 1 and the result. */
 static inline int rvm_add(int64_t a, int64_t b, int64_t *sum) { return !__builtin_add_overflow(a, b, sum); }
 static inline int rvm_subtract(int64_t a, int64_t b, int64_t *difference) {
@@ -81,22 +63,6 @@ static inline int rvm_multiply(int64_t a, int64_t b, int64_t *product) {
   return !__builtin_mul_overflow(a, b, product);
 }
 
-enum rvm_cpu_feature {
-#define FEATURE(name, option, macro, level, word, bit, state) RVM_CPU_##name,
-#include "cpu_features.def"
-#undef FEATURE
-  RVM_CPU_FEATURE_COUNT
-};
-_Static_assert(RVM_CPU_FEATURE_COUNT <= 63, "rvm_cpu_features has a bit for each");
-
-/* What the processor calls itself, for messages; `name` has room for 49 bytes. */
-void rvm_cpu_name(char *name);
-/* Whether the processor lacks any of the features in a list as native sections have it ("x86-64-v4 avx512vnni"), or a word of
-   it is not known; `missing` gets those words, as far as there is room. */
-int rvm_cpu_missing(const char *needed, char *missing, size_t missing_bytes);
-
 static inline int64_t rvm_align(int64_t size_bytes) { return (size_bytes + RVM_ALIGNMENT - 1) & -RVM_ALIGNMENT; }
-
-int64_t rvm_clock_now(void); /* nanoseconds of the monotonic clock */
 
 #endif

@@ -1,7 +1,6 @@
-/* clock.c: the monotonic clock. */
-#include <time.h>
+#include "clock.h"
 
-#include "base.h"
+#include <time.h>
 
 int64_t rvm_clock_now(void) {
   struct timespec time;

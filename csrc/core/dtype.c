@@ -1,5 +1,5 @@
 /* dtype.c: the names and sizes of dtypes. */
-#include "value.h"
+#include "dtype.h"
 
 static const struct {
   const char *name;

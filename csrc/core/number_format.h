@@ -1,8 +1,8 @@
 /* number_format.h: numbers as text, whatever the locale. */
-#ifndef RELVM_NUMBERS_H
-#define RELVM_NUMBERS_H
+#ifndef RELVM_NUMBER_FORMAT_H
+#define RELVM_NUMBER_FORMAT_H
 
-#include "strings.h"
+#include "string_tensor.h"
 
 /* The longest text of a number, and a NUL. */
 #define RVM_NUMBER_BYTES 40

@@ -1,6 +1,6 @@
 /* object_freelist.h: the memory of tensors, shapes, tuples, lists and closures.  A machine keeps that of dead ones for its next ones. */
-#ifndef RELVM_OBJECTS_H
-#define RELVM_OBJECTS_H
+#ifndef RELVM_OBJECT_FREELIST_H
+#define RELVM_OBJECT_FREELIST_H
 
 #include "base.h"
 

@@ -54,4 +54,10 @@ static inline int rvm_prim_has_value(enum rvm_prim_operator row, rvm_value a, rv
 #include "scalar_operators.def"
 #undef PRIM_OPERATOR
 
+/* ---- of the runtime only ---- */
+
+int32_t rvm_prim_operand_count(int32_t row);
+/* Says why a row has no value for these operands: TYPE_ERROR or ARITHMETIC_ERROR. */
+rvm_status rvm_prim_fail(int32_t row, rvm_value a, rvm_value b, rvm_value *error);
+
 #endif

@@ -4,10 +4,12 @@
    A float of M bits of mantissa and the bias B, behind a sign: codes below 1 << M are subnormal.  Rounding is to the
    nearest, halves to the even code.  `largest` is the code of the largest number; what is above it becomes `beyond`, NaN
    becomes `nan`.  Source: IEEE 754-2019; OCP 8-bit Floating Point and Microscaling specifications; ONNX's float8 notes. */
-#ifndef RELVM_NARROW_H
-#define RELVM_NARROW_H
+#ifndef RELVM_SMALL_FLOATS_H
+#define RELVM_SMALL_FLOATS_H
 
-#include "kernel_math.h"
+#include <math.h>
+
+#include "float_bits.h"
 
 /* The code without sign of |x|. */
 RVM_MATH uint32_t rvm_narrow_code(float x, int M, int B, uint32_t largest, uint32_t beyond, uint32_t nan) {

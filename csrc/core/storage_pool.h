@@ -1,10 +1,20 @@
 /* storage_pool.h: the memory of storages.  A machine keeps that of dead ones for its next ones. */
-#ifndef RELVM_POOL_H
-#define RELVM_POOL_H
+#ifndef RELVM_STORAGE_POOL_H
+#define RELVM_STORAGE_POOL_H
 
-#include "value.h"
+#include "base.h"
 
 typedef struct rvm_pool rvm_pool;
+
+/* A block of memory that tensors are placed in; `bytes` is RVM_ALIGNMENT-aligned. */
+struct rvm_storage {
+  rvm_object base;
+  int32_t class; /* of the block's size */
+  int64_t size_bytes;
+  unsigned char *bytes;
+  rvm_pool *pool;
+  rvm_storage *next; /* in a list of the pool's */
+};
 
 typedef struct rvm_pool_sizes {
   int64_t live_bytes, kept_bytes; /* of storages, and of what is kept for more */
@@ -12,9 +22,9 @@ typedef struct rvm_pool_sizes {
 } rvm_pool_sizes;
 
 /* is_zeroed: memory from the system is zeroed, so that nobody reads what was in it before. */
-rvm_pool *rvm_pool_new(int32_t is_zeroed);
+rvm_pool *rvm_pool_new(int32_t is_zeroed); /* NULL: no memory */
 /* Frees what is kept. */
-void rvm_pool_trim(rvm_pool *pool); /* NULL: no memory */
+void rvm_pool_trim(rvm_pool *pool);
 /* Ends the use of a pool.  Storages that are still alive stay so. */
 void rvm_pool_close(rvm_pool *pool);
 rvm_pool_sizes rvm_pool_measure(rvm_pool *pool);

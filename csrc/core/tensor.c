@@ -1,8 +1,9 @@
 /* tensor.c: tensors and shapes. */
+#include "tensor.h"
+
 #include <string.h>
 
 #include "object_freelist.h"
-#include "strings.h"
 
 /* The dimensions other than 0 have to fit for themselves: NumPy takes no array of shape (2^62, 0) either. */
 static int32_t dims_product(int32_t rank, const int64_t *dims, int64_t unit, int64_t *product) {
@@ -48,7 +49,6 @@ static rvm_status tensor_check(int32_t dtype, int32_t rank, const int64_t *dims,
   return rvm_fail(result, RVM_SHAPE_ERROR, "tensor: a dimension is negative, or the size exceeds 64 bits");
 }
 
-/* A tensor whose dimensions stand right behind it, then, when `size_bytes` >= 0, its zeroed and aligned elements. */
 /* The rvm_tensor.release of a tensor of strings. */
 static void release_strings(void *tensor) {
   rvm_string **elements = rvm_tensor_strings(tensor);
@@ -57,6 +57,7 @@ static void release_strings(void *tensor) {
     if (elements[i]) rvm_object_release(&elements[i]->base);
 }
 
+/* A tensor whose dimensions stand right behind it, then, when `size_bytes` >= 0, its zeroed and aligned elements. */
 static rvm_status tensor_allocate(int32_t dtype, int32_t rank, const int64_t *dims, void *data, int64_t size_bytes,
                                   rvm_value *result) {
   if (rank > RVM_MOST_RANK)
@@ -155,5 +156,23 @@ rvm_status rvm_shape_new(int32_t rank, const int64_t *dims, rvm_value *result) {
     memcpy(result->as.shape->dims, dims, (size_t)rank * sizeof *dims);
   else
     memset(result->as.shape->dims, 0, (size_t)rank * sizeof *dims);
+  return RVM_OK;
+}
+
+rvm_status rvm_value_truth(rvm_value condition, int32_t *truth, rvm_value *error) {
+  if (condition.tag == RVM_TAG_BOOL || condition.tag == RVM_TAG_INT) {
+    *truth = condition.as.i != 0;
+    return RVM_OK;
+  }
+  const rvm_tensor *tensor = condition.as.tensor;
+  if (condition.tag != RVM_TAG_TENSOR || tensor->dl.ndim != 0 || tensor->dtype > RVM_DTYPE_u64) {
+    char text[RVM_DESCRIPTION_BYTES];
+    return rvm_fail(error, RVM_TYPE_ERROR,
+                    "condition: expected a bool, an int or a tensor of rank 0 and bool or integer dtype, got %s",
+                    rvm_value_describe(condition, text));
+  }
+  const unsigned char *bytes = tensor->dl.data;
+  *truth = 0;
+  for (int32_t i = 0; i < rvm_dtype_size_bytes(tensor->dtype); i++) *truth |= bytes[i] != 0;
   return RVM_OK;
 }

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "strings.h"
+#include "string_tensor.h"
 
 #define BAD(error, ...) rvm_fail(error, RVM_BAD_EXECUTABLE, "executable: " __VA_ARGS__)
 
@@ -29,7 +29,7 @@ static rvm_status read_strings_of(const constant_record *record, const int64_t *
 static rvm_status read_tensor(const rvm_executable *executable, const constant_record *record, const int64_t *dims,
                               int32_t index, rvm_value *result) {
   const rvm_section *data = &executable->sections[RVM_SECTION_data];
-  int64_t size_bytes;
+  int64_t size_bytes = -1;
   if (record->rank > RVM_MOST_RANK)
     return BAD(result, "constant %d has rank %u, a tensor at most %d", index, record->rank, RVM_MOST_RANK);
   if (record->dtype >= RVM_DTYPE_COUNT ||

@@ -1,8 +1,8 @@
 /* cpu.c: the processor asked itself, with no help of the compiler's run-time library: not every compiler has one. */
+#include "cpu.h"
+
 #include <stdatomic.h>
 #include <string.h>
-
-#include "base.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-#include "native.h"
+#include "native_library.h"
 #include "value.h"
 
 enum rvm_section_id {
@@ -36,13 +36,13 @@ enum rvm_argument_kind {
 static inline uint32_t rvm_argument_kind(uint32_t word) { return word & 7; }
 static inline int32_t rvm_argument_payload(uint32_t word) { return (int32_t)word >> 3; }
 
-/* One record of the function section, as it stands in the file. */
 /* Flags of a function that has code. */
 enum {
   RVM_PRIVATE = 1, /* no name finds it: only the program itself calls it */
   RVM_IMPURE = 2,  /* calling it may have effects */
 };
 
+/* One record of the function section, as it stands in the file. */
 typedef struct rvm_function_record {
   uint32_t name; /* string index */
   uint16_t kind;
@@ -69,13 +69,6 @@ typedef struct rvm_function_name {
   const char *name;
   int32_t index;
 } rvm_function_name;
-
-/* A shared library from memory.  Its file stays open as long as it is loaded: the loader knows libraries by their path,
-   and a path by descriptor must not come to mean another. */
-typedef struct rvm_library {
-  void *handle;
-  int descriptor;
-} rvm_library;
 
 struct rvm_code;
 
@@ -105,9 +98,6 @@ struct rvm_executable {
   uint32_t code_words;
 };
 
-/* What the machine gives to native code (machine.c). */
-extern const rvm_native_api rvm_machine_native_api;
-
 void rvm_executable_retain(rvm_executable *executable);
 const char *rvm_executable_string(const rvm_executable *executable, uint32_t index);
 /* The `count` items of a table that starts `*offset` bytes into the section, which has so many; moves the offset behind it; NULL: too
@@ -116,13 +106,9 @@ const void *rvm_section_table(const rvm_section *section, int64_t *offset, uint6
 
 /* Whether the executable may call a registered function, by the load options that it came with. */
 int rvm_executable_may_call(const rvm_executable *executable, const char *name);
+rvm_status rvm_fail_forbidden(const char *name, rvm_value *error);
 
-/* Whether native code of that triple and those features of the processor (cpu_features.def) can run here; UNSUPPORTED: no. */
-rvm_status rvm_native_check(const char *triple, const char *cpu, rvm_value *error);
-/* Loads the shared library of a native section and calls its relvm_native_open; BAD_EXECUTABLE when it is no library. */
-rvm_status rvm_library_open(rvm_library *library, const void *bytes, int64_t size_bytes, rvm_value *error);
-/* The address of a symbol, or NULL. */
-void *rvm_library_find(const rvm_library *library, const char *symbol);
-void rvm_library_close(rvm_library *library);
+/* Compares two rvm_function_name by their names, for qsort and bsearch. */
+int rvm_compare_names(const void *a, const void *b);
 
 #endif

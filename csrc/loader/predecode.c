@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "builtins.h"
+#include "errors.h"
 #include "scalar_ops.h"
 #include "verify.h"
 

@@ -1,6 +1,6 @@
 /* predecode.h: bytecode as the interpreter runs it: steps, made from verified instructions when an executable is loaded. */
-#ifndef RELVM_DECODE_H
-#define RELVM_DECODE_H
+#ifndef RELVM_PREDECODE_H
+#define RELVM_PREDECODE_H
 
 #include "executable.h"
 

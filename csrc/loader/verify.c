@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "errors.h"
 #include "scalar_ops.h"
 
 static const char *const operand_letters[] = {

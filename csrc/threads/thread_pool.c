@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "base.h"
+#include "clock.h"
 
 enum { PARTS_PER_THREAD = 4, STACK_BYTES = 4 << 20, SPIN_NANOSECONDS = 200000, SPINS_PER_LOOK = 64, SPINS_PER_YIELD = 4096 };
 

@@ -1,6 +1,6 @@
 /* thread_pool.h: threads that share a kernel's loop.  The process has one team of them, made when it is first wanted. */
-#ifndef RELVM_WORKERS_H
-#define RELVM_WORKERS_H
+#ifndef RELVM_THREAD_POOL_H
+#define RELVM_THREAD_POOL_H
 
 #include "native.h"
 

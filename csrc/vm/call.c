@@ -1,17 +1,13 @@
 /* call.c: calls everything that can be called: bytecode, native and packed functions, from C and from each other. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* pthread_getattr_np */
-#endif
-#include <pthread.h>
+#include "call.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "machine.h"
-
-rvm_status rvm_fail_stack(const rvm_machine *machine, const rvm_function *function, rvm_value *error) {
-  return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: the value stack of %lld values is exhausted", function->name,
-                  (long long)(machine->head.stack_end - machine->stack));
-}
+#include "debugger.h"
+#include "instrument.h"
+#include "registry.h"
+#include "tensor.h"
 
 /* "NAME: expected 2 arguments (x, y), got 3"; what a closure has captured counts on neither side. */
 static rvm_status fail_arity(const rvm_function *function, int64_t count, int32_t captured, rvm_value *error) {
@@ -45,13 +41,6 @@ static void close_window(rvm_machine *machine, rvm_value *registers) {
   for (rvm_value *value = registers; value < machine->head.top; value++)
     if (rvm_value_is_object(*value)) rvm_release(value);
   machine->head.top = registers;
-}
-
-void rvm_machine_lower(rvm_machine *machine, rvm_value *values, int64_t count) {
-  rvm_value *end = values + count, *left = machine->head.top + count;
-  memmove(machine->head.top, values, (size_t)count * sizeof *values);
-  if (left < values) left = values;
-  rvm_forget_all(left, end - left);
 }
 
 /* A window of `count` registers, up to the top, closes; the arguments of the tail call above it take its place. */
@@ -89,23 +78,6 @@ static rvm_status call_packed(rvm_machine *machine, const rvm_function *function
   machine->head.top = arguments;
   if (function->kind == RVM_KIND_packed && function->cost == RVM_LONG_CALL_COST) rvm_machine_look_next(machine);
   return check_result(function, status, result);
-}
-
-/* For what a call needs before the next look: kernels keep panels of matrices there, half a megabyte at most.  Threads may
-   have small stacks, of which half is kept. */
-enum { STACK_RESERVE_BYTES = 640 << 10 };
-
-const char *rvm_lowest_of_stack(void) {
-  static _Thread_local char *lowest;
-  pthread_attr_t attributes;
-  if (!lowest && pthread_getattr_np(pthread_self(), &attributes) == 0) { /* never: that it fails, but without memory */
-    void *start = NULL;
-    size_t size_bytes;
-    pthread_attr_getstack(&attributes, &start, &size_bytes);
-    pthread_attr_destroy(&attributes);
-    lowest = (char *)start + (size_bytes / 2 < STACK_RESERVE_BYTES ? size_bytes / 2 : STACK_RESERVE_BYTES);
-  }
-  return lowest;
 }
 
 static rvm_status check_stack(const rvm_machine *machine, const rvm_function *function, rvm_value *error) {
@@ -161,13 +133,6 @@ static rvm_status push_frame(rvm_machine *machine, rvm_pending call, rvm_value *
   machine->frames[machine->head.frame_count++] =
       (rvm_frame){.function = call.function, .registers = registers, .pc = call.function->code->steps};
   return RVM_OK;
-}
-
-void rvm_machine_pop_frame(rvm_machine *machine) {
-  const rvm_frame *frame = &machine->frames[machine->head.frame_count - 1];
-  rvm_release_objects(frame->function->code, frame->registers);
-  machine->head.top = frame->registers;
-  machine->head.frame_count--;
 }
 
 void rvm_machine_unfold_invoke(rvm_machine *machine, rvm_pending *call) {
@@ -240,7 +205,7 @@ static rvm_status call_unwatched(rvm_machine *machine, const rvm_function *funct
     int entered;
     rvm_retain_all(arguments, count);
     status = rvm_machine_start(machine, (rvm_pending){.function = function, .count = count, .captured = captured}, &entered, result);
-    if (entered) status = rvm_machine_run(machine, result);
+    if (entered) status = machine->interpret(machine, result);
   }
   return status;
 }
@@ -296,7 +261,8 @@ rvm_status rvm_machine_tail_call(rvm_machine *machine, rvm_value callee, const r
                                  rvm_value *failure) {
   const rvm_value invoked[] = {{.tag = RVM_TAG_CONTEXT, .as.machine = machine}, callee};
   rvm_value error;
-  rvm_status status = rvm_check_arguments(RVM_BUILTIN_invoke_closure, "cf", invoked, 2, &error);
+  int is_callable = callee.tag == RVM_TAG_FUNCTION || callee.tag == RVM_TAG_CLOSURE;
+  rvm_status status = is_callable ? RVM_OK : rvm_builtins[RVM_BUILTIN_invoke_closure](NULL, invoked, 2, &error);
   if (!status) status = lay_out_callee(machine, callee, arguments, count, &machine->tail, &error);
   if (!status) {
     rvm_retain_all(machine->head.top, machine->tail.count);
@@ -311,7 +277,34 @@ rvm_status rvm_machine_finish_tail_call(rvm_machine *machine, rvm_value *window,
   int entered;
   replace_window(machine, window, count);
   rvm_status status = rvm_machine_start(machine, machine->tail, &entered, result);
-  return entered ? rvm_machine_run(machine, result) : status;
+  return entered ? machine->interpret(machine, result) : status;
+}
+
+/* ---- calls by the host ---- */
+
+rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
+                              rvm_value *result) {
+  RVM_EXPECT_POINTER(result, NULL);
+  RVM_EXPECT_POINTER(machine, result);
+  RVM_EXPECT_ARRAY(arguments, count, result);
+  if (!rvm_value_is_sound(callee)) return rvm_fail_callee(callee, result);
+  rvm_status status = rvm_expect_sound("call: argument", arguments, count, result);
+  if (status) return status;
+  rvm_outer_run outer;
+  if ((status = rvm_machine_begin_run(machine, &outer, result))) return status;
+  status = rvm_machine_apply(machine, callee, arguments, count, result);
+  if (machine->calls == 1 && status) rvm_error_close_trace(*result);
+  rvm_machine_end_run(machine, &outer);
+  return status;
+}
+
+rvm_status rvm_machine_call(rvm_machine *machine, int32_t index, const rvm_value *arguments, int32_t count,
+                            rvm_value *result) {
+  RVM_EXPECT_POINTER(machine, result);
+  if (!rvm_machine_has_function(machine, index))
+    return rvm_fail(result, RVM_INDEX_ERROR, "call: function %d, the table has %d", index,
+                    machine->executable->function_count);
+  return rvm_machine_invoke(machine, machine->function_values[index], arguments, count, result);
 }
 
 /* ---- functions of the host as values ---- */

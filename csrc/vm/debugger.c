@@ -1,7 +1,7 @@
 /* debugger.c: tells a machine's debugger where a run is, and stops it there. */
-#include <string.h>
+#include "debugger.h"
 
-#include "machine.h"
+#include <string.h>
 
 enum { MOST_NATIVE_INSTRUCTIONS = 1 << 24 };
 

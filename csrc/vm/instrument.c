@@ -1,5 +1,7 @@
 /* instrument.c: tells a machine's instrument of its calls. */
-#include "machine.h"
+#include "instrument.h"
+
+#include "stack.h"
 
 /* The machine while its instrument runs: `top` is above what the instrument is shown, and nothing is watched. */
 static uint32_t begin_showing(rvm_machine *machine) {
@@ -55,4 +57,14 @@ rvm_status rvm_instrument_after(rvm_machine *machine, const rvm_function *functi
   rvm_release(result);
   *result = error;
   return rvm_host_failed(stopped, "instrument", result);
+}
+
+rvm_status rvm_machine_instrument(rvm_machine *machine, const rvm_instrument *instrument, rvm_value *error) {
+  RVM_EXPECT_POINTER(machine, error);
+  rvm_status status = rvm_machine_begin_change(machine, "instrument", error);
+  if (status) return status;
+  machine->instrument = instrument ? *instrument : (rvm_instrument){.kinds = 0};
+  machine->head.watched_kinds = rvm_kinds_to_watch(machine);
+  rvm_machine_end_change(machine);
+  return RVM_OK;
 }

@@ -1,9 +1,13 @@
 /* interpreter.c: runs the steps of bytecode functions (predecode.h), one short body each.  With RVM_STEPPED it is the one that
    a debugger looks on at. */
+#include "interpreter.h"
+
 #include <string.h>
 
-#include "machine.h"
+#include "call.h"
+#include "debugger.h"
 #include "scalar_ops.h"
+#include "tensor.h"
 
 /* Labels as values: each step jumps to the next one's body by itself, so that the processor can tell them apart. */
 #pragma GCC diagnostic ignored "-Wpedantic"

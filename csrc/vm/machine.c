@@ -1,15 +1,14 @@
-/* machine.c: makes machines, guards who is inside one, and gives native code its table. */
+/* machine.c: guards which thread is inside a machine, and keeps a run within its limits. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* pthread_getattr_np */
+#endif
 #include "machine.h"
-#include "thread_pool.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { DEFAULT_STACK_VALUES = 1 << 20, DEFAULT_CALL_DEPTH = 200000 };
-
-/* More would not fit a size in bytes. */
-#define LARGEST_STACK ((int64_t)1 << 40)
+#include "clock.h"
 
 /* ---- the thread inside ---- */
 
@@ -26,8 +25,7 @@ static int is_inside(const rvm_machine *machine) {
   return (atomic_load_explicit(&machine->owner, memory_order_relaxed) & ~(uintptr_t)BRIEFLY) == this_thread();
 }
 
-/* Whether the machine must not be freed: another thread is inside it, or this one by more than rvm_machine_enter. */
-static int is_in_use(const rvm_machine *machine) {
+int rvm_machine_is_in_use(const rvm_machine *machine) {
   if (is_inside(machine)) return machine->entries > machine->host_entries;
   return atomic_load(&machine->owner) != 0;
 }
@@ -35,124 +33,6 @@ static int is_in_use(const rvm_machine *machine) {
 static _Thread_local rvm_machine *running;
 
 rvm_machine *rvm_machine_running(void) { return running; }
-
-/* ---- making and releasing ---- */
-
-static rvm_status find_packed(rvm_function *function, rvm_value *error) {
-  if (!rvm_function_find(function->name, &function->call, &function->self))
-    return rvm_fail_unknown(function->name, error);
-  function->invokes = function->call == rvm_builtin_invoke_closure || function->call == rvm_builtin_invoke_pure_closure;
-  if (function->invokes) function->watch = 0;
-  if (strncmp(function->name, RVM_BUILTIN_PREFIX, strlen(RVM_BUILTIN_PREFIX)) != 0) function->cost = RVM_LONG_CALL_COST;
-  return RVM_OK;
-}
-
-static rvm_status function_fill(rvm_machine *machine, int32_t index, rvm_value *error) {
-  const rvm_executable *executable = machine->executable;
-  const rvm_function_record *record = &executable->functions[index];
-  rvm_function *function = &machine->functions[index];
-  *function = (rvm_function){.machine = machine,
-                             .name = rvm_executable_string(executable, record->name),
-                             .kind = (enum rvm_function_kind)record->kind,
-                             .parameter_count = record->parameter_count,
-                             .registers = (int32_t)record->registers,
-                             .cost = 1,
-                             .watch = 1u << record->kind,
-                             .record = record};
-  machine->function_values[index] = (rvm_value){.tag = RVM_TAG_FUNCTION, .as.function = function};
-  switch (function->kind) {
-    case RVM_KIND_packed: return find_packed(function, error);
-    case RVM_KIND_bytecode:
-      function->code = &executable->codes[index];
-      function->cost += (int32_t)((record->code_count + (uint32_t)record->parameter_count) / RVM_WORDS_FOR_A_STEP);
-      break;
-    case RVM_KIND_native: memcpy(&function->routine, &executable->symbols[index], sizeof function->routine); break;
-    case RVM_KIND_kernel:
-      memcpy(&function->call, &executable->symbols[index], sizeof function->call);
-      function->self = machine;
-      function->cost = RVM_LONG_CALL_COST;
-      break;
-    case RVM_KIND_COUNT: break; /* refused by the loader */
-  }
-  return RVM_OK;
-}
-
-/* The system's, or, while it has none, numbers of its own for each machine.  No address: a program could tell it from them. */
-static void begin_random(rvm_machine *machine) {
-  static _Atomic(uint64_t) machines;
-  const uint64_t own = atomic_fetch_add(&machines, 1) << 32 ^ (uint64_t)rvm_clock_now();
-  if (getentropy(&machine->random, sizeof machine->random)) machine->random = own; /* never: that it fails */
-}
-
-static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable, const rvm_machine_options *options,
-                               rvm_value *error) {
-  if (options) machine->options = *options;
-  int64_t stack_values = machine->options.stack_values ? machine->options.stack_values : DEFAULT_STACK_VALUES;
-  machine->head.failed_at = -1;
-  machine->head.frame_limit = machine->options.call_depth ? machine->options.call_depth : DEFAULT_CALL_DEPTH;
-  if (stack_values < 0 || machine->head.frame_limit < 0 || stack_values > LARGEST_STACK ||
-      machine->head.frame_limit > LARGEST_STACK)
-    return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: a stack of %lld values and %lld frames is out of range",
-                    (long long)stack_values, (long long)machine->head.frame_limit);
-  if (machine->options.threads < 0 || machine->options.threads > RVM_MOST_THREADS)
-    return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: %d threads, expected 1 to %d", (int)machine->options.threads,
-                    (int)RVM_MOST_THREADS);
-  size_t function_count = (size_t)executable->function_count;
-  rvm_executable_retain(machine->executable = executable);
-  if (machine->options.max_bytes < 0 || machine->options.max_steps < 0 || machine->options.max_nanoseconds < 0)
-    return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: a limit below 0");
-  machine->steps_left = machine->deadline = INT64_MAX;
-  machine->head.fuel = machine->granted = RVM_POLL_INTERVAL;
-  machine->budget.left = machine->options.max_bytes;
-  begin_random(machine);
-  atomic_init(&machine->run, 1);
-  machine->functions = rvm_allocate(function_count * sizeof *machine->functions);
-  machine->function_values = rvm_allocate(function_count * sizeof *machine->function_values);
-  machine->stack_bytes = (size_t)stack_values * sizeof *machine->stack;
-  machine->stack = rvm_map(machine->stack_bytes);
-  machine->frames = rvm_allocate((size_t)machine->head.frame_limit * sizeof *machine->frames);
-  machine->literals = rvm_allocate((size_t)executable->literal_count * sizeof *machine->literals);
-  machine->pool = rvm_pool_new(!executable->library.handle); /* native code is trusted with what was in memory */
-  if (!machine->functions || !machine->function_values || !machine->literals || !machine->stack || !machine->frames ||
-      !machine->pool)
-    return rvm_out_of_memory(error);
-  for (int64_t i = 0; i < executable->literal_count; i++) {
-    rvm_value *literal = &machine->literals[i];
-    *literal = executable->literals[i];
-    if (literal->tag == RVM_TAG_FUNCTION) literal->as.function = &machine->functions[literal->as.i];
-    if (literal->tag == RVM_TAG_CONTEXT) literal->as.machine = machine;
-  }
-  machine->head.top = machine->stack;
-  machine->head.constants = executable->constants;
-  machine->head.function_values = machine->function_values;
-  machine->head.stack_end = machine->stack + stack_values;
-  rvm_status status = RVM_OK;
-  for (int32_t i = 0; i < executable->function_count && !status; i++) status = function_fill(machine, i, error);
-  return status;
-}
-
-static rvm_status check_that_it_runs(const rvm_executable *executable, rvm_value *error) {
-  if (executable->is_only_checked)
-    return rvm_fail(error, RVM_UNSUPPORTED, "machine: the executable was loaded to be checked only");
-  return executable->is_elsewhere ? rvm_executable_check_native(executable, error) : RVM_OK;
-}
-
-rvm_status rvm_machine_new(rvm_executable *executable, const rvm_machine_options *options, rvm_machine **machine,
-                           rvm_value *error) {
-  _Static_assert(RVM_TAG_NIL == 0, "zeroed memory is a stack of NILs");
-  RVM_EXPECT_POINTER(executable, error);
-  RVM_EXPECT_POINTER(machine, error);
-  rvm_status status = check_that_it_runs(executable, error);
-  if (status) return status;
-  rvm_machine *made = rvm_allocate_zeroed(sizeof *made);
-  if (!made) return rvm_out_of_memory(error);
-  if ((status = machine_fill(made, executable, options, error))) {
-    rvm_machine_release(made);
-    return status;
-  }
-  *machine = made;
-  return RVM_OK;
-}
 
 /* SplitMix64 (Steele, Lea and Flood, 2014). */
 uint64_t rvm_machine_random(rvm_machine *machine) {
@@ -166,7 +46,7 @@ void rvm_machine_seed(rvm_machine *machine, uint64_t seed) {
   if (machine) machine->random = seed;
 }
 
-static void release_dropped(rvm_machine *machine) {
+void rvm_machine_release_dropped(rvm_machine *machine) {
   rvm_dropped *dropped = atomic_load(&machine->dropped) ? atomic_exchange(&machine->dropped, NULL) : NULL;
   while (dropped) {
     rvm_dropped *next = dropped->next;
@@ -174,24 +54,6 @@ static void release_dropped(rvm_machine *machine) {
     rvm_free(dropped);
     dropped = next;
   }
-}
-
-rvm_status rvm_machine_release(rvm_machine *machine) {
-  if (!machine) return RVM_OK;
-  if (is_in_use(machine)) return RVM_BUSY;
-  release_dropped(machine);
-  rvm_executable_release(machine->executable);
-  rvm_executable_release(atomic_load(&machine->compiled));
-  rvm_free(machine->functions);
-  rvm_free(machine->function_values);
-  rvm_free(machine->literals);
-  rvm_unmap(machine->stack, machine->stack_bytes);
-  rvm_free(machine->frames);
-  rvm_pool_close(machine->pool);
-  rvm_objects_close(&machine->objects);
-  rvm_debugging_release(machine);
-  rvm_free(machine);
-  return RVM_OK;
 }
 
 /* Frames of the functions go on: they use nothing that changes. */
@@ -210,13 +72,31 @@ static void apply_upgrade(rvm_machine *machine) {
 
 /* ---- who is inside ---- */
 
+/* For what a call needs before the next look: kernels keep panels of matrices there, half a megabyte at most.  Threads may
+   have small stacks, of which half is kept. */
+enum { STACK_RESERVE_BYTES = 640 << 10 };
+
+/* How far down this thread's C stack may be used. */
+static const char *lowest_of_stack(void) {
+  static _Thread_local char *lowest;
+  pthread_attr_t attributes;
+  if (!lowest && pthread_getattr_np(pthread_self(), &attributes) == 0) { /* it fails without memory only */
+    void *start = NULL;
+    size_t size_bytes;
+    pthread_attr_getstack(&attributes, &start, &size_bytes);
+    pthread_attr_destroy(&attributes);
+    lowest = (char *)start + (size_bytes / 2 < STACK_RESERVE_BYTES ? size_bytes / 2 : STACK_RESERVE_BYTES);
+  }
+  return lowest;
+}
+
 /* As rvm_machine_enter. */
 static int32_t try_to_enter(rvm_machine *machine, uintptr_t briefly) {
   uintptr_t owner = 0;
   if (!is_inside(machine) && !atomic_compare_exchange_strong(&machine->owner, &owner, this_thread() | briefly))
     return owner & BRIEFLY ? -1 : 0;
   if (machine->entries++ == 0) {
-    machine->head.lowest = rvm_lowest_of_stack();
+    machine->head.lowest = lowest_of_stack();
     rvm_objects_enter(&machine->objects);
   }
   if (atomic_load_explicit(&machine->upgrades, memory_order_relaxed)) apply_upgrade(machine);
@@ -241,7 +121,7 @@ static int32_t enter_or_wait(rvm_machine *machine) {
 /* What is dropped after the last look at the list, and before the machine is free, is found by the look after that. */
 static void leave(rvm_machine *machine) {
   while (machine->entries == 1) {
-    release_dropped(machine);
+    rvm_machine_release_dropped(machine);
     rvm_objects_leave(&machine->objects);
     machine->entries = 0;
     atomic_fetch_add(&machine->run, 1);
@@ -262,11 +142,17 @@ rvm_status rvm_machine_leave(rvm_machine *machine, rvm_value *error) {
 
 /* ---- native code that comes later ---- */
 
+rvm_status rvm_expect_runnable(const rvm_executable *executable, rvm_value *error) {
+  if (executable->is_only_checked)
+    return rvm_fail(error, RVM_UNSUPPORTED, "machine: the executable was loaded to be checked only");
+  return executable->is_elsewhere ? rvm_executable_check_native(executable, error) : RVM_OK;
+}
+
 rvm_status rvm_machine_upgrade(rvm_machine *machine, rvm_executable *compiled, rvm_value *error) {
   RVM_EXPECT_POINTER(machine, error);
   RVM_EXPECT_POINTER(compiled, error);
   const rvm_executable *executable = machine->executable;
-  rvm_status status = check_that_it_runs(compiled, error);
+  rvm_status status = rvm_expect_runnable(compiled, error);
   if (status) return status;
   int same = compiled->function_count == executable->function_count;
   for (int32_t i = 0; same && i < executable->function_count; i++) {
@@ -285,12 +171,8 @@ rvm_status rvm_machine_upgrade(rvm_machine *machine, rvm_executable *compiled, r
   return RVM_OK;
 }
 
-static int has_function(const rvm_machine *machine, int32_t index) {
-  return machine && index >= 0 && index < machine->executable->function_count;
-}
-
 int32_t rvm_machine_function_kind(const rvm_machine *machine, int32_t index) {
-  return has_function(machine, index) ? (int32_t)machine->functions[index].kind : -1;
+  return rvm_machine_has_function(machine, index) ? (int32_t)machine->functions[index].kind : -1;
 }
 
 /* ---- limits ---- */
@@ -349,6 +231,23 @@ void rvm_machine_drop(rvm_machine *machine, rvm_value value) {
   if (try_to_enter(machine, BRIEFLY) > 0) leave(machine);
 }
 
+rvm_status rvm_machine_begin_run(rvm_machine *machine, rvm_outer_run *outer, rvm_value *error) {
+  if (!enter_or_wait(machine)) return fail_busy(error);
+  *outer = (rvm_outer_run){.machine = running};
+  const int limited = is_limited(machine);
+  if (machine->calls++ == 0 && limited) begin_limits(machine);
+  if (limited) outer->budget = rvm_budget_set(&machine->budget);
+  running = machine;
+  return RVM_OK;
+}
+
+void rvm_machine_end_run(rvm_machine *machine, const rvm_outer_run *outer) {
+  running = outer->machine;
+  if (is_limited(machine)) rvm_budget_set(outer->budget);
+  machine->calls--;
+  leave(machine);
+}
+
 rvm_status rvm_machine_begin_change(rvm_machine *machine, const char *what, rvm_value *error) {
   if (!enter_or_wait(machine)) return fail_busy(error);
   if (machine->calls == 0) return RVM_OK;
@@ -358,49 +257,8 @@ rvm_status rvm_machine_begin_change(rvm_machine *machine, const char *what, rvm_
 
 void rvm_machine_end_change(rvm_machine *machine) { leave(machine); }
 
-rvm_status rvm_machine_instrument(rvm_machine *machine, const rvm_instrument *instrument, rvm_value *error) {
-  RVM_EXPECT_POINTER(machine, error);
-  rvm_status status = rvm_machine_begin_change(machine, "instrument", error);
-  if (status) return status;
-  machine->instrument = instrument ? *instrument : (rvm_instrument){.kinds = 0};
-  machine->head.watched_kinds = rvm_kinds_to_watch(machine);
-  rvm_machine_end_change(machine);
-  return RVM_OK;
-}
-
 rvm_value rvm_machine_function(const rvm_machine *machine, int32_t index) {
-  return has_function(machine, index) ? machine->function_values[index] : (rvm_value){.tag = RVM_TAG_NIL};
-}
-
-rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
-                              rvm_value *result) {
-  RVM_EXPECT_POINTER(result, NULL);
-  RVM_EXPECT_POINTER(machine, result);
-  RVM_EXPECT_ARRAY(arguments, count, result);
-  if (!rvm_value_is_sound(callee)) return rvm_fail_callee(callee, result);
-  rvm_status status = rvm_expect_sound("call: argument", arguments, count, result);
-  if (status) return status;
-  if (!enter_or_wait(machine)) return fail_busy(result);
-  const int limited = is_limited(machine);
-  if (machine->calls++ == 0 && limited) begin_limits(machine);
-  rvm_budget *outer = limited ? rvm_budget_set(&machine->budget) : NULL;
-  rvm_machine *outer_machine = running;
-  running = machine;
-  status = rvm_machine_apply(machine, callee, arguments, count, result);
-  running = outer_machine;
-  if (limited) rvm_budget_set(outer);
-  if (--machine->calls == 0 && status) rvm_error_close_trace(*result);
-  leave(machine);
-  return status;
-}
-
-rvm_status rvm_machine_call(rvm_machine *machine, int32_t index, const rvm_value *arguments, int32_t count,
-                            rvm_value *result) {
-  RVM_EXPECT_POINTER(machine, result);
-  if (!has_function(machine, index))
-    return rvm_fail(result, RVM_INDEX_ERROR, "call: function %d, the table has %d", index,
-                    machine->executable->function_count);
-  return rvm_machine_invoke(machine, machine->function_values[index], arguments, count, result);
+  return rvm_machine_has_function(machine, index) ? machine->function_values[index] : (rvm_value){.tag = RVM_TAG_NIL};
 }
 
 rvm_status rvm_host_failed(rvm_status status, const char *callback, rvm_value *error) {
@@ -459,56 +317,4 @@ rvm_pool *rvm_machine_pool(rvm_machine *machine) { return machine->pool; }
 rvm_status rvm_machine_print(rvm_machine *machine, const rvm_value *arguments, int32_t count, rvm_value *error) {
   if (!machine->options.print) return RVM_OK;
   return machine->options.print(machine->options.host, arguments, count, error);
-}
-
-/* ---- native code ---- */
-
-static void native_release(rvm_value *value) { rvm_release(value); }
-
-static rvm_status native_poll(rvm_machine *machine, rvm_value *error) { return rvm_machine_spend(machine, 1, error); }
-
-static rvm_status native_step(rvm_machine *machine, const rvm_value *registers, int32_t function, int32_t instruction,
-                              rvm_value *error) {
-  rvm_stop stop = {.function = &machine->functions[function], .registers = registers, .instruction = instruction};
-  return rvm_debugger_step(machine, stop, error);
-}
-
-static const rvm_packed_function builtins[] = {
-#define BUILTIN(name, signature, effect, cost, meaning) rvm_builtin_##name,
-#include "builtins.def"
-#undef BUILTIN
-};
-
-static void native_parallel(rvm_machine *machine, rvm_part part, const void *shared, int64_t count, int64_t grain) {
-  rvm_workers_run(machine->options.threads, part, shared, count, grain);
-}
-
-const rvm_native_api rvm_machine_native_api = {
-    .abi_version = RVM_ABI_VERSION,
-    .fail = rvm_fail,
-    .call = rvm_machine_apply,
-    .truth = rvm_value_truth,
-    .tail_call = rvm_machine_tail_call,
-    .finish_tail_call = rvm_machine_finish_tail_call,
-    .trace = rvm_error_add_frame,
-    .builtins = builtins,
-    .prim_fail = rvm_prim_fail,
-    .release = native_release,
-    .poll = native_poll,
-    .find = rvm_function_find,
-    .parallel = native_parallel,
-    .step = native_step,
-};
-
-rvm_status rvm_aot_open(const rvm_aot_library *library, rvm_value *error) {
-  RVM_EXPECT_POINTER(library, error);
-  if (library->abi_version != RVM_ABI_VERSION)
-    return rvm_fail(error, RVM_UNSUPPORTED, "a library that was made for another runtime: abi version %d, this one has %d",
-                    (int)library->abi_version, RVM_ABI_VERSION);
-  char missing[128];
-  if (library->cpu && rvm_cpu_missing(library->cpu, missing, sizeof missing))
-    return rvm_fail(error, RVM_UNSUPPORTED, "a library that was made for processors with %s: this one has not got it", missing);
-  RVM_EXPECT_POINTER(library->open, error);
-  library->open(&rvm_machine_native_api);
-  return RVM_OK;
 }

@@ -2,6 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "clock.h"
+#include "dtype.h"
 #include "machine.h"
 
 /* A measured call under way.  They are inside each other where a function of the host calls the machine. */

@@ -1,8 +1,10 @@
 /* registry.c: functions by name: the builtins, which are fixed, and those of the host. */
+#include "registry.h"
+
 #include <pthread.h>
 #include <string.h>
 
-#include "builtins.h"
+#include "errors.h"
 
 typedef struct entry {
   char *name;
@@ -20,20 +22,16 @@ static void lock_table(void) { pthread_mutex_lock(&lock); }
 static void unlock_table(void) { pthread_mutex_unlock(&lock); }
 static __attribute__((constructor)) void watch_forks(void) { pthread_atfork(lock_table, unlock_table, unlock_table); }
 
-static const struct {
-  const char *name;
-  rvm_packed_function function;
-} builtins[] = {
-#define BUILTIN(name, signature, effect, cost, meaning) {RVM_BUILTIN_PREFIX #name, rvm_builtin_##name},
+static const char *const builtin_names[] = {
+#define BUILTIN(name, signature, effect, cost, meaning) RVM_BUILTIN_PREFIX #name,
 #include "builtins.def"
 #undef BUILTIN
 };
-enum { BUILTIN_COUNT = sizeof builtins / sizeof *builtins };
 
 static rvm_packed_function builtin_find(const char *name) {
   if (strncmp(name, RVM_BUILTIN_PREFIX, strlen(RVM_BUILTIN_PREFIX)) != 0) return NULL;
-  for (int32_t i = 0; i < BUILTIN_COUNT; i++)
-    if (strcmp(builtins[i].name, name) == 0) return builtins[i].function;
+  for (int32_t i = 0; i < RVM_BUILTIN_COUNT; i++)
+    if (strcmp(builtin_names[i], name) == 0) return rvm_builtins[i];
   return NULL;
 }
 
@@ -181,7 +179,7 @@ static void near_add(near_names *nearest, const char *name, const char *known) {
 rvm_status rvm_fail_unknown(const char *name, rvm_value *error) {
   near_names nearest = {0};
   if (strlen(name) < NEAR_BYTES) {
-    for (int32_t i = 0; i < BUILTIN_COUNT; i++) near_add(&nearest, name, builtins[i].name);
+    for (int32_t i = 0; i < RVM_BUILTIN_COUNT; i++) near_add(&nearest, name, builtin_names[i]);
     pthread_mutex_lock(&lock);
     for (int32_t i = 0; i < entry_count; i++) near_add(&nearest, name, entries[i].name);
     pthread_mutex_unlock(&lock);

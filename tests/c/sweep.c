@@ -3,7 +3,7 @@
    OUT_OF_MEMORY, or the failure that the call has anyway; the machine must be as before; the sanitizers find what leaks.
    The test goes on with the call in which nothing failed, so its checks say whether all is usable afterwards. */
 #include "allocation.h"
-#include "builtins.h"
+#include "builtin_table.h"
 #include "check.h"
 #include "machine.h"
 

@@ -1,6 +1,6 @@
 /* Every builtin: at least one call that succeeds and one that fails.  A row of builtins.def without a test here does
    not compile, and one without both kinds of call fails. */
-#include "builtins.h"
+#include "builtin_table.h"
 #include "check.h"
 #include "image.h"
 #include "machine.h"

@@ -2,7 +2,7 @@
 #ifndef RELVM_TEST_BUILTINS_LISTS_H
 #define RELVM_TEST_BUILTINS_LISTS_H
 
-#include "value.h"
+#include "tensor.h"
 
 /* A list that takes over the items. */
 static rvm_value list_value(int32_t size, rvm_value *items) {

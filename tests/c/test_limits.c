@@ -1,4 +1,5 @@
 /* Limits: of a run's memory, steps and time, and of what an executable may have and call. */
+#include "clock.h"
 #include "scalar_ops.h"
 #include "run.h"
 

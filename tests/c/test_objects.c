@@ -2,7 +2,7 @@
 #include "allocation.h"
 #include "check.h"
 #include "object_freelist.h"
-#include "value.h"
+#include "tensor.h"
 
 enum { MANY = 5000 };
 

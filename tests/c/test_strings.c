@@ -1,8 +1,9 @@
 /* Tensors of strings: what they hold, when it dies, and when there is no memory. */
 #include "allocation.h"
+#include "builtin_table.h"
 #include "check.h"
 #include "machine.h"
-#include "strings.h"
+#include "string_tensor.h"
 
 /* "ab", "" and "c", packed. */
 static const struct {

@@ -1,7 +1,7 @@
 /* Values: reference counts, deep release, tensors over memory of every origin, descriptions, checksums. */
 #include "allocation.h"
 #include "check.h"
-#include "value.h"
+#include "tensor.h"
 
 static int released;
 static void count_release(void *argument) { released += *(int *)argument; }

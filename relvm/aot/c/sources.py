@@ -28,7 +28,8 @@ _NARROW = r"(b?f16|f8e\w+|f6e\w+|f4e\w+|[iu][24])"
 _HEADERS = {
     "attention.h": r"rvm_attention\(",
     "gemm_int8.h": r"rvm_(tile|taps)_bytes\(|rvm_words_of_",
-    "kernel_math.h": r"rvm_((exp|log|log1p|tanh|erf|sin|cos)_f32|bits_of_\w+|\w+_of_bits)\(",
+    "float_bits.h": r"rvm_(bits_of_\w+|\w+_of_bits)\(",
+    "kernel_math.h": r"rvm_(exp|log|log1p|tanh|erf|sin|cos)_f32\(",
     "kernel_conversions.h": r"rvm_([iu](8|16|32|64)_of_f(32|64)|saturate_\w+|power_\w+)\(",
     "small_floats.h": rf"rvm_(\w+_of_{_NARROW}|{_NARROW}_of_\w+|odd_f32_of_f64)\(",
     "packed.h": r"rvm_kernel_check\(",

@@ -1,19 +1,15 @@
-/* strings.h: tensors of strings.  An element is a pointer to an rvm_string that the tensor holds a reference to, or NULL: the
+/* string_tensor.h: tensors of strings.  An element is a pointer to an rvm_string that the tensor holds a reference to, or NULL: the
    empty string.  Only who makes such a tensor writes to it, before anybody else knows of it. */
-#ifndef RELVM_STRINGS_H
-#define RELVM_STRINGS_H
+#ifndef RELVM_STRING_TENSOR_H
+#define RELVM_STRING_TENSOR_H
 
-#include <string.h>
-
-#include "value.h"
+#include "tensor.h"
 
 /* Bytes, most often UTF-8; no NUL need follow them. */
 typedef struct rvm_text {
   const char *bytes;
   int64_t length;
 } rvm_text;
-
-static inline rvm_string **rvm_tensor_strings(const rvm_tensor *tensor) { return tensor->dl.data; }
 
 static inline rvm_text rvm_string_text(const rvm_string *string) {
   return string ? (rvm_text){string->bytes, string->length} : (rvm_text){"", 0};

@@ -1,9 +1,9 @@
-/* error.c: error values and their traces. */
+/* errors.c: error values and their traces. */
+#include "errors.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "value.h"
 
 static const rvm_error out_of_memory = {
     .base = {.tag = RVM_TAG_ERROR, .references = -1}, .status = RVM_OUT_OF_MEMORY, .message = (char *)"out of memory"};
@@ -77,4 +77,9 @@ void rvm_error_close_trace(rvm_value value) {
   if (value.tag != RVM_TAG_ERROR || error->frames <= RVM_TRACE_LINES) return;
   char *end = error->trace + strlen(error->trace);
   snprintf(end, TRACE_LINE_BYTES, "\n  ... and %d more", error->frames - RVM_TRACE_LINES);
+}
+
+rvm_status rvm_fail_unsound(const char *what, int32_t index, rvm_value value, rvm_value *error) {
+  char text[RVM_DESCRIPTION_BYTES];
+  return rvm_fail(error, RVM_TYPE_ERROR, "%s %d cannot be passed: %s", what, index, rvm_value_describe(value, text));
 }

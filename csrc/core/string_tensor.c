@@ -1,5 +1,7 @@
-/* strings.c: tensors of strings, and UTF-8. */
-#include "strings.h"
+/* string_tensor.c: tensors of strings, and UTF-8. */
+#include "string_tensor.h"
+
+#include <string.h>
 
 void rvm_strings_retain(rvm_string **elements, int64_t count) {
   for (int64_t i = 0; i < count; i++)

@@ -1,4 +1,4 @@
-/* native.c: the shared library of a native section: from bytes in memory to addresses. */
+/* native_library.c: the shared library of a native section: from bytes in memory to addresses. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memfd_create */
 #endif
@@ -10,7 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "executable.h"
+#include "cpu.h"
+#include "native_library.h"
 
 #if defined(__x86_64__)
 #define HOST_ARCHITECTURE "x86_64"

@@ -1,0 +1,44 @@
+#include "elements.h"
+
+#include <string.h>
+
+#include "string_tensor.h"
+
+rvm_status rvm_machine_tensor_new(rvm_machine *machine, int32_t dtype, int32_t rank, const int64_t *dims,
+                              rvm_value *result) {
+  int64_t size_bytes;
+  if (!rvm_dims_size_bytes(dtype, rank, dims, &size_bytes))
+    return rvm_fail(result, RVM_SHAPE_ERROR, "a tensor's size exceeds 64 bits");
+  if (dtype == RVM_DTYPE_str) return rvm_tensor_new(dtype, rank, dims, result);
+  rvm_value storage;
+  rvm_status status = rvm_storage_new(rvm_machine_pool(machine), size_bytes, result);
+  if (status) return status;
+  storage = *result;
+  status = rvm_tensor_view(dtype, rank, dims, storage.as.storage->bytes, storage.as.object, result);
+  rvm_release(&storage);
+  return status;
+}
+
+rvm_status rvm_copy_elements(rvm_machine *machine, int32_t dtype, void *to, const void *from, size_t bytes, rvm_value *error) {
+  enum { CHUNK_BYTES = 1 << 20 };
+  const char *source = from;
+  rvm_status status = RVM_OK;
+  for (size_t done = 0, part; done < bytes && !status; done += part) {
+    part = bytes - done < CHUNK_BYTES ? bytes - done : CHUNK_BYTES;
+    memcpy((char *)to + done, source + done, part);
+    if (dtype == RVM_DTYPE_str) rvm_strings_retain((rvm_string **)((char *)to + done), (int64_t)(part / sizeof(rvm_string *)));
+    status = rvm_spend(machine, 1 + (int64_t)(part / 64), error);
+  }
+  return status;
+}
+
+rvm_status rvm_grow_array(rvm_machine *machine, void **array, int64_t count, int64_t capacity, size_t element_bytes,
+                          rvm_value *error) {
+  int64_t size_bytes;
+  void *grown = rvm_multiply(capacity, (int64_t)element_bytes, &size_bytes) ? rvm_allocate((size_t)size_bytes) : NULL;
+  if (!grown) return rvm_out_of_memory(error);
+  rvm_status status = rvm_copy_elements(machine, RVM_DTYPE_u8, grown, *array, (size_t)count * element_bytes, error);
+  rvm_free(status ? grown : *array);
+  if (!status) *array = grown;
+  return status;
+}

@@ -1,0 +1,26 @@
+/* float_bits.h: floats and the numbers that have the same bits. */
+#ifndef RELVM_FLOAT_BITS_H
+#define RELVM_FLOAT_BITS_H
+
+#include <stdint.h>
+#include <string.h>
+
+#define RVM_MATH static inline __attribute__((always_inline))
+
+/* The bits of a float as a signed number, and the float of such bits. */
+#define RVM_BITS(name, type, bits)             \
+  RVM_MATH bits rvm_bits_of_##name(type x) {   \
+    bits result;                               \
+    memcpy(&result, &x, sizeof result);        \
+    return result;                             \
+  }                                            \
+  RVM_MATH type rvm_##name##_of_bits(bits x) { \
+    type result;                               \
+    memcpy(&result, &x, sizeof result);        \
+    return result;                             \
+  }
+RVM_BITS(f32, float, int32_t)
+RVM_BITS(f64, double, int64_t)
+#undef RVM_BITS
+
+#endif

@@ -1,0 +1,468 @@
+/* load.c: loads an executable from memory.  Nothing in the bytes is believed before it is checked. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "constants.h"
+#include "errors.h"
+#include "object.h"
+#include "predecode.h"
+#include "verify.h"
+
+static const unsigned char magic[8] = {0x89, 'R', 'V', 'M', '\r', '\n', 0x1a, '\n'};
+
+typedef struct file_header {
+  unsigned char magic[8];
+  uint16_t major, minor;
+  uint32_t section_count;
+  uint64_t size_bytes;
+  uint32_t checksum; /* of the header and the section table, this field as 0 */
+  uint32_t zero[9];
+} file_header;
+
+typedef struct file_section {
+  uint32_t id;
+  uint32_t checksum;
+  uint64_t offset, size_bytes, zero;
+} file_section;
+
+typedef struct native_header {
+  uint32_t abi_version, triple, cpu, zero[13];
+} native_header;
+
+_Static_assert(sizeof(file_header) == 64 && sizeof(file_section) == 32 && sizeof(rvm_function_record) == 32 &&
+                   sizeof(native_header) == 64,
+               "the structs are the file format");
+
+#define BAD(error, ...) rvm_fail(error, RVM_BAD_EXECUTABLE, "executable: " __VA_ARGS__)
+
+/* Each step of the load: checks one part and keeps a view of it in `executable`. */
+typedef rvm_status load_step(rvm_executable *executable, rvm_value *error);
+
+static int all_zero(const void *bytes, int64_t size_bytes) {
+  const unsigned char *byte = bytes;
+  for (int64_t i = 0; i < size_bytes; i++)
+    if (byte[i]) return 0;
+  return 1;
+}
+
+/* ---- the container ---- */
+
+static const char *section_name(uint32_t id) {
+  switch (id) {
+#define SECTION(name, id, meaning) \
+  case id: return #name;
+#include "sections.def"
+#undef SECTION
+    default: return "of no known id";
+  }
+}
+
+static rvm_status check_header(const unsigned char *bytes, int64_t size_bytes, file_header *header, rvm_value *error) {
+  if ((uintptr_t)bytes % RVM_ALIGNMENT != 0)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "executable: its bytes must be %d-byte aligned", RVM_ALIGNMENT);
+  if (size_bytes < (int64_t)sizeof *header || memcmp(bytes, magic, sizeof magic) != 0)
+    return BAD(error, "not a relvm executable");
+  memcpy(header, bytes, sizeof *header);
+  if (header->major != 1)
+    return rvm_fail(error, RVM_UNSUPPORTED, "executable: format version %d, this runtime reads version 1",
+                    header->major);
+  if (header->size_bytes != (uint64_t)size_bytes)
+    return BAD(error, "its header says %llu bytes, it has %lld", (unsigned long long)header->size_bytes,
+               (long long)size_bytes);
+  uint64_t table_bytes = (uint64_t)header->section_count * sizeof(file_section);
+  if (table_bytes > (uint64_t)size_bytes - sizeof *header) return BAD(error, "its section table exceeds the file");
+  uint32_t checksum = header->checksum;
+  header->checksum = 0;
+  uint32_t computed = rvm_crc32c(0, header, sizeof *header);
+  if (rvm_crc32c(computed, bytes + sizeof *header, (int64_t)table_bytes) != checksum)
+    return BAD(error, "damaged header (checksum)");
+  if (!all_zero(header->zero, sizeof header->zero)) return BAD(error, "reserved fields of the header are not zero");
+  return RVM_OK;
+}
+
+/* Sections in order of offset, without overlap, nothing but zeros between them; unknown ids are skipped. */
+static rvm_status read_sections(rvm_executable *executable, const unsigned char *bytes, int64_t size_bytes,
+                                int32_t check_data, rvm_value *error) {
+  file_header header;
+  rvm_status status = check_header(bytes, size_bytes, &header, error);
+  if (status) return status;
+  const file_section *table = (const file_section *)(bytes + sizeof header);
+  int64_t end = (int64_t)(sizeof header + header.section_count * sizeof *table);
+  for (uint32_t i = 0; i < header.section_count; i++) {
+    file_section section = table[i];
+    if (section.offset % RVM_ALIGNMENT != 0 || section.offset < (uint64_t)end ||
+        section.offset > (uint64_t)size_bytes || section.size_bytes > (uint64_t)size_bytes - section.offset ||
+        section.zero != 0)
+      return BAD(error, "section %u (id %u) is misplaced", i, section.id);
+    const unsigned char *start = bytes + section.offset;
+    if (!all_zero(bytes + end, (int64_t)section.offset - end)) return BAD(error, "bytes between sections are not zero");
+    end = (int64_t)(section.offset + section.size_bytes);
+    int has_tensors = section.id == RVM_SECTION_data || section.id == RVM_SECTION_portable;
+    int is_checked = !has_tensors || section.size_bytes <= RVM_CHECKED_DATA_BYTES || check_data;
+    uint32_t checksum = is_checked ? rvm_crc32c(0, start, (int64_t)section.size_bytes) : section.checksum;
+    if (checksum != section.checksum)
+      return BAD(error, "damaged section %u (%s): the checksum of its bytes is %08x, expected %08x", i,
+                 section_name(section.id), checksum, section.checksum);
+    if (section.id == 0 || section.id > RVM_SECTION_COUNT) continue;
+    if (executable->sections[section.id].bytes) return BAD(error, "two sections have id %u", section.id);
+    executable->sections[section.id] = (rvm_section){.bytes = start, .size_bytes = (int64_t)section.size_bytes};
+  }
+  if (!all_zero(bytes + end, size_bytes - end)) return BAD(error, "bytes after the last section are not zero");
+  const rvm_section *sections = executable->sections;
+  if (!sections[RVM_SECTION_strings].bytes || !sections[RVM_SECTION_functions].bytes ||
+      !sections[RVM_SECTION_constants].bytes || !sections[RVM_SECTION_code].bytes || !sections[RVM_SECTION_data].bytes)
+    return BAD(error, "a mandatory section is missing");
+  return RVM_OK;
+}
+
+/* ---- strings ---- */
+
+/* Well-formed UTF-8 (RFC 3629) without NUL. */
+static int is_text(const unsigned char *bytes, int64_t length) {
+  for (int64_t i = 0; i < length;) {
+    unsigned char lead = bytes[i];
+    int extra = lead < 0x80 ? 0 : lead >> 5 == 6 ? 1 : lead >> 4 == 14 ? 2 : lead >> 3 == 30 ? 3 : -1;
+    if (lead == 0 || extra < 0 || extra >= length - i) return 0;
+    uint32_t point = extra == 0 ? lead : lead & (0x3fu >> extra);
+    for (int k = 1; k <= extra; k++) {
+      if (bytes[i + k] >> 6 != 2) return 0;
+      point = point << 6 | (bytes[i + k] & 0x3f);
+    }
+    static const uint32_t smallest[4] = {0, 0x80, 0x800, 0x10000};
+    if (point < smallest[extra] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000)) return 0;
+    i += extra + 1;
+  }
+  return 1;
+}
+
+static int string_exists(const rvm_executable *executable, uint32_t index) {
+  return index < (uint32_t)executable->string_count;
+}
+
+/* Whether a string of that index exists that may name a function, a parameter or a symbol. */
+static int is_name(const rvm_executable *executable, uint32_t index) {
+  return string_exists(executable, index) && executable->strings[index].length <= RVM_MOST_NAME_BYTES;
+}
+
+/* Strings stand in the order of their records, none inside another: to read them all takes one pass over the section. */
+static rvm_status read_strings(rvm_executable *executable, rvm_value *error) {
+  const rvm_section *section = &executable->sections[RVM_SECTION_strings];
+  int64_t offset = 0;
+  const uint32_t *count = rvm_section_table(section, &offset, 1, sizeof *count);
+  if (!count || *count > INT32_MAX) return BAD(error, "the string section is too short");
+  executable->strings = rvm_section_table(section, &offset, *count, sizeof *executable->strings);
+  if (!executable->strings) return BAD(error, "the string section is too short");
+  executable->string_count = (int32_t)*count;
+  for (int32_t i = 0; i < executable->string_count; i++) {
+    rvm_string_record string = executable->strings[i];
+    int64_t end = (int64_t)string.offset + string.length;
+    if (string.offset < offset) return BAD(error, "string %d begins among the records or inside the string before", i);
+    if (end >= section->size_bytes || section->bytes[end] != 0 ||
+        !is_text(section->bytes + string.offset, string.length))
+      return BAD(error, "string %d is malformed", i);
+    offset = end + 1;
+  }
+  return RVM_OK;
+}
+
+/* The texts that are only carried: their readers parse them. */
+static rvm_status read_texts(rvm_executable *executable, rvm_value *error) {
+  const int ids[] = {RVM_SECTION_source, RVM_SECTION_signature, RVM_SECTION_debug};
+  for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+    const rvm_section *section = &executable->sections[ids[i]];
+    if (!is_text(section->bytes, section->size_bytes)) return BAD(error, "section id %d is not UTF-8 text", ids[i]);
+  }
+  return RVM_OK;
+}
+
+/* ---- functions ---- */
+
+/* Registers that a function of so many instructions cannot write are not worth the memory to verify them. */
+enum { SPARE_REGISTERS = 256 };
+
+/* `parameter_total`: how many parameters all functions have.  `next_parameter`: where those of this function begin; then, where
+   they end. */
+static rvm_status check_function(const rvm_executable *executable, int32_t index, uint32_t parameter_total,
+                                 uint32_t *next_parameter, rvm_value *error) {
+  const rvm_function_record *function = &executable->functions[index];
+  if (!is_name(executable, function->name))
+    return BAD(error, "function %d has no name, or one of more than %d bytes", index, RVM_MOST_NAME_BYTES);
+  const char *name = rvm_executable_string(executable, function->name);
+  if (function->kind >= RVM_KIND_COUNT) return BAD(error, "function %s has unknown kind %u", name, function->kind);
+  int packed = function->kind == RVM_KIND_packed, bytecode = function->kind == RVM_KIND_bytecode;
+  int has_code = bytecode || function->kind == RVM_KIND_native;
+  if (function->flags > has_code * 3) return BAD(error, "function %s has flags that it may not have", name);
+  if (function->parameter_count < (packed ? -1 : 0)) return BAD(error, "function %s has no parameter count", name);
+  uint32_t parameter_count = function->parameter_count < 0 ? 0 : (uint32_t)function->parameter_count;
+  if (function->first_parameter != *next_parameter)
+    return BAD(error, "the parameters of function %s begin at %u of the table, expected %u", name,
+               function->first_parameter, *next_parameter);
+  if (parameter_count > parameter_total - *next_parameter)
+    return BAD(error, "the parameters of function %s exceed the table", name);
+  *next_parameter += parameter_count;
+  for (uint32_t i = 0; i < parameter_count; i++)
+    if (!is_name(executable, executable->parameters[function->first_parameter + i]))
+      return BAD(error, "parameter %u of function %s has no name, or one of more than %d bytes", i, name,
+                 RVM_MOST_NAME_BYTES);
+  if (!packed && !bytecode && !is_name(executable, function->symbol))
+    return BAD(error, "function %s has no symbol, or one of more than %d bytes", name, RVM_MOST_NAME_BYTES);
+  uint32_t least_registers = packed || function->kind == RVM_KIND_kernel ? 0 : parameter_count + !bytecode;
+  if (function->registers < least_registers || function->registers > INT32_MAX)
+    return BAD(error, "function %s has a wrong number of registers", name);
+  if (!bytecode && function->code_count > 0) return BAD(error, "function %s has instructions and is not bytecode", name);
+  if (!bytecode) return RVM_OK;
+  if (function->code_count == 0 || function->code_start > executable->code_words ||
+      function->code_count > executable->code_words - function->code_start)
+    return BAD(error, "the instructions of function %s exceed the code", name);
+  if (function->registers > (uint64_t)parameter_count + function->code_count + SPARE_REGISTERS)
+    return BAD(error, "function %s has more registers than its instructions can write", name);
+  return RVM_OK;
+}
+
+/* No two functions have the same string as their name.  Then sorting by name compares each byte of a name at most once in each of
+   the log2(count) merges. */
+static rvm_status check_name_strings(const rvm_executable *executable, rvm_value *error) {
+  unsigned char *is_name = rvm_allocate_zeroed((size_t)executable->string_count);
+  if (!is_name) return rvm_out_of_memory(error);
+  rvm_status status = RVM_OK;
+  for (int32_t i = 0; i < executable->function_count && !status; i++) {
+    uint32_t name = executable->functions[i].name;
+    if (is_name[name]) status = BAD(error, "two functions have string %u as their name", name);
+    is_name[name] = 1;
+  }
+  rvm_free(is_name);
+  return status;
+}
+
+static rvm_status index_names(rvm_executable *executable, rvm_value *error) {
+  rvm_status status = check_name_strings(executable, error);
+  if (status) return status;
+  int32_t count = executable->function_count;
+  executable->by_name = rvm_allocate((size_t)count * sizeof *executable->by_name);
+  if (!executable->by_name) return rvm_out_of_memory(error);
+  for (int32_t i = 0; i < count; i++)
+    executable->by_name[i] = (rvm_function_name){.name = rvm_executable_function_name(executable, i), .index = i};
+  qsort(executable->by_name, (size_t)count, sizeof *executable->by_name, rvm_compare_names);
+  for (int32_t i = 1; i < count; i++)
+    if (rvm_compare_names(&executable->by_name[i - 1], &executable->by_name[i]) == 0)
+      return BAD(error, "two functions are called %s", executable->by_name[i].name);
+  return RVM_OK;
+}
+
+static int compare_code_starts(const void *a, const void *b) {
+  uint32_t left = (*(const rvm_function_record *const *)a)->code_start;
+  uint32_t right = (*(const rvm_function_record *const *)b)->code_start;
+  return left < right ? -1 : left > right;
+}
+
+/* No word of code belongs to two functions. */
+static rvm_status check_code_ranges(rvm_executable *executable, rvm_value *error) {
+  const rvm_function_record **functions = rvm_allocate((size_t)executable->function_count * sizeof *functions);
+  if (!functions) return rvm_out_of_memory(error);
+  size_t count = 0;
+  for (int32_t i = 0; i < executable->function_count; i++)
+    if (executable->functions[i].kind == RVM_KIND_bytecode) functions[count++] = &executable->functions[i];
+  qsort(functions, count, sizeof *functions, compare_code_starts);
+  rvm_status status = RVM_OK;
+  for (size_t i = 1; i < count && !status; i++)
+    if (functions[i]->code_start - functions[i - 1]->code_start < functions[i - 1]->code_count)
+      status = BAD(error, "the instructions of functions %s and %s overlap",
+                   rvm_executable_string(executable, functions[i - 1]->name),
+                   rvm_executable_string(executable, functions[i]->name));
+  rvm_free(functions);
+  return status;
+}
+
+/* So that its steps, which are at most so many times as many words, have places that are int32. */
+enum { MOST_CODE_WORDS = INT32_MAX / RVM_STEP_WORDS_FOR_A_WORD };
+
+static rvm_status read_functions(rvm_executable *executable, rvm_value *error) {
+  const rvm_section *section = &executable->sections[RVM_SECTION_functions],
+                    *code = &executable->sections[RVM_SECTION_code];
+  if (code->size_bytes % sizeof(uint32_t) != 0 || code->size_bytes / sizeof(uint32_t) > MOST_CODE_WORDS) /* never: 2.8 GB */
+    return BAD(error, "the code section has a wrong size");
+  executable->code = (const uint32_t *)code->bytes;
+  executable->code_words = (uint32_t)(code->size_bytes / sizeof(uint32_t));
+  int64_t offset = 0;
+  const uint32_t *counts = rvm_section_table(section, &offset, 2, sizeof *counts);
+  if (!counts || counts[0] > INT32_MAX) return BAD(error, "the function section is too short");
+  executable->functions = rvm_section_table(section, &offset, counts[0], sizeof *executable->functions);
+  if (!executable->functions) return BAD(error, "the function section is too short");
+  executable->parameters = rvm_section_table(section, &offset, counts[1], sizeof *executable->parameters);
+  if (!executable->parameters) return BAD(error, "the function section is too short");
+  executable->function_count = (int32_t)counts[0];
+  uint32_t next_parameter = 0;
+  for (int32_t i = 0; i < executable->function_count; i++) {
+    rvm_status status = check_function(executable, i, counts[1], &next_parameter, error);
+    if (status) return status;
+  }
+  rvm_status status = index_names(executable, error);
+  return status ? status : check_code_ranges(executable, error);
+}
+
+/* ---- native code ---- */
+
+static rvm_status read_native(rvm_executable *executable, rvm_value *error) {
+  const rvm_section *section = &executable->sections[RVM_SECTION_native];
+  const int may_be_elsewhere = executable->is_elsewhere;
+  executable->is_elsewhere = 0;
+  if (!section->bytes) return RVM_OK;
+  const native_header *header = (const native_header *)section->bytes;
+  if (section->size_bytes < (int64_t)sizeof *header || !string_exists(executable, header->triple) ||
+      !string_exists(executable, header->cpu) || !all_zero(header->zero, sizeof header->zero))
+    return BAD(error, "the header of the native section is malformed");
+  if (executable->is_only_checked) {
+    executable->is_elsewhere = 1;
+    return RVM_OK;
+  }
+  rvm_status status = rvm_executable_check_native(executable, error);
+  if (!status)
+    status = rvm_library_open(&executable->library, header + 1, section->size_bytes - (int64_t)sizeof *header, error);
+  if (status != RVM_UNSUPPORTED || !may_be_elsewhere) return status;
+  executable->is_elsewhere = 1;
+  executable->obstacle = *error; /* its only owner: of a load that succeeds the caller gets no error to release */
+  *error = (rvm_value){.tag = RVM_TAG_NIL};
+  return RVM_OK;
+}
+
+rvm_status rvm_executable_check_native(const rvm_executable *executable, rvm_value *error) {
+  RVM_EXPECT_POINTER(executable, error);
+  const native_header *header = (const native_header *)executable->sections[RVM_SECTION_native].bytes;
+  if (!header) return RVM_OK;
+  if (rvm_value_is_object(executable->obstacle))
+    return rvm_fail(error, RVM_UNSUPPORTED, "%s", executable->obstacle.as.error->message);
+  if (header->abi_version != RVM_ABI_VERSION)
+    return rvm_fail(error, RVM_UNSUPPORTED, "native code has abi version %u, this runtime version %d",
+                    header->abi_version, RVM_ABI_VERSION);
+  return rvm_native_check(rvm_executable_string(executable, header->triple),
+                          rvm_executable_string(executable, header->cpu), error);
+}
+
+static rvm_status find_symbols(rvm_executable *executable, rvm_value *error) {
+  if (executable->is_elsewhere) return RVM_OK;
+  executable->symbols = rvm_allocate_zeroed((size_t)executable->function_count * sizeof *executable->symbols);
+  if (!executable->symbols) return rvm_out_of_memory(error);
+  for (int32_t i = 0; i < executable->function_count; i++) {
+    const rvm_function_record *function = &executable->functions[i];
+    if (function->kind != RVM_KIND_native && function->kind != RVM_KIND_kernel) continue;
+    const char *name = rvm_executable_string(executable, function->name);
+    if (!executable->library.handle) return BAD(error, "function %s is native, and there is no native section", name);
+    const char *symbol = rvm_executable_string(executable, function->symbol);
+    executable->symbols[i] = rvm_library_find(&executable->library, symbol);
+    if (!executable->symbols[i]) return BAD(error, "function %s: native code has no symbol %s", name, symbol);
+  }
+  return RVM_OK;
+}
+
+/* ---- what it may do ---- */
+
+/* Keeps the patterns, the pointers before the texts in one block. */
+static rvm_status copy_callable(rvm_executable *executable, const rvm_load_options *options, rvm_value *error) {
+  int32_t count = options ? options->function_count : 0;
+  size_t bytes = (size_t)(count + 1) * sizeof(char *);
+  for (int32_t i = 0; i < count; i++) bytes += strlen(options->functions[i]) + 1;
+  executable->callable = rvm_allocate(bytes);
+  if (!executable->callable) return rvm_out_of_memory(error);
+  char *text = (char *)(executable->callable + count + 1);
+  for (int32_t i = 0; i < count; i++) {
+    executable->callable[i] = text;
+    strcpy(text, options->functions[i]);
+    text += strlen(text) + 1;
+  }
+  executable->callable_count = count;
+  return RVM_OK;
+}
+
+static rvm_status check_callable(rvm_executable *executable, rvm_value *error) {
+  for (int32_t i = 0; i < executable->function_count; i++) {
+    if (executable->functions[i].kind != RVM_KIND_packed) continue;
+    const char *name = rvm_executable_function_name(executable, i);
+    if (strncmp(name, RVM_BUILTIN_PREFIX, strlen(RVM_BUILTIN_PREFIX)) != 0 && !rvm_executable_may_call(executable, name))
+      return rvm_fail_forbidden(name, error);
+  }
+  return RVM_OK;
+}
+
+static rvm_status exceeds(const char *what, int64_t got, int64_t most, rvm_value *error) {
+  if (most == 0 || got <= most) return RVM_OK;
+  return rvm_fail(error, RVM_UNSUPPORTED, "executable: %lld %s, the load options allow %lld", (long long)got, what,
+                  (long long)most);
+}
+
+static rvm_status check_counts(const rvm_executable *executable, const rvm_load_options *options, rvm_value *error) {
+  rvm_status status = exceeds("functions", executable->function_count, options->max_functions, error);
+  if (!status) status = exceeds("constants", rvm_constants_count(executable), options->max_constants, error);
+  return status ? status : exceeds("words of code", executable->code_words, options->max_code_words, error);
+}
+
+/* ---- the interface ---- */
+
+/* The memory limit of a load: so many times the file's bytes, and so many more. The verifier's sets have their own limit. */
+enum { BYTES_FOR_A_BYTE = 64, SPARE_BYTES = 1 << 20 };
+
+static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_options *options, rvm_executable **result,
+                       rvm_value *error) {
+  rvm_executable *executable = rvm_allocate_zeroed(sizeof *executable);
+  if (!executable) return rvm_out_of_memory(error);
+  executable->library.descriptor = -1;
+  executable->is_elsewhere = options && options->elsewhere;
+  atomic_init(&executable->users, 1);
+  executable->is_only_checked = options && options->check_only;
+  rvm_status status = options ? exceeds("bytes", size_bytes, options->max_bytes, error) : RVM_OK;
+  if (!status) status = read_sections(executable, bytes, size_bytes, options && options->check_data, error);
+  const int has_native = !status && executable->sections[RVM_SECTION_native].bytes;
+  const int is_trusted = options && options->trust_native;
+  if (has_native && !is_trusted && !executable->is_only_checked)
+    status = rvm_fail(error, RVM_UNSUPPORTED, "executable: it has native code, and the load options do not trust it");
+  if (!status && !(has_native && is_trusted)) status = copy_callable(executable, options, error);
+  load_step *const steps[] = {read_strings,          read_texts,  read_functions, check_callable, rvm_constants_read,
+                              rvm_executable_verify, rvm_executable_decode,
+                              read_native,           find_symbols};
+  for (size_t i = 0; i < sizeof steps / sizeof *steps && !status; i++) {
+    status = steps[i](executable, error);
+    if (!status && steps[i] == read_functions && options) status = check_counts(executable, options, error);
+  }
+  if (status) {
+    rvm_executable_release(executable);
+    return status;
+  }
+  if (options) {
+    executable->release = options->release;
+    executable->release_argument = options->release_argument;
+  }
+  *result = executable;
+  return RVM_OK;
+}
+
+static rvm_status load_in_budget(const void *bytes, int64_t size_bytes, const rvm_load_options *options,
+                                 rvm_executable **executable, rvm_value *error) {
+  int64_t unused = 0, most = 0;
+  if (!rvm_multiply(size_bytes, BYTES_FOR_A_BYTE, &most) || !rvm_add(most, SPARE_BYTES, &most))
+    return BAD(error, "%lld bytes", (long long)size_bytes);
+  rvm_budget budget = {.most = most, .left = most, .fuel = &unused};
+  rvm_budget *outer = rvm_budget_set(&budget);
+  rvm_status status = load(bytes, size_bytes, options, executable, error);
+  int is_refused = rvm_budget_refusing() != NULL; /* which ended the load: it does without no allocation */
+  if (is_refused) rvm_release(error);
+  rvm_budget_set(outer);
+  return is_refused ? BAD(error, "it needs more memory than a file of its %lld bytes may", (long long)size_bytes) : status;
+}
+
+rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_load_options *options,
+                               rvm_executable **executable, rvm_value *error) {
+  RVM_EXPECT_POINTER(bytes, error);
+  RVM_EXPECT_COUNT(size_bytes, error);
+  RVM_EXPECT_POINTER(executable, error);
+  if (options) {
+    RVM_EXPECT_ARRAY(options->functions, options->function_count, error);
+    for (int32_t i = 0; i < options->function_count; i++) RVM_EXPECT_POINTER(options->functions[i], error);
+    RVM_EXPECT_COUNT(options->max_bytes, error);
+    RVM_EXPECT_COUNT(options->max_functions, error);
+    RVM_EXPECT_COUNT(options->max_constants, error);
+    RVM_EXPECT_COUNT(options->max_code_words, error);
+  }
+  rvm_value unwanted = {.tag = RVM_TAG_NIL};
+  rvm_status status = load_in_budget(bytes, size_bytes, options, executable, error ? error : &unwanted);
+  rvm_release(&unwanted);
+  return status;
+}

@@ -1,0 +1,143 @@
+/* lifecycle.c: makes machines and releases them. */
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "debugger.h"
+#include "interpreter.h"
+#include "registry.h"
+
+enum { DEFAULT_STACK_VALUES = 1 << 20, DEFAULT_CALL_DEPTH = 200000 };
+
+/* More would not fit a size in bytes. */
+#define LARGEST_STACK ((int64_t)1 << 40)
+
+static rvm_status find_packed(rvm_function *function, rvm_value *error) {
+  if (!rvm_function_find(function->name, &function->call, &function->self))
+    return rvm_fail_unknown(function->name, error);
+  function->invokes = function->call == rvm_builtins[RVM_BUILTIN_invoke_closure] ||
+                      function->call == rvm_builtins[RVM_BUILTIN_invoke_pure_closure];
+  if (function->invokes) function->watch = 0;
+  if (strncmp(function->name, RVM_BUILTIN_PREFIX, strlen(RVM_BUILTIN_PREFIX)) != 0) function->cost = RVM_LONG_CALL_COST;
+  return RVM_OK;
+}
+
+static rvm_status function_fill(rvm_machine *machine, int32_t index, rvm_value *error) {
+  const rvm_executable *executable = machine->executable;
+  const rvm_function_record *record = &executable->functions[index];
+  rvm_function *function = &machine->functions[index];
+  *function = (rvm_function){.machine = machine,
+                             .name = rvm_executable_string(executable, record->name),
+                             .kind = (enum rvm_function_kind)record->kind,
+                             .parameter_count = record->parameter_count,
+                             .registers = (int32_t)record->registers,
+                             .cost = 1,
+                             .watch = 1u << record->kind,
+                             .record = record};
+  machine->function_values[index] = (rvm_value){.tag = RVM_TAG_FUNCTION, .as.function = function};
+  switch (function->kind) {
+    case RVM_KIND_packed: return find_packed(function, error);
+    case RVM_KIND_bytecode:
+      function->code = &executable->codes[index];
+      function->cost += (int32_t)((record->code_count + (uint32_t)record->parameter_count) / RVM_WORDS_FOR_A_STEP);
+      break;
+    case RVM_KIND_native: memcpy(&function->routine, &executable->symbols[index], sizeof function->routine); break;
+    case RVM_KIND_kernel:
+      memcpy(&function->call, &executable->symbols[index], sizeof function->call);
+      function->self = machine;
+      function->cost = RVM_LONG_CALL_COST;
+      break;
+    case RVM_KIND_COUNT: break; /* refused by the loader */
+  }
+  return RVM_OK;
+}
+
+/* The system's, or, while it has none, numbers of its own for each machine.  No address: a program could tell it from them. */
+static void begin_random(rvm_machine *machine) {
+  static _Atomic(uint64_t) machines;
+  const uint64_t own = atomic_fetch_add(&machines, 1) << 32 ^ (uint64_t)rvm_clock_now();
+  if (getentropy(&machine->random, sizeof machine->random)) machine->random = own; /* never: that it fails */
+}
+
+static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable, const rvm_machine_options *options,
+                               rvm_value *error) {
+  if (options) machine->options = *options;
+  int64_t stack_values = machine->options.stack_values ? machine->options.stack_values : DEFAULT_STACK_VALUES;
+  machine->interpret = rvm_machine_run;
+  machine->head.failed_at = -1;
+  machine->head.frame_limit = machine->options.call_depth ? machine->options.call_depth : DEFAULT_CALL_DEPTH;
+  if (stack_values < 0 || machine->head.frame_limit < 0 || stack_values > LARGEST_STACK ||
+      machine->head.frame_limit > LARGEST_STACK)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: a stack of %lld values and %lld frames is out of range",
+                    (long long)stack_values, (long long)machine->head.frame_limit);
+  if (machine->options.threads < 0 || machine->options.threads > RVM_MOST_THREADS)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: %d threads, expected 1 to %d", (int)machine->options.threads,
+                    (int)RVM_MOST_THREADS);
+  size_t function_count = (size_t)executable->function_count;
+  rvm_executable_retain(machine->executable = executable);
+  if (machine->options.max_bytes < 0 || machine->options.max_steps < 0 || machine->options.max_nanoseconds < 0)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: a limit below 0");
+  machine->steps_left = machine->deadline = INT64_MAX;
+  machine->head.fuel = machine->granted = RVM_POLL_INTERVAL;
+  machine->budget.left = machine->options.max_bytes;
+  begin_random(machine);
+  atomic_init(&machine->run, 1);
+  machine->functions = rvm_allocate(function_count * sizeof *machine->functions);
+  machine->function_values = rvm_allocate(function_count * sizeof *machine->function_values);
+  machine->stack_bytes = (size_t)stack_values * sizeof *machine->stack;
+  machine->stack = rvm_map(machine->stack_bytes);
+  machine->frames = rvm_allocate((size_t)machine->head.frame_limit * sizeof *machine->frames);
+  machine->literals = rvm_allocate((size_t)executable->literal_count * sizeof *machine->literals);
+  machine->pool = rvm_pool_new(!executable->library.handle); /* native code is trusted with what was in memory */
+  if (!machine->functions || !machine->function_values || !machine->literals || !machine->stack || !machine->frames ||
+      !machine->pool)
+    return rvm_out_of_memory(error);
+  for (int64_t i = 0; i < executable->literal_count; i++) {
+    rvm_value *literal = &machine->literals[i];
+    *literal = executable->literals[i];
+    if (literal->tag == RVM_TAG_FUNCTION) literal->as.function = &machine->functions[literal->as.i];
+    if (literal->tag == RVM_TAG_CONTEXT) literal->as.machine = machine;
+  }
+  machine->head.top = machine->stack;
+  machine->head.constants = executable->constants;
+  machine->head.function_values = machine->function_values;
+  machine->head.stack_end = machine->stack + stack_values;
+  rvm_status status = RVM_OK;
+  for (int32_t i = 0; i < executable->function_count && !status; i++) status = function_fill(machine, i, error);
+  return status;
+}
+
+rvm_status rvm_machine_new(rvm_executable *executable, const rvm_machine_options *options, rvm_machine **machine,
+                           rvm_value *error) {
+  _Static_assert(RVM_TAG_NIL == 0, "zeroed memory is a stack of NILs");
+  RVM_EXPECT_POINTER(executable, error);
+  RVM_EXPECT_POINTER(machine, error);
+  rvm_status status = rvm_expect_runnable(executable, error);
+  if (status) return status;
+  rvm_machine *made = rvm_allocate_zeroed(sizeof *made);
+  if (!made) return rvm_out_of_memory(error);
+  if ((status = machine_fill(made, executable, options, error))) {
+    rvm_machine_release(made);
+    return status;
+  }
+  *machine = made;
+  return RVM_OK;
+}
+
+rvm_status rvm_machine_release(rvm_machine *machine) {
+  if (!machine) return RVM_OK;
+  if (rvm_machine_is_in_use(machine)) return RVM_BUSY;
+  rvm_machine_release_dropped(machine);
+  rvm_executable_release(machine->executable);
+  rvm_executable_release(atomic_load(&machine->compiled));
+  rvm_free(machine->functions);
+  rvm_free(machine->function_values);
+  rvm_free(machine->literals);
+  rvm_unmap(machine->stack, machine->stack_bytes);
+  rvm_free(machine->frames);
+  rvm_pool_close(machine->pool);
+  rvm_objects_close(&machine->objects);
+  rvm_debugging_release(machine);
+  rvm_free(machine);
+  return RVM_OK;
+}

@@ -1,0 +1,15 @@
+/* registry.h: functions by name. */
+#ifndef RELVM_REGISTRY_H
+#define RELVM_REGISTRY_H
+
+#include "native.h"
+
+/* The builtins, in the order of builtins.def: defined above, in builtins/builtin_table.c. */
+extern const rvm_packed_function rvm_builtins[RVM_BUILTIN_COUNT];
+
+/* The builtin or registered function of that name: 1 and what to call, or 0. */
+int32_t rvm_function_find(const char *name, rvm_packed_function *function, void **self);
+/* UNKNOWN_FUNCTION, with the known names that are nearest. */
+rvm_status rvm_fail_unknown(const char *name, rvm_value *error);
+
+#endif

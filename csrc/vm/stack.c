@@ -1,0 +1,22 @@
+#include "stack.h"
+
+#include <string.h>
+
+rvm_status rvm_fail_stack(const rvm_machine *machine, const rvm_function *function, rvm_value *error) {
+  return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: the value stack of %lld values is exhausted", function->name,
+                  (long long)(machine->head.stack_end - machine->stack));
+}
+
+void rvm_machine_lower(rvm_machine *machine, rvm_value *values, int64_t count) {
+  rvm_value *end = values + count, *left = machine->head.top + count;
+  memmove(machine->head.top, values, (size_t)count * sizeof *values);
+  if (left < values) left = values;
+  rvm_forget_all(left, end - left);
+}
+
+void rvm_machine_pop_frame(rvm_machine *machine) {
+  const rvm_frame *frame = &machine->frames[machine->head.frame_count - 1];
+  rvm_release_objects(frame->function->code, frame->registers);
+  machine->head.top = frame->registers;
+  machine->head.frame_count--;
+}
