@@ -81,7 +81,9 @@ DIM_OPERATORS = read_table("dim_operators.def", "DIM_OPERATOR", "name number for
 CPU_FEATURES = read_table("cpu_features.def", "FEATURE", "name option macro level word bit state")
 LETTERS = read_table("unicode_case.def", "LETTERS", "case first last step there")
 PATTERNS = read_table("regex_opcodes.def", "PATTERN", "name number operands meaning")
-PRIM_OPERATORS = read_table("scalar_operators.def", "PRIM_OPERATOR", "name function operands result form fails meaning")
+PRIM_OPERATORS = read_table(
+    "scalar_operators.def", "SCALAR_OPERATOR", "name function operands result form fails meaning"
+)
 
 ABI_VERSION = int(re.findall(r"#define RVM_ABI_VERSION (\d+)", _read("include", "relvm.h"))[0])
 

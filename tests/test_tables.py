@@ -33,7 +33,7 @@ TABLES = {
     "dim_operators.def": ("DIM_OPERATOR", tables.DIM_OPERATORS),
     "cpu_features.def": ("FEATURE", tables.CPU_FEATURES),
     "regex_opcodes.def": ("PATTERN", tables.PATTERNS),
-    "scalar_operators.def": ("PRIM_OPERATOR", tables.PRIM_OPERATORS),
+    "scalar_operators.def": ("SCALAR_OPERATOR", tables.PRIM_OPERATORS),
 }
 
 

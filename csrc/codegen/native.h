@@ -54,7 +54,7 @@ typedef struct rvm_native_api {
   void (*trace)(rvm_value error, const char *name, int64_t instruction);
   const rvm_packed_function *builtins; /* in the order of builtins.def */
   /* Says why scalar_ops.h has no value for these operands of a row of scalar_operators.def. */
-  rvm_status (*prim_fail)(int32_t row, rvm_value a, rvm_value b, rvm_value *error);
+  rvm_status (*scalar_op_fail)(int32_t row, rvm_value a, rvm_value b, rvm_value *error);
   void (*release)(rvm_value *value);
   /* Polls for interruption, where the fuel is used up; see rvm_machine_options.poll. */
   rvm_status (*poll)(rvm_machine *machine, rvm_value *error);

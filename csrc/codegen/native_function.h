@@ -141,7 +141,7 @@ static inline rvm_status rvm_item(rvm_machine *ctx, rvm_value callee, rvm_value 
 }
 
 /* check_prim_value_info */
-static inline rvm_status rvm_check_prim(rvm_machine *ctx, rvm_value callee, rvm_value value, rvm_value dtype, rvm_value where,
+static inline rvm_status rvm_check_scalar(rvm_machine *ctx, rvm_value callee, rvm_value value, rvm_value dtype, rvm_value where,
                                         rvm_value *failure) {
   int is_right = (dtype.as.i == RVM_DTYPE_i64 && value.tag == RVM_TAG_INT) ||
                  (dtype.as.i == RVM_DTYPE_f64 && value.tag == RVM_TAG_FLOAT) ||
@@ -274,21 +274,21 @@ RVM_HELPER rvm_kernel(rvm_machine *ctx, rvm_value callee, rvm_packed_function ke
 }
 
 /* Arithmetic on unboxed scalars: one function for each row, computed here where the operands are what the row takes. */
-RVM_HELPER rvm_prim_failed(int32_t row, rvm_value a, rvm_value b, rvm_value *failure) {
+RVM_HELPER rvm_scalar_op_failed(int32_t row, rvm_value a, rvm_value b, rvm_value *failure) {
   rvm_value error = RVM_NIL;
-  rvm_status status = rvm_api->prim_fail(row, a, b, &error);
+  rvm_status status = rvm_api->scalar_op_fail(row, a, b, &error);
   return rvm_failed(error, status, failure);
 }
 
-#define PRIM_OPERATOR(name, function, operands, out, form, fails, meaning)                                        \
+#define SCALAR_OPERATOR(name, function, operands, out, form, fails, meaning)                                      \
   static inline rvm_status rvm_set_##name(rvm_value a, rvm_value b, rvm_value *destination, rvm_value *failure) { \
     rvm_value result;                                                                                             \
-    if (!rvm_prim_##name(a, b, &result)) return rvm_prim_failed(RVM_PRIM_##name, a, b, failure);                  \
+    if (!rvm_scalar_op_##name(a, b, &result)) return rvm_scalar_op_failed(RVM_SCALAR_OP_##name, a, b, failure);   \
     rvm_put(destination, result);                                                                                 \
     return RVM_OK;                                                                                                \
   }
 #include "scalar_operators.def"
-#undef PRIM_OPERATOR
+#undef SCALAR_OPERATOR
 
 RVM_HELPER rvm_read_condition(rvm_value condition, int32_t *truth, rvm_value *failure) {
   rvm_value error = RVM_NIL;
@@ -319,8 +319,8 @@ static inline rvm_value rvm_scalar_error(rvm_machine *ctx) {
   return error;
 }
 
-RVM_HELPER rvm_scalar_prim_failed(rvm_machine *ctx, int32_t row, rvm_value a, rvm_value b) {
-  return rvm_api->prim_fail(row, a, b, &rvm_head(ctx)->error);
+RVM_HELPER rvm_scalar_arithmetic_failed(rvm_machine *ctx, int32_t row, rvm_value a, rvm_value b) {
+  return rvm_api->scalar_op_fail(row, a, b, &rvm_head(ctx)->error);
 }
 
 RVM_HELPER rvm_scalar_tail_call(rvm_machine *ctx, int32_t place, const rvm_value *arguments, int32_t count) {

@@ -6,21 +6,21 @@
 static const struct {
   const char *name, *operands, *fails;
 } rows[] = {
-#define PRIM_OPERATOR(name, function, operands, result, form, fails, meaning) {#name, #operands, fails},
+#define SCALAR_OPERATOR(name, function, operands, result, form, fails, meaning) {#name, #operands, fails},
 #include "scalar_operators.def"
-#undef PRIM_OPERATOR
+#undef SCALAR_OPERATOR
 };
 
-int32_t rvm_prim_operand_count(int32_t row) { return rows[row].operands[1] ? 2 : 1; }
+int32_t rvm_scalar_op_operand_count(int32_t row) { return rows[row].operands[1] ? 2 : 1; }
 
 /* An int or a float; no row of bools fails. */
 static void number_write(rvm_value value, char text[RVM_NUMBER_BYTES]) {
   rvm_number_write(value.tag == RVM_TAG_INT ? RVM_DTYPE_i64 : RVM_DTYPE_f64, &value.as, text);
 }
 
-rvm_status rvm_prim_fail(int32_t row, rvm_value a, rvm_value b, rvm_value *error) {
+rvm_status rvm_scalar_op_fail(int32_t row, rvm_value a, rvm_value b, rvm_value *error) {
   const rvm_value operands[] = {a, b};
-  for (int32_t i = 0; i < rvm_prim_operand_count(row); i++) {
+  for (int32_t i = 0; i < rvm_scalar_op_operand_count(row); i++) {
     char type = rows[row].operands[i], text[RVM_DESCRIPTION_BYTES];
     int64_t tag = type == 'i' ? RVM_TAG_INT : type == 'f' ? RVM_TAG_FLOAT : RVM_TAG_BOOL;
     const char *expected = type == 'i' ? "an int" : type == 'f' ? "a float" : "a bool";
@@ -30,7 +30,7 @@ rvm_status rvm_prim_fail(int32_t row, rvm_value a, rvm_value b, rvm_value *error
   }
   char first[RVM_NUMBER_BYTES], second[RVM_NUMBER_BYTES] = "";
   number_write(a, first);
-  int32_t has_second = rvm_prim_operand_count(row) > 1;
+  int32_t has_second = rvm_scalar_op_operand_count(row) > 1;
   if (has_second) number_write(b, second);
   return rvm_fail(error, RVM_ARITHMETIC_ERROR, "%s(%s%s%s): %s", rows[row].name, first, has_second ? ", " : "", second,
                   rows[row].fails);

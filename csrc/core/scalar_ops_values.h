@@ -1,15 +1,15 @@
 /* scalar_ops_values.h: the values of scalar_operators.def's rows, over plain C numbers: shared by the machine and by what is
    compiled ahead of time. */
-#ifndef RELVM_PRIM_VALUES_H
-#define RELVM_PRIM_VALUES_H
+#ifndef RELVM_SCALAR_OPS_VALUES_H
+#define RELVM_SCALAR_OPS_VALUES_H
 
 #include <math.h>
 #include <stdint.h>
 
 /* ---- where rows that may have none have a value: the column `fails` says when not ---- */
-static inline int rvm_prim_divides(int64_t divisor) { return divisor != 0; }
-static inline int rvm_prim_shifts(int64_t places) { return places >= 0 && places <= 63; }
-static inline int rvm_prim_fits_i64(double x) { return x >= -9223372036854775808.0 && x < 9223372036854775808.0; }
+static inline int rvm_scalar_op_divides(int64_t divisor) { return divisor != 0; }
+static inline int rvm_scalar_op_shifts(int64_t places) { return places >= 0 && places <= 63; }
+static inline int rvm_scalar_op_fits_i64(double x) { return x >= -9223372036854775808.0 && x < 9223372036854775808.0; }
 
 static inline int64_t rvm_wrapped(uint64_t bits) { return (int64_t)bits; }
 
@@ -52,66 +52,66 @@ static inline double rvm_mod_of_floats(double a, double b) {
   return rest;
 }
 
-/* ---- rvm_prim_NAME_value: of operands that have one; a bool is 0 or 1 ---- */
+/* ---- rvm_scalar_op_NAME_value: of operands that have one; a bool is 0 or 1 ---- */
 
-#define RVM_PRIM_i int64_t
-#define RVM_PRIM_f double
-#define RVM_PRIM_b int64_t
-#define RVM_PRIM_VALUE_2(name, type, result, expression) \
-  static inline RVM_PRIM_##result rvm_prim_##name##_value(type a, type b) { return expression; }
-#define RVM_PRIM_VALUE_1(name, type, result, expression) \
-  static inline RVM_PRIM_##result rvm_prim_##name##_value(type a, type b) { return (void)b, expression; }
+#define RVM_SCALAR_OP_i int64_t
+#define RVM_SCALAR_OP_f double
+#define RVM_SCALAR_OP_b int64_t
+#define RVM_SCALAR_OP_VALUE_2(name, type, result, expression) \
+  static inline RVM_SCALAR_OP_##result rvm_scalar_op_##name##_value(type a, type b) { return expression; }
+#define RVM_SCALAR_OP_VALUE_1(name, type, result, expression) \
+  static inline RVM_SCALAR_OP_##result rvm_scalar_op_##name##_value(type a, type b) { return (void)b, expression; }
 
-RVM_PRIM_VALUE_2(add_i64, int64_t, i, rvm_wrapped((uint64_t)a + (uint64_t)b))
-RVM_PRIM_VALUE_2(sub_i64, int64_t, i, rvm_wrapped((uint64_t)a - (uint64_t)b))
-RVM_PRIM_VALUE_2(mul_i64, int64_t, i, rvm_wrapped((uint64_t)a * (uint64_t)b))
-RVM_PRIM_VALUE_2(div_i64, int64_t, f, (double)a / (double)b)
-RVM_PRIM_VALUE_2(floordiv_i64, int64_t, i, rvm_floordiv(a, b))
-RVM_PRIM_VALUE_2(mod_i64, int64_t, i, rvm_mod(a, b))
-RVM_PRIM_VALUE_1(neg_i64, int64_t, i, rvm_wrapped(0 - (uint64_t)a))
-RVM_PRIM_VALUE_2(min_i64, int64_t, i, a < b ? a : b)
-RVM_PRIM_VALUE_2(max_i64, int64_t, i, a > b ? a : b)
-RVM_PRIM_VALUE_2(and_i64, int64_t, i, a & b)
-RVM_PRIM_VALUE_2(or_i64, int64_t, i, a | b)
-RVM_PRIM_VALUE_2(xor_i64, int64_t, i, a ^ b)
-RVM_PRIM_VALUE_1(not_i64, int64_t, i, ~a)
-RVM_PRIM_VALUE_2(shl_i64, int64_t, i, rvm_wrapped((uint64_t)a << b))
-RVM_PRIM_VALUE_2(shr_i64, int64_t, i, a < 0 ? ~(~a >> b) : a >> b)
-RVM_PRIM_VALUE_2(eq_i64, int64_t, b, a == b)
-RVM_PRIM_VALUE_2(ne_i64, int64_t, b, a != b)
-RVM_PRIM_VALUE_2(lt_i64, int64_t, b, a < b)
-RVM_PRIM_VALUE_2(le_i64, int64_t, b, a <= b)
-RVM_PRIM_VALUE_2(gt_i64, int64_t, b, a > b)
-RVM_PRIM_VALUE_2(ge_i64, int64_t, b, a >= b)
-RVM_PRIM_VALUE_2(add_f64, double, f, a + b)
-RVM_PRIM_VALUE_2(sub_f64, double, f, a - b)
-RVM_PRIM_VALUE_2(mul_f64, double, f, a * b)
-RVM_PRIM_VALUE_2(div_f64, double, f, a / b)
-RVM_PRIM_VALUE_2(floordiv_f64, double, f, rvm_floordiv_of_floats(a, b))
-RVM_PRIM_VALUE_2(mod_f64, double, f, rvm_mod_of_floats(a, b))
-RVM_PRIM_VALUE_1(neg_f64, double, f, -a)
-RVM_PRIM_VALUE_2(min_f64, double, f, a < b || a != a ? a : b)
-RVM_PRIM_VALUE_2(max_f64, double, f, a > b || a != a ? a : b)
-RVM_PRIM_VALUE_2(eq_f64, double, b, a == b)
-RVM_PRIM_VALUE_2(ne_f64, double, b, a != b)
-RVM_PRIM_VALUE_2(lt_f64, double, b, a < b)
-RVM_PRIM_VALUE_2(le_f64, double, b, a <= b)
-RVM_PRIM_VALUE_2(gt_f64, double, b, a > b)
-RVM_PRIM_VALUE_2(ge_f64, double, b, a >= b)
-RVM_PRIM_VALUE_2(and_bool, int64_t, b, a & b)
-RVM_PRIM_VALUE_2(or_bool, int64_t, b, a | b)
-RVM_PRIM_VALUE_2(xor_bool, int64_t, b, a ^ b)
-RVM_PRIM_VALUE_1(not_bool, int64_t, b, !a)
-RVM_PRIM_VALUE_2(eq_bool, int64_t, b, a == b)
-RVM_PRIM_VALUE_2(ne_bool, int64_t, b, a != b)
-RVM_PRIM_VALUE_1(i64_of_f64, double, i, (int64_t)a)
-RVM_PRIM_VALUE_1(i64_of_bool, int64_t, i, a)
-RVM_PRIM_VALUE_1(f64_of_i64, int64_t, f, (double)a)
-RVM_PRIM_VALUE_1(f64_of_bool, int64_t, f, (double)a)
-RVM_PRIM_VALUE_1(bool_of_i64, int64_t, b, a != 0)
-RVM_PRIM_VALUE_1(bool_of_f64, double, b, a != 0)
+RVM_SCALAR_OP_VALUE_2(add_i64, int64_t, i, rvm_wrapped((uint64_t)a + (uint64_t)b))
+RVM_SCALAR_OP_VALUE_2(sub_i64, int64_t, i, rvm_wrapped((uint64_t)a - (uint64_t)b))
+RVM_SCALAR_OP_VALUE_2(mul_i64, int64_t, i, rvm_wrapped((uint64_t)a * (uint64_t)b))
+RVM_SCALAR_OP_VALUE_2(div_i64, int64_t, f, (double)a / (double)b)
+RVM_SCALAR_OP_VALUE_2(floordiv_i64, int64_t, i, rvm_floordiv(a, b))
+RVM_SCALAR_OP_VALUE_2(mod_i64, int64_t, i, rvm_mod(a, b))
+RVM_SCALAR_OP_VALUE_1(neg_i64, int64_t, i, rvm_wrapped(0 - (uint64_t)a))
+RVM_SCALAR_OP_VALUE_2(min_i64, int64_t, i, a < b ? a : b)
+RVM_SCALAR_OP_VALUE_2(max_i64, int64_t, i, a > b ? a : b)
+RVM_SCALAR_OP_VALUE_2(and_i64, int64_t, i, a & b)
+RVM_SCALAR_OP_VALUE_2(or_i64, int64_t, i, a | b)
+RVM_SCALAR_OP_VALUE_2(xor_i64, int64_t, i, a ^ b)
+RVM_SCALAR_OP_VALUE_1(not_i64, int64_t, i, ~a)
+RVM_SCALAR_OP_VALUE_2(shl_i64, int64_t, i, rvm_wrapped((uint64_t)a << b))
+RVM_SCALAR_OP_VALUE_2(shr_i64, int64_t, i, a < 0 ? ~(~a >> b) : a >> b)
+RVM_SCALAR_OP_VALUE_2(eq_i64, int64_t, b, a == b)
+RVM_SCALAR_OP_VALUE_2(ne_i64, int64_t, b, a != b)
+RVM_SCALAR_OP_VALUE_2(lt_i64, int64_t, b, a < b)
+RVM_SCALAR_OP_VALUE_2(le_i64, int64_t, b, a <= b)
+RVM_SCALAR_OP_VALUE_2(gt_i64, int64_t, b, a > b)
+RVM_SCALAR_OP_VALUE_2(ge_i64, int64_t, b, a >= b)
+RVM_SCALAR_OP_VALUE_2(add_f64, double, f, a + b)
+RVM_SCALAR_OP_VALUE_2(sub_f64, double, f, a - b)
+RVM_SCALAR_OP_VALUE_2(mul_f64, double, f, a * b)
+RVM_SCALAR_OP_VALUE_2(div_f64, double, f, a / b)
+RVM_SCALAR_OP_VALUE_2(floordiv_f64, double, f, rvm_floordiv_of_floats(a, b))
+RVM_SCALAR_OP_VALUE_2(mod_f64, double, f, rvm_mod_of_floats(a, b))
+RVM_SCALAR_OP_VALUE_1(neg_f64, double, f, -a)
+RVM_SCALAR_OP_VALUE_2(min_f64, double, f, a < b || a != a ? a : b)
+RVM_SCALAR_OP_VALUE_2(max_f64, double, f, a > b || a != a ? a : b)
+RVM_SCALAR_OP_VALUE_2(eq_f64, double, b, a == b)
+RVM_SCALAR_OP_VALUE_2(ne_f64, double, b, a != b)
+RVM_SCALAR_OP_VALUE_2(lt_f64, double, b, a < b)
+RVM_SCALAR_OP_VALUE_2(le_f64, double, b, a <= b)
+RVM_SCALAR_OP_VALUE_2(gt_f64, double, b, a > b)
+RVM_SCALAR_OP_VALUE_2(ge_f64, double, b, a >= b)
+RVM_SCALAR_OP_VALUE_2(and_bool, int64_t, b, a & b)
+RVM_SCALAR_OP_VALUE_2(or_bool, int64_t, b, a | b)
+RVM_SCALAR_OP_VALUE_2(xor_bool, int64_t, b, a ^ b)
+RVM_SCALAR_OP_VALUE_1(not_bool, int64_t, b, !a)
+RVM_SCALAR_OP_VALUE_2(eq_bool, int64_t, b, a == b)
+RVM_SCALAR_OP_VALUE_2(ne_bool, int64_t, b, a != b)
+RVM_SCALAR_OP_VALUE_1(i64_of_f64, double, i, (int64_t)a)
+RVM_SCALAR_OP_VALUE_1(i64_of_bool, int64_t, i, a)
+RVM_SCALAR_OP_VALUE_1(f64_of_i64, int64_t, f, (double)a)
+RVM_SCALAR_OP_VALUE_1(f64_of_bool, int64_t, f, (double)a)
+RVM_SCALAR_OP_VALUE_1(bool_of_i64, int64_t, b, a != 0)
+RVM_SCALAR_OP_VALUE_1(bool_of_f64, double, b, a != 0)
 
-#undef RVM_PRIM_VALUE_2
-#undef RVM_PRIM_VALUE_1
+#undef RVM_SCALAR_OP_VALUE_2
+#undef RVM_SCALAR_OP_VALUE_1
 
 #endif

@@ -101,10 +101,10 @@ static enum type type_of_letter(char letter) { return letter == 'i' ? INT : lett
 
 static const struct {
   const char *operands, *result;
-} prims[] = {
-#define PRIM_OPERATOR(name, function, operands, result, form, fails, meaning) {#operands, #result},
+} scalar_ops[] = {
+#define SCALAR_OPERATOR(name, function, operands, result, form, fails, meaning) {#operands, #result},
 #include "scalar_operators.def"
-#undef PRIM_OPERATOR
+#undef SCALAR_OPERATOR
 };
 
 static enum type type_of_argument(const decoder *d, const unsigned char *types, uint32_t word) {
@@ -176,7 +176,7 @@ static void widen_function(decoder *d, int32_t index) {
         entering &= calls_nothing(d, at[2]);
         if ((int32_t)at[1] >= 0) widen(d, &types[at[1]], type_of_call(d, types, at[2], at + 3));
         continue;
-      case RVM_OP_prim: widen(d, &types[at[1]], type_of_letter(*prims[at[2]].result)); break;
+      case RVM_OP_prim: widen(d, &types[at[1]], type_of_letter(*scalar_ops[at[2]].result)); break;
       case RVM_OP_ret: widen(d, &d->results[index], types[at[1]]); break;
       case RVM_OP_tail_call: widen(d, &d->results[index], type_of_call(d, types, at[1], at + 2)); break;
       case RVM_OP_reset: widen(d, &types[at[1]], ANY); break;
@@ -309,23 +309,23 @@ static int32_t in_bytes(int32_t operand) { return operand * (int32_t)sizeof(rvm_
 
 enum { MOST_IN_BYTES = 1 << 26 };
 
-static int is_comparison(uint32_t row) { return row >= RVM_PRIM_eq_i64 && row <= RVM_PRIM_ge_i64; }
+static int is_comparison(uint32_t row) { return row >= RVM_SCALAR_OP_eq_i64 && row <= RVM_SCALAR_OP_ge_i64; }
 
 /* An `if` right behind an i64 comparison becomes part of its step: there is always an instruction behind. */
-static void put_prim(decoder *d, const rvm_function_record *function, const unsigned char *types, const uint32_t *at) {
+static void put_scalar_op(decoder *d, const rvm_function_record *function, const unsigned char *types, const uint32_t *at) {
   uint32_t row = at[2], count = at[3];
   const uint32_t *next = at + 4 + count;
   int known = function->registers <= MOST_IN_BYTES && d->literal_count < MOST_IN_BYTES; /* never: more, below 256 MB */
   known &= is_scalar(types[at[1]]) && rvm_argument_kind(at[4]) == RVM_ARGUMENT_REGISTER;
   for (uint32_t i = 0; i < count; i++)
-    known &= type_of_argument(d, types, at[4 + i]) == type_of_letter(prims[row].operands[i]);
+    known &= type_of_argument(d, types, at[4 + i]) == type_of_letter(scalar_ops[row].operands[i]);
   int32_t a = operand(d, at[4]);
   int32_t b = count > 1 ? operand(d, at[5]) : literal(d, (rvm_value){.tag = RVM_TAG_NIL}, &d->literal_of_nil);
   int jumps = known && is_comparison(row) && next[0] == RVM_OP_if && next[1] == at[1] && (int32_t)next[2] > 0;
   if (!known)
     put(d, (int32_t)(RVM_STEP_any_add_i64 + row));
   else if (jumps)
-    put(d, (int32_t)((b >= 0 ? RVM_STEP_unless_rr_eq_i64 : RVM_STEP_unless_rl_eq_i64) + row - RVM_PRIM_eq_i64));
+    put(d, (int32_t)((b >= 0 ? RVM_STEP_unless_rr_eq_i64 : RVM_STEP_unless_rl_eq_i64) + row - RVM_SCALAR_OP_eq_i64));
   else
     put(d, (int32_t)((b >= 0 ? RVM_STEP_rr_add_i64 : RVM_STEP_rl_add_i64) + row));
   put(d, known ? in_bytes((int32_t)at[1]) : (int32_t)at[1]);
@@ -406,7 +406,7 @@ static void put_instruction(decoder *d, int32_t index, const uint32_t *at, uint3
   const unsigned char *types = d->types + d->first[index];
   switch ((enum rvm_opcode)at[0]) { /* never: another opcode */
     case RVM_OP_call: put_call(d, types, at); return;
-    case RVM_OP_prim: put_prim(d, &d->executable->functions[index], types, at); return;
+    case RVM_OP_prim: put_scalar_op(d, &d->executable->functions[index], types, at); return;
     case RVM_OP_tail_call: put_tail_call(d, index, types, at, entry); return;
     case RVM_OP_ret: put(d, RVM_STEP_ret); break;
     case RVM_OP_if: put(d, types[at[1]] == BOOL && (int32_t)at[2] > 0 ? RVM_STEP_unless_bool : RVM_STEP_unless); break;

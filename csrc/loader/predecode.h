@@ -41,15 +41,15 @@ enum rvm_step {
 #define STEP(name, operands, meaning) RVM_STEP_##name,
   RVM_STEPS(STEP)
 #undef STEP
-#define PRIM_OPERATOR(name, function, operands, result, form, fails, meaning) RVM_STEP_any_##name,
+#define SCALAR_OPERATOR(name, function, operands, result, form, fails, meaning) RVM_STEP_any_##name,
 #include "scalar_operators.def"
-#undef PRIM_OPERATOR
-#define PRIM_OPERATOR(name, function, operands, result, form, fails, meaning) RVM_STEP_rr_##name,
+#undef SCALAR_OPERATOR
+#define SCALAR_OPERATOR(name, function, operands, result, form, fails, meaning) RVM_STEP_rr_##name,
 #include "scalar_operators.def"
-#undef PRIM_OPERATOR
-#define PRIM_OPERATOR(name, function, operands, result, form, fails, meaning) RVM_STEP_rl_##name,
+#undef SCALAR_OPERATOR
+#define SCALAR_OPERATOR(name, function, operands, result, form, fails, meaning) RVM_STEP_rl_##name,
 #include "scalar_operators.def"
-#undef PRIM_OPERATOR
+#undef SCALAR_OPERATOR
 #define COMPARISON(name) RVM_STEP_unless_rr_##name,
   RVM_COMPARISONS(COMPARISON)
 #undef COMPARISON

@@ -114,8 +114,8 @@ static rvm_status check_arguments(const checker *c, uint32_t pc, uint32_t callee
 }
 
 /* The row is known to exist.  Its operands are registers and scalars. */
-static rvm_status check_prim_arguments(const checker *c, uint32_t pc, uint32_t row, const uint32_t *list) {
-  if (list[0] != (uint32_t)rvm_prim_operand_count((int32_t)row))
+static rvm_status check_scalar_arguments(const checker *c, uint32_t pc, uint32_t row, const uint32_t *list) {
+  if (list[0] != (uint32_t)rvm_scalar_op_operand_count((int32_t)row))
     return bad(c, pc, "%lld operands, which is not what the operator takes", list[0]);
   for (uint32_t i = 0; i < list[0]; i++) {
     uint32_t kind = rvm_argument_kind(list[1 + i]);
@@ -129,7 +129,7 @@ static rvm_status check_prim_arguments(const checker *c, uint32_t pc, uint32_t r
 
 static rvm_status check_operands(const checker *c, uint32_t pc) {
   const uint32_t *operand = c->code + pc + 1;
-  uint32_t callee = 0, row = RVM_PRIM_COUNT;
+  uint32_t callee = 0, row = RVM_SCALAR_OP_COUNT;
   for (const char *letter = operand_letters[c->code[pc]]; *letter; letter++, operand++) {
     int32_t number = (int32_t)*operand;
     rvm_status status;
@@ -146,11 +146,11 @@ static rvm_status check_operands(const checker *c, uint32_t pc) {
         callee = *operand;
         break;
       case 'p':
-        if (*operand >= RVM_PRIM_COUNT) return bad(c, pc, "no prim operator %lld", *operand);
+        if (*operand >= RVM_SCALAR_OP_COUNT) return bad(c, pc, "no scalar operator %lld", *operand);
         row = *operand;
         break;
       case 'A':
-        status = row < RVM_PRIM_COUNT ? check_prim_arguments(c, pc, row, operand) : check_arguments(c, pc, callee, operand);
+        status = row < RVM_SCALAR_OP_COUNT ? check_scalar_arguments(c, pc, row, operand) : check_arguments(c, pc, callee, operand);
         if (status) return status;
         break;
     }

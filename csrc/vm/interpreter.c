@@ -164,15 +164,15 @@ rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result) {
 #define STEP(name, operands, meaning) &&do_##name,
       RVM_STEPS(STEP)
 #undef STEP
-#define PRIM_OPERATOR(name, function, operands, result, form, fails, meaning) &&do_any_##name,
+#define SCALAR_OPERATOR(name, function, operands, result, form, fails, meaning) &&do_any_##name,
 #include "scalar_operators.def"
-#undef PRIM_OPERATOR
-#define PRIM_OPERATOR(name, function, operands, result, form, fails, meaning) &&do_rr_##name,
+#undef SCALAR_OPERATOR
+#define SCALAR_OPERATOR(name, function, operands, result, form, fails, meaning) &&do_rr_##name,
 #include "scalar_operators.def"
-#undef PRIM_OPERATOR
-#define PRIM_OPERATOR(name, function, operands, result, form, fails, meaning) &&do_rl_##name,
+#undef SCALAR_OPERATOR
+#define SCALAR_OPERATOR(name, function, operands, result, form, fails, meaning) &&do_rl_##name,
 #include "scalar_operators.def"
-#undef PRIM_OPERATOR
+#undef SCALAR_OPERATOR
 #define COMPARISON(name) &&do_unless_rr_##name,
       RVM_COMPARISONS(COMPARISON)
 #undef COMPARISON
@@ -432,38 +432,38 @@ do_reset:
   rvm_release(&registers[pc[1]]);
   NEXT(2);
 
-#define PRIM_OPERATOR(name, function, operands, out, form, fails, meaning)                    \
-  do_any_##name : {                                                                           \
-    rvm_value value;                                                                          \
-    if (!rvm_prim_##name(S(2), S(3), &value)) goto prim_failed;                               \
-    store(&registers[pc[1]], value);                                                          \
-    NEXT(4);                                                                                  \
+#define SCALAR_OPERATOR(name, function, operands, out, form, fails, meaning) \
+  do_any_##name : {                                                          \
+    rvm_value value;                                                         \
+    if (!rvm_scalar_op_##name(S(2), S(3), &value)) goto any_failed;          \
+    store(&registers[pc[1]], value);                                         \
+    NEXT(4);                                                                 \
   }
 #include "scalar_operators.def"
-#undef PRIM_OPERATOR
+#undef SCALAR_OPERATOR
 
 /* With operands of the row's types there is nothing to check but whether it has a value. */
 #define AT(base, place) (*(const rvm_value *)((const char *)(base) + pc[place]))
-#define PUT(out, value)                                                                   \
-  do {                                                                                    \
-    const rvm_value made = RVM_PRIM_RESULT_##out(value);                                  \
-    put((rvm_value *)((char *)registers + pc[1]), made.tag, made.as.i);                   \
+#define PUT(out, value)                                                 \
+  do {                                                                  \
+    const rvm_value made = RVM_SCALAR_OP_RESULT_##out(value);           \
+    put((rvm_value *)((char *)registers + pc[1]), made.tag, made.as.i); \
   } while (0)
-#define TYPED(name, operands, out, second)                                                \
-  {                                                                                       \
-    const rvm_value a = AT(registers, 2), b = AT(second, 3);                              \
-    if (!rvm_prim_has_value(RVM_PRIM_##name, a, b)) goto typed_failed;                    \
-    PUT(out, RVM_PRIM_EXPANDED(name, RVM_PRIM_FIELD_##operands));                         \
-    NEXT(4);                                                                              \
+#define TYPED(name, operands, out, second)                                       \
+  {                                                                              \
+    const rvm_value a = AT(registers, 2), b = AT(second, 3);                     \
+    if (!rvm_scalar_op_has_value(RVM_SCALAR_OP_##name, a, b)) goto typed_failed; \
+    PUT(out, RVM_SCALAR_OP_EXPANDED(name, RVM_SCALAR_OP_FIELD_##operands));      \
+    NEXT(4);                                                                     \
   }
-#define PRIM_OPERATOR(name, function, operands, out, form, fails, meaning) \
+#define SCALAR_OPERATOR(name, function, operands, out, form, fails, meaning) \
   do_rr_##name : TYPED(name, operands, out, registers)
 #include "scalar_operators.def"
-#undef PRIM_OPERATOR
-#define PRIM_OPERATOR(name, function, operands, out, form, fails, meaning) \
+#undef SCALAR_OPERATOR
+#define SCALAR_OPERATOR(name, function, operands, out, form, fails, meaning) \
   do_rl_##name : TYPED(name, operands, out, literals)
 #include "scalar_operators.def"
-#undef PRIM_OPERATOR
+#undef SCALAR_OPERATOR
 
 /* The `unless` that stands behind them has three words; a debugger is told of it. */
 #ifdef RVM_STEPPED
@@ -475,11 +475,11 @@ do_reset:
     NEXT(pc[4]);         \
   } while (0)
 #endif
-#define COMPARE(name, second)                                                             \
-  {                                                                                       \
-    const int64_t truth = rvm_prim_##name##_value(AT(registers, 2).as.i, AT(second, 3).as.i); \
-    PUT(b, truth);                                                                        \
-    COMPARED;                                                                             \
+#define COMPARE(name, second)                                                                      \
+  {                                                                                                \
+    const int64_t truth = rvm_scalar_op_##name##_value(AT(registers, 2).as.i, AT(second, 3).as.i); \
+    PUT(b, truth);                                                                                 \
+    COMPARED;                                                                                      \
   }
 #define COMPARISON(name) do_unless_rr_##name : COMPARE(name, registers)
   RVM_COMPARISONS(COMPARISON)
@@ -490,13 +490,13 @@ do_reset:
 
 typed_failed: { /* a row that may fail: of two operands, or the one of i64_of_f64 */
   int is_rr = *pc < RVM_STEP_rl_add_i64;
-  status = rvm_prim_fail((*pc - RVM_STEP_any_add_i64) % RVM_PRIM_COUNT, AT(registers, 2),
+  status = rvm_scalar_op_fail((*pc - RVM_STEP_any_add_i64) % RVM_SCALAR_OP_COUNT, AT(registers, 2),
                          is_rr ? AT(registers, 3) : AT(literals, 3), result);
   goto failed_here;
 }
 
-prim_failed:
-  status = rvm_prim_fail((*pc - RVM_STEP_any_add_i64) % RVM_PRIM_COUNT, S(2), S(3), result);
+any_failed:
+  status = rvm_scalar_op_fail((*pc - RVM_STEP_any_add_i64) % RVM_SCALAR_OP_COUNT, S(2), S(3), result);
 
 failed_here:
   frame->pc = pc;

@@ -141,8 +141,8 @@ static inline uint32_t function(const char *name, const char *parameters, uint32
 
 #define DO(destination, callee, ...) CALL(&program, destination, callee, ##__VA_ARGS__)
 #define PARAMETER_IS(number, dtype) DO(NONE, check, R(number), C(dtype), C(text))
-#define BINARY(destination, row, a, b) PRIM(&program, destination, RVM_PRIM_##row, a, b)
-#define UNARY(destination, row, a) WORDS(&program, RVM_OP_prim, destination, RVM_PRIM_##row, 1, a)
+#define BINARY(destination, row, a, b) PRIM(&program, destination, RVM_SCALAR_OP_##row, a, b)
+#define UNARY(destination, row, a) WORDS(&program, RVM_OP_prim, destination, RVM_SCALAR_OP_##row, 1, a)
 #define RETURN(number) RET(&program, number)
 
 static inline void run_with(const rvm_machine_options *options) {

@@ -16,7 +16,7 @@ static void build(void) {
   make_closure = image_packed(&program, "vm.builtin.make_closure");
   invoke = image_packed(&program, "vm.builtin.invoke_closure");
   square = image_bytecode(&program, "square", "x", 2);
-  PRIM(&program, 1, RVM_PRIM_mul_i64, R(0), R(0));
+  PRIM(&program, 1, RVM_SCALAR_OP_mul_i64, R(0), R(0));
   RET(&program, 1);
   outer = image_bytecode(&program, "outer", "x", 4); /* square(x) + square(x), the second by a closure */
   CALL(&program, 1, square, R(0));
@@ -25,9 +25,9 @@ static void build(void) {
   CALL(&program, 1, add, R(1), R(3));
   RET(&program, 1);
   loop = image_bytecode(&program, "loop", "n", 3); /* while n > 0: n = n - 1 */
-  PRIM(&program, 2, RVM_PRIM_gt_i64, R(0), I(0));
+  PRIM(&program, 2, RVM_SCALAR_OP_gt_i64, R(0), I(0));
   IF(&program, 2, 3 + 6 + 4);
-  PRIM(&program, 0, RVM_PRIM_sub_i64, R(0), I(1));
+  PRIM(&program, 0, RVM_SCALAR_OP_sub_i64, R(0), I(1));
   TAIL_CALL(&program, loop, R(0));
   RET(&program, 0);
   failing = image_bytecode(&program, "failing", "", 1);

@@ -21,23 +21,23 @@ static void build(void) {
   uint32_t by_name = image_packed(&program, "vm.builtin.call_py_func");
   uint32_t f32 = image_dtype(&program, RVM_DTYPE_f32), name = image_text(&program, "test.seven");
   loop = image_bytecode(&program, "loop", "n", 3); /* n times */
-  PRIM(&program, 2, RVM_PRIM_gt_i64, R(0), I(0));
+  PRIM(&program, 2, RVM_SCALAR_OP_gt_i64, R(0), I(0));
   IF(&program, 2, 3 + 6 + 4);
-  PRIM(&program, 0, RVM_PRIM_sub_i64, R(0), I(1));
+  PRIM(&program, 0, RVM_SCALAR_OP_sub_i64, R(0), I(1));
   TAIL_CALL(&program, loop, R(0));
   RET(&program, 0);
   holds = image_bytecode(&program, "holds", "n held", 4); /* n storages of 4,000 bytes, each in a tuple with the last */
-  PRIM(&program, 2, RVM_PRIM_gt_i64, R(0), I(0));
+  PRIM(&program, 2, RVM_SCALAR_OP_gt_i64, R(0), I(0));
   IF(&program, 2, 3 + 6 + 8 + 6 + 5);
-  PRIM(&program, 0, RVM_PRIM_sub_i64, R(0), I(1));
+  PRIM(&program, 0, RVM_SCALAR_OP_sub_i64, R(0), I(1));
   CALL(&program, 3, alloc, X, I(1000), I(0), C(f32));
   CALL(&program, 1, make_tuple, R(1), R(3));
   TAIL_CALL(&program, holds, R(0), R(1));
   RET(&program, 0);
   drops = image_bytecode(&program, "drops", "n size", 4); /* n storages of so many floats, one after the other */
-  PRIM(&program, 2, RVM_PRIM_gt_i64, R(0), I(0));
+  PRIM(&program, 2, RVM_SCALAR_OP_gt_i64, R(0), I(0));
   IF(&program, 2, 3 + 6 + 8 + 5);
-  PRIM(&program, 0, RVM_PRIM_sub_i64, R(0), I(1));
+  PRIM(&program, 0, RVM_SCALAR_OP_sub_i64, R(0), I(1));
   CALL(&program, 3, alloc, X, R(1), I(0), C(f32));
   TAIL_CALL(&program, drops, R(0), R(1));
   RET(&program, 0);

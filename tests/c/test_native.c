@@ -28,10 +28,10 @@ enum { MAKE_TUPLE, CHECK, HOST, PAIR, DESCEND, ENDLESS, SILENT, ADD_ONE, MAIN, P
 static void build_countdown(image *to, const char *name, uint32_t again, int is_typed) {
   image_bytecode(to, name, "n", 3);
   if (is_typed) CALL(to, NONE, CHECK, R(0), C(1), C(0));
-  PRIM(to, 2, RVM_PRIM_gt_i64, R(0), I(0));
+  PRIM(to, 2, RVM_SCALAR_OP_gt_i64, R(0), I(0));
   IF(to, 2, 3 + 5 + 6 + 4);
   CALL(to, NONE, HOST, R(0));
-  PRIM(to, 1, RVM_PRIM_sub_i64, R(0), I(1));
+  PRIM(to, 1, RVM_SCALAR_OP_sub_i64, R(0), I(1));
   TAIL_CALL(to, again, R(1));
   RET(to, 0);
 }

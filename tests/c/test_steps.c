@@ -181,7 +181,7 @@ static void comparisons(void) {
   static const char *const names[] = {"eq", "ne", "lt", "le", "gt", "ge", "eq3", "ne3", "lt3", "le3", "gt3", "ge3"};
   uint32_t of[12];
   begin();
-  for (uint32_t k = 0; k < 12; k++) of[k] = comparison(names[k], RVM_PRIM_eq_i64 + k % 6, k < 6 ? R(1) : I(3));
+  for (uint32_t k = 0; k < 12; k++) of[k] = comparison(names[k], RVM_SCALAR_OP_eq_i64 + k % 6, k < 6 ? R(1) : I(3));
   const uint32_t elsewhere = function("elsewhere", "x y", 4); /* the `if` is of another register, or does not follow */
   PARAMETER_IS(0, i64);
   PARAMETER_IS(1, i64);

@@ -58,15 +58,15 @@ static void jump_into_an_instruction(image *to) { GOTO(to, 3), RET(to, 0); }
 static void no_arguments_before_what_looks_like_a_context(image *to) {
   CALL(to, NONE, 3), RESET(to, 0), RET(to, 1);
 }
-static void no_such_operator(image *to) { PRIM(to, 2, RVM_PRIM_COUNT, 2, R(0), R(1)), RET(to, 2); }
-static void operator_without_destination(image *to) { PRIM(to, NONE, RVM_PRIM_add_i64, 2, R(0), R(1)), RET(to, 0); }
-static void too_few_operands(image *to) { PRIM(to, 2, RVM_PRIM_add_i64, 1, R(0)), RET(to, 0); }
-static void too_many_operands(image *to) { PRIM(to, 2, RVM_PRIM_neg_i64, 2, R(0), R(1)), RET(to, 0); }
-static void function_as_operand(image *to) { PRIM(to, 2, RVM_PRIM_add_i64, 2, R(0), F(0)), RET(to, 0); }
-static void context_as_operand(image *to) { PRIM(to, 2, RVM_PRIM_add_i64, 2, X, R(0)), RET(to, 0); }
-static void nil_as_operand(image *to) { PRIM(to, 2, RVM_PRIM_neg_i64, 1, N), RET(to, 0); }
-static void operand_out_of_range(image *to) { PRIM(to, 2, RVM_PRIM_add_i64, 2, R(0), R(6)), RET(to, 0); }
-static void operand_before_written(image *to) { PRIM(to, 2, RVM_PRIM_add_i64, 2, R(0), R(3)), RET(to, 0); }
+static void no_such_operator(image *to) { PRIM(to, 2, RVM_SCALAR_OP_COUNT, 2, R(0), R(1)), RET(to, 2); }
+static void operator_without_destination(image *to) { PRIM(to, NONE, RVM_SCALAR_OP_add_i64, 2, R(0), R(1)), RET(to, 0); }
+static void too_few_operands(image *to) { PRIM(to, 2, RVM_SCALAR_OP_add_i64, 1, R(0)), RET(to, 0); }
+static void too_many_operands(image *to) { PRIM(to, 2, RVM_SCALAR_OP_neg_i64, 2, R(0), R(1)), RET(to, 0); }
+static void function_as_operand(image *to) { PRIM(to, 2, RVM_SCALAR_OP_add_i64, 2, R(0), F(0)), RET(to, 0); }
+static void context_as_operand(image *to) { PRIM(to, 2, RVM_SCALAR_OP_add_i64, 2, X, R(0)), RET(to, 0); }
+static void nil_as_operand(image *to) { PRIM(to, 2, RVM_SCALAR_OP_neg_i64, 1, N), RET(to, 0); }
+static void operand_out_of_range(image *to) { PRIM(to, 2, RVM_SCALAR_OP_add_i64, 2, R(0), R(6)), RET(to, 0); }
+static void operand_before_written(image *to) { PRIM(to, 2, RVM_SCALAR_OP_add_i64, 2, R(0), R(3)), RET(to, 0); }
 static void if_jumps_out(image *to) { IF(to, 0, 1000), RET(to, 0); }
 
 static void read_before_written(image *to) { RET(to, 2); }
@@ -106,9 +106,9 @@ static void reset_in_an_outer_loop(image *to) {
 
 static void plain(image *to) { CALL(to, 2, 0, R(0), R(1), I(-1), C(0), F(2), N, B(0), B(1)), RET(to, 2); }
 static void operators(image *to) {
-  PRIM(to, 2, RVM_PRIM_add_i64, 2, R(0), C(0));
-  PRIM(to, 2, RVM_PRIM_neg_i64, 1, I(1));
-  PRIM(to, 3, RVM_PRIM_and_bool, 2, B(1), R(0));
+  PRIM(to, 2, RVM_SCALAR_OP_add_i64, 2, R(0), C(0));
+  PRIM(to, 2, RVM_SCALAR_OP_neg_i64, 1, I(1));
+  PRIM(to, 3, RVM_SCALAR_OP_and_bool, 2, B(1), R(0));
   RET(to, 3);
 }
 static void ends_with_a_tail_call(image *to) { WORDS(to, RVM_OP_tail_call, 1, 2, R(0), R(1)); }
@@ -232,7 +232,7 @@ int main(void) {
   REFUSED(jump_out_backwards, "no instruction at word -1");
   REFUSED(jump_out_forwards, "no instruction at word 2");
   REFUSED(jump_into_an_instruction, "no instruction at word 3");
-  REFUSED(no_such_operator, "no prim operator");
+  REFUSED(no_such_operator, "no scalar operator");
   REFUSED(operator_without_destination, "an operator without a destination");
   REFUSED(too_few_operands, "1 operands, which is not");
   REFUSED(too_many_operands, "2 operands, which is not");

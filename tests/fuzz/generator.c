@@ -59,9 +59,9 @@ static const struct {
   const char *operands;
   char result;
 } operators[] = {
-#define PRIM_OPERATOR(name, function, operands, result, form, fails, meaning) {#operands, #result[0]},
+#define SCALAR_OPERATOR(name, function, operands, result, form, fails, meaning) {#operands, #result[0]},
 #include "scalar_operators.def"
-#undef PRIM_OPERATOR
+#undef SCALAR_OPERATOR
 };
 
 int32_t fuzz_builtin_of(const char *name, size_t size_bytes) {
@@ -232,7 +232,7 @@ static void emit_call(generator *g, int32_t at, int64_t callee, const uint32_t *
 }
 
 static void prim(generator *g) {
-  const uint32_t row = fuzz_below(g->random, RVM_PRIM_COUNT);
+  const uint32_t row = fuzz_below(g->random, RVM_SCALAR_OP_COUNT);
   const uint32_t operands = (uint32_t)strlen(operators[row].operands);
   const kind result = kind_of_letter(operators[row].result);
   uint32_t given[2];
@@ -398,7 +398,7 @@ static void loop(generator *g) {
   uint8_t is_kept[MOST_REGISTERS], kept[MOST_REGISTERS], before[MOST_REGISTERS];
   const int32_t counter = destination(g, NOTHING);
   if (g->depth == MOST_DEPTH || counter < 0 || !has_room(g, 60)) return;
-  emit(g, RVM_OP_prim), emit(g, (uint32_t)counter), emit(g, RVM_PRIM_add_i64), emit(g, 2);
+  emit(g, RVM_OP_prim), emit(g, (uint32_t)counter), emit(g, RVM_SCALAR_OP_add_i64), emit(g, 2);
   emit(g, immediate(0)), emit(g, immediate(fuzz_below(g->random, 5)));
   g->kinds[counter] = NOTHING;
   const int32_t test = destination(g, BOOL);
@@ -415,7 +415,7 @@ static void loop(generator *g) {
   for (uint32_t i = 0; i < g->registers; i++)
     if (g->kinds[i] != NOTHING) g->is_kept[i] = 1, g->kept[i] = g->kinds[i];
   const uint32_t head = g->count;
-  emit(g, RVM_OP_prim), emit(g, (uint32_t)test), emit(g, RVM_PRIM_gt_i64), emit(g, 2);
+  emit(g, RVM_OP_prim), emit(g, (uint32_t)test), emit(g, RVM_SCALAR_OP_gt_i64), emit(g, 2);
   emit(g, argument(RVM_ARGUMENT_REGISTER, counter)), emit(g, immediate(0));
   const uint32_t leave = g->count;
   emit(g, RVM_OP_if), emit(g, (uint32_t)test), emit(g, 0);
@@ -423,7 +423,7 @@ static void loop(generator *g) {
   g->most -= 8;
   statements(g, 1 + fuzz_below(g->random, 4));
   g->most += 8;
-  emit(g, RVM_OP_prim), emit(g, (uint32_t)counter), emit(g, RVM_PRIM_sub_i64), emit(g, 2);
+  emit(g, RVM_OP_prim), emit(g, (uint32_t)counter), emit(g, RVM_SCALAR_OP_sub_i64), emit(g, 2);
   emit(g, argument(RVM_ARGUMENT_REGISTER, counter)), emit(g, immediate(1));
   emit(g, RVM_OP_goto), emit(g, head - (g->count - 1));
   g->words[leave + 2] = g->count - leave;
@@ -503,7 +503,7 @@ uint32_t fuzz_generate(fuzz_random *random, const fuzz_program *program, uint32_
     }
   }
   if (!held(&g, expected(function, -1), &result) && !held(&g, ANY, &result)) {
-    emit_prim(&g, 0, RVM_PRIM_add_i64, (const uint32_t[]){immediate(1), immediate(2)}, 2);
+    emit_prim(&g, 0, RVM_SCALAR_OP_add_i64, (const uint32_t[]){immediate(1), immediate(2)}, 2);
     result = 0;
   }
   emit(&g, RVM_OP_ret), emit(&g, result >> 3);

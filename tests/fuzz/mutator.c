@@ -228,7 +228,7 @@ static uint32_t argument_count(const routine *r, uint32_t callee, fuzz_random *r
 static void make_instruction(const routine *r, uint32_t *words, uint32_t *count, fuzz_random *random) {
   const uint32_t registers = r->record->registers, choice = fuzz_below(random, 16);
   const uint32_t opcode = choice < 6 ? RVM_OP_call : choice < 10 ? RVM_OP_prim : choice % RVM_OP_COUNT;
-  uint32_t callee = fuzz_below(random, r->function_count), row = fuzz_below(random, RVM_PRIM_COUNT), *next = words;
+  uint32_t callee = fuzz_below(random, r->function_count), row = fuzz_below(random, RVM_SCALAR_OP_COUNT), *next = words;
   *next++ = opcode;
   for (const char *letter = letters[opcode]; *letter; letter++) {
     uint32_t arguments;
@@ -243,7 +243,7 @@ static void make_instruction(const routine *r, uint32_t *words, uint32_t *count,
       case 'j': *next++ = 0; break; /* of the right target once it is there */
       case 'A':
         arguments = argument_count(r, callee, random);
-        if (opcode == RVM_OP_prim) arguments = (uint32_t)rvm_prim_operand_count((int32_t)row);
+        if (opcode == RVM_OP_prim) arguments = (uint32_t)rvm_scalar_op_operand_count((int32_t)row);
         *next++ = arguments;
         for (uint32_t i = 0; i < arguments; i++) *next++ = any_argument(r, random);
         if (arguments > 0 && opcode != RVM_OP_prim && fuzz_below(random, 4) == 0)
@@ -272,7 +272,7 @@ static void change_operand(routine *r, fuzz_random *random) {
       case 'd':
       case 'r': *word = fuzz_below(random, r->record->registers); return;
       case 'f': *word = fuzz_below(random, r->function_count); return;
-      case 'p': *word = fuzz_below(random, RVM_PRIM_COUNT); return;
+      case 'p': *word = fuzz_below(random, RVM_SCALAR_OP_COUNT); return;
       case 'j': *word = r->starts[fuzz_below(random, r->count)] - pc; return;
       case 'A':
         if (*word > 0) word[1 + fuzz_below(random, *word)] = any_argument(r, random);

@@ -35,7 +35,7 @@ def _atom(atom, name_of: NameOf) -> str:
     if isinstance(atom, DimVar):
         return name_of(atom)
     left, right = dim_text(atom.left, name_of), dim_text(atom.right, name_of)
-    return f"rvm_prim_{atom.function}_i64_value({left}, {right})"
+    return f"rvm_scalar_op_{atom.function}_i64_value({left}, {right})"
 
 
 def guards_in(dim: AnyDim, name_of: NameOf, ranges: Mapping[DimVar, Range]) -> Iterator[str]:
@@ -50,7 +50,7 @@ def guards_in(dim: AnyDim, name_of: NameOf, ranges: Mapping[DimVar, Range]) -> I
             yield f"{dim_text(atom.right, name_of)} == 0"
     found = range_of(dim, ranges)
     if as_var(dim) is None and not (found.low >= -(2**63) and found.high < 2**63):
-        yield f"!rvm_prim_fits_i64({_double_text(dim, name_of)})"
+        yield f"!rvm_scalar_op_fits_i64({_double_text(dim, name_of)})"
 
 
 def _double_text(dim: AnyDim, name_of: NameOf) -> str:

@@ -47,11 +47,11 @@ from relvm.ir.value_ranges import Range, range_of
 from relvm.tables import PRIM_OPERATORS
 
 _CHECKS = {  # of rows that may have no value for their operands
-    "floordiv_i64": "rvm_prim_divides({1})",
-    "mod_i64": "rvm_prim_divides({1})",
-    "shl_i64": "rvm_prim_shifts({1})",
-    "shr_i64": "rvm_prim_shifts({1})",
-    "i64_of_f64": "rvm_prim_fits_i64({0})",
+    "floordiv_i64": "rvm_scalar_op_divides({1})",
+    "mod_i64": "rvm_scalar_op_divides({1})",
+    "shl_i64": "rvm_scalar_op_shifts({1})",
+    "shr_i64": "rvm_scalar_op_shifts({1})",
+    "i64_of_f64": "rvm_scalar_op_fits_i64({0})",
 }
 assert set(_CHECKS) == {row.name for row in PRIM_OPERATORS if row.fails}
 
@@ -233,7 +233,7 @@ class _Printer:
 
     def compute(self, target: str, row: str, args: tuple[Scalar, ...]) -> list[str]:
         operands = [self.scalar(arg) for arg in args]
-        line = f"{target} = rvm_prim_{row}_value({', '.join((*operands, '0')[:2])});"
+        line = f"{target} = rvm_scalar_op_{row}_value({', '.join((*operands, '0')[:2])});"
         if row not in _CHECKS:
             return [line]
         return [f"if (!{_CHECKS[row].format(*operands)}) return RVM_ARITHMETIC_ERROR;", line]

@@ -319,7 +319,7 @@ def _call(call: CallStatement, functions: Mapping[str, int], routines: Mapping[s
         case "copy", (_,) if call.destination is not None:
             return f"RVM_TRY(rvm_copy(ctx, {callee}, {args}, {destination}, failure));{comment}"
         case "check_prim_value_info", (_, _, _):
-            return f"RVM_TRY(rvm_check_prim(ctx, {callee}, {args}, failure));{comment}"
+            return f"RVM_TRY(rvm_check_scalar(ctx, {callee}, {args}, failure));{comment}"
         case "check_tensor_info", (_, _, _, _):
             return f"RVM_TRY(rvm_check_tensor(ctx, {callee}, {args}, failure));{comment}"
         case "tuple_getitem", (_, _) if call.destination is not None:

@@ -126,13 +126,13 @@ class _Printer:
             case PrimStatement(row, args, destination):
                 operands = [_text(arg) for arg in args]
                 second = operands[1] if len(operands) > 1 else "0"
-                line = f"{indent}s{destination} = rvm_prim_{row}_value({operands[0]}, {second});"
+                line = f"{indent}s{destination} = rvm_scalar_op_{row}_value({operands[0]}, {second});"
                 if row not in _MAY_FAIL:
                     return [line]
                 boxes = [self.boxed(arg) for arg in args]
                 boxes.append("RVM_NIL")
-                check = f"rvm_prim_has_value(RVM_PRIM_{row}, {boxes[0]}, {boxes[1]})"
-                fail = f"return rvm_scalar_prim_failed(ctx, RVM_PRIM_{row}, {boxes[0]}, {boxes[1]});"
+                check = f"rvm_scalar_op_has_value(RVM_SCALAR_OP_{row}, {boxes[0]}, {boxes[1]})"
+                fail = f"return rvm_scalar_arithmetic_failed(ctx, RVM_SCALAR_OP_{row}, {boxes[0]}, {boxes[1]});"
                 return [f"{indent}if (!{check}) {fail}", line]
             case CallStatement(function=name, args=args, destination=destination, kernel=False):
                 if name == "vm.builtin.copy":
