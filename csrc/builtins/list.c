@@ -140,7 +140,9 @@ static int64_t product(const int64_t *dims, int32_t first, int32_t end) {
   return total;
 }
 
+/* The axis counted from the front; 0 where a tensor of that rank has no such axis, which fails. */
 static rvm_status axis_from_the_front(const char *name, int64_t axis, int32_t rank, int32_t *place, rvm_value *result) {
+  *place = 0;
   if (axis < -(int64_t)rank || axis >= rank)
     return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.%s: axis %lld, outside [-%d, %d)", name, (long long)axis, rank,
                     rank);

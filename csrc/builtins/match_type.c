@@ -43,8 +43,9 @@ static rvm_status wrong_type(const reader *type) {
   return rvm_fail(type->result, RVM_ARGUMENT_ERROR, "vm.builtin.match_type: the ints describe no type");
 }
 
-/* The next int, which the caller has checked to be there where it is a pair's. */
+/* The next int; 0 where there is none, which fails. */
 static rvm_status next_int(reader *type, int64_t *number) {
+  *number = 0;
   if (type->next == type->end) return wrong_type(type);
   *number = type->next++->as.i;
   return RVM_OK;

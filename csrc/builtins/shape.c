@@ -14,8 +14,9 @@ enum {
 #undef DIM_OPERATOR
 };
 
-/* Slot `index` of the heap. */
+/* Slot `index` of the heap; NULL where there is none, which fails. */
 static rvm_status heap_slot(rvm_value heap, int64_t index, int64_t **slot, rvm_value *result) {
+  *slot = NULL;
   int64_t slots = heap.tag == RVM_TAG_TENSOR ? heap.as.tensor->dl.shape[0] : 0;
   if (index < 0 || index >= slots)
     return rvm_fail(result, RVM_INDEX_ERROR, "shape heap: slot %lld of %lld", (long long)index, (long long)slots);

@@ -1,6 +1,8 @@
 /* values.c: Python values to and from the machine's; relvm/runtime/convert.py has those that are not frequent. */
 #include "values.h"
 
+#include <string.h>
+
 enum { ANOTHER_WAY = OWNED + 1 }; /* of a value that the hook `store` is for */
 
 /* ---- values from Python ---- */

@@ -12,7 +12,9 @@
 /* Labels as values: each step jumps to the next one's body by itself, so that the processor can tell them apart. */
 #pragma GCC diagnostic ignored "-Wpedantic"
 /* Values are written and read as two words: to read one as a whole right after that makes the processor wait. */
+#ifndef __clang__ /* which has no such pragma */
 #pragma GCC optimize("no-tree-slp-vectorize")
+#endif
 
 /* Pops all frames down to `floor`, writing them into the error's trace.  A parameter that is to hold no object may do so
    until the function has checked it. */

@@ -94,7 +94,7 @@ def print_scalar_routine(scalar: ScalarRoutine, functions: Mapping[str, int], ch
             "",
             f"rvm_status {symbol}(rvm_machine *ctx, rvm_value *r, const rvm_value *c, const rvm_value *f) {{",
             f"  rvm_value *const failure = r + {count};",
-            f"  {_CTYPES[scalar.result]} out;",
+            f"  {_CTYPES[scalar.result]} out = 0;",
             "  (void)c, (void)f;",
             checks,
             f"  rvm_status status = scalar_{symbol}(ctx{unboxed}, &out);",
