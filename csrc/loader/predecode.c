@@ -40,7 +40,6 @@ static const char *const step_operands[] = {
 };
 
 static int32_t step_words(const int32_t *at) {
-  if (*at >= RVM_STEP_unless_rr_eq_i64) return 5;
   if (*at >= RVM_STEP_any_add_i64) return 4;
   int32_t words = 1;
   for (const char *letter = step_operands[*at]; *letter; letter++)
@@ -311,7 +310,7 @@ enum { MOST_IN_BYTES = 1 << 26 };
 
 static int is_comparison(uint32_t row) { return row >= RVM_SCALAR_OP_eq_i64 && row <= RVM_SCALAR_OP_ge_i64; }
 
-/* An `if` right behind an i64 comparison becomes part of its step: there is always an instruction behind. */
+/* An i64 comparison right before the `if` on it jumps itself: there is always an instruction behind. */
 static void put_scalar_op(decoder *d, const rvm_function_record *function, const unsigned char *types, const uint32_t *at) {
   uint32_t row = at[2], count = at[3];
   const uint32_t *next = at + 4 + count;
@@ -331,7 +330,6 @@ static void put_scalar_op(decoder *d, const rvm_function_record *function, const
   put(d, known ? in_bytes((int32_t)at[1]) : (int32_t)at[1]);
   put(d, known ? in_bytes(a) : a);
   put(d, known ? in_bytes(b) : b);
-  if (jumps) put(d, 0); /* patched with the jump of the `if` */
 }
 
 /* Orders moves so that each can be made after those before it: `sources[i]` to i.  How many there are, not counting those
@@ -425,7 +423,6 @@ static void patch_jump(decoder *d, const rvm_function_record *function, uint32_t
   int32_t *step = d->steps + positions[pc];
   if (at[0] == RVM_OP_goto) step[1] = positions[(int32_t)pc + (int32_t)at[1]] - positions[pc];
   if (at[0] == RVM_OP_if) step[2] = positions[(int32_t)pc + (int32_t)at[2]] - positions[pc];
-  if (*step >= RVM_STEP_unless_rr_eq_i64) step[4] = positions[(int32_t)pc + 6 + (int32_t)at[8]] - positions[pc];
 }
 
 static void decode_function(decoder *d, int32_t index) {

@@ -9,8 +9,8 @@
    word; k a count of s words that follow; m a count of pairs that follow, of d and s.
    STEP(name, "operands", "meaning"): the rows of scalar_operators.def follow them: any_ROW, `dss`, for operands of any type; and
    where their types are known to be the row's and the destination holds no objects, rr_ROW and rl_ROW, of two registers and
-   of a register and a literal, whose operands are in bytes, not in values.  The i64 comparisons have both once more, with a
-   jump, for when the condition of an `unless` is computed right before it: that step stays behind them, for jumps to it. */
+   of a register and a literal, whose operands are in bytes, not in values.  The i64 comparisons have both once more, for when
+   they compute the condition of the `unless` right behind them: they make its jump, too, by its operand. */
 #define RVM_STEPS(STEP)                                                                          \
   STEP(call, "dfk", "R[d] = F[f](s...)")                                                         \
   STEP(call_kernel, "dfk", "the same of a kernel")                                               \

@@ -24,6 +24,7 @@ typedef struct rvm_debugging {
   rvm_stop *stops;    /* the functions inside each other, as far as it was told of them */
   int64_t depth, room; /* of `stops` */
   int32_t ended;       /* whether it ended the run itself: that failure it is not told of */
+  const void *bodies[RVM_STEP_COUNT]; /* where the interpreter jumps for each step */
 } rvm_debugging;
 
 /* Before the step at `step` of a bytecode function, or, that being NULL, an instruction of a native one. */

@@ -1,5 +1,4 @@
-/* interpreter.c: runs the steps of bytecode functions (predecode.h), one short body each.  With RVM_STEPPED it is the one that
-   a debugger looks on at. */
+/* interpreter.c: runs the steps of bytecode functions (predecode.h), one short body each. */
 #include "interpreter.h"
 
 #include <string.h>
@@ -156,12 +155,14 @@ static inline int is_direct(const rvm_machine *machine, const rvm_function *call
          head->frame_count + head->nesting < head->frame_limit;
 }
 
-#ifdef RVM_STEPPED
-rvm_status rvm_machine_run_stepped(rvm_machine *machine, rvm_value *result) {
-#else
+/* A comparison that makes the jump of the `unless` behind it, as the one that leaves this to the `unless`. */
+static int32_t without_jump(int32_t step) {
+  if (step >= RVM_STEP_unless_rl_eq_i64) return step - RVM_STEP_unless_rl_eq_i64 + RVM_STEP_rl_eq_i64;
+  if (step >= RVM_STEP_unless_rr_eq_i64) return step - RVM_STEP_unless_rr_eq_i64 + RVM_STEP_rr_eq_i64;
+  return step;
+}
+
 rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result) {
-  if (machine->head.watched_kinds & RVM_WATCH_STEPS) return rvm_machine_run_stepped(machine, result);
-#endif
   static const void *const bodies[] = {
 #define STEP(name, operands, meaning) &&do_##name,
       RVM_STEPS(STEP)
@@ -182,6 +183,11 @@ rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result) {
           RVM_COMPARISONS(COMPARISON)
 #undef COMPARISON
   };
+  const void *const *next = bodies;
+  if (machine->head.watched_kinds & RVM_WATCH_STEPS) {
+    for (int32_t step = 0; step < RVM_STEP_COUNT; step++) machine->debugging->bodies[step] = &&tell;
+    next = machine->debugging->bodies;
+  }
   const int64_t floor = machine->head.frame_count - 1;
   const rvm_value *const literals = machine->literals + machine->executable->literal_count;
   rvm_frame *frame;
@@ -190,24 +196,12 @@ rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result) {
   rvm_status status;
   int entered;
 
-#ifdef RVM_STEPPED
-#define WATCHED 1
-#define NEXT(words)                                                                                       \
-  do {                                                                                                    \
-    pc += (words);                                                                                        \
-    frame->pc = pc;                                                                                       \
-    rvm_stop stop_ = {.function = frame->function, .registers = registers, .step = pc};                   \
-    if ((status = rvm_debugger_step(machine, stop_, result))) goto failed;                                \
-    goto *bodies[*pc];                                                                                    \
-  } while (0)
-#else
 #define WATCHED (machine->head.watched_kinds != 0)
-#define NEXT(words)        \
-  do {                     \
-    pc += (words);         \
-    goto *bodies[*pc];     \
+#define NEXT(words)    \
+  do {                 \
+    pc += (words);     \
+    goto *next[*pc];   \
   } while (0)
-#endif
 #define S(place) (*operand(registers, literals, pc[place]))
 /* Goes on in the callee, whose parameters are in the window. */
 #define PUSH(callee, window)                             \
@@ -226,6 +220,13 @@ enter: /* the top frame, at its pc */
   registers = frame->registers;
   pc = frame->pc;
   NEXT(0);
+
+tell: { /* the debugger of each step, before it is done */
+  const rvm_stop stop = {.function = frame->function, .registers = registers, .step = pc};
+  frame->pc = pc;
+  if ((status = rvm_debugger_step(machine, stop, result))) goto failed;
+  goto *bodies[without_jump(*pc)];
+}
 
 do_call: {
   const rvm_function *callee = &machine->functions[pc[2]];
@@ -467,21 +468,13 @@ do_reset:
 #include "scalar_operators.def"
 #undef SCALAR_OPERATOR
 
-/* The `unless` that stands behind them has three words; a debugger is told of it. */
-#ifdef RVM_STEPPED
-#define COMPARED NEXT(5)
-#else
-#define COMPARED         \
-  do {                   \
-    if (truth) NEXT(8);  \
-    NEXT(pc[4]);         \
-  } while (0)
-#endif
-#define COMPARE(name, second)                                                                      \
-  {                                                                                                \
-    const int64_t truth = rvm_scalar_op_##name##_value(AT(registers, 2).as.i, AT(second, 3).as.i); \
-    PUT(b, truth);                                                                                 \
-    COMPARED;                                                                                      \
+/* The `unless` behind them has three words, of which the last is its jump. */
+#define COMPARE(name, second)                                                                       \
+  {                                                                                                 \
+    const int64_t truth = rvm_scalar_op_##name##_value(AT(registers, 2).as.i, AT(second, 3).as.i);  \
+    PUT(b, truth);                                                                                  \
+    if (truth) NEXT(7);                                                                             \
+    NEXT(4 + (int64_t)pc[6]);                                                                       \
   }
 #define COMPARISON(name) do_unless_rr_##name : COMPARE(name, registers)
   RVM_COMPARISONS(COMPARISON)

@@ -4,9 +4,7 @@
 
 #include "machine.h"
 
-/* Runs the top frame until it returns. */
+/* Runs the top frame until it returns.  A debugger is told of every step. */
 rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result);
-/* The same, telling the debugger of every step. */
-rvm_status rvm_machine_run_stepped(rvm_machine *machine, rvm_value *result);
 
 #endif
