@@ -1,15 +1,11 @@
 /* arguments.c: the checks of arguments that builtins share. */
 #include "arguments.h"
 
-static const struct {
-  const char *name, *signature;
-} table[] = {
-#define BUILTIN(name, signature, effect, cost, meaning) {RVM_BUILTIN_PREFIX #name, signature},
+static const char *const signatures[] = {
+#define BUILTIN(name, signature, effect, cost, meaning) signature,
 #include "builtins.def"
 #undef BUILTIN
 };
-
-const char *rvm_builtin_name(enum rvm_builtin builtin) { return table[builtin].name; }
 
 /* The kinds of arguments, one letter each; '*' at the end: any number more of the last kind. */
 static const char *kind_meaning(char kind) {
@@ -67,19 +63,21 @@ static inline int is_of_kind(char kind, rvm_value value) {
 }
 
 rvm_status rvm_fail_count(enum rvm_builtin builtin, int32_t count, rvm_value *result) {
-  return rvm_fail(result, RVM_ARGUMENT_ERROR, "%s (%s): wrong number of arguments: %d", table[builtin].name,
-                  table[builtin].signature, count);
+  return rvm_fail(result, RVM_ARGUMENT_ERROR, "%s (%s): wrong number of arguments: %d", rvm_builtin_name(builtin),
+                  signatures[builtin], count);
+}
+
+static __attribute__((noinline)) rvm_status fail_argument(enum rvm_builtin builtin, char kind, int32_t index, rvm_value value, rvm_value *result) {
+  char text[RVM_DESCRIPTION_BYTES];
+  return rvm_fail(result, RVM_TYPE_ERROR, "%s (%s): expected argument %d to be %s, got %s", rvm_builtin_name(builtin),
+                  signatures[builtin], index + 1, kind_meaning(kind), rvm_value_describe(value, text));
 }
 
 rvm_status rvm_check_arguments(enum rvm_builtin builtin, const char *kinds, const rvm_value *arguments, int32_t count,
                                rvm_value *result) {
   for (int32_t i = 0; i < count; i++) {
     if (*kinds == '\0') return rvm_fail_count(builtin, count, result);
-    if (!is_of_kind(*kinds, arguments[i])) {
-      char text[RVM_DESCRIPTION_BYTES];
-      return rvm_fail(result, RVM_TYPE_ERROR, "%s (%s): expected argument %d to be %s, got %s", table[builtin].name,
-                      table[builtin].signature, i + 1, kind_meaning(*kinds), rvm_value_describe(arguments[i], text));
-    }
+    if (!is_of_kind(*kinds, arguments[i])) return fail_argument(builtin, *kinds, i, arguments[i], result);
     if (kinds[1] != '*') kinds++;
   }
   return *kinds == '\0' || kinds[1] == '*' ? RVM_OK : rvm_fail_count(builtin, count, result);

@@ -3,12 +3,12 @@
 #define RELVM_ARGUMENTS_H
 
 #include "machine.h"
+#include "registry.h"
 #include "tensor.h"
 
 #define RVM_BUILTIN(name) \
   rvm_status rvm_builtin_##name(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)
 
-const char *rvm_builtin_name(enum rvm_builtin builtin); /* with its prefix */
 /* Compares a builtin's arguments with `kinds`, one letter each; '*' at the end: any number of the last
    kind.  ARGUMENT_ERROR or TYPE_ERROR name the builtin, its signature and the argument. */
 rvm_status rvm_check_arguments(enum rvm_builtin builtin, const char *kinds, const rvm_value *arguments, int32_t count,

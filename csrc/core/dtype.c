@@ -2,7 +2,7 @@
 #include "dtype.h"
 
 static const struct {
-  const char *name;
+  char name[12];
   rvm_dltype dl;
 } dtypes[] = {
 #define DTYPE(name, code, bits, ctype, numpy) {#name, {code, bits, 1}},

@@ -1,4 +1,6 @@
 /* errors.c: error values and their traces. */
+#include "cold.h"
+
 #include "errors.h"
 
 #include <stdarg.h>

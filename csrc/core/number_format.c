@@ -1,4 +1,6 @@
 /* number_format.c: numbers as text, whatever the locale: printf and strtod see no decimal point. */
+#include "cold.h"
+
 #include "number_format.h"
 
 #include <inttypes.h>

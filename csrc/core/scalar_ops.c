@@ -4,7 +4,8 @@
 #include "value.h"
 
 static const struct {
-  const char *name, *operands, *fails;
+  char name[16], operands[3];
+  const char *fails;
 } rows[] = {
 #define SCALAR_OPERATOR(name, function, operands, result, form, fails, meaning) {#name, #operands, fails},
 #include "scalar_operators.def"

@@ -7,7 +7,7 @@
 #include "dtype.h"
 
 const char *rvm_value_describe(rvm_value value, char text[RVM_DESCRIPTION_BYTES]) {
-  static const char *const names[] = {
+  static const char names[][12] = {
 #define TAG(name, meaning) #name,
 #include "tags.def"
 #undef TAG

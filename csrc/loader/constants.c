@@ -1,3 +1,5 @@
+#include "cold.h"
+
 #include "constants.h"
 
 #include <string.h>

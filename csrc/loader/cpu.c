@@ -1,4 +1,6 @@
 /* cpu.c: the processor asked itself, with no help of the compiler's run-time library: not every compiler has one. */
+#include "cold.h"
+
 #include "cpu.h"
 
 #include <stdatomic.h>
@@ -57,7 +59,7 @@ void rvm_cpu_name(char *name) { strcpy(name, "this processor"); }
 #endif
 
 static const struct {
-  const char *option;
+  char option[24];
   int level;
 } rows[] = {
 #define FEATURE(name, option, macro, level, word, bit, state) {option, level},

@@ -1,4 +1,6 @@
 /* crc32c.c: the checksum of sections: CRC32C (Castagnoli, reflected polynomial 0x82f63b78). */
+#include "cold.h"
+
 #include <string.h>
 
 #include "cpu.h"

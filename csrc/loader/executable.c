@@ -1,4 +1,6 @@
 /* executable.c: looks things up in a loaded executable, and releases it. */
+#include "cold.h"
+
 #include "executable.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
 /* load.c: loads an executable from memory.  Nothing in the bytes is believed before it is checked. */
+#include "cold.h"
+
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,6 @@
 /* native_library.c: the shared library of a native section: from bytes in memory to addresses. */
+#include "cold.h"
+
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memfd_create */
 #endif

@@ -1,3 +1,5 @@
+#include "cold.h"
+
 #include "predecode.h"
 
 #include <string.h>
@@ -33,7 +35,7 @@ typedef struct decoder {
   int changed, settled;
 } decoder;
 
-static const char *const step_operands[] = {
+static const char step_operands[][8] = {
 #define STEP(name, operands, meaning) operands,
     RVM_STEPS(STEP)
 #undef STEP
@@ -68,7 +70,7 @@ const int32_t *rvm_code_step(const rvm_executable *executable, int32_t function,
 
 static enum class class_of(const rvm_executable *executable, const rvm_function_record *function) {
   static const struct {
-    const char *name;
+    char name[24];
     enum class class;
   } known[] = {{"copy", COPY},
                {"tuple_getitem", ITEM},
@@ -99,7 +101,7 @@ static enum type type_of_tag(int64_t tag) { return tag == RVM_TAG_INT ? INT : ta
 static enum type type_of_letter(char letter) { return letter == 'i' ? INT : letter == 'f' ? FLOAT : BOOL; }
 
 static const struct {
-  const char *operands, *result;
+  char operands[3], result[2];
 } scalar_ops[] = {
 #define SCALAR_OPERATOR(name, function, operands, result, form, fails, meaning) {#operands, #result},
 #include "scalar_operators.def"

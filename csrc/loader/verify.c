@@ -1,3 +1,5 @@
+#include "cold.h"
+
 #include "verify.h"
 
 #include <stdio.h>
@@ -6,7 +8,7 @@
 #include "errors.h"
 #include "scalar_ops.h"
 
-static const char *const operand_letters[] = {
+static const char operand_letters[][4] = {
 #define OP(name, operands, meaning) operands,
 #include "opcodes.def"
 #undef OP

@@ -1,4 +1,6 @@
 /* debugger.c: tells a machine's debugger where a run is, and stops it there. */
+#include "cold.h"
+
 #include "debugger.h"
 
 #include <string.h>

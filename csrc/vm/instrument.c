@@ -1,4 +1,6 @@
 /* instrument.c: tells a machine's instrument of its calls. */
+#include "cold.h"
+
 #include "instrument.h"
 
 #include "stack.h"

@@ -1,4 +1,6 @@
 /* lifecycle.c: makes machines and releases them. */
+#include "cold.h"
+
 #include <string.h>
 #include <unistd.h>
 

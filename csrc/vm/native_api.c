@@ -1,4 +1,6 @@
 /* native_api.c: what native code calls of the runtime: the table that it is given when it is loaded. */
+#include "cold.h"
+
 #include "call.h"
 #include "cpu.h"
 #include "debugger.h"

@@ -1,4 +1,6 @@
 /* profile.c: an instrument that measures calls: how many, how long, over how many bytes, of how many operations. */
+#include "cold.h"
+
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,6 @@
 /* registry.c: functions by name: the builtins, which are fixed, and those of the host. */
+#include "cold.h"
+
 #include "registry.h"
 
 #include <pthread.h>
@@ -22,11 +24,13 @@ static void lock_table(void) { pthread_mutex_lock(&lock); }
 static void unlock_table(void) { pthread_mutex_unlock(&lock); }
 static __attribute__((constructor)) void watch_forks(void) { pthread_atfork(lock_table, unlock_table, unlock_table); }
 
-static const char *const builtin_names[] = {
+static const char builtin_names[RVM_BUILTIN_COUNT][40] = {
 #define BUILTIN(name, signature, effect, cost, meaning) RVM_BUILTIN_PREFIX #name,
 #include "builtins.def"
 #undef BUILTIN
 };
+
+const char *rvm_builtin_name(enum rvm_builtin builtin) { return builtin_names[builtin]; }
 
 static rvm_packed_function builtin_find(const char *name) {
   if (strncmp(name, RVM_BUILTIN_PREFIX, strlen(RVM_BUILTIN_PREFIX)) != 0) return NULL;

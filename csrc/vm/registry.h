@@ -7,6 +7,7 @@
 /* The builtins, in the order of builtins.def: defined above, in builtins/builtin_table.c. */
 extern const rvm_packed_function rvm_builtins[RVM_BUILTIN_COUNT];
 
+const char *rvm_builtin_name(enum rvm_builtin builtin); /* with its prefix */
 /* The builtin or registered function of that name: 1 and what to call, or 0. */
 int32_t rvm_function_find(const char *name, rvm_packed_function *function, void **self);
 /* UNKNOWN_FUNCTION, with the known names that are nearest. */
