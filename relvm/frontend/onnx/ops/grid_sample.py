@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import iota, number_of, numbers_of, sizes_of
@@ -12,7 +10,7 @@ from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.sliding_window import pads_of
 from relvm.frontend.onnx.tensor_expr import TensorExpr, per_channel, term
 from relvm.ir.dtypes import DType
-from relvm.ir.expr import Expr, constant
+from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, product
 
 _MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic": "cubic", "bicubic": "cubic"}
@@ -102,7 +100,7 @@ def _window_places(node, kernel, strides, dilations, pads, out, dtype) -> Tensor
     """Where the elements of each place's window are without offsets: (window, places, 2)."""
     parts = []
     for axis in range(2):
-        taps = TensorExpr(node, constant(np.arange(kernel[axis]) * dilations[axis]))
+        taps = iota(node, kernel[axis]) * dilations[axis]
         first = iota(node, out[axis]) * strides[axis] - pads[axis]
         shape = [[kernel[0], 1, 1, 1], [1, kernel[1], 1, 1]][axis], [[1, 1, out[0], 1], [1, 1, 1, out[1]]][axis]
         whole = node.shape([*kernel, *out])

@@ -9,7 +9,7 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.ir.expr import Constant, Expr, TupleItem, constant
+from relvm.ir.expr import Expr, TupleItem, constant
 from relvm.ir.symbolic import AnyDim
 from relvm.kernels.rnn.activations import ACTIVATIONS
 
@@ -69,7 +69,7 @@ class _Sizes:
         inputs = self.weights.tensor_type.known_shape[2]
         x = node.emit(ops.transpose(x, perm=(1, 0, 2))) if self.batch_first else x
         self.x = node.graph.checked(x, (*x.tensor_type.known_shape[:2], inputs))
-        self.dtype = self.x.element_type
+        self.dtype = self.x.known_element_type
 
     def product(self) -> Expr:
         """x times W, (steps, batch, directions * gates * hidden)."""
@@ -101,8 +101,10 @@ class _Sizes:
         """Some columns of a matrix."""
         return self.node.emit(ops.slice(x, begin=(begin,), end=(end,), axes=(1,)))
 
-    def zeros(self, *shape: int) -> Constant:
-        return constant(np.zeros(shape, self.known_dtype.numpy))
+    def zeros(self, *shape: int) -> Expr:
+        """Return zeros of that shape; constant folding makes small ones a constant."""
+        zero = constant(np.zeros((), self.dtype.numpy))
+        return self.node.emit(ops.broadcast_to(zero, self.node.shape(shape))) if shape else zero
 
     def state(self, index: int) -> Expr:
         """An initial state, (directions, batch, hidden)."""

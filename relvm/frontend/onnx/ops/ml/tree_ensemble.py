@@ -29,6 +29,8 @@ from relvm.ir.dtypes import F32, I64
 from relvm.ir.expr import Expr, constant
 from relvm.ops.decision_trees import CONDITIONS
 
+_MAX_TARGETS = 1 << 16
+_MAX_WEIGHTS = 1 << 28
 _MODES = {
     "BRANCH_LEQ": "<=",
     "BRANCH_LT": "<",
@@ -152,6 +154,7 @@ def _named_forest(node: OnnxNode, prefix: str, targets: int) -> Forest:
             )
         ways.append(np.array(way))
     roots = list({int(t): i for i, t in reversed(list(enumerate(tree)))}.values())[::-1]
+    _expect_few_weights(count, targets)
     weights = np.full((count, targets), np.nan)
     for t, n, target, weight in zip(
         *(_integers(node, f"{prefix}_{name}").tolist() for name in ("treeids", "nodeids", "ids")),
@@ -170,6 +173,13 @@ def _named_forest(node: OnnxNode, prefix: str, targets: int) -> Forest:
     if (features < 0).any():
         raise RelvmFormatError("nodes_featureids has a number below 0")
     return Forest(features, thresholds, np.array(tests), *ways, np.array(sorted(roots)), weights)
+
+
+def _expect_few_weights(rows: int, targets: int) -> None:
+    """Raise RelvmUnsupportedError if a forest's table of weights, (rows, targets), is larger than any real one."""
+    if targets > _MAX_TARGETS or rows * targets > _MAX_WEIGHTS:
+        found = f"{rows} nodes and leaves with {targets} targets each"
+        raise RelvmUnsupportedError(f"{found}, at most {_MAX_TARGETS} targets and {_MAX_WEIGHTS} weights")
 
 
 def _integers(node: OnnxNode, name: str) -> np.ndarray:
@@ -268,6 +278,7 @@ def _tabled_forest(node: OnnxNode, targets: int) -> Forest:
     tables = (modes, splits, tracks, *ways, *at_leaf)
     if {len(table) for table in tables} != {count} or len(weights) != leaves:
         raise RelvmFormatError("the tables of nodes_ or of leaf_ differ in length")
+    _expect_few_weights(count + leaves, targets)
     rows = _Rows(targets)
     for weight, each in zip(weights.tolist(), target.tolist(), strict=True):
         if not 0 <= each < targets:
