@@ -1,3 +1,5 @@
+#include "cold.h"
+
 #include "scalar_ops.h"
 
 #include "number_format.h"

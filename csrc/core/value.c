@@ -1,4 +1,6 @@
 /* value.c: a value in words. */
+#include "cold.h"
+
 #include "value.h"
 
 #include <ctype.h>

@@ -59,7 +59,7 @@ void rvm_cpu_name(char *name) { strcpy(name, "this processor"); }
 #endif
 
 static const struct {
-  char option[24];
+  char option[20];
   int level;
 } rows[] = {
 #define FEATURE(name, option, macro, level, word, bit, state) {option, level},

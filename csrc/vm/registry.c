@@ -24,7 +24,7 @@ static void lock_table(void) { pthread_mutex_lock(&lock); }
 static void unlock_table(void) { pthread_mutex_unlock(&lock); }
 static __attribute__((constructor)) void watch_forks(void) { pthread_atfork(lock_table, unlock_table, unlock_table); }
 
-static const char builtin_names[RVM_BUILTIN_COUNT][40] = {
+static const char builtin_names[RVM_BUILTIN_COUNT][36] = {
 #define BUILTIN(name, signature, effect, cost, meaning) RVM_BUILTIN_PREFIX #name,
 #include "builtins.def"
 #undef BUILTIN
@@ -32,11 +32,12 @@ static const char builtin_names[RVM_BUILTIN_COUNT][40] = {
 
 const char *rvm_builtin_name(enum rvm_builtin builtin) { return builtin_names[builtin]; }
 
-static rvm_packed_function builtin_find(const char *name) {
-  if (strncmp(name, RVM_BUILTIN_PREFIX, strlen(RVM_BUILTIN_PREFIX)) != 0) return NULL;
+/* The number of the builtin of that name; -1: there is none. */
+static int32_t builtin_number(const char *name) {
+  if (strncmp(name, RVM_BUILTIN_PREFIX, strlen(RVM_BUILTIN_PREFIX)) != 0) return -1;
   for (int32_t i = 0; i < RVM_BUILTIN_COUNT; i++)
-    if (strcmp(builtin_names[i], name) == 0) return rvm_builtins[i];
-  return NULL;
+    if (strcmp(builtin_names[i], name) == 0) return i;
+  return -1;
 }
 
 /* Where `name` is in `entries`, or where it would be inserted.  Under the lock. */
@@ -56,8 +57,10 @@ static int32_t entry_position(const char *name, int32_t *found) {
 }
 
 int32_t rvm_function_find(const char *name, rvm_packed_function *function, void **self) {
+  const int32_t number = builtin_number(name);
   *self = NULL;
-  if ((*function = builtin_find(name))) return 1;
+  *function = number < 0 ? NULL : rvm_builtins[number];
+  if (number >= 0) return *function != NULL;
   int32_t found;
   pthread_mutex_lock(&lock);
   int32_t position = entry_position(name, &found);
@@ -105,7 +108,7 @@ static rvm_status entry_put(char *name, rvm_packed_function function, void *self
 rvm_status rvm_register(const char *name, rvm_packed_function function, void *self, int32_t replace, rvm_value *error) {
   RVM_EXPECT_POINTER(name, error);
   RVM_EXPECT_POINTER(function, error);
-  if (builtin_find(name)) return rvm_fail(error, RVM_BUSY, "register: \"%s\" is a builtin", name);
+  if (builtin_number(name) >= 0) return rvm_fail(error, RVM_BUSY, "register: \"%s\" is a builtin", name);
   size_t name_bytes = strlen(name) + 1;
   char *copy = rvm_allocate(name_bytes);
   if (!copy) return rvm_out_of_memory(error);
@@ -181,6 +184,9 @@ static void near_add(near_names *nearest, const char *name, const char *known) {
 }
 
 rvm_status rvm_fail_unknown(const char *name, rvm_value *error) {
+  const int32_t number = builtin_number(name);
+  if (number >= 0 && !rvm_builtins[number])
+    return rvm_fail(error, RVM_UNSUPPORTED, "%s: this runtime was built without strings; build it with RELVM_STRINGS=ON", name);
   near_names nearest = {0};
   if (strlen(name) < NEAR_BYTES) {
     for (int32_t i = 0; i < RVM_BUILTIN_COUNT; i++) near_add(&nearest, name, builtin_names[i]);

@@ -1,0 +1,74 @@
+"""The size of the runtime in a C program that CMake links: text and data, without those of the program itself."""
+
+from __future__ import annotations
+
+import platform
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_c import ROOT
+
+from relvm.bytecode.program import FunctionEntry, Program, call, constant, ret
+from relvm.runtime.executable import Executable
+
+CMAKE, GCC = shutil.which("cmake"), shutil.which("gcc")
+# Measured with gcc 12 on x86-64: 178 kB, and 150 kB without strings and regular expressions.
+MOST_BYTES = {"ON": 190_000, "OFF": 155_000}
+
+pytestmark = pytest.mark.skipif(CMAKE is None or GCC is None, reason="no CMake or no gcc")
+
+
+@pytest.fixture(scope="module", params=MOST_BYTES)
+def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """RELVM_STRINGS, and the folder in which CMake built the example with it."""
+    folder = tmp_path_factory.mktemp("cmake")
+    settings = ["-DCMAKE_C_COMPILER=gcc", f"-DRELVM_STRINGS={request.param}"]
+    for command in (["-S", ROOT, "-B", folder, *settings], ["--build", folder, "--parallel", "2"]):
+        done = subprocess.run([CMAKE, *command], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return request.param, folder
+
+
+def text_and_data(path: Path) -> int:
+    shown = subprocess.run(["size", path], capture_output=True, text=True, check=True).stdout
+    text, data, *_ = shown.splitlines()[1].split()
+    return int(text) + int(data)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the sizes are those of x86-64")
+def test_the_runtime_is_small(built: tuple[str, Path], tmp_path: Path) -> None:
+    strings, folder = built
+    (tmp_path / "empty.c").write_text("int main(void) { return 0; }\n")
+    subprocess.run([GCC, tmp_path / "empty.c", "-o", tmp_path / "empty"], check=True)
+    (example,) = folder.rglob("relvm_run.c.o")
+    own_bytes = text_and_data(example) + text_and_data(tmp_path / "empty")
+    assert text_and_data(folder / "relvm_run") - own_bytes <= MOST_BYTES[strings]
+
+
+def run(folder: Path, builtin: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    """What the example gives for a function that calls a builtin with a constant, twice."""
+    words = np.array(["a", "b"], object)
+    code = (call(0, 0, constant(0), constant(0)), ret(0))
+    functions = (FunctionEntry(f"vm.builtin.{builtin}", "packed"), FunctionEntry("main", "bytecode", (), 1, code))
+    path = tmp_path / "program.rvm"
+    Executable.from_program(Program(functions, (words,))).save(path)
+    return subprocess.run([folder / "relvm_run", path, "main"], capture_output=True, text=True)
+
+
+def test_programs_that_use_no_builtin_of_strings_run(built: tuple[str, Path], tmp_path: Path) -> None:
+    done = run(built[1], "make_tuple", tmp_path)
+    assert done.returncode == 0 and re.match(r"\(.*\)\n", done.stdout), done.stderr
+
+
+def test_a_builtin_that_is_not_built_says_how_to_build_it(built: tuple[str, Path], tmp_path: Path) -> None:
+    strings, folder = built
+    done = run(folder, "string_concat", tmp_path)
+    if strings == "ON":
+        assert done.returncode == 0, done.stderr
+    else:
+        said = "vm.builtin.string_concat: this runtime was built without strings; build it with RELVM_STRINGS=ON"
+        assert (done.returncode, done.stderr) == (1, f"error: {said}\n")
