@@ -10,7 +10,11 @@ from relvm import errors
 from relvm.tables import STATUS
 
 EXAMPLES = list(examples())
-CLASSES = {name for name, value in vars(errors).items() if isinstance(value, type) and value is not errors.RelvmError}
+CLASSES = {
+    name
+    for name, value in vars(errors).items()
+    if name.startswith("Relvm") and isinstance(value, type) and value is not errors.RelvmError
+}
 
 
 @pytest.fixture(scope="module")
