@@ -61,7 +61,7 @@ struct rvm_machine {
   uint64_t random; /* of rvm_machine_random: how many numbers it gave, times an odd constant, and where it began */
   rvm_machine_options options;
   rvm_instrument instrument;
-  struct rvm_debugging *debugging; /* debugger.c; or NULL */
+  struct rvm_debugging *debugging; /* debugger.h; or NULL */
   _Atomic(int64_t) stop_within;  /* rvm_machine_stop_within */
 };
 

@@ -102,8 +102,8 @@ def test_a_line_that_is_not_there_is_an_error(explored: Exploration, line: int) 
 
 
 def test_what_is_not_there_is_an_error(explored: Exploration, tmp_path: Path) -> None:
-    with pytest.raises(RelvmNameError, match=r"no stage fuze: .*did you mean fuse"):
-        explored["fuze"]
+    with pytest.raises(RelvmNameError, match=r"no stage fuse_op: .*did you mean fuse_ops"):
+        explored["fuse_op"]
     with pytest.raises(RelvmArgumentError, match="exec_mode='jit': expected one of bytecode, compiled"):
         explore(parse_module(TEXT), exec_mode="jit")
     with pytest.raises(RelvmArgumentError, match="target='cuda'"):

@@ -29,7 +29,7 @@ MOVES = Profile(
     0.01,
     (
         ProfileRow("transpose_f32", "kernel", 1, 0.005, 0.5, 20_000_000, 0),
-        ProfileRow("true_positions_i64", "kernel", 1, 0.004, 0.4, 4_000_000, None),
+        ProfileRow("nonzero_i64", "kernel", 1, 0.004, 0.4, 4_000_000, None),
     ),
     2,
 )
@@ -87,7 +87,7 @@ def test_what_computes_nothing_is_held_against_memory_alone() -> None:
         "main: 10.000 ms; peaks of 2 threads: not measured, 8.0 GB/s",
         "                          ms  share              calls  GFLOP/s  GB/s  FLOP/byte  of roof",
         "  transpose_f32       5.0000  50.0%  ##########      1     0.00  4.00       0.00    50.0%",
-        "  true_positions_i64  4.0000  40.0%  ########        1        -  1.00          -        -",
+        "  nonzero_i64  4.0000  40.0%  ########        1        -  1.00          -        -",
     ]
     assert "of roof" in format_profile(PROFILE, Peaks(None, 8e9)).split("\n")[1]
     assert format_profile(PROFILE, Peaks(None, 8e9)).split("\n")[2].endswith("20.00   2.00      10.00        -")
@@ -112,7 +112,7 @@ def test_points_are_where_intensity_and_rate_say() -> None:
 def test_kernels_that_compute_nothing_have_no_place() -> None:
     axes, names = draw_roofline(MOVES, PEAKS).axes
     assert not axes.collections
-    assert texts(names) == [" - transpose_f32: 50.0%\n - true_positions_i64: 40.0%"]
+    assert texts(names) == [" - transpose_f32: 50.0%\n - nonzero_i64: 40.0%"]
 
 
 def test_a_roofline_needs_the_peak_of_arithmetic() -> None:

@@ -95,7 +95,7 @@ def test_a_convolution_on_tiles_counts_as_one_without_them() -> None:
     weights = zeros("f32", 64, 64, 3, 3)
     text = f"def main(x: f32[n, 64, 32, 32]) -> f32[n, 64, 30, 30] = conv(x, {weights})"
     ran = profile(text, (2, 64, 32, 32))
-    assert the_kernel(ran).name == "conv_tiles_f32"
+    assert the_kernel(ran).name == "conv_winograd_f32"
     assert the_kernel(ran).operations == 2 * (2 * 64 * 30 * 30) * (64 * 9)
 
 

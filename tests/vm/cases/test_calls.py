@@ -18,7 +18,7 @@ from relvm.runtime.packed_func import register_func
 X, Y = np.float32([1, -2, 3]), np.float32([10, 20, 30])
 
 
-def logical_and(text: str) -> list[vm.VirtualMachine]:
+def both(text: str) -> list[vm.VirtualMachine]:
     return list(machines(parse_module(text)).values())
 
 
