@@ -85,9 +85,9 @@ def test_the_text_has_the_same_and_how_far_from_the_roof() -> None:
 def test_what_computes_nothing_is_held_against_memory_alone() -> None:
     assert format_profile(MOVES, Peaks(None, 8e9, 2)).split("\n")[:4] == [
         "main: 10.000 ms; peaks of 2 threads: not measured, 8.0 GB/s",
-        "                          ms  share              calls  GFLOP/s  GB/s  FLOP/byte  of roof",
-        "  transpose_f32       5.0000  50.0%  ##########      1     0.00  4.00       0.00    50.0%",
-        "  nonzero_i64  4.0000  40.0%  ########        1        -  1.00          -        -",
+        "                     ms  share              calls  GFLOP/s  GB/s  FLOP/byte  of roof",
+        "  transpose_f32  5.0000  50.0%  ##########      1     0.00  4.00       0.00    50.0%",
+        "  nonzero_i64    4.0000  40.0%  ########        1        -  1.00          -        -",
     ]
     assert "of roof" in format_profile(PROFILE, Peaks(None, 8e9)).split("\n")[1]
     assert format_profile(PROFILE, Peaks(None, 8e9)).split("\n")[2].endswith("20.00   2.00      10.00        -")
