@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="rewrite what golden cases expect; then read the diff")
+    parser.addoption("--times", action="store_true", help="print how long the tests of each folder and file took")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the seconds of each folder, and those of its slowest files."""
+    if not terminalreporter.config.getoption("--times"):
+        return
+    seconds: Counter[str] = Counter()
+    for report in (report for reports in terminalreporter.stats.values() for report in reports):
+        if isinstance(report, pytest.TestReport):
+            seconds[report.nodeid.partition("::")[0]] += report.duration
+    folders: Counter[str] = Counter()
+    for file, taken in seconds.items():
+        folders[str(Path(file).parent)] += taken
+    terminalreporter.section("seconds by folder")
+    for folder, taken in folders.most_common():
+        slowest = [(file, part) for file, part in seconds.most_common() if str(Path(file).parent) == folder][:3]
+        shown = ", ".join(f"{Path(file).name} {part:.0f}" for file, part in slowest)
+        terminalreporter.write_line(f"{taken:7.0f}  {folder}: {shown}")
 
 
 @pytest.fixture
