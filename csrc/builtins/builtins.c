@@ -165,13 +165,13 @@ RVM_BUILTIN(expand) {
   if (is_same) return give(arguments[1], result);
   rvm_status status = rvm_machine_tensor_new(arguments[0].as.machine, tensor->dtype, rank, shape->dims, result);
   if (status || rvm_tensor_size_bytes(result->as.tensor) == 0) return status;
-  expanded_axis axes[RVM_MOST_RANK];
-  int32_t first = RVM_MOST_RANK;
+  expanded_axis axes[RVM_MAX_RANK];
+  int32_t first = RVM_MAX_RANK;
   size_t run_bytes = (size_t)rvm_dtype_size_bytes(tensor->dtype), step_bytes = run_bytes;
   for (int32_t i = rank - 1; i >= 0; i--) {
     int is_repeated = i < missing || tensor->dl.shape[i - missing] != shape->dims[i];
     if (shape->dims[i] == 1) continue;
-    if (first == RVM_MOST_RANK && !is_repeated)
+    if (first == RVM_MAX_RANK && !is_repeated)
       run_bytes *= (size_t)shape->dims[i];
     else
       axes[--first] = (expanded_axis){shape->dims[i], is_repeated ? 0 : step_bytes};
@@ -179,7 +179,7 @@ RVM_BUILTIN(expand) {
   }
   rvm_value error, expanded = *result;
   const expansion of = {arguments[0].as.machine, tensor->dtype, run_bytes, &error};
-  if (expand_axes(&of, axes + first, RVM_MOST_RANK - first, tensor->dl.data, expanded.as.tensor->dl.data))
+  if (expand_axes(&of, axes + first, RVM_MAX_RANK - first, tensor->dl.data, expanded.as.tensor->dl.data))
     return RVM_OK;
   rvm_release(&expanded);
   *result = error;

@@ -210,7 +210,7 @@ static rvm_status join(const char *name, const rvm_value *arguments, int stacked
   int32_t rank = items[0].as.tensor->dl.ndim, dtype = items[0].as.tensor->dtype;
   rvm_status status = axis_from_the_front(name, arguments[2].as.i, rank + stacked, &axis, result);
   if (status) return status;
-  int64_t dims[RVM_MOST_RANK + 1];
+  int64_t dims[RVM_MAX_RANK + 1];
   rvm_machine *machine = arguments[0].as.machine;
   rvm_value made;
   if ((status = check_parts(name, items, size, stacked, axis, dims, result))) return status;
@@ -236,7 +236,7 @@ RVM_BUILTIN(list_stack) {
 static rvm_status add_part(rvm_machine *machine, const rvm_tensor *tensor, int32_t axis, int64_t first, int64_t size,
                            int dropped, rvm_list *list, rvm_value *error) {
   int32_t rank = tensor->dl.ndim;
-  int64_t dims[RVM_MOST_RANK];
+  int64_t dims[RVM_MAX_RANK];
   for (int32_t i = 0, j = 0; i < rank; i++) {
     if (i != axis) dims[j++] = tensor->dl.shape[i];
     if (i == axis && !dropped) dims[j++] = size;

@@ -13,7 +13,7 @@ enum {
 #undef SHAPE_CODE
 };
 
-enum { MOST_NESTED = 200, PLACE_BYTES = 160 };
+enum { MAX_NESTED = 200, PLACE_BYTES = 160 };
 
 /* Where in the value that is checked another one is. */
 typedef struct place {
@@ -178,7 +178,7 @@ static rvm_status skip(reader *type, int32_t depth) {
   int64_t code, number = 0, inner = 0;
   rvm_status status = rvm_spend(type->machine, 1, type->result);
   if (status || (status = next_int(type, &code))) return status;
-  if (depth == MOST_NESTED || code < TYPE_ANY || code > TYPE_PURE_FUNCTION) return wrong_type(type);
+  if (depth == MAX_NESTED || code < TYPE_ANY || code > TYPE_PURE_FUNCTION) return wrong_type(type);
   int64_t over = code == TYPE_SCALAR ? 3 : 0;
   if (code == TYPE_TENSOR || code == TYPE_SHAPE) {
     for (int i = code == TYPE_TENSOR ? 3 : 2; i > 0; i--)
@@ -240,7 +240,7 @@ static rvm_status match(reader *type, const place *at, rvm_value value, int32_t 
   int64_t code;
   rvm_status status = rvm_spend(type->machine, 1, type->result);
   if (status || (status = next_int(type, &code))) return status;
-  if (depth == MOST_NESTED) return wrong_type(type);
+  if (depth == MAX_NESTED) return wrong_type(type);
   switch (code) {
     case TYPE_ANY: return RVM_OK;
     case TYPE_NEVER: return fail_kind(type, at, "no value", value);

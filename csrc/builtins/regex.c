@@ -23,7 +23,7 @@ typedef struct automaton {
 } automaton;
 
 /* Between two looks at the limits each instruction is followed at most once. */
-enum { MOST_ROWS = 1 << 20 };
+enum { MAX_ROWS = 1 << 20 };
 
 /* Where in the text it is: the code points around. -1: none. */
 typedef struct place {
@@ -155,11 +155,11 @@ static rvm_status start(const char *name, const rvm_value *arguments, automaton 
   if (status) return status;
   const rvm_tensor *program = arguments[1].as.tensor;
   rvm_machine *machine = rvm_machine_running();
-  int is_table = program->dl.ndim == 2 && program->dl.shape[1] == 3 && program->dl.shape[0] <= MOST_ROWS;
+  int is_table = program->dl.ndim == 2 && program->dl.shape[1] == 3 && program->dl.shape[0] <= MAX_ROWS;
   if (is_table && (status = rvm_spend(machine, program->dl.shape[0], result))) return status;
   if (!is_table || !is_program(program->dl.data, program->dl.shape[0]))
     return rvm_fail(result, RVM_ARGUMENT_ERROR,
-                    "vm.builtin.%s: argument 2 is no program of a pattern, which has at most %d rows of 3", name, MOST_ROWS);
+                    "vm.builtin.%s: argument 2 is no program of a pattern, which has at most %d rows of 3", name, MAX_ROWS);
   int64_t rows = program->dl.shape[0];
   *work = rvm_allocate_zeroed((size_t)rows * 4 * sizeof **work);
   if (!*work) return rvm_out_of_memory(result);

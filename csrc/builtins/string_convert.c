@@ -296,7 +296,7 @@ RVM_BUILTIN(string_split) {
 /* ---- numbers ---- */
 
 /* Steps for a number, to or from text; and the longest text that is read as one, as nothing is counted meanwhile. */
-enum { NUMBER_COST = 32, MOST_NUMBER_BYTES = 1 << 24 };
+enum { NUMBER_COST = 32, MAX_NUMBER_BYTES = 1 << 24 };
 
 RVM_BUILTIN(string_of_number) {
   RVM_CHECK(string_of_number, "t");
@@ -336,7 +336,7 @@ RVM_BUILTIN(string_to_number) {
   for (int64_t i = 0; i < size && !status; i++) {
     rvm_text text = rvm_string_text(rvm_tensor_strings(x)[i]);
     status = rvm_spend(machine, NUMBER_COST + text.length / 8, result);
-    if (!status && (text.length > MOST_NUMBER_BYTES || !rvm_number_read(text, dtype, (char *)numbers.as.tensor->dl.data + i * element_bytes)))
+    if (!status && (text.length > MAX_NUMBER_BYTES || !rvm_number_read(text, dtype, (char *)numbers.as.tensor->dl.data + i * element_bytes)))
       status = rvm_fail(result, RVM_ARITHMETIC_ERROR, "vm.builtin.string_to_number: element %lld, \"%.*s\", is no %s",
                         (long long)i, text.length > 40 ? 40 : (int)text.length, text.bytes, rvm_dtype_name(dtype));
     if (status) rvm_release(&numbers);

@@ -23,7 +23,7 @@ rvm_status rvm_out_of_memory(rvm_value *result) {
 }
 
 /* Longer messages are cut: a program's strings are of any length, and hosts go over messages again and again. */
-enum { MOST_MESSAGE_BYTES = 1 << 16 };
+enum { MAX_MESSAGE_BYTES = 1 << 16 };
 
 rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ...) {
   if (status <= RVM_OK || status >= RVM_STATUS_COUNT) status = RVM_CALLBACK_ERROR;
@@ -33,8 +33,8 @@ rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ..
   va_start(arguments, format);
   int length = vsnprintf(NULL, 0, format, arguments);
   va_end(arguments);
-  const int is_cut = length > MOST_MESSAGE_BYTES;
-  if (is_cut) length = MOST_MESSAGE_BYTES;
+  const int is_cut = length > MAX_MESSAGE_BYTES;
+  if (is_cut) length = MAX_MESSAGE_BYTES;
   rvm_error *error = length < 0 ? NULL : rvm_allocate_zeroed(sizeof *error);
   char *message = error ? rvm_allocate((size_t)length + 1) : NULL;
   if (!message) {

@@ -12,7 +12,7 @@
 
 /* ---- numbers to text ---- */
 
-enum { MOST_DIGITS = 17, EXPONENT_BYTES = 16 };
+enum { MAX_DIGITS = 17, EXPONENT_BYTES = 16 };
 
 /* What the dtypes of floats have: decimal digits that every one of them keeps, those that tell all of them apart, and the
    smallest normal number. */
@@ -23,7 +23,7 @@ static const struct {
 
 /* The nearest number of the dtype to 0.DIGITS * 10^exponent. */
 static double number_of(int32_t dtype, const char *digits, int32_t exponent) {
-  char text[MOST_DIGITS + EXPONENT_BYTES];
+  char text[MAX_DIGITS + EXPONENT_BYTES];
   snprintf(text, sizeof text, "%se%d", digits, exponent - (int32_t)strlen(digits));
   if (dtype == RVM_DTYPE_f64) return strtod(text, NULL);
   float nearest = strtof(text, NULL);
@@ -43,11 +43,11 @@ static void next_digits(char *digits, int32_t *exponent) {
 }
 
 /* A number above 0 as the fewest digits that give it back: 0.DIGITS * 10^exponent. */
-static void shortest(int32_t dtype, double value, char digits[MOST_DIGITS + 1], int32_t *exponent) {
+static void shortest(int32_t dtype, double value, char digits[MAX_DIGITS + 1], int32_t *exponent) {
   size_t row = dtype == RVM_DTYPE_f16 ? 0 : dtype == RVM_DTYPE_f32 ? 1 : 2;
   int32_t count = value < floats[row].normal ? 1 : floats[row].kept;
   for (; count <= floats[row].needed; count++) {
-    char text[MOST_DIGITS + EXPONENT_BYTES];
+    char text[MAX_DIGITS + EXPONENT_BYTES];
     snprintf(text, sizeof text, "%.*e", (int)count - 1, value);
     int32_t written = 0;
     const char *at = text;
@@ -68,7 +68,7 @@ static int32_t float_write(int32_t dtype, double value, char text[RVM_NUMBER_BYT
   if (isnan(value)) return snprintf(text, RVM_NUMBER_BYTES, "nan");
   if (isinf(value)) return snprintf(text, RVM_NUMBER_BYTES, "%sinf", sign);
   if (value == 0) return snprintf(text, RVM_NUMBER_BYTES, "%s0.0", sign);
-  char digits[MOST_DIGITS + 1];
+  char digits[MAX_DIGITS + 1];
   int32_t exponent = 0;
   shortest(dtype, size, digits, &exponent);
   int32_t count = (int32_t)strlen(digits);

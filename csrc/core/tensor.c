@@ -60,8 +60,8 @@ static void release_strings(void *tensor) {
 /* A tensor whose dimensions stand right behind it, then, when `size_bytes` >= 0, its zeroed and aligned elements. */
 static rvm_status tensor_allocate(int32_t dtype, int32_t rank, const int64_t *dims, void *data, int64_t size_bytes,
                                   rvm_value *result) {
-  if (rank > RVM_MOST_RANK)
-    return rvm_fail(result, RVM_SHAPE_ERROR, "tensor: rank %d, expected at most %d", rank, RVM_MOST_RANK);
+  if (rank > RVM_MAX_RANK)
+    return rvm_fail(result, RVM_SHAPE_ERROR, "tensor: rank %d, expected at most %d", rank, RVM_MAX_RANK);
   size_t header_bytes = sizeof(rvm_tensor) + (size_t)rank * sizeof *dims;
   if (size_bytes > RVM_LARGEST_BYTES)
     return rvm_fail(result, RVM_OUT_OF_MEMORY, "tensor: no memory for %lld bytes", (long long)size_bytes);

@@ -152,9 +152,9 @@ int32_t rvm_is_registered(const char *name); /* 1 for a builtin or registered fu
 /* ---- executables ---- */
 #define RVM_CHECKED_DATA_BYTES 1000000
 /* Tensors have at most so many axes. */
-#define RVM_MOST_RANK 64
+#define RVM_MAX_RANK 64
 /* Names of functions, of their parameters and of their symbols have at most so many bytes. */
-#define RVM_MOST_NAME_BYTES 1000
+#define RVM_MAX_NAME_BYTES 1000
 typedef struct rvm_load_options {
   int32_t trust_native; /* 0: refuse an executable that has a native section */
   int32_t elsewhere;    /* 1: native code may be for another processor, architecture, abi version or system: machines refuse it, not the load */
@@ -190,12 +190,12 @@ int32_t rvm_executable_function_parameters(const rvm_executable *executable, int
 int32_t rvm_executable_find(const rvm_executable *executable, const char *name); /* index; -1: none, or private */
 
 /* ---- machines ---- */
-enum { RVM_MOST_THREADS = 256 };
+enum { RVM_MAX_THREADS = 256 };
 
 typedef struct rvm_machine_options {
   int64_t stack_values; /* size of the value stack; 0: 1 << 20 */
   int64_t call_depth;   /* most calls inside each other; 0: 200,000; those of native code need C stack, too */
-  int32_t threads;      /* at most so many work on a kernel at once, the caller's among them; 0: 1, at most RVM_MOST_THREADS */
+  int32_t threads;      /* at most so many work on a kernel at once, the caller's among them; 0: 1, at most RVM_MAX_THREADS */
   /* What one run may use, from the host's call until that returns; 0: as much as it wants. */
   int64_t max_bytes;       /* that it allocates more than it frees, the value stack aside: OUT_OF_MEMORY */
   int64_t max_steps;       /* calls and backward jumps: TIMEOUT.  64 words of code that one leads over are 1 more, a kernel or a

@@ -32,8 +32,8 @@ static rvm_status read_tensor(const rvm_executable *executable, const constant_r
                               int32_t index, rvm_value *result) {
   const rvm_section *data = &executable->sections[RVM_SECTION_data];
   int64_t size_bytes = -1;
-  if (record->rank > RVM_MOST_RANK)
-    return BAD(result, "constant %d has rank %u, a tensor at most %d", index, record->rank, RVM_MOST_RANK);
+  if (record->rank > RVM_MAX_RANK)
+    return BAD(result, "constant %d has rank %u, a tensor at most %d", index, record->rank, RVM_MAX_RANK);
   if (record->dtype >= RVM_DTYPE_COUNT ||
       !rvm_dims_size_bytes((int32_t)record->dtype, (int32_t)record->rank, dims, &size_bytes) ||
       (record->dtype != RVM_DTYPE_str && record->size_bytes != (uint64_t)size_bytes) ||

@@ -143,7 +143,7 @@ static int string_exists(const rvm_executable *executable, uint32_t index) {
 
 /* Whether a string of that index exists that may name a function, a parameter or a symbol. */
 static int is_name(const rvm_executable *executable, uint32_t index) {
-  return string_exists(executable, index) && executable->strings[index].length <= RVM_MOST_NAME_BYTES;
+  return string_exists(executable, index) && executable->strings[index].length <= RVM_MAX_NAME_BYTES;
 }
 
 /* Strings stand in the order of their records, none inside another: to read them all takes one pass over the section. */
@@ -188,7 +188,7 @@ static rvm_status check_function(const rvm_executable *executable, int32_t index
                                  uint32_t *next_parameter, rvm_value *error) {
   const rvm_function_record *function = &executable->functions[index];
   if (!is_name(executable, function->name))
-    return BAD(error, "function %d has no name, or one of more than %d bytes", index, RVM_MOST_NAME_BYTES);
+    return BAD(error, "function %d has no name, or one of more than %d bytes", index, RVM_MAX_NAME_BYTES);
   const char *name = rvm_executable_string(executable, function->name);
   if (function->kind >= RVM_KIND_COUNT) return BAD(error, "function %s has unknown kind %u", name, function->kind);
   int packed = function->kind == RVM_KIND_packed, bytecode = function->kind == RVM_KIND_bytecode;
@@ -205,9 +205,9 @@ static rvm_status check_function(const rvm_executable *executable, int32_t index
   for (uint32_t i = 0; i < parameter_count; i++)
     if (!is_name(executable, executable->parameters[function->first_parameter + i]))
       return BAD(error, "parameter %u of function %s has no name, or one of more than %d bytes", i, name,
-                 RVM_MOST_NAME_BYTES);
+                 RVM_MAX_NAME_BYTES);
   if (!packed && !bytecode && !is_name(executable, function->symbol))
-    return BAD(error, "function %s has no symbol, or one of more than %d bytes", name, RVM_MOST_NAME_BYTES);
+    return BAD(error, "function %s has no symbol, or one of more than %d bytes", name, RVM_MAX_NAME_BYTES);
   uint32_t least_registers = packed || function->kind == RVM_KIND_kernel ? 0 : parameter_count + !bytecode;
   if (function->registers < least_registers || function->registers > INT32_MAX)
     return BAD(error, "function %s has a wrong number of registers", name);
@@ -276,12 +276,12 @@ static rvm_status check_code_ranges(rvm_executable *executable, rvm_value *error
 }
 
 /* So that its steps, which are at most so many times as many words, have places that are int32. */
-enum { MOST_CODE_WORDS = INT32_MAX / RVM_STEP_WORDS_FOR_A_WORD };
+enum { MAX_CODE_WORDS = INT32_MAX / RVM_STEP_WORDS_FOR_A_WORD };
 
 static rvm_status read_functions(rvm_executable *executable, rvm_value *error) {
   const rvm_section *section = &executable->sections[RVM_SECTION_functions],
                     *code = &executable->sections[RVM_SECTION_code];
-  if (code->size_bytes % sizeof(uint32_t) != 0 || code->size_bytes / sizeof(uint32_t) > MOST_CODE_WORDS) /* never: 2.8 GB */
+  if (code->size_bytes % sizeof(uint32_t) != 0 || code->size_bytes / sizeof(uint32_t) > MAX_CODE_WORDS) /* never: 2.8 GB */
     return BAD(error, "the code section has a wrong size");
   executable->code = (const uint32_t *)code->bytes;
   executable->code_words = (uint32_t)(code->size_bytes / sizeof(uint32_t));

@@ -16,7 +16,7 @@ enum type { NEVER, INT, FLOAT, BOOL, ANY };
 enum class { OTHER, BYTECODE, KERNEL, BUILTIN, INVOKE, COPY, ITEM, TRUTH, DIM, CHECK, CHECK_TENSOR };
 
 /* Rounds in which the types of functions' results settle; then they count as ANY. */
-enum { MOST_ROUNDS = 20, MOST_MOVES = 16, SMALLEST_KEPT = -16, LARGEST_KEPT = 255 };
+enum { MAX_ROUNDS = 20, MAX_MOVES = 16, SMALLEST_KEPT = -16, LARGEST_KEPT = 255 };
 
 typedef struct decoder {
   rvm_executable *executable;
@@ -211,8 +211,8 @@ static void find_types(decoder *d, int64_t registers) {
   int32_t count = d->executable->function_count;
   for (int32_t i = 0; i < count; i++)
     if (d->classes[i] == BYTECODE) type_parameters(d, i);
-  for (int round = 0; round < 2 * MOST_ROUNDS; round++) {
-    d->settled = round >= MOST_ROUNDS;
+  for (int round = 0; round < 2 * MAX_ROUNDS; round++) {
+    d->settled = round >= MAX_ROUNDS;
     d->changed = 0;
     for (int32_t i = 0; i < count; i++)
       if (d->classes[i] == BYTECODE) widen_function(d, i);
@@ -308,7 +308,7 @@ static void put_call(decoder *d, const unsigned char *types, const uint32_t *at)
 /* A register or literal in bytes. */
 static int32_t in_bytes(int32_t operand) { return operand * (int32_t)sizeof(rvm_value); }
 
-enum { MOST_IN_BYTES = 1 << 26 };
+enum { MAX_IN_BYTES = 1 << 26 };
 
 static int is_comparison(uint32_t row) { return row >= RVM_SCALAR_OP_eq_i64 && row <= RVM_SCALAR_OP_ge_i64; }
 
@@ -316,7 +316,7 @@ static int is_comparison(uint32_t row) { return row >= RVM_SCALAR_OP_eq_i64 && r
 static void put_scalar_op(decoder *d, const rvm_function_record *function, const unsigned char *types, const uint32_t *at) {
   uint32_t row = at[2], count = at[3];
   const uint32_t *next = at + 4 + count;
-  int known = function->registers <= MOST_IN_BYTES && d->literal_count < MOST_IN_BYTES; /* never: more, below 256 MB */
+  int known = function->registers <= MAX_IN_BYTES && d->literal_count < MAX_IN_BYTES; /* never: more, below 256 MB */
   known &= is_scalar(types[at[1]]) && rvm_argument_kind(at[4]) == RVM_ARGUMENT_REGISTER;
   for (uint32_t i = 0; i < count; i++)
     known &= type_of_argument(d, types, at[4 + i]) == type_of_letter(scalar_ops[row].operands[i]);
@@ -338,8 +338,8 @@ static void put_scalar_op(decoder *d, const rvm_function_record *function, const
    to where the value is; -1: there is no such order. */
 static int32_t order_moves(const int32_t *sources, int32_t count, int32_t *order) {
   int32_t placed = 0, todo = 0;
-  unsigned char done[MOST_MOVES] = {0}, readers[MOST_MOVES] = {0}; /* readers: the other moves still to be made that read i */
-  if (count > MOST_MOVES) return -1;
+  unsigned char done[MAX_MOVES] = {0}, readers[MAX_MOVES] = {0}; /* readers: the other moves still to be made that read i */
+  if (count > MAX_MOVES) return -1;
   for (int32_t i = 0; i < count; i++) {
     done[i] = sources[i] == i;
     todo += !done[i];
@@ -373,7 +373,7 @@ static void put_tail_call(decoder *d, int32_t index, const unsigned char *types,
     enum type type = (enum type)d->checked[i];
     holds &= type == NEVER || (type != ANY && type_of_argument(d, types, list[1 + i]) == type);
   }
-  int32_t *start = d->steps + d->step_count, *sources = start + 4, order[MOST_MOVES], moves;
+  int32_t *start = d->steps + d->step_count, *sources = start + 4, order[MAX_MOVES], moves;
   put(d, RVM_STEP_tail_self);
   put(d, (int32_t)(d->positions[function->code_start + (holds ? entry : 0)] - (start - d->steps)));
   put(d, (int32_t)at[1]);

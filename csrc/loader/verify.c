@@ -47,7 +47,7 @@ typedef struct checker {
    walks.  The work of verifying a file is counted in words of sets that are copied: so many for each byte of code, and as many more,
    about half a second for 10 MB. */
 #define LARGEST_SET_BYTES ((int64_t)1 << 28)
-enum { MOST_WALKS = 64, WORK_FOR_A_BYTE = 64, SPARE_WORK = 1 << 24 };
+enum { MAX_WALKS = 64, WORK_FOR_A_BYTE = 64, SPARE_WORK = 1 << 24 };
 
 uint32_t rvm_instruction_words(const uint32_t *code, uint32_t left) {
   if (code[0] >= RVM_OP_COUNT) return 0;
@@ -317,7 +317,7 @@ static rvm_status walk(checker *c) {
 /* Walks until no loop head loses a register any more.  A walk believes of a loop what it has seen of it so far, so a
    register that only a first, too hopeful walk takes for written is found by the next. */
 static rvm_status check_flow(checker *c) {
-  for (int walks = 0; walks < MOST_WALKS; walks++) {
+  for (int walks = 0; walks < MAX_WALKS; walks++) {
     rvm_status status = walk(c);
     if (status || !c->changed) return status;
   }

@@ -22,7 +22,7 @@ enum { PARTS_PER_THREAD = 4, STACK_BYTES = 4 << 20, SPIN_NANOSECONDS = 200000, S
 
 static struct {
   pthread_mutex_t owner; /* held by the thread whose loop it is; guards `threads` and `count` */
-  pthread_t threads[RVM_MOST_THREADS];
+  pthread_t threads[RVM_MAX_THREADS];
   int32_t count;
   _Atomic(uint64_t) gate;
   pthread_mutex_t bed; /* workers without a loop for long sleep here */

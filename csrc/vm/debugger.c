@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { MOST_NATIVE_INSTRUCTIONS = 1 << 24 };
+enum { MAX_NATIVE_INSTRUCTIONS = 1 << 24 };
 
 /* ---- being told ---- */
 
@@ -115,7 +115,7 @@ rvm_status rvm_machine_break(rvm_machine *machine, int32_t function, int32_t ins
   const rvm_function *callee = &machine->functions[function];
   int64_t place = -1;
   if (callee->kind == RVM_KIND_native) {
-    place = instruction < MOST_NATIVE_INSTRUCTIONS ? instruction : -1;
+    place = instruction < MAX_NATIVE_INSTRUCTIONS ? instruction : -1;
   } else if (callee->kind == RVM_KIND_bytecode && instruction >= 0) {
     const int32_t *step = rvm_code_step(machine->executable, function, instruction);
     if (step) place = step - callee->code->steps;

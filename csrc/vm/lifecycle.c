@@ -72,9 +72,9 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
       machine->head.frame_limit > LARGEST_STACK)
     return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: a stack of %lld values and %lld frames is out of range",
                     (long long)stack_values, (long long)machine->head.frame_limit);
-  if (machine->options.threads < 0 || machine->options.threads > RVM_MOST_THREADS)
+  if (machine->options.threads < 0 || machine->options.threads > RVM_MAX_THREADS)
     return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: %d threads, expected 1 to %d", (int)machine->options.threads,
-                    (int)RVM_MOST_THREADS);
+                    (int)RVM_MAX_THREADS);
   size_t function_count = (size_t)executable->function_count;
   rvm_executable_retain(machine->executable = executable);
   if (machine->options.max_bytes < 0 || machine->options.max_steps < 0 || machine->options.max_nanoseconds < 0)

@@ -13,7 +13,7 @@
 
 #include "relvm.h"
 
-enum { MOST_ARGUMENTS = 32, MOST_DIMS = 8, MOST_PRINTED = 16 };
+enum { MAX_ARGUMENTS = 32, MAX_DIMS = 8, MAX_PRINTED = 16 };
 
 static const char *const dtype_names[] = {
 #define DTYPE(name, code, bits, ctype, numpy) #name,
@@ -51,8 +51,8 @@ static void print_tensor(const rvm_tensor *tensor) {
   for (int32_t i = 0; i < tensor->dl.ndim; i++) printf("%s%lld", i > 0 ? "," : "", (long long)tensor->dl.shape[i]);
   printf("]");
   int64_t count = element_count(tensor);
-  for (int64_t i = 0; i < count && i < MOST_PRINTED; i++) printf(" %.9g", element(tensor, i));
-  printf("%s", count > MOST_PRINTED ? " ..." : "");
+  for (int64_t i = 0; i < count && i < MAX_PRINTED; i++) printf(" %.9g", element(tensor, i));
+  printf("%s", count > MAX_PRINTED ? " ..." : "");
 }
 
 static void print_value(rvm_value value) {
@@ -83,14 +83,14 @@ static void print_value(rvm_value value) {
 /* "f32[2,3]" */
 static rvm_status parse_tensor(const char *text, rvm_value *result) {
   size_t name_length = strcspn(text, "[");
-  int64_t dims[MOST_DIMS];
+  int64_t dims[MAX_DIMS];
   int32_t dtype = 0, rank = 0;
   while (dtype < RVM_DTYPE_COUNT &&
          (strlen(dtype_names[dtype]) != name_length || strncmp(dtype_names[dtype], text, name_length) != 0))
     dtype++;
   for (const char *at = text + name_length; *at && strcmp(at, "]") != 0 && strcmp(at, "[]") != 0; rank++) {
     char *end;
-    if (rank == MOST_DIMS) return rvm_fail(result, RVM_ARGUMENT_ERROR, "%s: more than %d dimensions", text, MOST_DIMS);
+    if (rank == MAX_DIMS) return rvm_fail(result, RVM_ARGUMENT_ERROR, "%s: more than %d dimensions", text, MAX_DIMS);
     dims[rank] = strtoll(at + 1, &end, 10);
     if (end == at + 1) return rvm_fail(result, RVM_ARGUMENT_ERROR, "%s is no int, float or tensor type", text);
     at = end;
@@ -111,8 +111,8 @@ static rvm_status parse_argument(const char *text, rvm_value *result) {
 static rvm_status run(rvm_executable *executable, const char *name, char **texts, int32_t count, rvm_value *result) {
   int32_t index = rvm_executable_find(executable, name), parsed = 0;
   if (index < 0) return rvm_fail(result, RVM_UNKNOWN_FUNCTION, "no function %s", name);
-  if (count > MOST_ARGUMENTS) return rvm_fail(result, RVM_ARGUMENT_ERROR, "more than %d arguments", MOST_ARGUMENTS);
-  rvm_value arguments[MOST_ARGUMENTS];
+  if (count > MAX_ARGUMENTS) return rvm_fail(result, RVM_ARGUMENT_ERROR, "more than %d arguments", MAX_ARGUMENTS);
+  rvm_value arguments[MAX_ARGUMENTS];
   rvm_machine *machine;
   rvm_status status = rvm_machine_new(executable, NULL, &machine, result);
   if (status) return status;

@@ -40,8 +40,8 @@ class _Strings:
 
     def name(self, text: str) -> int:
         """The index of the name of a function, a parameter or a symbol."""
-        if len(_utf8(text)) > lib.RVM_MOST_NAME_BYTES:
-            raise RelvmFormatError(f"a name has at most {lib.RVM_MOST_NAME_BYTES} bytes, got {text[:40]!r}...")
+        if len(_utf8(text)) > lib.RVM_MAX_NAME_BYTES:
+            raise RelvmFormatError(f"a name has at most {lib.RVM_MAX_NAME_BYTES} bytes, got {text[:40]!r}...")
         return self.index(text)
 
     def section(self) -> bytes:

@@ -546,8 +546,8 @@ def thread_count(name: str, wanted: int | None) -> int:
         if isinstance(number, str) and number.isascii() and number.isdigit():
             number = int(number)
     is_integer = isinstance(number, Integral) and not isinstance(number, bool)
-    if not is_integer or not 1 <= number <= lib.RVM_MOST_THREADS:
-        raise RelvmArgumentError(f"{source} is {number!r}, expected an integer of 1 to {lib.RVM_MOST_THREADS}")
+    if not is_integer or not 1 <= number <= lib.RVM_MAX_THREADS:
+        raise RelvmArgumentError(f"{source} is {number!r}, expected an integer of 1 to {lib.RVM_MAX_THREADS}")
     return int(number)
 
 
@@ -575,4 +575,4 @@ def _nanoseconds(seconds: float) -> int:
 def _processors() -> int:
     """Those that this process may use."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(count, lib.RVM_MOST_THREADS)
+    return min(count, lib.RVM_MAX_THREADS)

@@ -8,13 +8,13 @@ int rvm_mutant(void);
 
 static int number;
 
-enum { MOST_SECONDS = 4 }; /* of the processor, a multiple of what the tests take */
+enum { MAX_SECONDS = 4 }; /* of the processor, a multiple of what the tests take */
 
 __attribute__((constructor)) static void begin(void) {
   const char *text = getenv("RVM_MUTANT");
   number = text ? atoi(text) : 0;
   setvbuf(stdout, NULL, _IONBF, 0);
-  setrlimit(RLIMIT_CPU, &(struct rlimit){MOST_SECONDS, MOST_SECONDS});
+  setrlimit(RLIMIT_CPU, &(struct rlimit){MAX_SECONDS, MAX_SECONDS});
 }
 
 int rvm_mutant(void) { return number; }

@@ -6,7 +6,7 @@
 #include "scalar_ops.h"
 #include "run.h"
 
-enum { MOST_STOPS = 24 };
+enum { MAX_STOPS = 24 };
 
 typedef struct host_state {
   int64_t stops, ends_at; /* of the debugger: so far; the one that ends the run, or 0 */
@@ -95,7 +95,7 @@ static inline void expect(int line, uint32_t function, const char *expected, int
       printf("%s:%d: way %d: expected \"%s\", got \"%s\"\n", __FILE__, line, way, expected, got);
     check_idle(machine);
   }
-  const int64_t stops = state.stops < MOST_STOPS ? state.stops : MOST_STOPS;
+  const int64_t stops = state.stops < MAX_STOPS ? state.stops : MAX_STOPS;
   for (state.ends_at = 1; state.ends_at <= stops; state.ends_at++) {
     state.stops = 0;
     CHECK_FAILS(rvm_machine_call(machine, (int32_t)function, arguments, count, &result), RVM_ASSERTION_ERROR, "enough", result);

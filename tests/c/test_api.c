@@ -282,7 +282,7 @@ static void looked_at_executables(void) {
 static void made_machines(void) {
   rvm_machine *made;
   const rvm_machine_options wrong[] = {{.stack_values = -1}, {.stack_values = INT64_MAX}, {.call_depth = -1},
-                                       {.call_depth = INT64_MAX}, {.threads = -1},        {.threads = RVM_MOST_THREADS + 1},
+                                       {.call_depth = INT64_MAX}, {.threads = -1},        {.threads = RVM_MAX_THREADS + 1},
                                        {.max_bytes = -1},         {.max_steps = -1},      {.max_nanoseconds = -1}};
   WRONG(rvm_machine_new, executable, RVM_ARGUMENT_ERROR, "executable is NULL", NULL, NULL, &made, &slot);
   for (int i = 0; i < COUNT_OF(wrong); i++)

@@ -233,7 +233,7 @@ static void a_shared_name(image *to) {
   image_record(to, to->function_count - 1)->name = image_record(to, to->function_count - 2)->name;
 }
 static void a_name_that_is_too_long(image *to) {
-  char name[RVM_MOST_NAME_BYTES + 2];
+  char name[RVM_MAX_NAME_BYTES + 2];
   memset(name, 'a', sizeof name - 1);
   name[sizeof name - 1] = '\0';
   image_packed(to, name);
@@ -288,9 +288,9 @@ static void dimensions_of_another_constant(image *to) {
   image_shape(to, 1, (int64_t[]){1}), image_shape(to, 1, (int64_t[]){1}), last_constant(to)->dims_start--;
 }
 static void a_tensor_of_too_many_axes(image *to) {
-  int64_t dims[RVM_MOST_RANK + 1];
-  for (int i = 0; i <= RVM_MOST_RANK; i++) dims[i] = 1;
-  image_tensor(to, RVM_DTYPE_i8, RVM_MOST_RANK + 1, dims, "a", 1);
+  int64_t dims[RVM_MAX_RANK + 1];
+  for (int i = 0; i <= RVM_MAX_RANK; i++) dims[i] = 1;
+  image_tensor(to, RVM_DTYPE_i8, RVM_MAX_RANK + 1, dims, "a", 1);
 }
 static void a_wrong_tensor_size(image *to) { image_tensor(to, RVM_DTYPE_i8, 1, (int64_t[]){3}, "abcd", 4); }
 static void a_negative_dimension(image *to) { image_tensor(to, RVM_DTYPE_i8, 1, (int64_t[]){-3}, "abc", 3); }

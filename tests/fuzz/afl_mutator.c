@@ -4,11 +4,11 @@
 
 #include "fuzz.h"
 
-enum { MOST_BYTES = 1 << 14 };
+enum { MAX_BYTES = 1 << 14 };
 
 typedef struct state {
   fuzz_random random;
-  uint8_t bytes[MOST_BYTES];
+  uint8_t bytes[MAX_BYTES];
 } state;
 
 void *afl_custom_init(void *afl, unsigned int seed);
@@ -26,9 +26,9 @@ size_t afl_custom_fuzz(void *data, uint8_t *bytes, size_t size_bytes, uint8_t **
   state *s = data;
   (void)other, (void)other_bytes;
   *made = s->bytes;
-  if (size_bytes > MOST_BYTES) size_bytes = MOST_BYTES;
+  if (size_bytes > MAX_BYTES) size_bytes = MAX_BYTES;
   memcpy(s->bytes, bytes, size_bytes);
-  return LLVMFuzzerCustomMutator(s->bytes, size_bytes, most_bytes < MOST_BYTES ? most_bytes : MOST_BYTES,
+  return LLVMFuzzerCustomMutator(s->bytes, size_bytes, most_bytes < MAX_BYTES ? most_bytes : MAX_BYTES,
                                  (unsigned)fuzz_next(&s->random));
 }
 

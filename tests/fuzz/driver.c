@@ -15,7 +15,7 @@
 
 #include "fuzz.h"
 
-enum { MOST_INPUT_BYTES = 1 << 14, MOST_INPUTS = 1 << 15, PLACES = 1 << 16 };
+enum { MAX_INPUT_BYTES = 1 << 14, MAX_INPUTS = 1 << 15, PLACES = 1 << 16 };
 
 typedef struct input {
   uint8_t *bytes;
@@ -23,7 +23,7 @@ typedef struct input {
   int is_good; /* it is loaded */
 } input;
 
-static input inputs[MOST_INPUTS];
+static input inputs[MAX_INPUTS];
 static uint32_t input_count;
 static input running; /* what is being run */
 static const char *failure_path;
@@ -100,7 +100,7 @@ static int run(input what) {
 /* ---- inputs ---- */
 
 static void keep(input what) {
-  if (input_count == MOST_INPUTS) return;
+  if (input_count == MAX_INPUTS) return;
   uint8_t *bytes = malloc(what.size_bytes ? what.size_bytes : 1);
   if (!bytes) return;
   memcpy(bytes, what.bytes, what.size_bytes);
@@ -117,7 +117,7 @@ static int read_file(const char *path) {
   input what = {.bytes = bytes, .size_bytes = fread(bytes, 1, sizeof bytes, file)};
   fclose(file);
   what.is_good = run(what);
-  if (is_new() && what.size_bytes <= MOST_INPUT_BYTES) keep(what);
+  if (is_new() && what.size_bytes <= MAX_INPUT_BYTES) keep(what);
   return 1;
 }
 
@@ -134,7 +134,7 @@ static input pick(fuzz_random *random) {
 }
 
 static void fuzz(fuzz_random *random, int64_t runs, int64_t seconds) {
-  static uint8_t bytes[MOST_INPUT_BYTES];
+  static uint8_t bytes[MAX_INPUT_BYTES];
   const time_t start = time(NULL);
   for (int64_t i = 0; (!runs || i < runs) && (!seconds || time(NULL) - start < seconds); i++) {
     const input from = pick(random);

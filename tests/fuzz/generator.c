@@ -9,7 +9,7 @@
 #include "scalar_ops.h"
 #include "verify.h"
 
-enum { MOST_REGISTERS = 16, MOST_DEPTH = 3 };
+enum { MAX_REGISTERS = 16, MAX_DEPTH = 3 };
 
 /* The kind of value in a register.  NOTHING: not written on every way here. */
 typedef enum kind {
@@ -36,9 +36,9 @@ typedef struct generator {
   const fuzz_program *program;
   uint32_t *words, count, most;
   uint32_t registers;
-  uint8_t kinds[MOST_REGISTERS];
-  uint8_t kept[MOST_REGISTERS]; /* what a register holds where a loop begins, and must hold again at its end */
-  uint8_t is_kept[MOST_REGISTERS];
+  uint8_t kinds[MAX_REGISTERS];
+  uint8_t kept[MAX_REGISTERS]; /* what a register holds where a loop begins, and must hold again at its end */
+  uint8_t is_kept[MAX_REGISTERS];
   int depth;
   int64_t function; /* the one that is written */
 } generator;
@@ -372,8 +372,8 @@ static void statements(generator *g, uint32_t count);
 /* Both ways of an if; what they leave behind is what both do. */
 static void branch(generator *g) {
   uint32_t condition;
-  uint8_t before[MOST_REGISTERS], after[MOST_REGISTERS];
-  if (g->depth == MOST_DEPTH || !held(g, BOOL, &condition) || !has_room(g, 40)) return;
+  uint8_t before[MAX_REGISTERS], after[MAX_REGISTERS];
+  if (g->depth == MAX_DEPTH || !held(g, BOOL, &condition) || !has_room(g, 40)) return;
   memcpy(before, g->kinds, sizeof before);
   const uint32_t start = g->count;
   g->depth++;
@@ -395,9 +395,9 @@ static void branch(generator *g) {
 
 /* A loop that counts down; a register that something is in holds the same kind at its end. */
 static void loop(generator *g) {
-  uint8_t is_kept[MOST_REGISTERS], kept[MOST_REGISTERS], before[MOST_REGISTERS];
+  uint8_t is_kept[MAX_REGISTERS], kept[MAX_REGISTERS], before[MAX_REGISTERS];
   const int32_t counter = destination(g, NOTHING);
-  if (g->depth == MOST_DEPTH || counter < 0 || !has_room(g, 60)) return;
+  if (g->depth == MAX_DEPTH || counter < 0 || !has_room(g, 60)) return;
   emit(g, RVM_OP_prim), emit(g, (uint32_t)counter), emit(g, RVM_SCALAR_OP_add_i64), emit(g, 2);
   emit(g, immediate(0)), emit(g, immediate(fuzz_below(g->random, 5)));
   g->kinds[counter] = NOTHING;
@@ -490,7 +490,7 @@ uint32_t fuzz_generate(fuzz_random *random, const fuzz_program *program, uint32_
   generator g = {.random = random, .program = program, .words = words, .most = most - 24, .function = function};
   uint32_t result, given[8], count;
   if (parameters > 8 || program->constant_count == 0) return 0;
-  g.registers = *registers = parameters + 4 + fuzz_below(random, MOST_REGISTERS - 4 - parameters);
+  g.registers = *registers = parameters + 4 + fuzz_below(random, MAX_REGISTERS - 4 - parameters);
   check_parameters(&g, function, parameters);
   statements(&g, 3 + fuzz_below(random, 16));
   g.most = most;

@@ -11,9 +11,9 @@
 #include "fuzz.h"
 #include "machine.h"
 
-enum { STACK_VALUES = 512, CALL_DEPTH = 40, MOST_STEPS = 20000, MOST_RUN_BYTES = 1 << 18, MOST_MEMORY_BYTES = 1 << 20 };
-enum { MOST_FUNCTIONS = 48, ROUNDS = 2, MOST_PARAMETERS = 12, KEPT = 6 };
-enum { MOST_LOOKS = 1 << 13 }; /* of those who look on, for a program: a loop may stop a million times */
+enum { STACK_VALUES = 512, CALL_DEPTH = 40, MAX_STEPS = 20000, MAX_RUN_BYTES = 1 << 18, MAX_MEMORY_BYTES = 1 << 20 };
+enum { MAX_FUNCTIONS = 48, ROUNDS = 2, MAX_PARAMETERS = 12, KEPT = 6 };
+enum { MAX_LOOKS = 1 << 13 }; /* of those who look on, for a program: a loop may stop a million times */
 
 /* How a machine is run.  The results of the first three must be the same. */
 enum mode { PLAIN, WATCHED, STEPPED, SKIPPED, STARVED, MODES };
@@ -32,7 +32,7 @@ typedef struct session {
   fuzz_random random; /* arguments, and what functions of the host do */
   fuzz_random whims;  /* what instruments and debuggers do */
   rvm_value kept[KEPT];
-  outcome outcomes[MOST_FUNCTIONS * ROUNDS];
+  outcome outcomes[MAX_FUNCTIONS * ROUNDS];
   int32_t outcome_count;
   int depth; /* of the host's functions inside each other */
   int looks; /* of those who look on, so far */
@@ -99,7 +99,7 @@ static void register_host(const rvm_executable *executable, int is_there) {
 
 static void look_at(session *s, const rvm_value *values, int32_t count) {
   char text[RVM_DESCRIPTION_BYTES];
-  if (s->looks++ >= MOST_LOOKS) return;
+  if (s->looks++ >= MAX_LOOKS) return;
   for (int32_t i = 0; i < count; i++) rvm_value_describe(values[i], text);
 }
 
@@ -224,12 +224,12 @@ static int is_comparable(const rvm_executable *executable) {
 
 /* Of functions of the host only some are called from outside: programs call them. */
 static void call_function(session *s, int32_t index) {
-  rvm_value arguments[MOST_PARAMETERS], result = {.tag = RVM_TAG_NIL};
+  rvm_value arguments[MAX_PARAMETERS], result = {.tag = RVM_TAG_NIL};
   if (s->executable->functions[index].kind == RVM_KIND_packed && fuzz_below(&s->random, 16)) return;
   int32_t count = rvm_executable_function_parameters(s->executable, index);
   if (count < 0) count = (int32_t)fuzz_below(&s->random, 5);
   if (fuzz_below(&s->random, 64) == 0) count++;
-  if (count > MOST_PARAMETERS) return;
+  if (count > MAX_PARAMETERS) return;
   for (int32_t i = 0; i < count; i++) {
     const uint32_t kept = fuzz_below(&s->random, KEPT * 4);
     if (kept < KEPT && s->kept[kept].tag != RVM_TAG_NIL)
@@ -254,8 +254,8 @@ static void call_function(session *s, int32_t index) {
 static void run(session *s, rvm_executable *executable, enum mode mode, uint32_t seed) {
   const rvm_machine_options options = {.stack_values = STACK_VALUES,
                                        .call_depth = CALL_DEPTH,
-                                       .max_steps = MOST_STEPS,
-                                       .max_bytes = MOST_RUN_BYTES,
+                                       .max_steps = MAX_STEPS,
+                                       .max_bytes = MAX_RUN_BYTES,
                                        .print = print,
                                        .host = s};
   rvm_value error = {.tag = RVM_TAG_NIL};
@@ -273,7 +273,7 @@ static void run(session *s, rvm_executable *executable, enum mode mode, uint32_t
   rvm_machine_seed(s->machine, seed);
   look_on(s);
   for (int round = 0; round < ROUNDS; round++)
-    for (int32_t i = 0; i < executable->function_count && i < MOST_FUNCTIONS; i++) {
+    for (int32_t i = 0; i < executable->function_count && i < MAX_FUNCTIONS; i++) {
       if (mode == STARVED) fuzz_allowed_left = fuzz_below(&s->whims, 24);
       call_function(s, i);
       fuzz_allowed_left = -1;
@@ -314,7 +314,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size_bytes) {
   if (!bytes) return 0;
   memcpy(bytes, input, size_bytes);
   const int64_t blocks = fuzz_live_blocks;
-  fuzz_bytes_left = MOST_MEMORY_BYTES;
+  fuzz_bytes_left = MAX_MEMORY_BYTES;
   const char *const functions[] = {"reference.*", "host.*"};
   const rvm_load_options options = {.check_data = (int32_t)(seed & 1), .functions = functions, .function_count = 2};
   rvm_executable *executable = NULL;

@@ -10,16 +10,16 @@
 #include "scalar_ops.h"
 #include "verify.h"
 
-enum { MOST_SECTIONS = 12, MOST_BYTES = 1 << 15 };
+enum { MAX_SECTIONS = 12, MAX_BYTES = 1 << 15 };
 
 typedef struct part {
   uint32_t id;
   size_t size_bytes;
-  unsigned char *bytes; /* with room for MOST_BYTES */
+  unsigned char *bytes; /* with room for MAX_BYTES */
 } part;
 
 typedef struct file {
-  part parts[MOST_SECTIONS];
+  part parts[MAX_SECTIONS];
   uint32_t count;
   fuzz_random *random;
 } file;
@@ -46,7 +46,7 @@ static void file_release(file *f) {
 }
 
 static void part_add(file *f, uint32_t id, const unsigned char *bytes, size_t size_bytes) {
-  unsigned char *room = f->count < MOST_SECTIONS ? malloc(MOST_BYTES) : NULL;
+  unsigned char *room = f->count < MAX_SECTIONS ? malloc(MAX_BYTES) : NULL;
   if (!room) return;
   memcpy(room, bytes, size_bytes);
   f->parts[f->count++] = (part){.id = id, .size_bytes = size_bytes, .bytes = room};
@@ -55,11 +55,11 @@ static void part_add(file *f, uint32_t id, const unsigned char *bytes, size_t si
 /* Whether the sections lie where the table says.  What is not so is left to changes of single bytes. */
 static int take_apart(file *f, const uint8_t *bytes, size_t size_bytes) {
   f->count = 0;
-  if (size_bytes < 64 || read_u32(bytes + 12) > MOST_SECTIONS || 64 + 32 * read_u32(bytes + 12) > size_bytes) return 0;
+  if (size_bytes < 64 || read_u32(bytes + 12) > MAX_SECTIONS || 64 + 32 * read_u32(bytes + 12) > size_bytes) return 0;
   for (uint32_t i = 0; i < read_u32(bytes + 12); i++) {
     const unsigned char *entry = bytes + 64 + 32 * i;
     const uint64_t offset = read_u64(entry + 8), length = read_u64(entry + 16);
-    if (offset > size_bytes || length > size_bytes - offset || length > MOST_BYTES) return 0;
+    if (offset > size_bytes || length > size_bytes - offset || length > MAX_BYTES) return 0;
     part_add(f, read_u32(entry), bytes + offset, length);
   }
   return f->count > 0;
@@ -121,7 +121,7 @@ static void change_bytes(fuzz_random *random, unsigned char *bytes, size_t size_
 
 /* Puts `added` bytes in at `at`, or takes as many away. */
 static int resize(part *p, size_t at, int64_t added) {
-  if (p->size_bytes + (size_t)added > MOST_BYTES || at > p->size_bytes) return 0;
+  if (p->size_bytes + (size_t)added > MAX_BYTES || at > p->size_bytes) return 0;
   if (added < 0 && (size_t)-added > p->size_bytes - at) return 0;
   const size_t from = added < 0 ? at + (size_t)-added : at;
   memmove(p->bytes + from + added, p->bytes + from, p->size_bytes - from);
@@ -330,19 +330,19 @@ static void change_code(file *f) {
 
 /* ---- whole functions ---- */
 
-enum { MOST_FUNCTIONS = 256, MOST_CONSTANTS = 256, MOST_WORDS = 400 };
+enum { MAX_FUNCTIONS = 256, MAX_CONSTANTS = 256, MAX_WORDS = 400 };
 
 typedef struct tables {
-  int32_t builtins[MOST_FUNCTIONS];
-  fuzz_constant constants[MOST_CONSTANTS];
+  int32_t builtins[MAX_FUNCTIONS];
+  fuzz_constant constants[MAX_CONSTANTS];
   fuzz_program program;
 } tables;
 
 /* Whether what code may name can be read. */
 static int read_tables(file *f, const routine *r, tables *t) {
   const part *strings = find(f, RVM_SECTION_strings), *constants = find(f, RVM_SECTION_constants);
-  if (!strings || !constants || strings->size_bytes < 4 || r->function_count > MOST_FUNCTIONS) return 0;
-  if (r->constant_count > MOST_CONSTANTS || r->constant_count > (constants->size_bytes - 8) / 32) return 0;
+  if (!strings || !constants || strings->size_bytes < 4 || r->function_count > MAX_FUNCTIONS) return 0;
+  if (r->constant_count > MAX_CONSTANTS || r->constant_count > (constants->size_bytes - 8) / 32) return 0;
   const uint32_t string_count = read_u32(strings->bytes);
   for (uint32_t i = 0; i < r->function_count; i++) {
     const uint32_t name = r->records[i].name;
@@ -364,9 +364,9 @@ static int read_tables(file *f, const routine *r, tables *t) {
 
 /* Writes the function that `r` has found anew. */
 static void replace_code(routine *r, const tables *t, fuzz_random *random) {
-  uint32_t words[MOST_WORDS], registers;
+  uint32_t words[MAX_WORDS], registers;
   const uint32_t count =
-      fuzz_generate(random, &t->program, (uint32_t)(r->record - r->records), words, MOST_WORDS, &registers);
+      fuzz_generate(random, &t->program, (uint32_t)(r->record - r->records), words, MAX_WORDS, &registers);
   const int64_t added = (int64_t)count - r->record->code_count;
   const uint32_t at = r->record->code_start;
   if (count == 0 || !resize(r->code, (size_t)at * 4, added * 4)) return;

@@ -27,8 +27,8 @@ function linesOf(stage, origins) {
 // ---- the panes ----
 
 // Pairs of line numbers, -1 where a side has none: the lines that two texts have in common stand beside each other.
-// Myers, "An O(ND) Difference Algorithm and Its Variations".  What differs by more than MOST_EDITS lines is not compared.
-const MOST_EDITS = 3000;
+// Myers, "An O(ND) Difference Algorithm and Its Variations".  What differs by more than MAX_EDITS lines is not compared.
+const MAX_EDITS = 3000;
 
 function aligned(a, b) {
   let start = 0, endA = a.length, endB = b.length;
@@ -43,7 +43,7 @@ function aligned(a, b) {
 }
 
 function edits(a, b) {
-  const n = a.length, m = b.length, most = Math.min(n + m, MOST_EDITS);
+  const n = a.length, m = b.length, most = Math.min(n + m, MAX_EDITS);
   const apart = [...a.map((_, x) => [x, -1]), ...b.map((_, y) => [-1, y])];
   const best = new Int32Array(2 * most + 3), zero = most + 1; // how far in `a` the paths on each diagonal get
   const trace = [];
