@@ -22,13 +22,9 @@ from relvm.compiler.target import HERE, Target, parse_target
 from relvm.compiler.toolchain import compile_native
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, expect_choice, expect_type, near_matches
 from relvm.ir.expr import Module
-from relvm.lir.passes.copy_coalescing import copy_coalescing
-from relvm.lir.passes.devirtualize_calls import devirtualize_calls
-from relvm.lir.passes.tail_calls import tail_calls
-from relvm.lir.passes.tail_recursion_to_loop import tail_recursion_to_loop
 from relvm.lir.routine import LirModule, Routine, used_functions
 from relvm.passes.pass_manager import Observer, run_passes
-from relvm.passes.pipeline import build_pipeline
+from relvm.passes.pipeline import LIR_PASSES, build_pipeline
 from relvm.runtime.background_compile import Upgrade
 from relvm.runtime.executable import Executable
 
@@ -165,7 +161,10 @@ def _no_garbage_collection() -> Iterator[None]:
 def lower(module: Module) -> LirModule:
     """The routines of a planned module, after the LIR passes."""
     expect_type("lower: module", module, Module, "an ir.Module")
-    return tail_recursion_to_loop(copy_coalescing(tail_calls(devirtualize_calls(lower_to_routines(module)))))
+    lir = lower_to_routines(module)
+    for step in LIR_PASSES:
+        lir = step(lir)
+    return lir
 
 
 def _compiled(lir: LirModule, exec_mode: str | Mapping[str, str]) -> frozenset[str]:

@@ -138,7 +138,7 @@ class Reduce:
 
 @dataclass(frozen=True)
 class Contraction:
-    """A kernel written by `function(k: KernelBuilder, inputs, result, **attributes)`, `result` being a `Result`.
+    """A kernel written by `function(k: KernelBuilder, inputs, result, **attributes)`, `result` being an `Epilogue`.
 
     axes: of the result, given the shapes of the arguments and its own, those that the kernel walks as one, in order:
     for a convolution (image), (filter), (all others).   operations: how many it takes (relvm/kernels/flop_count.py).

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from relvm.ir.type_inference import infer_types
 from relvm.ir.verifier import Stage
+from relvm.lir.passes.copy_coalescing import copy_coalescing
+from relvm.lir.passes.devirtualize_calls import devirtualize_calls
+from relvm.lir.passes.tail_calls import tail_calls
+from relvm.lir.passes.tail_recursion_to_loop import tail_recursion_to_loop
 from relvm.passes.canonicalize.canonicalize import canonicalize
 from relvm.passes.check_sizes import check_sizes
 from relvm.passes.constant_folding import constant_folding
@@ -27,6 +31,14 @@ from relvm.passes.promote_half_floats import promote_half_floats
 from relvm.passes.to_anf import to_anf
 
 TARGETS = ("c", "numpy")
+
+# What follows the passes below, on routines.
+LIR_PASSES = (
+    devirtualize_calls,
+    tail_calls,
+    copy_coalescing,
+    tail_recursion_to_loop,
+)
 
 
 def build_pipeline(target: str, *, fused: bool = True, is_compact: bool = False) -> tuple[Pass, ...]:

@@ -8,27 +8,21 @@ from cases import Case, check_case, golden
 
 from relvm.codegen.lower_to_lir import lower_to_routines
 from relvm.frontend.text import parse_module
-from relvm.lir.passes.copy_coalescing import copy_coalescing
-from relvm.lir.passes.devirtualize_calls import devirtualize_calls
-from relvm.lir.passes.tail_calls import tail_calls
-from relvm.lir.passes.tail_recursion_to_loop import tail_recursion_to_loop
 from relvm.lir.printer import format_module
 from relvm.passes.pass_manager import run_passes
-from relvm.passes.pipeline import build_pipeline
-
-PASSES = (devirtualize_calls, tail_calls, copy_coalescing, tail_recursion_to_loop)
+from relvm.passes.pipeline import LIR_PASSES, build_pipeline
 
 
 def after(name: str, text: str) -> str:
     """The routines after the pass of that name and those before it."""
     lir = lower_to_routines(run_passes(parse_module(text), build_pipeline("numpy")))
-    for step in PASSES:
+    for step in LIR_PASSES:
         lir = step(lir)
         if step.__name__ == name:
             return format_module(lir)
     raise AssertionError(name)
 
 
-@golden(*(Path(__file__).parent / f"{step.__name__}.cases" for step in PASSES))
+@golden(*(Path(__file__).parent / f"{step.__name__}.cases" for step in LIR_PASSES))
 def test_golden_cases(case: Case, update: bool) -> None:
     check_case(case, after(case.path.stem, case.source), update)
