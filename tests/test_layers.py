@@ -9,8 +9,7 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
-
-from relvm.tables import csrc_directory
+from documents import ROOT
 
 PACKAGE = Path(__file__).resolve().parent.parent / "relvm"
 
@@ -168,12 +167,12 @@ def c_upward(root: Path) -> list[str]:
 
 
 def test_c_folders_use_those_below_only() -> None:
-    assert {unit.split("/")[0] for unit in c_units(csrc_directory())} == set(C_FOLDERS)
-    assert c_upward(csrc_directory()) == []
+    assert {unit.split("/")[0] for unit in c_units(ROOT / "csrc")} == set(C_FOLDERS)
+    assert c_upward(ROOT / "csrc") == []
 
 
 def test_no_c_units_use_each_other() -> None:
-    assert c_cycles(csrc_directory()) == []
+    assert c_cycles(ROOT / "csrc") == []
 
 
 def test_c_cycles_and_upward_uses_are_found(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ HANDED_ON = (
     r"relvm\.aot\.(c\.sources\.Sources|config\.CallKind|hosted\.library\.AotLibrary|lower\.ir\.LoweredModule|lower\.place_storage\.FunctionPlacement)",
     r"relvm\.frontend\.(text\.lexer\.Source|script\.values\.ScriptFunction)",
     r"relvm\.explore\.draw\.graph\.Graph",
-    r"relvm\.ir\.(builder\.OpenFunction|symbolic\.DimOp|node\.Node|visitor\.AnyNode)",
+    r"relvm\.ir\.(builder\.OpenFunction|symbolic\.DimOp|node\.Node|visitor\.Any\w+)",
     r"relvm\.lir\.routine\.LirModule",
     r"relvm\.compiler\.(target\.Target|toolchain\.Compiler)",
     r"relvm\._binding\.\w+",

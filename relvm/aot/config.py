@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from relvm.errors import RelvmArgumentError, expect_choice
 from relvm.quoting import c_identifier
@@ -156,10 +157,10 @@ class AotConfig:
         return CallKind.CPACKED if self.runtime == "bare" else CallKind.PACKED
 
 
-def _is_name(name: object) -> bool:
+def _is_name(name: Any) -> bool:
     is_identifier = isinstance(name, str) and re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name) is not None
     return is_identifier and len(name) <= _MAX_NAME and c_identifier(name) == name and name not in ("rvm", "relvm")
 
 
-def _is_power_of_two(number: object) -> bool:
+def _is_power_of_two(number: Any) -> bool:
     return isinstance(number, int) and not isinstance(number, bool) and number > 0 and number & (number - 1) == 0

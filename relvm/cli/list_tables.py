@@ -22,7 +22,7 @@ def _ops() -> list[tuple[str, ...]]:
     import relvm.ops  # noqa: F401  (declares the operators)
     from relvm.ir.operator import operators
 
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name, op in sorted(operators().items()):
         params = ", ".join([str(p).partition(":")[0] for p in op.parameters] + [_attribute(p) for p in op.attributes])
         rows.append((name, f"({params})", op.effect.value, op.doc.partition("\n")[0]))

@@ -61,7 +61,7 @@ class OutputFolder:
 
     def __init__(self, path: str | os.PathLike, runner: Runner) -> None:
         self.path = Path(path).absolute()
-        self._known = {"relvm-map": _VERSION, "executable": runner.digest, "function": runner.function}
+        self._known: dict[str, Any] = {"relvm-map": _VERSION, "executable": runner.digest, "function": runner.function}
         self._record = json.dumps(self._known, indent=1) + "\n"
 
     def claim(self, *, overwrite: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -76,7 +76,7 @@ class Stream:
 
     def outcomes(
         self, batches: Iterator[Batch | FileBatch], output_of: Callable[[FileBatch], Output] | None = None
-    ) -> Iterator[Outcome]:
+    ) -> Generator[Outcome, None, None]:
         """What becomes of each batch, in their order.
 
         A batch is taken when there is room for it.  What `batches` raises is raised behind the outcomes before it.  The

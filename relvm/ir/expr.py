@@ -120,7 +120,7 @@ def _arithmetic(sign: str, name: str, *operands: Any) -> Expr:
     if (sign, len(scalars)) not in FORMS:
         raise RelvmTypeError(f"{sign}: there is none of scalars")
     function = FORMS[sign, len(scalars)]
-    row = find_row(function, tuple(scalar.element_type for scalar in scalars))
+    row = find_row(function, tuple(scalar.known_element_type for scalar in scalars))
     return PrimCall(function, scalars, type=PrimType(DTYPE_OF_LETTER[row.result]))
 
 

@@ -115,7 +115,7 @@ _FLOATS = {
 }
 
 
-def _meaning(row: Any) -> Callable[..., Any]:
+def _meaning(row: Any) -> Any:
     if row.name == "not_bool":
         return operator.not_
     if row.function == "div" or row.operands == "ff":

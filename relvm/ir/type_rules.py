@@ -7,6 +7,7 @@ rank where only ranks are known; a dtype always.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dtypes import DType
@@ -57,7 +58,7 @@ def expect_shape(op: str, name: str, type_: Type) -> None:
         expect(not known_negative, "{}: {} has the negative dimension {}", op, name, dim, error=RelvmShapeError)
 
 
-def expect_integers(op: str, name: str, values: object, count: int | None = None) -> None:
+def expect_integers(op: str, name: str, values: Any, count: int | None = None) -> None:
     """The attribute is a tuple of Python integers, `count` of them where that is given."""
     fits = isinstance(values, tuple) and all(isinstance(v, int) and not isinstance(v, bool) for v in values)
     expect(fits, "{}: {} is {!r}, expected a tuple of integers", op, name, values, error=RelvmArgumentError)
@@ -65,7 +66,7 @@ def expect_integers(op: str, name: str, values: object, count: int | None = None
     expect(count in (None, len(values)), message, op, name, len(values), count, error=RelvmArgumentError)
 
 
-def expect_axis(op: str, axis: object, rank: int, name: str = "axis") -> int:
+def expect_axis(op: str, axis: Any, rank: int, name: str = "axis") -> int:
     """The axis counted from 0; it is given in [-rank, rank)."""
     is_integer = isinstance(axis, int) and not isinstance(axis, bool)
     expect(is_integer, "{}: {} is {!r}, expected an integer", op, name, axis, error=RelvmArgumentError)
@@ -73,7 +74,7 @@ def expect_axis(op: str, axis: object, rank: int, name: str = "axis") -> int:
     return axis % rank
 
 
-def expect_axes(op: str, axes: object, rank: int) -> tuple[int, ...]:
+def expect_axes(op: str, axes: Any, rank: int) -> tuple[int, ...]:
     """The axes counted from 0, in the order given; none twice."""
     expect_integers(op, "axes", axes)
     counted = tuple(expect_axis(op, axis, rank, "an axis of axes") for axis in axes)
@@ -117,10 +118,11 @@ def broadcast_dims(op: str, shapes: Iterable[tuple[AnyDim, ...]]) -> tuple[AnyDi
     return result
 
 
-def broadcast(op: str, dtype: DType, *types: TensorType) -> TensorType:
+def broadcast(op: str, dtype: DType | None, *types: TensorType) -> TensorType:
     """The type of an elementwise result: `dtype`, and the arguments' shapes broadcast."""
-    if all(type_.shape is not None for type_ in types):
-        return TensorType(dtype, broadcast_dims(op, [type_.shape for type_ in types]))
+    shapes = [type_.shape for type_ in types if type_.shape is not None]
+    if len(shapes) == len(types):
+        return TensorType(dtype, broadcast_dims(op, shapes))
     ranks = [type_.rank for type_ in types]
     return TensorType(dtype, None, None if None in ranks else max(ranks))
 

@@ -47,7 +47,7 @@ def stated_ranges(function: Function) -> dict[DimVar, Range]:
             variables.setdefault(var.name, []).append(var)
     attributes = dict(function.attributes)
     lower, upper = (_pairs(function.name, key, attributes.get(key, ()), variables) for key in (LOWER, UPPER))
-    ranges = {}
+    ranges: dict[DimVar, Range] = {}
     for name in dict.fromkeys((*lower, *upper)):
         found = Range(lower.get(name, 0), upper.get(name, inf))
         if found.low > found.high:

@@ -30,6 +30,7 @@ from relvm.numpy_dtypes import plain_bytes
 
 AnyBinding = Binding | MatchCast
 AnyNode = TypeVar("AnyNode", bound=Node)
+AnyExpr = TypeVar("AnyExpr", bound=Expr)
 
 
 def rewrite(rule: Callable[[Expr], Expr | None], expr: AnyNode) -> AnyNode:
@@ -57,7 +58,7 @@ def inner_blocks(value: Expr) -> list[Block]:
     return [part for part in children(value) if isinstance(part, Block)]
 
 
-def map_blocks(function: Callable[[Block], Block], value: Expr) -> Expr:
+def map_blocks(function: Callable[[Block], Block], value: AnyExpr) -> AnyExpr:
     """A binding's value with `function` applied to its `inner_blocks`; `value` itself where nothing changed."""
     if not isinstance(value, If | Function):
         return value
@@ -192,7 +193,7 @@ class _Matcher:
     """Pairs up bound variables and dimension variables as they are met, one to one."""
 
     def __init__(self) -> None:
-        self.pairs: dict[Var | DimVar, Var | DimVar] = {}
+        self.pairs: dict[Any, Any] = {}
         self.taken: set[Var | DimVar] = set()
 
     def same(self, a, b) -> bool:

@@ -8,10 +8,10 @@ from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import broadcast, expect_same_dtype
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Binary, Literal, Scalar, Select
-from relvm.kernels.lowering_rules import CustomKernel, elementwise
+from relvm.kernels.lowering_rules import Pointwise, elementwise
 
 
-def _bitwise(function: str) -> CustomKernel:
+def _bitwise(function: str) -> Pointwise:
     return elementwise(lambda x, y: Binary(function, x, y, x.dtype))
 
 

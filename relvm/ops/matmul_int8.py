@@ -95,7 +95,8 @@ def matmul_integer(a: TensorType, b: TensorType, a_zero: TensorType, b_zero: Ten
     types = (a, b, a_zero, b_zero)
     if any(type_.shape is None for type_ in types):
         ranks = [type_.rank for type_ in types]
-        return TensorType(I32, None, None if None in ranks else max(ranks))
+        known = [rank for rank in ranks if rank is not None]
+        return TensorType(I32, None, max(known) if len(known) == len(ranks) else None)
     expect_equal_dims(name, "columns of a and rows of b differ", a.known_shape[-1], b.known_shape[-2])
     for parameter, zero, axis, single in (("a", a_zero, -2, -1), ("b", b_zero, -1, -2)):
         if not zero.shape:

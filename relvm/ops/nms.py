@@ -59,7 +59,7 @@ def _non_max_suppression(k: KernelBuilder, inputs, outputs, *, centred: bool) ->
 
     def corners(image: Scalar, at: Scalar) -> list[tuple[Scalar, Scalar]]:
         box = [k.let("box", boxes[image, at, i]) for i in range(4)]
-        pairs = []
+        pairs: list[tuple[Scalar, Scalar]] = []
         for first, second in zip(box[:2], box[2:], strict=True):
             low, high = minimum(first, second), maximum(first, second)
             if centred:

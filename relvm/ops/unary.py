@@ -11,7 +11,7 @@ from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_float, expect_numeric, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select
-from relvm.kernels.lowering_rules import ALIAS, CustomKernel, elementwise
+from relvm.kernels.lowering_rules import ALIAS, Pointwise, elementwise
 
 
 def float_result(name: str, x: TensorType) -> TensorType:
@@ -25,7 +25,7 @@ def _numeric(name: str, x: TensorType) -> TensorType:
     return x
 
 
-def math_function(name: str) -> CustomKernel:
+def math_function(name: str) -> Pointwise:
     """The function of C's <math.h>, elementwise."""
     return elementwise(lambda x: Intrinsic(name, (x,), x.dtype))
 

@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 from c_compiler import run_compiler
+from documents import ROOT
 
 from relvm.codegen.c.module import CSource, print_c
 from relvm.compiler.build import lower
 from relvm.frontend.text import parse_module
 from relvm.passes.pass_manager import run_passes
 from relvm.passes.pipeline import build_pipeline
-from relvm.tables import csrc_directory, include_flags, runtime_sources
+from relvm.tables import include_flags, runtime_sources
 
 COMPILERS = ("gcc", "clang")
 FLAGS = ["-std=gnu11", "-O2", "-DNDEBUG", "-fPIC", "-Wall", "-Wextra", "-Werror", *include_flags()]
@@ -83,12 +84,12 @@ def test_the_runtime(compiler: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_the_python_extension(compiler: str, tmp_path: Path) -> None:
-    expect_no_warning(compiler, tmp_path, sorted((csrc_directory() / "python").glob("*.c")), *PYTHON)
+    expect_no_warning(compiler, tmp_path, sorted((ROOT / "csrc" / "python").glob("*.c")), *PYTHON)
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_each_header_by_itself(compiler: str, tmp_path: Path) -> None:
-    headers = [path for path in csrc_directory().glob("*/*.h") if path.parent.name != "python"]
+    headers = [path for path in (ROOT / "csrc").glob("*/*.h") if path.parent.name != "python"]
     for header in headers:
         (tmp_path / f"{header.stem}.c").write_text(f'#include "{header.name}"\n\ntypedef int not_empty;\n')
     expect_no_warning(compiler, tmp_path, sorted(tmp_path.glob("*.c")), *PEDANTIC)

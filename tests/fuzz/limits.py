@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from random import Random
 
-SECONDS = float(os.environ.get("RELVM_FUZZ_SECONDS", "10"))  # each test goes on
+SECONDS = float(os.environ.get("RELVM_FUZZ_SECONDS", "5"))  # each test goes on
 FIRST = int(os.environ.get("RELVM_FUZZ_SEED", "1"))
 
 

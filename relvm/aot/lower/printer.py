@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from relvm.aot.lower.assign_storage import MemoryKind, TensorStorage
 from relvm.aot.lower.ir import (
     Branch,
@@ -112,5 +114,5 @@ def _scalar(scalar: Scalar) -> str:
     return terminal(scalar.name)
 
 
-def _port(value: object) -> str:
+def _port(value: Any) -> str:
     return f"s{value}" if isinstance(value, int) else terminal(value.name)

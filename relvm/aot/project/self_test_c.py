@@ -86,9 +86,10 @@ def _struct_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tupl
 def _packed_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tuple[list[str], list[str]]:
     """What an entry that takes tensors works on, and its call."""
     entry = module.functions[-1]
-    data, views = [], []
+    data: list[str] = []
+    views: list[str] = []
 
-    def view(dtype: str, shape: tuple[int, ...], memory: str) -> None:
+    def view(dtype: str, shape: tuple[Any, ...], memory: str) -> None:
         number = len(views)
         if shape:
             data.append(f"static int64_t shape{number}[] = {{{', '.join(map(str, shape))}}};")

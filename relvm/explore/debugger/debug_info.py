@@ -226,7 +226,7 @@ def _stated(program: Program, function: str) -> dict[str, Any]:
     """
     stated = program.debug.get(function, {})
     if isinstance(stated, dict):
-        found = {"code": [], "origins": [], "values": {}} | stated
+        found: dict[str, Any] = {"code": [], "origins": [], "values": {}} | stated
         match found:
             case {"code": [*code], "origins": [*origins], "values": dict() as values}:
                 if _are_texts(code) and all(map(_are_texts, (*origins, *values.values()))):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from relvm.quoting import svg_id, svg_text
 
@@ -39,7 +39,8 @@ def draw_boxes(axes: Axes, boxes: Sequence[Box], size_bytes: int, bound_bytes: i
     axes.step([*points, len(points)], [*in_use(boxes, points), 0], where="post", color="black", label="alive")
     axes.axhline(bound_bytes, color="black", linestyle="dashed", label=f"at least {bound_bytes:,}")
     axes.set(xlabel="statement", ylabel="bytes", xlim=(0, len(points)), ylim=(0, max(1, size_bytes) * 1.05))
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    locator: Any = axes.xaxis.get_major_locator()
+    locator.set_params(integer=True)
     axes.legend(loc="upper right", fontsize=8)
 
 

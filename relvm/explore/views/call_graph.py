@@ -85,7 +85,7 @@ def draw_calls(module: Module, *, kernels: bool = False, target: str = "c", fuse
     """
     graph = call_graph(module, kernels=kernels, target=target, fused=fused)
     items = tuple(_item(graph, node) for node in graph)
-    arrows = tuple(Arrow(*ends, marked=cycle) for *ends, cycle in graph.edges(data="cycle"))
+    arrows = tuple(Arrow(source, target, marked=cycle) for source, target, cycle in graph.edges(data="cycle"))
     return draw_graph(Graph(items, arrows), "calls")
 
 
@@ -133,7 +133,8 @@ def nested_calls(module: Module, *, target: str, fused: bool) -> Graph:
             )
             calls = f"\n{len(kernels)} kernel{'s' * (len(kernels) > 1)}" if kernels else ""
             items.append(replace(item, text=f"{item.text}{calls}", inside=kernels))
-    arrows = (Arrow(*ends, marked=cycle) for *ends, cycle in graph.edges(data="cycle") if ends[1][0] != "kernel")
+    edges = (edge for edge in graph.edges(data="cycle") if edge[1][0] != "kernel")
+    arrows = (Arrow(source, target, marked=cycle) for source, target, cycle in edges)
     return Graph(tuple(items), tuple(arrows))
 
 

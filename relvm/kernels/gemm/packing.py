@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
@@ -33,9 +35,10 @@ def packed_rows(name: str, b: TensorType, columns: int) -> int:
     """
     is_count = isinstance(columns, int) and not isinstance(columns, bool) and columns > 0
     expect(is_count, "{}: columns is {!r}, expected a number above 0", name, columns, error=RelvmArgumentError)
-    rows, rest = divmod(b.known_shape[0] - _spare(columns), columns)
+    elements: Any = b.known_shape[0]
+    rows, rest = divmod(elements - _spare(columns), columns)
     message = "{}: b has {} elements, expected rows of {} and {} more"
-    expect(rows >= 0 and rest == 0, message, name, b.known_shape[0], columns, _spare(columns), error=RelvmShapeError)
+    expect(rows >= 0 and rest == 0, message, name, elements, columns, _spare(columns), error=RelvmShapeError)
     return rows
 
 

@@ -100,7 +100,7 @@ ACTIVATIONS = {
 
 
 def choose(
-    op: str, activations: object, alpha: object, beta: object, usual: tuple[str, ...], directions: int
+    op: str, activations: Any, alpha: Any, beta: Any, usual: tuple[str, ...], directions: int
 ) -> list[list[BoundActivation]]:
     """The activations of each direction.
 

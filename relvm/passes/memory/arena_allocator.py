@@ -80,7 +80,7 @@ def plan_arena(requests: Sequence[Request]) -> Arena:
     best_size = -1
     order: list[int] = []
     for key in _ORDERS:
-        candidate = sorted(everything, key=lambda i, key=key: (key(requests[i]), i))
+        candidate = sorted(everything, key=lambda i: (key(requests[i]), i))
         offsets = _first_fit(requests, spans, candidate)
         size = _top(requests, offsets)
         if best_size < 0 or size < best_size:

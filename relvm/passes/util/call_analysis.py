@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from relvm.ir.expr import Call, Expr, FunctionRef, Module
-from relvm.ir.node import children
+from relvm.ir.expr import Call, FunctionRef, Module
+from relvm.ir.node import Node, children
 from relvm.ir.symbolic import AnyDim, DimVar
 from relvm.ir.type_inference import match_dims
 from relvm.ir.types import is_proven, substitute_dims
@@ -18,7 +18,7 @@ def proven_functions(module: Module) -> set[str]:
     params = {f.name: tuple(param.type for param in f.params) for f in module.functions if f.private}
     proven = set(params)
     for function in module.functions:
-        stack: list[Expr] = [function.body]
+        stack: list[Node] = [function.body]
         while stack:
             item = stack.pop()
             match item:

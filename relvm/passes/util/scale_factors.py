@@ -5,6 +5,8 @@ A factor is an f64 array with as many axes as the tensor: along each it has one 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from relvm import ops
@@ -100,8 +102,8 @@ def of_viewed(factor: np.ndarray, shape: Shape, source: Shape) -> np.ndarray | N
     parts = _common_parts(shape, source)
     if parts is None:
         return None
-    expanded: list[AnyDim] = [1] * len(shape)
-    result: list[AnyDim] = [1] * len(source)
+    expanded: list[Any] = [1] * len(shape)
+    result: list[Any] = [1] * len(source)
     for axes, source_axes in parts:
         if all(factor.shape[axis] == 1 for axis in axes):
             continue

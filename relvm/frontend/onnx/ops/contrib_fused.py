@@ -40,7 +40,7 @@ def _fused_matmul(node: OnnxNode) -> Expr:
     if node.attribute("transBatchA", 0) or node.attribute("transBatchB", 0):
         raise RelvmUnsupportedError("transBatchA and transBatchB, a transposition of the other axes, are not supported")
     transposed = {
-        f"transpose_{name.lower()}": bool(node.attribute(f"trans{name}", 0)) and node.type(i).rank > 1
+        f"transpose_{name.lower()}": bool(node.attribute(f"trans{name}", 0)) and node.type(i).known_rank > 1
         for i, name in enumerate("AB")
     }
     result = term(node, 0).apply(ops.matmul, term(node, 1), **transposed)
