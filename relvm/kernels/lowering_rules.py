@@ -20,14 +20,14 @@ they say is in the outputs' shapes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from relvm.ir.dtypes import I64, DType
 from relvm.ir.symbolic import AnyDim, product
-from relvm.kernels.loop_ir import KernelBuilder, Local, Scalar, Select, Size, as_scalar, maximum, minimum
+from relvm.kernels.loop_ir import KernelBuilder, Local, Scalar, Select, as_scalar, maximum, minimum
 
 
 @dataclass(frozen=True)
@@ -183,28 +183,6 @@ def elementwise(point: Callable[..., Scalar]) -> Pointwise:
     return Pointwise(point)
 
 
-@dataclass(frozen=True)
-class Axis:
-    """A loop over `extent` positions.  strides: how far each operand moves per step (0: it is broadcast)."""
-
-    extent: AnyDim
-    strides: tuple[AnyDim, ...]
-
-
-def merge(axes: Iterable[Axis]) -> list[Axis]:
-    """The same walk in fewer loops: axes of one step left out, neighbours joined where every operand steps through both
-    as one.  Empty where there is one element only."""
-    merged: list[Axis] = []
-    for axis in axes:
-        if axis.extent == 1:
-            continue
-        if merged and all(a == b * axis.extent for a, b in zip(merged[-1].strides, axis.strides, strict=True)):
-            merged[-1] = Axis(product((merged[-1].extent, axis.extent)), axis.strides)
-        else:
-            merged.append(axis)
-    return merged
-
-
 def strides_of(shape: tuple[AnyDim, ...]) -> tuple[AnyDim, ...]:
     """Elements between neighbours along each axis of a compact row-major array."""
     return tuple(product(shape[axis + 1 :]) for axis in range(len(shape)))
@@ -268,18 +246,6 @@ def clip(k: KernelBuilder, first: Scalar, last: Scalar, i: Scalar, extent: Scala
     low = k.let("low", maximum(first - before, 0))
     high = k.let("high", minimum(last - before, extent))
     return low, high
-
-
-def flat_index(axes: list[Axis], operand: int, counters: list[Local]) -> Scalar:
-    """The flat position of `operand` (its place in Axis.strides) at the counters."""
-    total: Scalar | None = None
-    for axis, counter in zip(axes, counters, strict=True):
-        stride = axis.strides[operand]
-        if stride == 0:
-            continue
-        term = counter if stride == 1 else counter * Size(stride)
-        total = term if total is None else total + term
-    return as_scalar(0, I64) if total is None else total
 
 
 def from_the_front(index: Scalar, size: Scalar) -> Scalar:
