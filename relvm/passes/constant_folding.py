@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from relvm.ir.expr import (
     Expr,
     Function,
     If,
+    Module,
     OpCall,
     Prim,
     PrimCall,
@@ -27,7 +27,7 @@ from relvm.ir.expr import (
     constant,
     prim,
 )
-from relvm.ir.node import map_children
+from relvm.ir.node import map_children, walk
 from relvm.ir.operator import Effect
 from relvm.ir.relate_sizes import claim_of
 from relvm.ir.scalar_ops import evaluate_row, find_row
@@ -35,18 +35,21 @@ from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import OBJECT, ShapeType, TensorType
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, with_bindings, with_value
+from relvm.ops.folding import FoldingBudget
 from relvm.passes.cse import key_of
-from relvm.passes.pass_manager import function_pass
-
-SIZE_LIMIT_BYTES = 64 << 20  # a folded constant is not larger than this and its arguments together
-
-Made = dict[
-    Hashable, tuple[OpCall, Constant | None]
-]  # keys of calls, as long as these keep the keys' arrays -> results
+from relvm.passes.pass_manager import module_pass
 
 
-@function_pass("constant_folding", at=Stage.ANF)
-def constant_folding(function: Function) -> Function:
+@dataclass
+class Made:
+    """Results of calls by their keys, with the calls, which keep the keys' arrays."""
+
+    budget: FoldingBudget
+    results: dict[Hashable, tuple[OpCall, Constant | None]] = field(default_factory=dict)
+
+
+@module_pass("constant_folding", at=Stage.ANF)
+def constant_folding(module: Module) -> Module:
     """Evaluate pure operators whose arguments are all known, by their NumPy meaning:
 
     y = add(const(f32[2], [1, 2]), const(f32[2], [3, 4]))   ->   const(f32[2], [4, 6])
@@ -54,9 +57,20 @@ def constant_folding(function: Function) -> Function:
     What is made of one constant several times is one constant, and that itself where an operator leaves it as it is:
     weights that layers share are not multiplied.  An item of a known tuple is taken, an if on a known condition keeps
     the branch that it must take, an if between a value and itself is that value, and the shape of a tensor of known
-    sizes is a constant.
+    sizes is a constant.  What the module's constants may become, and the work of it, is limited (FoldingBudget).
     """
-    known, made = {}, {}
+    budget = budget_of(module)
+    return module.with_functions(tuple(_function(function, budget) for function in module.functions))
+
+
+def budget_of(module: Module) -> FoldingBudget:
+    """What folding may take in a module."""
+    arrays = {id(item.value): item.value for f in module.functions for item in walk(f) if isinstance(item, Constant)}
+    return FoldingBudget(sum(array.nbytes for array in arrays.values()))
+
+
+def _function(function: Function, budget: FoldingBudget) -> Function:
+    known, made = {}, Made(budget)
     return map_blocks(lambda block: _block(block, known, made), function)
 
 
@@ -128,13 +142,13 @@ def _evaluate_once(call: OpCall, made: Made) -> Constant | None:
     key = key_of(call) if all(isinstance(arg, Constant | Shape) for arg in call.args) else None
     if key is None:
         return None
-    if key not in made:
-        made[key] = call, evaluate(call)
-    return made[key][1]
+    if key not in made.results:
+        made.results[key] = call, evaluate(call, made.budget)
+    return made.results[key][1]
 
 
-def evaluate(call: OpCall) -> Constant | None:
-    """The call's value, or None where an argument is not known or the result is large."""
+def evaluate(call: OpCall, budget: FoldingBudget) -> Constant | None:
+    """The call's value, or None where an argument is not known or the budget too small."""
     if call.op.effect is not Effect.PURE or not isinstance(call.type, TensorType) or not call.args:
         return None
     args = []
@@ -148,8 +162,7 @@ def evaluate(call: OpCall) -> Constant | None:
                 return None
     if call.type.shape is None or not _all_known(call.type.shape) or call.type.dtype is None:
         return None
-    size_bytes = math.prod(call.type.shape) * call.type.dtype.size_bytes
-    if size_bytes > SIZE_LIMIT_BYTES:
+    if not budget.take(call, args):
         return None
     result = np.asarray(call.op.numpy(*args, **dict(call.attributes)), dtype=call.type.dtype.numpy)
     assert result.shape == call.type.shape, f"{call.op}: NumPy gives shape {result.shape}, the type rule {call.type}"

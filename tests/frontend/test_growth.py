@@ -7,10 +7,12 @@ import pytest
 from frontend.onnx_models import onnx
 from fuzz.limits import at_most
 
+import relvm.ops as ops
 from relvm import vm
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.text import parse_module
+from relvm.ir.expr import OpCall, Shape, constant
 from relvm.ir.printer import print_module
 from relvm.ir.symbolic import AnyDim, dim_op, dim_var
 from relvm.ir.types import (
@@ -24,6 +26,7 @@ from relvm.ir.types import (
     join,
     substitute_dims,
 )
+from relvm.ops.folding import FoldingBudget
 
 SECONDS = 10  # of the processor; the longest takes two
 DOUBLED = 40  # steps of doubling, each of which is one line
@@ -233,3 +236,62 @@ def test_positions_up_to_a_cap() -> None:
             np.testing.assert_array_equal(got, 1 + 2 * np.arange(size, dtype=np.float32))
         with pytest.raises(Exception, match="6"):
             machine["main"](np.ones(6, np.float32))
+
+
+# ---- constants ----
+
+
+def test_constants_of_a_model_become_few_bytes() -> None:
+    shape = np.array([1 << 22])
+    nodes = []
+    for i in range(60):
+        value = onnx.numpy_helper.from_array(np.array([i + 0.5], np.float32))
+        nodes.append(onnx.helper.make_node("ConstantOfShape", ["shape"], [f"c{i}"], value=value))
+        nodes.append(onnx.helper.make_node("Sqrt", [f"c{i}"], [f"s{i}"]))
+    nodes.append(onnx.helper.make_node("Sum", [f"s{i}" for i in range(60)] + ["x"], ["y"]))
+    with at_most(SECONDS):
+        executable = vm.build(from_onnx(model(nodes, {"x": [1]}, {"shape": shape})), target="numpy")
+    assert len(executable.to_bytes()) < 900 << 20
+    result = vm.VirtualMachine(executable)["main"](np.zeros(1, np.float32))
+    assert np.asarray(result)[0] == pytest.approx(np.sqrt(np.arange(60) + 0.5).sum())
+
+
+WINDOWS = {
+    "AveragePool": {"kernel_shape": [10**9], "strides": [10**9], "pads": [10**9 - 5, 10**9], "count_include_pad": 1},
+    "MaxPool": {"kernel_shape": [2], "dilations": [10**9], "strides": [10**9], "pads": [10**9, 10**9]},
+    "Conv": {"dilations": [10**9], "strides": [10**9], "pads": [10**9, 10**9]},
+}
+
+
+@pytest.mark.parametrize("op_type", WINDOWS)
+def test_padded_windows_on_constants_are_left_to_the_run(op_type: str) -> None:
+    inputs = ["k", "w"] if op_type == "Conv" else ["k"]
+    nodes = [onnx.helper.make_node(op_type, inputs, ["c"], **WINDOWS[op_type])]
+    nodes.append(onnx.helper.make_node("Add", ["c", "x"], ["y"]))
+    constants = {"k": np.ones((1, 1, 8), np.float32), "w": np.ones((1, 1, 2), np.float32)}
+    with at_most(SECONDS):
+        vm.build(from_onnx(model(nodes, {"x": [1]}, constants)), target="numpy")
+
+
+def test_a_constant_string_is_not_doubled_for_ever() -> None:
+    nodes = [onnx.helper.make_node("StringConcat", [f"s{i}", f"s{i}"], [f"s{i + 1}"]) for i in range(DOUBLED)]
+    nodes.append(onnx.helper.make_node("Equal", ["s40", "s40"], ["same"]))
+    nodes.append(onnx.helper.make_node("Cast", ["same"], ["y"], to=onnx.TensorProto.FLOAT))
+    with at_most(SECONDS):
+        vm.build(from_onnx(model(nodes, {}, {"s0": np.array(["abcdefgh"], object)})), target="numpy")
+
+
+def test_work_and_bytes_of_folding_are_limited() -> None:
+    square = constant(np.ones((1024, 1024), np.float32))
+    product, total = ops.matmul(square, square), ops.add(square, square)
+    assert takes(product) == 2  # of 2^31 operations
+    assert takes(total) == (2 << 26) // (4 << 20)
+    assert takes(total, known_bytes=100 << 20) == (2 << 26) // (4 << 20) + 100
+    assert takes(ops.broadcast_to(square, Shape((1 << 20, 1024, 1024)))) == 0
+
+
+def takes(call: OpCall, **known: int) -> int:
+    """How many times a budget takes `call`."""
+    budget = FoldingBudget(**known)
+    args = [getattr(arg, "value", None) for arg in call.args]
+    return next(count for count in range(10_000) if not budget.take(call, args))

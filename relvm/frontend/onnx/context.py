@@ -21,6 +21,7 @@ from relvm.ir.operator import SizeClaim
 from relvm.ir.relate_sizes import check_of
 from relvm.ir.symbolic import AnyDim, Dim, DimVar, as_var, dim_var
 from relvm.ir.types import TensorType, TupleType, Type, forget_vars, is_proven, mismatch
+from relvm.ops.folding import FoldingBudget
 
 _MAX_AXES = 64  # as NumPy has
 _TOO_MANY_BYTES = 2**63
@@ -60,6 +61,7 @@ class ImportContext(ABC):
         self.calls: tuple[Key, ...] = outer.calls if outer else ()  # of functions, that this graph is inside
         self.declared: dict[str, Any] = {}  # TypeProtos: what the graph says of the values that its nodes make
         self.items: dict[Expr, tuple[Expr, ...]] = outer.items if outer else {}  # of lists whose items are known
+        self.folding: FoldingBudget = outer.folding if outer else FoldingBudget()
         self.dequantised: dict[Expr, Dequantized] = outer.dequantised if outer else {}
 
     @abstractmethod
@@ -136,7 +138,7 @@ class ImportContext(ABC):
         what is computed from constants may be a shape."""
         assert expr.type is not None, f"{name}: an untyped {type(expr).__name__}"
         _expect_possible(expr.type)
-        expr = _evaluated(expr)
+        expr = self._evaluated(expr)
         if is_atom(expr):
             return expr
         var = self.var(identifier(name, set()), expr.type)
@@ -182,6 +184,25 @@ class ImportContext(ABC):
         """
         if claim.is_open():
             self.bindings.append(check_of(claim, claim.message, (self.origin,)))
+
+    def _evaluated(self, expr: Expr) -> Expr:
+        """An operator applied to small constants as a constant, by its NumPy meaning."""
+        if not isinstance(expr, OpCall) or not expr.args or not isinstance(expr.type, TensorType):
+            return expr
+        dims, args = expr.type.shape, []
+        if dims is None or any(isinstance(dim, Dim) for dim in dims) or np.prod(dims, dtype=object) > SIZE_LIMIT:
+            return expr
+        for arg in expr.args:
+            match arg:
+                case Constant(value=array) if array.size <= SIZE_LIMIT:
+                    args.append(array)
+                case Shape(dims=sizes) if not any(isinstance(size, Dim) for size in sizes):
+                    args.append(sizes)
+                case _:
+                    return expr
+        if not self.folding.take(expr, args):
+            return expr
+        return constant(np.asarray(expr.op.numpy(*args, **dict(expr.attributes)), expr.type.dtype.numpy))
 
     def outside(self, type_: Type) -> Type:
         """Return the type without the dimensions that this graph named: what holds around the graph."""
@@ -251,25 +272,3 @@ def _expect_possible(type_: Type) -> None:
         size >= _TOO_MANY_BYTES for size in sizes
     ):
         raise RelvmUnsupportedError(f"a tensor of type {type_}: it has more than 2^63 bytes")
-
-
-_MAX_AXES = 64  # as NumPy has
-_TOO_MANY_BYTES = 2**63
-
-
-def _evaluated(expr: Expr) -> Expr:
-    """An operator applied to small constants as a constant, by its NumPy meaning."""
-    if not isinstance(expr, OpCall) or not expr.args or not isinstance(expr.type, TensorType):
-        return expr
-    dims, args = expr.type.shape, []
-    if dims is None or any(isinstance(dim, Dim) for dim in dims) or np.prod(dims, dtype=object) > SIZE_LIMIT:
-        return expr
-    for arg in expr.args:
-        match arg:
-            case Constant(value=array) if array.size <= SIZE_LIMIT:
-                args.append(array)
-            case Shape(dims=sizes) if not any(isinstance(size, Dim) for size in sizes):
-                args.append(sizes)
-            case _:
-                return expr
-    return constant(np.asarray(expr.op.numpy(*args, **dict(expr.attributes)), expr.type.known_dtype.numpy))

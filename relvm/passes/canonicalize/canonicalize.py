@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, OpCall, Shape, Var
+from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, Module, OpCall, Shape, Var
 from relvm.ir.operator import Operator
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, map_parts, with_bindings, with_value
 from relvm.kernels.lowering_rules import Pointwise
+from relvm.ops.folding import FoldingBudget
 from relvm.passes.canonicalize import elementwise_rules, movement_rules
-from relvm.passes.constant_folding import evaluate
-from relvm.passes.pass_manager import function_pass
+from relvm.passes.constant_folding import budget_of, evaluate
+from relvm.passes.pass_manager import module_pass
 
 # What a rule gets: the call, and how an argument of it was computed (None: not by an operator in sight).  It gives an
 # atom, or a call whose arguments may be calls; None where it says nothing.
@@ -25,8 +26,8 @@ POINTWISE_RULES: tuple[Rule, ...] = elementwise_rules.POINTWISE_RULES  # of ever
 _MAX_STEPS = 32  # rules that apply to one operator in turn; a bound for programs made to have more
 
 
-@function_pass("canonicalize", at=Stage.ANF)
-def canonicalize(function: Function) -> Function:
+@module_pass("canonicalize", at=Stage.ANF)
+def canonicalize(module: Module) -> Module:
     """Replace operators by simpler ones that give the same elements:
 
     y = transpose(transpose(x))   ->   x
@@ -36,13 +37,17 @@ def canonicalize(function: Function) -> Function:
     applies only where the result's type stays.  Infinities, NaN and the sign of a zero stay, too; powers are rounded as
     the products that they become.  No rule reaches out of a local function: it would have to capture more.
     """
-    return map_blocks(_Canonicalizer().block, function)
+    budget = budget_of(module)
+    functions = (map_blocks(_Canonicalizer(budget).block, function) for function in module.functions)
+    return module.with_functions(tuple(functions))
 
 
 class _Canonicalizer:
-    """definitions: a variable -> the operator that computes it.  renamed: a variable removed -> what it is."""
+    """budget: of folding.  definitions: a variable -> the operator that computes it.  renamed: a variable removed ->
+    what it is."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: FoldingBudget) -> None:
+        self.budget = budget
         self.definitions: dict[Expr, OpCall] = {}
         self.renamed: dict[Expr, Expr] = {}
 
@@ -79,7 +84,7 @@ class _Canonicalizer:
         """What `call`, whose arguments are atoms, is in the end; the parts of that are appended.  whole: what is
         made."""
         for _ in range(_MAX_STEPS):
-            simpler = one_step(call, self.definitions.get)
+            simpler = one_step(call, self.definitions.get, self.budget)
             if not isinstance(simpler, OpCall):
                 return call if simpler is None else simpler
             args = tuple(self.part(arg, whole, bindings) for arg in simpler.args)
@@ -100,9 +105,9 @@ class _Canonicalizer:
         return var
 
 
-def one_step(call: OpCall, defined: Definitions) -> Expr | None:
+def one_step(call: OpCall, defined: Definitions, budget: FoldingBudget) -> Expr | None:
     """What the first rule that applies makes of `call`, or None."""
-    if all(isinstance(arg, Constant | Shape) for arg in call.args) and (folded := evaluate(call)):
+    if all(isinstance(arg, Constant | Shape) for arg in call.args) and (folded := evaluate(call, budget)):
         return folded
     for rule in rules_of(call.op):
         simpler = rule(call, defined)

@@ -1,0 +1,70 @@
+"""Limits of constant folding: short programs state constants and work of any size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from relvm.ir.dtypes import STR
+from relvm.ir.expr import OpCall
+from relvm.ir.types import TensorType
+from relvm.kernels.lowering_rules import Contraction, CustomKernel
+
+_MAX_BYTES = 64 << 20  # of a constant
+_MAX_OPERATIONS = 1 << 32  # a second of a slow processor's
+_STRING_BYTES = 64  # of a string of Python, without its characters
+
+# Operators that read arguments and results more than once or twice, and whose operations nothing counts.
+_UNCOUNTED = frozenset({"non_max_suppression", "pairwise_coupling", "roi_align", "roi_max_pool", "tree_leaves"})
+
+
+class FoldingBudget:
+    """Bytes and operations that folding may still take.
+
+    Parameters
+    ----------
+    known_bytes
+        The bytes of the constants that are there.  What is made may be four times as large, and 128 MB more.
+    """
+
+    def __init__(self, known_bytes: int = 0) -> None:
+        self.bytes = 2 * _MAX_BYTES + 4 * known_bytes
+        self.operations = _MAX_OPERATIONS
+
+    def take(self, call: OpCall, args: Sequence[np.ndarray | tuple[int, ...]]) -> bool:
+        """Return whether `call` may be folded, and count it.
+
+        call: of a tensor type, its dimensions numbers.   args: their values.
+        """
+        operations, made = _operations(call), _most_bytes(call, args)
+        if operations is None or operations > self.operations or made > min(_MAX_BYTES, self.bytes):
+            return False
+        self.operations -= operations
+        self.bytes -= made
+        return True
+
+
+def _operations(call: OpCall) -> int | None:
+    """The operations that count, beyond a few for each element; None: unknown, or padded windows, whose padding may be
+    of any size."""
+    op, attributes = call.op, dict(call.attributes)
+    if op.name in _UNCOUNTED or ("pads" in attributes and not op.moves):
+        return None
+    if not isinstance(op.lower, Contraction | CustomKernel) or op.lower.operations is None:
+        return 0
+    shapes = (arg.type.shape for arg in call.args if isinstance(arg.type, TensorType))
+    counted: Any = op.lower.operations(*shapes, call.tensor_type.known_shape, **attributes)
+    return counted
+
+
+def _most_bytes(call: OpCall, args: Sequence[np.ndarray | tuple[int, ...]]) -> int:
+    """The most bytes of the result: of a tensor of strings each element may be all characters of the arguments."""
+    count: Any = math.prod(call.tensor_type.known_shape)
+    if call.element_type != STR:
+        return count * call.known_element_type.size_bytes
+    strings = [arg for arg in args if isinstance(arg, np.ndarray) and arg.dtype == object]
+    longest = sum(max(map(len, array.reshape(-1)), default=0) for array in strings)
+    return count * (_STRING_BYTES + longest)
