@@ -23,19 +23,21 @@ def "/* unit: kernels */"(x: f32[n]) -> f32[n] {{ return relu(x) }}
 NAMES = ("abs", "exp", "sqrt", "sin", "cos", "tan", "tanh", "erf", "sigmoid", "relu", "negative", "floor", "log")
 LINES = "\n".join(f"  v{i} = {name}({f'v{i - 1}' if i else 'x'})" for i, name in enumerate(NAMES))
 PLAIN = "def main(x: i64) -> i64 = x + 1"
+# The comment of a fused kernel begins with the name of a value.
+UNIT = "def main(x: f32[n]) -> f32[n] {\n  unit = abs(x)\n  return exp(unit)\n}"
 
 
 def printed(text: str, compiled: bool) -> CSource:
-    lir = vm.lower(run_passes(parse_module(text), build_pipeline("c", fused=False)))
+    lir = vm.lower(run_passes(parse_module(text), build_pipeline("c", fused=text == UNIT)))
     return print_c(lir, routines=[routine.name for routine in lir.routines] if compiled else ())
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize("text", [KINDS.format(lines=LINES), PLAIN], ids=["all kinds", "no kernels"])
+@pytest.mark.parametrize("text", [KINDS.format(lines=LINES), PLAIN, UNIT], ids=["all kinds", "no kernels", "values"])
 def test_units_in_one_text_are_taken_apart(text: str, compiled: bool) -> None:
     source = printed(text, compiled)
     assert parse_source(source_text(source)) == source
-    if text != PLAIN:
+    if text not in (PLAIN, UNIT):
         assert len(source.kernels) == 2 and len(source.exact) == 1 and bool(source.routines) == compiled
 
 

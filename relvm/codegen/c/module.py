@@ -81,7 +81,7 @@ def parse_source(text: str) -> CSource:
     if first != f"{_FOR_HEADERS}{headers_digest()} */":
         raise RelvmUnsupportedError("its C source is for the headers of another version of relvm")
     units: dict[str, list[str]] = {_KERNELS: [], _EXACT: [], _ROUTINES: []}
-    for unit in re.split(r"\n^(?=/\* unit: )", rest, flags=re.MULTILINE):
+    for unit in re.split(r"\n^(?=/\* unit: [a-z ]+ \*/$)", rest, flags=re.MULTILINE):  # of no value named "unit"
         units.setdefault(unit.partition("\n")[0], []).append(unit)
     source = CSource(tuple(units[_KERNELS]), "".join(units[_ROUTINES]), tuple(units[_EXACT]))
     if str(source) != rest:
