@@ -7,14 +7,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from fast import is_fast, may_hold_fast
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
-sys.path.insert(0, str(ROOT / "examples"))
-sys.path.insert(0, str(ROOT / "docs" / "_extensions"))  # what the site is made by
 sys.path.append(str(ROOT))  # benchmarks.models.catalogue; at the end, so that an installed relvm is what is tested
-
-from fast import is_fast, may_hold_fast  # noqa: E402
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

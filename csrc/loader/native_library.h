@@ -11,7 +11,7 @@ typedef struct rvm_library {
   int descriptor;
 } rvm_library;
 
-/* What native code is given: defined at the top, in vm/native_api.c. */
+/* The functions of the machine that native code calls; vm/native_api.c, which is above, defines them. */
 extern const rvm_native_api rvm_machine_native_api;
 
 /* Whether native code of that triple and those features of the processor (cpu_features.def) can run here; UNSUPPORTED: no. */

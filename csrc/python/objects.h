@@ -56,7 +56,7 @@ extern PyTypeObject *relvm_objects_type, *relvm_reference_type;
 int relvm_objects_ready(void);
 PyTypeObject *relvm_type_of(PyType_Spec *spec, PyTypeObject *base);
 
-/* Of the machine that this thread is running, innermost; NULL: it runs none. */
+/* The Objects of the innermost machine that this thread is running; NULL: it runs none. */
 extern _Thread_local Objects *relvm_active;
 /* Makes this thread the one inside the machine; 0 with an exception when another is.  what: for the message. */
 int relvm_enter(Objects *objects, PyObject *what);

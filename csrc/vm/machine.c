@@ -76,7 +76,7 @@ static void apply_upgrade(rvm_machine *machine) {
    have small stacks, of which half is kept. */
 enum { STACK_RESERVE_BYTES = 640 << 10 };
 
-/* How far down this thread's C stack may be used. */
+/* Returns the lowest address of this thread's C stack that a run may use. */
 static const char *lowest_of_stack(void) {
   static _Thread_local char *lowest;
   pthread_attr_t attributes;

@@ -112,7 +112,7 @@ static inline int rvm_is_watched(const rvm_machine *machine, const rvm_function 
   return (machine->head.watched_kinds & function->watch) != 0;
 }
 
-/* What the machine's head has of it and its debugger. */
+/* Returns the kinds of calls and steps that the machine's instrument and its debugger watch, for head.watched_kinds. */
 static inline uint32_t rvm_kinds_to_watch(const rvm_machine *machine) {
   return (machine->instrument.kinds & ~RVM_WATCH_STEPS) | (machine->debugging ? RVM_WATCH_STEPS : 0);
 }
@@ -131,7 +131,7 @@ int rvm_machine_is_in_use(const rvm_machine *machine);
 /* Releases what rvm_machine_drop has left. */
 void rvm_machine_release_dropped(rvm_machine *machine);
 
-/* What was before a run, for its end. */
+/* The thread's state before a run, which the end of the run restores. */
 typedef struct rvm_outer_run {
   rvm_machine *machine;
   rvm_budget *budget;
@@ -150,7 +150,7 @@ static inline int rvm_machine_has_function(const rvm_machine *machine, int32_t i
 }
 /* Whether its program may call a registered function by its name. */
 int rvm_machine_may_call(const rvm_machine *machine, const char *name);
-/* What its storages are made in. */
+/* Returns the pool that the machine allocates storages in. */
 rvm_pool *rvm_machine_pool(rvm_machine *machine);
 uint64_t rvm_machine_random(rvm_machine *machine); /* the next of its random numbers */
 /* Hands the values to the print hook. */

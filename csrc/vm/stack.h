@@ -24,7 +24,7 @@ static inline void rvm_release_top(rvm_machine *machine, int64_t count) {
   rvm_release_all(values, count);
   machine->head.top = values;
 }
-/* What was only borrowed. */
+/* Clears values that were borrowed, without releasing them. */
 static inline void rvm_forget_all(rvm_value *values, int64_t count) {
   for (int64_t i = 0; i < count; i++) values[i].tag = RVM_TAG_NIL;
 }

@@ -258,12 +258,6 @@ class If(Expr):
     orelse: Expr
     type: Type = _typed()
 
-    @property
-    def branches(self) -> tuple[Block, Block]:
-        """`then` and `orelse` from stage ANF on, where they are blocks."""
-        assert isinstance(self.then, Block) and isinstance(self.orelse, Block)
-        return self.then, self.orelse
-
 
 @node
 class Call(Expr):
@@ -276,7 +270,7 @@ class Call(Expr):
 
 @node
 class OpCall(Expr):
-    """An operator, `op`, applied to `args`, with all its `attributes`.  Gone after legalisation (stage LOWERED).
+    """An operator, `op`, applied to `args`, with all its `attributes`.  Kernels replace it at stage LOWERED.
     origins: where it is written, and of what a pass has found to be a part of it."""
 
     op: Operator

@@ -56,9 +56,9 @@ def lower_to_kernels(target: str, *, is_compact: bool = False) -> Pass:
         What is fused becomes one kernel.
         Kernels that would be the same are made once.
         """
-        legalizer = _KernelLowering(target, is_compact)
-        functions = tuple(map(legalizer.function, module.functions))
-        return replace(module, functions=functions, kernels=tuple(legalizer.kernels.items()))
+        lowering = _KernelLowering(target, is_compact)
+        functions = tuple(map(lowering.function, module.functions))
+        return replace(module, functions=functions, kernels=tuple(lowering.kernels.items()))
 
     return Pass("lower_to_kernels", run, Stage.ANF, Stage.LOWERED)
 

@@ -26,6 +26,7 @@ _module = module_from_spec(_spec)
 _spec.loader.exec_module(_module)
 sys.modules[_NAME] = _module
 
+# The module that the lines above have loaded; relvm/_binding.pyi has its types.
 from relvm._binding import (  # noqa: E402
     Callable,
     Objects,

@@ -62,7 +62,7 @@ class Call:
 
 
 class Kernels:
-    """The kernels of some calls, as the legaliser makes them."""
+    """The kernels of some calls, as the pass lower_to_kernels makes them."""
 
     def __init__(self, calls: Sequence[Call]) -> None:
         functions = tuple(function_of(f"case{i}", call) for i, call in enumerate(calls))

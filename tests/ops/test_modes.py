@@ -49,7 +49,7 @@ def machines() -> dict[tuple[str, str], vm.VirtualMachine]:
 @cache
 def symbolic_kernels() -> dict[int, tuple[Expr, Library | None]]:
     """What each sample of symbolic sizes becomes, and the library of its kernel: that of the machine, or, where the
-    passes behind the legaliser leave no kernel, one of the legaliser's."""
+    passes after lower_to_kernels leave no kernel, one of that pass's."""
     program = machines()["bytecode", "c"].executable.program
     legal = Kernels([calls()[i] for i in SYMBOLIC])
     runs = {i: legal.what_runs(number) for number, i in enumerate(SYMBOLIC)}

@@ -40,7 +40,7 @@ def is_comparable(type_: Type | None) -> bool:
 
 
 def watched_values(function: Function) -> tuple[Watched, ...]:
-    """What the top block of a function binds, in order.  function: at stage ANF.
+    """Return the values that the top block of a function binds, in order.  function: at stage ANF.
 
     A tuple whose items are bound, too, is not among them, nor is one that is made of variables.
     """

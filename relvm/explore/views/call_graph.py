@@ -139,7 +139,7 @@ def nested_calls(module: Module, *, target: str, fused: bool) -> Graph:
 
 
 def _used(function: Function) -> Iterator[tuple[str, str]]:
-    """What a function at stage LOWERED names, as nodes."""
+    """Yield the nodes that a function at stage LOWERED names."""
     for part in walk(function.body):
         match part:
             case FunctionRef(name):
