@@ -101,7 +101,7 @@ class _Sizes:
         """Some columns of a matrix."""
         return self.node.emit(ops.slice(x, begin=(begin,), end=(end,), axes=(1,)))
 
-    def zeros(self, *shape: int) -> Expr:
+    def zeros(self, *shape: AnyDim) -> Expr:
         """Return zeros of that shape; constant folding makes small ones a constant."""
         zero = constant(np.zeros((), self.dtype.numpy))
         return self.node.emit(ops.broadcast_to(zero, self.node.shape(shape))) if shape else zero
@@ -111,7 +111,7 @@ class _Sizes:
         node = self.node
         shape: list[AnyDim] = [self.directions, self.x.tensor_type.known_shape[1], self.hidden]
         if not node.has(index):
-            return node.emit(ops.broadcast_to(self.zeros(), node.shape(shape)))
+            return self.zeros(*shape)
         given = node.tensor(index)
         if self.batch_first:
             given = node.emit(ops.transpose(given, perm=(1, 0, 2)))
