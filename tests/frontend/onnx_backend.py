@@ -1,32 +1,80 @@
-"""ONNX's own suite of backends, as it stands, in both modes.
+"""ONNX's own backend test suite, in both modes.
 
-tests/frontend/onnx_excluded.py lists the cases that relvm does not pass, each with the reason.  They are run and
-expected to fail: those that are refused by a typed error alone, and one that begins to pass must be taken off the list.
+tests/frontend/onnx_excluded.py lists the cases that relvm does not pass, each with the reason.  They run and are
+expected to fail.  A refused case must raise a typed error, and a case that begins to pass must leave the list.
+
+Most cases are models of one operator.  They are built together, as functions of a few modules, in less than half of the
+time.  RELVM_ONNX_BATCH=1 builds each alone, as a user of the backend does.
 """
 
 from __future__ import annotations
 
+import os
 import unittest
 import warnings
 from collections.abc import Iterator
+from functools import cache
+from typing import Any
 
 import pytest
+from frontend.onnx_answers import Machines, machines_of_models
 from frontend.onnx_excluded import OTHERWISE, RANDOM, REFUSED
 from frontend.onnx_models import onnx
-from modes import MODES
+from frontend.onnx_suite import node_cases
+from modes import C_WAYS, MODES, assert_same_bits, plain
 from onnx.backend.test import BackendTest
 
 from relvm.errors import RelvmError
-from relvm.onnx_backend import RelvmBackend
+from relvm.onnx_backend import RelvmBackend, RelvmRep
 
 VERSION, CASES, PASSING = "1.23.2", 2033, 2008  # of onnx, of its suite, of these at least
+BATCH = int(os.environ.get("RELVM_ONNX_BATCH", "100"))  # models of a module
 
 
-class BytecodeBackend(RelvmBackend):
+@cache
+def batches() -> list[dict[str, onnx.ModelProto]]:
+    """The models of operators that relvm takes, in the order in which their cases run."""
+    cases = sorted(node_cases().items())
+    models = [(name, case.model) for name, case in cases if f"{name}_cpu" not in REFUSED]
+    return [dict(models[first : first + BATCH]) for first in range(0, len(models), BATCH)]
+
+
+@cache
+def places() -> dict[int, tuple[int, str]]:
+    """Where a model is built, by its `id`: the number of its batch, and its name there."""
+    return {id(model): (i, name) for i, batch in enumerate(batches()) for name, model in batch.items()}
+
+
+@cache
+def machines(batch: int) -> Machines:
+    return machines_of_models(batches()[batch], C_WAYS)
+
+
+class BatchBackend(RelvmBackend):
+    """Builds models of operators in batches, and others as RelvmBackend does.  The modes must give the same bits."""
+
+    @classmethod
+    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> RelvmRep:
+        if BATCH == 1 or id(model) not in places():
+            return super().prepare(model, device, **kwargs)
+        batch, name = places()[id(model)]
+        made = machines(batch)
+
+        def main(*args: Any) -> Any:
+            result = made[cls.exec_mode, "c"][name](*args)
+            if cls.exec_mode != MODES[0]:
+                assert_same_bits(plain(result), plain(made[MODES[0], "c"][name](*args)))
+            return result
+
+        graph = model.graph
+        return RelvmRep({"main": main}, [port.name for port in graph.input], [port.name for port in graph.output])
+
+
+class BytecodeBackend(BatchBackend):
     exec_mode = "bytecode"
 
 
-class CompiledBackend(RelvmBackend):
+class CompiledBackend(BatchBackend):
     exec_mode = "compiled"
 
 
@@ -68,3 +116,25 @@ def test_every_case_passes_but_for_those_listed(mode: str) -> None:
     assert len(names) == CASES
     assert REFUSED.keys() | OTHERWISE.keys() | RANDOM.keys() <= names
     assert CASES - len(REFUSED) - len(OTHERWISE) - len(RANDOM) >= PASSING
+
+
+@pytest.mark.skipif(BATCH == 1, reason="no batches")
+def test_every_model_of_an_operator_is_in_a_batch_or_refused() -> None:
+    cases = SUITES[MODES[0]]["OnnxBackendNodeModelTestBytecode"]
+    names = {name.removesuffix("_cpu") for name in vars(cases) if name.endswith("_cpu")}
+    batched = {name for batch in batches() for name in batch}
+    assert batched.isdisjoint(name.removesuffix("_cpu") for name in REFUSED)
+    assert names - batched <= {name.removesuffix("_cpu") for name in REFUSED}
+
+
+@pytest.mark.skipif(BATCH == 1, reason="no batches")
+@pytest.mark.parametrize("backend", [BytecodeBackend, CompiledBackend])
+@pytest.mark.parametrize(
+    "name", ["test_lstm_defaults", "test_if_opt", "test_sequence_map_add_2_sequences", "test_top_k"]
+)
+def test_a_model_in_a_batch_is_as_one_alone(backend: type[BatchBackend], name: str) -> None:
+    case = node_cases()[name]
+    ((inputs, _),) = case.data_sets
+    together, alone = backend.prepare(case.model), super(BatchBackend, backend).prepare(case.model)
+    assert (together.inputs, together.outputs) == (alone.inputs, alone.outputs)
+    assert_same_bits(together.run(inputs), alone.run(inputs))

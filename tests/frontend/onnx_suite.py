@@ -51,12 +51,18 @@ def _element_type(type_: onnx.TypeProto) -> int:
 
 
 @cache
-def _suite() -> dict[str, Any]:
-    """The suite's cases of one node, by name."""
+def node_cases() -> dict[str, Any]:
+    """The suite's cases of operators, by name; those named `_expanded` have the nodes of a function's body."""
     with warnings.catch_warnings():  # of NumPy, about overflow that the cases mean
         warnings.simplefilter("ignore")
         loaded = load_model_tests(kind="node")
-    return {case.name: case for case in loaded if case.model is not None and len(case.model.graph.node) == 1}
+    return {case.name: case for case in loaded if case.model is not None}
+
+
+@cache
+def _suite() -> dict[str, Any]:
+    """The suite's cases of one node, by name."""
+    return {name: case for name, case in node_cases().items() if len(case.model.graph.node) == 1}
 
 
 def suite_models() -> list[onnx.ModelProto]:
