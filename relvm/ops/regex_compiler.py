@@ -14,14 +14,13 @@ from functools import cache
 
 import numpy as np
 
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmUnsupportedError, shortened
 from relvm.ops.string_reference import JUMP, MATCH, PLACE, RANGE, SET, SPLIT
 from relvm.tables import LETTERS
 
 MAX_INSTRUCTIONS = 20_000
 _MAX_REPEATED = 1000  # as in RE2
 _MAX_NESTED = 100
-_LONGEST_SHOWN = 200  # of a pattern, in messages
 _LAST = 0x10FFFF
 _QUOTED = re.compile(r"\\Q(.*?)(?:\\E|\Z)|\\.", re.DOTALL)
 _HEXADECIMAL = re.compile(r"([0-9A-Fa-f]{2})|\{([0-9A-Fa-f]{1,8})\}")
@@ -126,7 +125,7 @@ class _Reader:
         return self.pattern[self.at : self.at + 1]
 
     def fail(self, what: str) -> RelvmUnsupportedError:
-        return RelvmUnsupportedError(f"pattern {_shown(self.pattern)}, at {self.at}: {what} is not supported")
+        return RelvmUnsupportedError(f"pattern {shortened(self.pattern)!r}, at {self.at}: {what} is not supported")
 
     def take(self) -> str:
         if not self.ahead:
@@ -339,14 +338,10 @@ def _in_any_case(ranges: Ranges) -> Ranges:
     return (*ranges, *((point, point) for point in sorted(more)))
 
 
-def _shown(pattern: str) -> str:
-    return repr(pattern) if len(pattern) <= _LONGEST_SHOWN else f"{pattern[:_LONGEST_SHOWN]!r}..."
-
-
 def _write(part: Part, rows: list[list[int]], pattern: str) -> None:
     """Appends the instructions that go through a part."""
     if len(rows) > MAX_INSTRUCTIONS:
-        raise RelvmUnsupportedError(f"pattern {_shown(pattern)}: more than {MAX_INSTRUCTIONS} instructions")
+        raise RelvmUnsupportedError(f"pattern {shortened(pattern)!r}: more than {MAX_INSTRUCTIONS} instructions")
     match part:
         case CharacterClass(ranges, other):
             rows.append([SET, len(ranges), int(other)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,7 @@ from fuzz.limits import at_most
 
 import relvm.ops as ops
 from relvm import vm
-from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.errors import RelvmRecursionError, RelvmShapeError, RelvmSyntaxError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.onnx.identifiers import identifier
 from relvm.frontend.text import parse_module
@@ -423,7 +425,7 @@ def test_messages_stay_short() -> None:
 
 def test_a_tensor_that_cannot_be_names_its_node() -> None:
     nodes = [onnx.helper.make_node("Concat", [f"v{i}"] * 2, [f"v{i + 1}"], axis=0) for i in range(70)]
-    with pytest.raises(RelvmUnsupportedError, match=r"node 'v\d+' \(Concat, opset \d+\): a tensor of type"):
+    with pytest.raises(RelvmUnsupportedError, match=r"node 'v\d+' \(Concat, opset \d+\): a tensor of shape"):
         from_onnx(model(nodes, {"v0": [4]}, {}))
 
 
@@ -441,3 +443,38 @@ def takes(call: OpCall, **known: int) -> int:
     budget = FoldingBudget(**known)
     args = [getattr(arg, "value", None) for arg in call.args]
     return next(count for count in range(10_000) if not budget.take(call, args))
+
+
+# ---- texts ----
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("def main(x: i64) -> i64 = x + " + "9" * 100_000, RelvmSyntaxError, "an integer of too many digits"),
+        ("def main(x: i64) -> i64 = x + 1 " + "f" * 100_000, RelvmSyntaxError, r"got f{100}\.\.\."),
+        ("def main() -> object = const(f32[0, 9000000000000000000, 9], [])", RelvmUnsupportedError, "2.63 bytes"),
+        ("def main() -> object = iota(shape(9000000000000000000, 9))", RelvmUnsupportedError, "2.63 bytes"),
+    ],
+)
+def test_large_numbers_in_a_text(text: str, error: type[Exception], message: str) -> None:
+    with at_most(SECONDS), pytest.raises(error, match=message) as caught:
+        build(text)
+    assert len(str(caught.value)) < 1000
+
+
+def test_a_long_string_takes_little_memory() -> None:
+    tracemalloc.start()
+    with pytest.raises(RelvmSyntaxError):
+        parse_module('def main() -> object = "' + "z" * 1_000_000)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 20_000_000
+
+
+def test_deep_programs_are_built_or_refused() -> None:
+    ifs = "def main(x: f32[n], c: bool) -> f32[n] = " + "if c then relu(x) else " * 140 + "x"
+    chain = [f"def f{i}(x: f32[n]) = @f{i + 1}(x)" for i in range(3000)]
+    for text in (ifs, "\n".join([*chain, "def f3000(x: f32[n]) = relu(x)"])):
+        with at_most(SECONDS), contextlib.suppress(RelvmRecursionError):
+            vm.build(parse_module(text), target="numpy")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -25,7 +24,6 @@ from relvm.ir.types import TensorType, TupleType, Type, forget_vars, is_proven, 
 from relvm.ops.folding import FoldingBudget
 
 _MAX_AXES = 64  # as NumPy has
-_TOO_MANY_BYTES = 2**63
 
 UNIMPORTED: Any = object()  # the value of a node that could not be imported
 
@@ -278,13 +276,6 @@ class ImportContext(ABC):
 
 
 def _expect_possible(type_: Type) -> None:
-    """RelvmUnsupportedError for a tensor of more axes, or of more bytes, than there can be."""
-    if not isinstance(type_, TensorType) or type_.rank is None:
-        return
-    if type_.rank > _MAX_AXES:
+    """RelvmUnsupportedError for a tensor of more axes than there can be."""
+    if isinstance(type_, TensorType) and type_.rank is not None and type_.rank > _MAX_AXES:
         raise RelvmUnsupportedError(f"a tensor of {type_.rank} axes, at most {_MAX_AXES}")
-    sizes = [dim for dim in type_.shape or () if isinstance(dim, int)]
-    if math.prod(sizes) * (type_.dtype.size_bytes if type_.dtype else 1) >= _TOO_MANY_BYTES or any(
-        size >= _TOO_MANY_BYTES for size in sizes
-    ):
-        raise RelvmUnsupportedError(f"a tensor of type {type_}: it has more than 2^63 bytes")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from relvm.errors import shortened
+
 _NO_LETTER = re.compile(r"\W", re.ASCII)
-_LONGEST = 100  # characters of a name that a message has
 
 
 def identifier(name: str, taken: set[str]) -> str:
@@ -27,4 +28,4 @@ def identifier(name: str, taken: set[str]) -> str:
 
 def truncate_name(name: str) -> str:
     """`name` as messages have it: the beginning of one that is very long."""
-    return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}..."
+    return shortened(name)

@@ -17,11 +17,11 @@ from relvm.errors import (
     RelvmArgumentError,
     RelvmError,
     RelvmFormatError,
-    RelvmMemoryError,
     RelvmNameError,
     RelvmUnsupportedError,
     expect_type,
     near_matches,
+    resources,
 )
 from relvm.frontend.onnx import functions, model_checker, node_checker, shape_folding, shape_unification, types
 from relvm.frontend.onnx.context import UNIMPORTED, ImportContext, Unimported
@@ -106,15 +106,14 @@ def from_onnx(
     for name in inputs:
         expect_type("inputs", name, str, "names")
     try:
-        file = replace(file, proto=in_order(file.proto))
-        model_checker.expect_model(file.proto, file.place)
-        importer = GraphImporter(model_checker.opsets_of(file.proto.opset_import, file.place), dims, file, None)
-        importer.functions.update(model_checker.functions_of(file.proto))
-        function = importer.main(file.proto.graph, inputs)
+        with resources(file.place):
+            file = replace(file, proto=in_order(file.proto))
+            model_checker.expect_model(file.proto, file.place)
+            importer = GraphImporter(model_checker.opsets_of(file.proto.opset_import, file.place), dims, file, None)
+            importer.functions.update(model_checker.functions_of(file.proto))
+            function = importer.main(file.proto.graph, inputs)
     except RelvmError:
         raise
-    except MemoryError as error:
-        raise RelvmMemoryError(f"{file.place}: not enough memory to import the model: {error}") from error
     except MALFORMED as error:
         raise RelvmFormatError(f"{file.place}: the model is malformed: {type(error).__name__}: {error}") from error
     unknown = sorted(dims.keys() - importer.dim_names.keys() - importer.hints)
