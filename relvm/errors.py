@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from relvm.quoting import terminal_message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 
 class RelvmError(Exception):
@@ -163,7 +163,7 @@ def resources(what: str) -> Iterator[None]:
         raise RelvmRecursionError(f"{what}: {reason}; make functions of inner parts, and state result types") from None
 
 
-def near_matches(name: str, known) -> str:
+def near_matches(name: str, known: Iterable[str]) -> str:
     """`; did you mean a, b?` of what is known and near to `name`; an empty string where nothing is."""
     import difflib
 

@@ -125,8 +125,8 @@ def build(
     if debug and exec_mode == "auto":
         raise RelvmArgumentError('exec_mode="auto": expected "bytecode" or "compiled" where debug=True')
     with resources("build"):
-        place = None if looks_on else build_cache.place_of(module, exec_mode, chosen, fused, debug, portable)
-    if place and (executable := build_cache.kept(place)):
+        place = None if has_observer else build_cache.place_of(module, exec_mode, chosen, fused, debug, portable)
+    if place and (executable := build_cache.cached_executable(place)):
         return executable
     with _no_garbage_collection(), resources("build"):
         report("passes")

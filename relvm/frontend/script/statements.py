@@ -21,7 +21,7 @@ from relvm.ir.expr import Block, Expr, If, Null, TupleItem
 from relvm.ir.type_inference import plain_dim_vars
 from relvm.ir.types import OBJECT, FuncType, TupleType, Type, forget_vars, is_proven, mismatch, type_vars
 
-_MOST_REPEATED = 20_000
+_MAX_REPEATED = 20_000
 
 
 class _Assigned(ast.stmt):
@@ -237,8 +237,8 @@ class StatementTranslator(LoopTranslator):
     def unrolled(self, statement: ast.For, values: list[Value]) -> list[ast.stmt]:
         """The rounds of a for over items known in advance."""
         self.repeated += len(values) * (1 + len(statement.body))
-        if self.repeated > _MOST_REPEATED:
-            reason = f"more than {_MOST_REPEATED} statements of for loops over tuples and lists of Python"
+        if self.repeated > _MAX_REPEATED:
+            reason = f"more than {_MAX_REPEATED} statements of for loops over tuples and lists of Python"
             raise self.unsupported(f"{reason}; loop over range(...)", statement)
         rounds = ([ast.copy_location(_Assigned(statement.target, item), statement), *statement.body] for item in values)
         return [each for statements in rounds for each in statements]
