@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from relvm.quoting import terminal_message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 
 class RelvmError(Exception):
@@ -62,7 +65,7 @@ class RelvmMemoryError(RelvmError, MemoryError):
 
 
 class RelvmRecursionError(RelvmError, RecursionError):
-    """The machine's value stack or call depth is exhausted."""
+    """The machine's value stack or call depth is exhausted, or a program is nested too deeply to be built."""
 
 
 class RelvmNameError(RelvmError, LookupError):
@@ -131,6 +134,33 @@ def located(error: RelvmError, origin: str) -> RelvmError:
     found = type(error)(f"{origin}: {error}")
     found.origin = origin
     return found
+
+
+def shortened(text: str, most: int = 100) -> str:
+    """The text as messages have it: the beginning of one of more than `most` characters."""
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
+@contextlib.contextmanager
+def resources(what: str) -> Iterator[None]:
+    """A block that works on a program of any size and depth.
+
+    Raises
+    ------
+    RelvmMemoryError
+        There is not enough memory.
+    RelvmRecursionError
+        The program is nested more deeply than Python's stack allows.
+    """
+    try:
+        yield
+    except RelvmError:
+        raise
+    except MemoryError as error:
+        raise RelvmMemoryError(f"{what}: not enough memory: {error}".removesuffix(": ")) from None
+    except RecursionError:
+        reason = "blocks, functions or calls of functions without a result type are nested too deeply"
+        raise RelvmRecursionError(f"{what}: {reason}; make functions of inner parts, and state result types") from None
 
 
 def near_matches(name: str, known: Iterable[str]) -> str:

@@ -20,7 +20,15 @@ from relvm.codegen.lower_to_lir import lower_to_routines
 from relvm.compiler import build_cache
 from relvm.compiler.target import HERE, Target, parse_target
 from relvm.compiler.toolchain import compile_native
-from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, expect_choice, expect_type, near_matches
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmNameError,
+    RelvmTypeError,
+    expect_choice,
+    expect_type,
+    near_matches,
+    resources,
+)
 from relvm.ir.expr import Module
 from relvm.lir.routine import LirModule, Routine, used_functions
 from relvm.passes.pass_manager import Observer, run_passes
@@ -94,6 +102,8 @@ def build(
     RelvmToolchainError
         A compiler is needed and there is none, or it failed.  With "auto" for the kernels only: `wait_compiled` raises
         what the rest raises.
+    RelvmMemoryError, RelvmRecursionError
+        The module is too large to be built, or nested too deeply.
 
     Examples
     --------
@@ -114,10 +124,11 @@ def build(
     has_observer = verified or observer is not None
     if debug and exec_mode == "auto":
         raise RelvmArgumentError('exec_mode="auto": expected "bytecode" or "compiled" where debug=True')
-    place = None if has_observer else build_cache.place_of(module, exec_mode, chosen, fused, debug, portable)
+    with resources("build"):
+        place = None if has_observer else build_cache.place_of(module, exec_mode, chosen, fused, debug, portable)
     if place and (executable := build_cache.cached_executable(place)):
         return executable
-    with _no_garbage_collection():
+    with _no_garbage_collection(), resources("build"):
         report("passes")
         source = module
         module = run_passes(module, build_pipeline(chosen.kind, fused=fused), verified=verified, observer=observer)

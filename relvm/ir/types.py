@@ -8,10 +8,11 @@ Text form: `f32[n, 4]` tensor, `f32[]` 0-d tensor, `f32[_, _]` tensor of known r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
-from relvm.errors import RelvmTypeError, RelvmUnsupportedError
+from relvm.errors import RelvmTypeError, RelvmUnsupportedError, shortened
 from relvm.ir.dtypes import DType, dtype_of
 from relvm.ir.node import Node, children, map_children, value_node
 from relvm.ir.symbolic import AnyDim, Dim, DimVar, difference, dim_size, dim_vars, evaluate_with, format_dim, var_dim
@@ -20,6 +21,8 @@ from relvm.quoting import terminal
 # Limits of a type.  A program of n tuples, each of which holds the one before twice, has types of 2**n parts.
 _DEEPEST = 100  # types inside each other
 _LARGEST = 20_000  # types, dimensions and operators in them
+
+_TOO_MANY_BYTES = 1 << 63  # of a tensor
 
 
 class Type(Node):
@@ -67,6 +70,14 @@ def _expect_dims(name: str, dims: object) -> None:
             raise RelvmTypeError(f"{name}: expected an integer or a dimension, got {dim!r}{hint}")
 
 
+def _expect_possible(dtype: DType | None, shape: tuple[AnyDim, ...]) -> None:
+    """Raises RelvmUnsupportedError: the known sizes, but for those that are 0, make too many bytes for an address."""
+    bytes_ = math.prod(dim for dim in shape if isinstance(dim, int) and dim) * (dtype.size_bytes if dtype else 1)
+    if abs(bytes_) >= _TOO_MANY_BYTES:
+        sizes = ", ".join(map(str, shape))
+        raise RelvmUnsupportedError(f"a tensor of shape [{shortened(sizes)}]: it has more than 2^63 bytes")
+
+
 @value_node
 class TensorType(Type):
     """An array.  shape: None when only the rank is known.  rank: None when not even that; given by the shape if there
@@ -81,6 +92,7 @@ class TensorType(Type):
             object.__setattr__(self, "dtype", dtype_of(self.dtype))
         if self.shape is not None:
             _expect_dims("TensorType", self.shape)
+            _expect_possible(self.dtype, self.shape)
         if self.shape is None and self.rank == 0:
             object.__setattr__(self, "shape", ())
         if self.shape is not None:

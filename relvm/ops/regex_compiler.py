@@ -14,7 +14,7 @@ from functools import cache
 
 import numpy as np
 
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmUnsupportedError, shortened
 from relvm.ops.string_reference import JUMP, MATCH, PLACE, RANGE, SET, SPLIT
 from relvm.tables import LETTERS
 
@@ -125,7 +125,7 @@ class _Reader:
         return self.pattern[self.at : self.at + 1]
 
     def fail(self, what: str) -> RelvmUnsupportedError:
-        return RelvmUnsupportedError(f"pattern {self.pattern!r}, at {self.at}: {what} is not supported")
+        return RelvmUnsupportedError(f"pattern {shortened(self.pattern)!r}, at {self.at}: {what} is not supported")
 
     def take(self) -> str:
         if not self.ahead:
@@ -341,7 +341,7 @@ def _in_any_case(ranges: Ranges) -> Ranges:
 def _write(part: Part, rows: list[list[int]], pattern: str) -> None:
     """Appends the instructions that go through a part."""
     if len(rows) > MAX_INSTRUCTIONS:
-        raise RelvmUnsupportedError(f"pattern {pattern!r}: more than {MAX_INSTRUCTIONS} instructions")
+        raise RelvmUnsupportedError(f"pattern {shortened(pattern)!r}: more than {MAX_INSTRUCTIONS} instructions")
     match part:
         case CharacterClass(ranges, other):
             rows.append([SET, len(ranges), int(other)])

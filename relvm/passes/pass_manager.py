@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from relvm.errors import resources
 from relvm.ir.expr import Function, Module
 from relvm.ir.verifier import Stage, verify
 from relvm.passes.source_locations import Provenance
@@ -70,11 +71,14 @@ def run_passes(
     ------
     RelvmVerifyError
         A pass broke a rule of its stage: a fault of relvm, not of the module.
+    RelvmMemoryError, RelvmRecursionError
+        The module is too large, or nested too deeply.
     """
     provenance = Provenance(module)
     for step in passes:
         started = time.perf_counter()
-        result = provenance.hand_on(step(module))
+        with resources(step.name):
+            result = provenance.hand_on(step(module))
         if observer:
             observer(step, module, result, time.perf_counter() - started)
         if verified:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import tracemalloc
+from pathlib import Path
+
 import numpy as np
 import pytest
 from frontend.onnx_models import onnx
@@ -9,8 +13,9 @@ from fuzz.limits import at_most
 
 import relvm.ops as ops
 from relvm import vm
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmRecursionError, RelvmShapeError, RelvmSyntaxError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
+from relvm.frontend.onnx.identifiers import identifier
 from relvm.frontend.text import parse_module
 from relvm.ir.expr import OpCall, Shape, constant
 from relvm.ir.printer import print_module
@@ -27,6 +32,7 @@ from relvm.ir.types import (
     substitute_dims,
 )
 from relvm.ops.folding import FoldingBudget
+from relvm.ops.regex_compiler import program_of
 
 SECONDS = 10  # of the processor; the longest takes two
 DOUBLED = 40  # steps of doubling, each of which is one line
@@ -281,6 +287,148 @@ def test_a_constant_string_is_not_doubled_for_ever() -> None:
         vm.build(from_onnx(model(nodes, {}, {"s0": np.array(["abcdefgh"], object)})), target="numpy")
 
 
+# ---- models that name one thing many times ----
+
+
+def calls(depth: int, *first: onnx.NodeProto, attribute: str | None = None) -> onnx.ModelProto:
+    """A model whose function f1 calls f0 twice, f2 calls f1 twice..."""
+    make, opsets = onnx.helper.make_node, [onnx.helper.make_opsetid("", 21), onnx.helper.make_opsetid("own", 1)]
+    functions = [onnx.helper.make_function("own", "f0", ["a"], ["b"], first, opsets)]
+    for i in range(1, depth + 1):
+        body = [make(f"f{i - 1}", ["a"], ["t"], domain="own"), make(f"f{i - 1}", ["t"], ["b"], domain="own")]
+        functions.append(onnx.helper.make_function("own", f"f{i}", ["a"], ["b"], body, opsets))
+    proto = model([make(f"f{depth}", ["x"], ["y"], domain="own")], {"x": [1]}, {})
+    proto.functions.extend(functions)
+    proto.opset_import.extend(opsets[1:])
+    return proto
+
+
+def test_doubled_calls_of_functions_are_refused() -> None:
+    with at_most(SECONDS), pytest.raises(RelvmUnsupportedError, match=r"functions inlined it has 786431 nodes"):
+        from_onnx(calls(18, onnx.helper.make_node("Relu", ["a"], ["b"])))
+
+
+def test_a_constant_of_a_function_that_is_called_often_is_refused() -> None:
+    value = onnx.numpy_helper.from_array(np.ones(1 << 18, np.float32))
+    constant = onnx.helper.make_node("Constant", [], ["k"], value=value)
+    with at_most(SECONDS), pytest.raises(RelvmUnsupportedError, match="too many for its"):
+        from_onnx(calls(11, constant, onnx.helper.make_node("Add", ["a", "k"], ["b"])))
+
+
+def test_doubled_graphs_of_functions_are_refused() -> None:
+    make, opsets = onnx.helper.make_node, [onnx.helper.make_opsetid("", 21), onnx.helper.make_opsetid("own", 1)]
+    none = onnx.helper.make_tensor_value_info("o", onnx.TensorProto.FLOAT, None)
+
+    def either(cond: str, made: str) -> onnx.NodeProto:
+        node = make("If", [cond], [made])
+        for branch in ("then_branch", "else_branch"):
+            node.attribute.add(name=branch, ref_attr_name="g", type=onnx.AttributeProto.GRAPH)
+        return node
+
+    always = make("Constant", [], ["o"], value=onnx.numpy_helper.from_array(np.ones(1, np.float32)))
+    functions = []
+    for i in range(30):
+        inner = onnx.helper.make_graph([make("Cast", ["a"], ["c"], to=9), either("c", "o")], "inner", [], [none])
+        call = make(f"f{i + 1}", ["a"], ["b"], domain="own", g=inner)
+        functions.append(onnx.helper.make_function("own", f"f{i}", ["a"], ["b"], [call], opsets, ["g"]))
+    last = [make("Cast", ["a"], ["c"], to=9), either("c", "b")]
+    functions.append(onnx.helper.make_function("own", "f30", ["a"], ["b"], last, opsets, ["g"]))
+    graph = onnx.helper.make_graph([always], "always", [], [none])
+    proto = model([make("f0", ["x"], ["y"], domain="own", g=graph)], {"x": []}, {})
+    proto.functions.extend(functions)
+    proto.opset_import.extend(opsets[1:])
+    with at_most(SECONDS), pytest.raises(RelvmUnsupportedError, match="functions and ways become more than"):
+        from_onnx(proto)
+
+
+def test_sparse_tensors_that_are_almost_empty_are_refused() -> None:
+    proto = model([onnx.helper.make_node("Add", ["x", "w"], ["y"])], {"x": [1]}, {})
+    value, place = (onnx.numpy_helper.from_array(np.ones(1, t), n) for t, n in ((np.float64, "w"), (np.int64, "at")))
+    proto.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(value, place, [1 << 31]))
+    with at_most(SECONDS), pytest.raises(RelvmUnsupportedError, match=r"initializer w: .* too many for its"):
+        from_onnx(proto)
+
+
+def test_external_data_that_is_used_many_times_is_refused(tmp_path: Path) -> None:
+    proto = model([onnx.helper.make_node("Sum", ["x", "w0"], ["y"])], {"x": [1]}, {})
+    for i in range(1000):
+        tensor = proto.graph.initializer.add(name=f"w{i}", dims=[1 << 18], data_type=1, data_location=1)
+        tensor.external_data.add(key="location", value="weights")
+    (tmp_path / "weights").write_bytes(bytes(1 << 20))
+    (tmp_path / "model.onnx").write_bytes(proto.SerializeToString())
+    with at_most(SECONDS), pytest.raises(RelvmUnsupportedError, match=r"initializer w\d+: .* too many for its"):
+        from_onnx(tmp_path / "model.onnx")
+
+
+ML = {"domain": "ai.onnx.ml"}
+TREE = {
+    "nodes_treeids": [0], "nodes_nodeids": [0], "nodes_featureids": [0], "nodes_values": [0.0], "nodes_modes": ["LEAF"],
+    "nodes_truenodeids": [0], "nodes_falsenodeids": [0], "target_treeids": [0], "target_nodeids": [0],
+    "target_ids": [0], "target_weights": [1.0], "n_targets": 1 << 40,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("shape", "op_type", "inputs", "attributes"),
+    [
+        ([1, 4], "TreeEnsembleRegressor", ["x"], TREE | ML),
+        ([1, 1, 1 << 28, 1], "Resize", ["x", "", "", "sizes"], {"mode": "cubic", "antialias": 1}),
+        ([1, 4, 4, 4], "DeformConv", ["x", "w", "offset"], {"kernel_shape": [1 << 40, 1], "pads": [1 << 40, 0, 0, 0]}),
+    ],
+)
+def test_large_tables_of_a_node_are_refused(shape: list[int], op_type: str, inputs: list[str], attributes) -> None:
+    constants = {
+        "offset": np.ones((1, 2, 1, 1), np.float32),
+        "sizes": np.array([1, 1, 2, 1]),
+        "w": np.ones((1, 4, 1, 1), np.float32),
+    }
+    proto = model([onnx.helper.make_node(op_type, inputs, ["y"], **attributes)], {"x": shape}, constants)
+    proto.opset_import.append(onnx.helper.make_opsetid("ai.onnx.ml", 4))
+    with at_most(SECONDS), pytest.raises((RelvmUnsupportedError, RelvmShapeError), match=rf"node 'y' \({op_type}"):
+        from_onnx(proto)
+
+
+def test_a_list_of_many_parts_is_imported() -> None:
+    nodes = [
+        onnx.helper.make_node("SplitToSequence", ["x"], ["s"]),
+        onnx.helper.make_node("SequenceLength", ["s"], ["n"]),
+    ]
+    nodes.append(onnx.helper.make_node("Cast", ["n"], ["y"], to=onnx.TensorProto.FLOAT))
+    with at_most(SECONDS):
+        vm.build(from_onnx(model(nodes, {"x": [1 << 40]}, {})), target="numpy")
+
+
+def test_shapes_joined_to_themselves() -> None:
+    nodes = [onnx.helper.make_node("Shape", ["x"], ["s0"])]
+    nodes += [onnx.helper.make_node("Concat", [f"s{i}"] * 2, [f"s{i + 1}"], axis=0) for i in range(30)]
+    nodes.append(onnx.helper.make_node("Cast", ["s30"], ["y"], to=onnx.TensorProto.FLOAT))
+    with at_most(SECONDS):
+        vm.build(from_onnx(model(nodes, {"x": ["n"]}, {})), target="numpy")
+
+
+def test_many_names_that_become_one_identifier() -> None:
+    taken: set[str] = set()
+    with at_most(SECONDS):
+        names = [identifier("!", taken) for _ in range(100_000)]
+    assert len(taken) == len(names) and names[:3] == ["_", "__1", "__2"]
+
+
+def test_messages_stay_short() -> None:
+    nodes = [onnx.helper.make_node("None" + "z" * 1000, ["x"], [f"y{i}"]) for i in range(1000)]
+    with pytest.raises(RelvmUnsupportedError, match="and 900 more") as caught:
+        from_onnx(model(nodes, {"x": [1]}, {}))
+    assert len(str(caught.value)) < 100_000
+    with pytest.raises(RelvmUnsupportedError, match="pattern") as caught:
+        program_of("(" * 100_000)
+    assert len(str(caught.value)) < 1000
+
+
+def test_a_tensor_that_cannot_be_names_its_node() -> None:
+    nodes = [onnx.helper.make_node("Concat", [f"v{i}"] * 2, [f"v{i + 1}"], axis=0) for i in range(70)]
+    with pytest.raises(RelvmUnsupportedError, match=r"node 'v\d+' \(Concat, opset \d+\): a tensor of shape"):
+        from_onnx(model(nodes, {"v0": [4]}, {}))
+
+
 def test_work_and_bytes_of_folding_are_limited() -> None:
     square = constant(np.ones((1024, 1024), np.float32))
     product, total = ops.matmul(square, square), ops.add(square, square)
@@ -295,3 +443,38 @@ def takes(call: OpCall, **known: int) -> int:
     budget = FoldingBudget(**known)
     args = [getattr(arg, "value", None) for arg in call.args]
     return next(count for count in range(10_000) if not budget.take(call, args))
+
+
+# ---- texts ----
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("def main(x: i64) -> i64 = x + " + "9" * 100_000, RelvmSyntaxError, "an integer of too many digits"),
+        ("def main(x: i64) -> i64 = x + 1 " + "f" * 100_000, RelvmSyntaxError, r"got f{100}\.\.\."),
+        ("def main() -> object = const(f32[0, 9000000000000000000, 9], [])", RelvmUnsupportedError, "2.63 bytes"),
+        ("def main() -> object = iota(shape(9000000000000000000, 9))", RelvmUnsupportedError, "2.63 bytes"),
+    ],
+)
+def test_large_numbers_in_a_text(text: str, error: type[Exception], message: str) -> None:
+    with at_most(SECONDS), pytest.raises(error, match=message) as caught:
+        build(text)
+    assert len(str(caught.value)) < 1000
+
+
+def test_a_long_string_takes_little_memory() -> None:
+    tracemalloc.start()
+    with pytest.raises(RelvmSyntaxError):
+        parse_module('def main() -> object = "' + "z" * 1_000_000)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 20_000_000
+
+
+def test_deep_programs_are_built_or_refused() -> None:
+    ifs = "def main(x: f32[n], c: bool) -> f32[n] = " + "if c then relu(x) else " * 140 + "x"
+    chain = [f"def f{i}(x: f32[n]) = @f{i + 1}(x)" for i in range(3000)]
+    for text in (ifs, "\n".join([*chain, "def f3000(x: f32[n]) = relu(x)"])):
+        with at_most(SECONDS), contextlib.suppress(RelvmRecursionError):
+            vm.build(parse_module(text), target="numpy")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmError, RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.identifiers import identifier, truncate_name
-from relvm.frontend.onnx.model_checker import Key
+from relvm.frontend.onnx.model_checker import Key, most_nodes
 from relvm.frontend.onnx.model_file import ModelFile
 from relvm.frontend.onnx.values import SIZE_LIMIT, Dequantized, HostValue, Value
 from relvm.ir.dtypes import I64, DType, dtype_of
@@ -24,13 +24,26 @@ from relvm.ir.types import TensorType, TupleType, Type, forget_vars, is_proven, 
 from relvm.ops.folding import FoldingBudget
 
 _MAX_AXES = 64  # as NumPy has
-_TOO_MANY_BYTES = 2**63
 
 UNIMPORTED: Any = object()  # the value of a node that could not be imported
 
 
 class Unimported(Exception):
     """A value depends on a node that could not be imported, which is among the problems already."""
+
+
+@dataclass
+class Imported:
+    """The nodes that were imported, those of functions for each call, and the most that may be."""
+
+    nodes: int
+    most: int
+
+    def count(self, nodes: int, place: str) -> None:
+        """Count nodes that are imported, or copied to be.  RelvmUnsupportedError: too many."""
+        self.nodes += nodes
+        if self.nodes > self.most:
+            raise RelvmUnsupportedError(f"{place}: its functions and ways become more than {self.most} nodes")
 
 
 class ImportContext(ABC):
@@ -61,6 +74,7 @@ class ImportContext(ABC):
         self.calls: tuple[Key, ...] = outer.calls if outer else ()  # of functions, that this graph is inside
         self.declared: dict[str, Any] = {}  # TypeProtos: what the graph says of the values that its nodes make
         self.items: dict[Expr, tuple[Expr, ...]] = outer.items if outer else {}  # of lists whose items are known
+        self.imported: Imported = outer.imported if outer else Imported(0, most_nodes(file.proto))
         self.folding: FoldingBudget = outer.folding if outer else FoldingBudget()
         self.dequantised: dict[Expr, Dequantized] = outer.dequantised if outer else {}
 
@@ -262,13 +276,6 @@ class ImportContext(ABC):
 
 
 def _expect_possible(type_: Type) -> None:
-    """RelvmUnsupportedError for a tensor of more axes, or of more bytes, than there can be."""
-    if not isinstance(type_, TensorType) or type_.rank is None:
-        return
-    if type_.rank > _MAX_AXES:
+    """RelvmUnsupportedError for a tensor of more axes than there can be."""
+    if isinstance(type_, TensorType) and type_.rank is not None and type_.rank > _MAX_AXES:
         raise RelvmUnsupportedError(f"a tensor of {type_.rank} axes, at most {_MAX_AXES}")
-    sizes = [dim for dim in type_.shape or () if isinstance(dim, int)]
-    if math.prod(sizes) * (type_.dtype.size_bytes if type_.dtype else 1) >= _TOO_MANY_BYTES or any(
-        size >= _TOO_MANY_BYTES for size in sizes
-    ):
-        raise RelvmUnsupportedError(f"a tensor of type {type_}: it has more than 2^63 bytes")

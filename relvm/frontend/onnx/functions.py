@@ -13,7 +13,7 @@ from typing import Any
 
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx.context import ImportContext
-from relvm.frontend.onnx.model_checker import Key, graphs_in, key_of, opsets_of
+from relvm.frontend.onnx.model_checker import Key, graphs_in, key_of, nodes_inside, opsets_of
 from relvm.frontend.onnx.node_checker import schema_of
 from relvm.frontend.onnx.registry import Converter, OnnxNode, converter_for
 from relvm.frontend.onnx.values import HostValue
@@ -114,7 +114,12 @@ def _inlined(node: OnnxNode, call: _Call) -> tuple[Any, ...]:
     scope.values.update(zip(body.input, node.inputs, strict=False))
     attributes = {**call.defaults, **given}
     wanted = [inner for inner, outer in zip(body.output, node.proto.output, strict=False) if outer]
-    values = dict(zip(wanted, scope.rest([_bound(inner, attributes) for inner in body.node], wanted), strict=True))
+    nodes = []
+    for inner in body.node:
+        nodes.append(_bound(inner, attributes))
+        graph.imported.count(sum(1 for _ in nodes_inside(nodes[-1])), graph.file.place)
+        graph.file.count(nodes[-1].ByteSize(), node.here)
+    values = dict(zip(wanted, scope.rest(nodes, wanted), strict=True))
     return tuple(values.get(name) for name in body.output[: len(node.proto.output)])
 
 

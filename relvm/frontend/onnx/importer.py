@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from itertools import islice
 from numbers import Integral
 from typing import Any
 
@@ -20,6 +21,7 @@ from relvm.errors import (
     RelvmUnsupportedError,
     expect_type,
     near_matches,
+    resources,
 )
 from relvm.frontend.onnx import functions, model_checker, node_checker, shape_folding, shape_unification, types
 from relvm.frontend.onnx.context import UNIMPORTED, ImportContext, Unimported
@@ -40,6 +42,8 @@ from relvm.ir.symbolic import as_var
 from relvm.ir.value_ranges import LOWER, UPPER
 
 import_converters()
+
+_MAX_PROBLEMS = 100  # that a message has
 
 # What comes of it where what a converter takes for granted (an input, the kind of an attribute, text that is UTF-8) is
 # not so.
@@ -80,7 +84,9 @@ def from_onnx(
         The file is no ONNX model, or one whose graph is inconsistent.
     RelvmUnsupportedError
         A node that cannot be imported: names the node, the operator and the opset.  A model that is newer than the
-        installed onnx package, or larger than the limits (model_checker.py).
+        installed onnx package, or that becomes larger than the limits (model_checker.py, model_file.py).
+    RelvmMemoryError
+        There is not enough memory.
     RelvmTypeError
         A value of another type than its node, or the model, says.
     RelvmNameError
@@ -100,11 +106,12 @@ def from_onnx(
     for name in inputs:
         expect_type("inputs", name, str, "names")
     try:
-        file = replace(file, proto=in_order(file.proto))
-        model_checker.expect_model(file.proto, file.place)
-        importer = GraphImporter(model_checker.opsets_of(file.proto.opset_import, file.place), dims, file, None)
-        importer.functions.update(model_checker.functions_of(file.proto))
-        function = importer.main(file.proto.graph, inputs)
+        with resources(file.place):
+            file = replace(file, proto=in_order(file.proto))
+            model_checker.expect_model(file.proto, file.place)
+            importer = GraphImporter(model_checker.opsets_of(file.proto.opset_import, file.place), dims, file, None)
+            importer.functions.update(model_checker.functions_of(file.proto))
+            function = importer.main(file.proto.graph, inputs)
     except RelvmError:
         raise
     except MALFORMED as error:
@@ -182,7 +189,9 @@ class GraphImporter(ImportContext):
         first, *rest = self.problems
         if not rest:
             raise RelvmUnsupportedError(first)
-        lines = (f"\n  {problem.removeprefix(f'{self.place}: ')}" for problem in self.problems)
+        lines = [f"\n  {problem.removeprefix(f'{self.place}: ')}" for problem in islice(self.problems, _MAX_PROBLEMS)]
+        if len(self.problems) > _MAX_PROBLEMS:
+            lines.append(f"\n  and {len(self.problems) - _MAX_PROBLEMS} more")
         raise RelvmUnsupportedError(f"{self.place}: {len(self.problems)} nodes cannot be imported:{''.join(lines)}")
 
     def rest(self, nodes: list[Any], names: list[str]) -> list[Value]:
@@ -216,12 +225,18 @@ class GraphImporter(ImportContext):
         here = self.origin = (
             f"{self.place}: node {truncate_name(name)!r} ({truncate_name(proto.op_type)}, opset {opset})"
         )
+        self.imported.count(1, self.file.place)
         if domain not in self.opsets:
             raise RelvmFormatError(
                 f"{here}: the model states no opset for the domain {truncate_name(domain) or 'ai.onnx'}"
             )
         try:
             outputs = self.converted(proto, opset, here)
+            results = outputs if isinstance(outputs, tuple) else (outputs,)
+            for name, value in zip(proto.output, results, strict=False):
+                if name:
+                    is_host = isinstance(value, HostValue)
+                    self.values[name] = value if is_host else self.known_shape(self.emit(value, name))
         except Unimported:
             self.values.update((name, UNIMPORTED) for name in proto.output)
             return
@@ -236,15 +251,9 @@ class GraphImporter(ImportContext):
             raise type(error)(f"{here}: {error}") from error
         except MALFORMED as error:
             raise RelvmFormatError(f"{here}: the node is malformed: {type(error).__name__}: {error}") from error
-        results = outputs if isinstance(outputs, tuple) else (outputs,)
-        for name, value in zip(proto.output, results, strict=False):
-            if name:
-                is_host = isinstance(value, HostValue)
-                self.values[name] = value if is_host else self.known_shape(self.emit(value, name))
-                if name in self.declared:
-                    types.expect_declared(
-                        self.values[name], self.declared[name], f"{here}: output {truncate_name(name)!r}"
-                    )
+        for name in proto.output[: len(results)]:
+            if name and name in self.declared:
+                types.expect_declared(self.values[name], self.declared[name], f"{here}: output {truncate_name(name)!r}")
         for name in proto.output[len(results) :]:
             if name:
                 self.problems[f"{here}: output {name} is not supported"] = None

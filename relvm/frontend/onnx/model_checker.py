@@ -14,7 +14,7 @@ from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx.identifiers import truncate_name
 
 DEEPEST = 50  # graphs inside graphs, and calls of functions inside functions
-_MAX_NODES = 10**6  # that the calls of functions may become
+_MAX_NODES = 10**5  # that the calls of functions may become, beyond a few times those that the model has
 _GIVEN = "the graph"  # what gives inputs and initializers
 
 Key = tuple[str, str, str]  # of a function: domain, name, overload
@@ -169,8 +169,15 @@ def _expect_bounded_calls(model: Any, place: str) -> None:
     if len(functions) != len(model.functions):
         raise RelvmFormatError(f"{place}: the model has two functions of one name")
     total, _ = _extent_of(model.graph.node, functions, {}, (), place)
-    if total > _MAX_NODES:
-        raise RelvmUnsupportedError(f"{place}: with its functions inlined it has {total} nodes, at most {_MAX_NODES}")
+    if total > (most := most_nodes(model)):
+        raise RelvmUnsupportedError(f"{place}: with its functions inlined it has {total} nodes, at most {most}")
+
+
+def most_nodes(model: Any) -> int:
+    """How many nodes may be imported: graphs that functions take as attributes, and the ways behind an If whose
+    branches differ in rank, are imported several times."""
+    lists = (model.graph.node, *(function.node for function in model.functions))
+    return _MAX_NODES + 4 * sum(1 for nodes in lists for _ in _all_nodes(nodes))
 
 
 def _extent_of(
@@ -206,5 +213,10 @@ def _extent_of(
 def _all_nodes(nodes: Any) -> Iterator[Any]:
     for node in nodes:
         yield node
-        for graph in graphs_of(node):
-            yield from _all_nodes(graph.node)
+        yield from nodes_inside(node)
+
+
+def nodes_inside(node: Any) -> Iterator[Any]:
+    """The nodes of graphs that are attributes of a node, and of those inside them."""
+    for graph in graphs_of(node):
+        yield from _all_nodes(graph.node)

@@ -27,6 +27,13 @@ _GRAPH, _INITIALIZER, _RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION = 7, 5, 9, 13, 1
 _VARINT, _LENGTH = 0, 2  # protobuf's wire types
 _PACKED_BITS = {21: 4, 22: 4, 23: 4, 25: 2, 26: 2}  # element types of which a byte holds several
 _LONGEST_DIMS = 64
+_FREE_BYTES = 1 << 28  # that a model may become, however small its files are
+_GROWTH = 16  # times the bytes of its files that a larger model may become
+
+
+@dataclass
+class _Count:
+    bytes: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +54,8 @@ class ModelFile:
         The model's own bytes, where external data without a location are.
     files
         The bytes of the files with external data that were read.
+    made
+        The bytes that tensors, and nodes of functions that are called, have become.
     """
 
     proto: Any
@@ -55,6 +64,26 @@ class ModelFile:
     folder: Path | None
     content: bytes
     files: dict[Path, np.ndarray] = field(default_factory=dict)
+    made: _Count = field(default_factory=_Count)
+
+    def count(self, size_bytes: int, here: str) -> None:
+        """Count bytes that a part of the model becomes.
+
+        Raises
+        ------
+        RelvmUnsupportedError
+            They are too many for a model of so few bytes: it names the same ones many times, or has sparse tensors that
+            are almost empty.
+        """
+        self.made.bytes += size_bytes
+        if self.made.bytes <= _FREE_BYTES:
+            return
+        stored = (len(self.content) or self.proto.ByteSize()) + sum(map(len, self.files.values()))
+        if self.made.bytes > _FREE_BYTES + _GROWTH * stored:
+            raise RelvmUnsupportedError(
+                f"{here}: the model becomes {self.made.bytes:,} bytes, too many for its {stored:,}: expected at most"
+                f" {_GROWTH} times as many and {_FREE_BYTES:,}"
+            )
 
     def array(self, tensor: Any, here: str) -> np.ndarray:
         """The elements of an onnx.TensorProto.  here: what messages begin with.
@@ -64,6 +93,8 @@ class ModelFile:
         RelvmFormatError
             The tensor is inconsistent: its sizes, its number of bytes, an element type that there is not, a file that
             is not there or too short.
+        RelvmUnsupportedError
+            `count` refuses its bytes.
         """
         from onnx import TensorProto, helper, numpy_helper
 
@@ -89,6 +120,7 @@ class ModelFile:
             raise RelvmFormatError(
                 f"{here}: {len(data)} bytes for {dtype} of the dimensions {list(dims)}, expected {expected}"
             )
+        self.count(len(data), here)
         if bits == dtype.itemsize * 8:
             return data.view(dtype).reshape(dims) if data.size else np.empty(dims, dtype)
         plain = TensorProto(data_type=tensor.data_type, dims=dims, raw_data=data.tobytes())
@@ -102,7 +134,7 @@ class ModelFile:
         RelvmFormatError
             The tensor is inconsistent.
         RelvmUnsupportedError
-            It has more than 2^31 elements.
+            It has more than 2^31 elements, or `count` refuses their bytes.
         """
         dims, values = tuple(sparse.dims), self.array(sparse.values, here)
         places = self.array(sparse.indices, f"{here}: its indices").astype(np.int64)
@@ -110,6 +142,7 @@ class ModelFile:
             raise RelvmFormatError(f"{here}: a sparse tensor of the dimensions {list(dims)}, values {values.shape}")
         if math.prod(dims) > 2**31:
             raise RelvmUnsupportedError(f"{here}: a sparse tensor of {math.prod(dims)} elements, at most {2**31}")
+        self.count(math.prod(dims) * values.itemsize, here)
         columns = places[:, None] if places.ndim == 1 else places
         extents = np.array((math.prod(dims),) if places.ndim == 1 else dims, np.int64)
         if columns.shape != (len(values), len(extents)) or ((columns < 0) | (columns >= extents)).any():

@@ -49,7 +49,8 @@ def evaluate(node: OnnxNode) -> HostValue | None:
     if result is None:
         return None
     array, dtype = result if isinstance(result, tuple) else (result, first.dtype)
-    return HostValue(np.asarray(array, dtype=object), dtype)
+    array = np.asarray(array, dtype=object)
+    return HostValue(array, dtype) if array.size <= SIZE_LIMIT else None
 
 
 def _as_host(value: Any) -> np.ndarray | None:

@@ -92,6 +92,7 @@ _PRIM_FUNCTIONS: dict[type, str] = {
     ast.NotEq: "ne",
 }
 _PYTHON_DTYPES = {"int": I64, "float": F64}
+_LARGEST_STATIC = 100_000  # bits of an integer, items of a tuple, characters: Python would make any number of them
 _LARGEST_DIM = 32  # of what a script computes as a dimension: products of sums grow exponentially
 
 
@@ -243,6 +244,8 @@ class ExpressionTranslator:
             raise self.unsupported(f"the operator {type(op).__name__}", node)
         operator_name, on_numbers = _OPERATORS[type(op)]
         if all(map(is_static, values)):
+            if _most_size(op, values) > _LARGEST_STATIC:
+                raise self.unsupported(f"a value of more than {_LARGEST_STATIC} bits or items", node)
             try:
                 return on_numbers(*values)
             except (ArithmeticError, TypeError, ValueError) as error:
@@ -569,3 +572,25 @@ def plain_parameters(translator: ExpressionTranslator, node: ast.Lambda | ast.Fu
     if args.defaults or args.vararg or args.kwonlyargs or args.kwarg:
         raise translator.unsupported("parameters with defaults, keyword-only ones or starred ones", node)
     return [*args.posonlyargs, *args.args]
+
+
+def _most_size(op: ast.AST, values: list[Value]) -> int:
+    """The most bits, items or characters that an operator of Python gives of values of Python; 0 where it is as large
+    as they are."""
+    sizes = [value.bit_length() if isinstance(value, int) else _length(value) for value in values]
+    match op, values:
+        case ast.Pow(), [int(), int(exponent)]:
+            return sizes[0] * max(exponent, 0)
+        case ast.LShift(), [int(), int(places)]:
+            return sizes[0] + places
+        case ast.Mult(), [int(), int()]:
+            return sum(sizes)
+        case ast.Mult(), [int(count), other] | [other, int(count)]:
+            return max(count, 0) * _length(other)
+        case ast.Add(), _:
+            return sum(sizes)
+    return 0
+
+
+def _length(value: Value) -> int:
+    return len(value) if isinstance(value, str | tuple | list) else 0

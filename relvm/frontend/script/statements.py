@@ -21,6 +21,8 @@ from relvm.ir.expr import Block, Expr, If, Null, TupleItem
 from relvm.ir.type_inference import plain_dim_vars
 from relvm.ir.types import OBJECT, FuncType, TupleType, Type, forget_vars, is_proven, mismatch, type_vars
 
+_MAX_REPEATED = 20_000
+
 
 class _Assigned(ast.stmt):
     """`target = item`, an item of Python."""
@@ -76,6 +78,8 @@ class StatementTranslator(LoopTranslator):
         if result is None:
             raise self.error(RelvmSyntaxError, "a path through the function ends without a return", node)
         return result
+
+    repeated = 0  # statements of for loops over items known in advance, each as often as it is repeated
 
     def statements(self, body: list[ast.stmt], live: frozenset[str]) -> Expr | None:
         """Translates statements in order; gives the result where they return.  live: the names used after them."""
@@ -232,6 +236,10 @@ class StatementTranslator(LoopTranslator):
 
     def unrolled(self, statement: ast.For, values: list[Value]) -> list[ast.stmt]:
         """The rounds of a for over items known in advance."""
+        self.repeated += len(values) * (1 + len(statement.body))
+        if self.repeated > _MAX_REPEATED:
+            reason = f"more than {_MAX_REPEATED} statements of for loops over tuples and lists of Python"
+            raise self.unsupported(f"{reason}; loop over range(...)", statement)
         rounds = ([ast.copy_location(_Assigned(statement.target, item), statement), *statement.body] for item in values)
         return [each for statements in rounds for each in statements]
 

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from relvm.errors import RelvmError, RelvmSyntaxError
+from relvm.errors import RelvmError, RelvmSyntaxError, shortened
 
 DEEPEST_NESTING = 150
 _SHOWN_AROUND = 150  # characters of a line, before the place of an error and after it
@@ -18,7 +18,7 @@ _TOKEN = re.compile(
     r"""(?P<name>[^\W\d]\w*)
       | (?P<float>\d+(?:\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+))
       | (?P<int>\d+)
-      | (?P<string>"(?:[^"\\\n]|\\.)*")
+      | (?P<string>"(?:[^"\\\n]++|\\.)*+")
       | (?P<item>\.\d{1,9}\b)
       | (?P<mark>->|=>|//|\.\.\.|==|!=|<=|>=|<<|>>|[()\[\]{},:;=.+\-*/%@<>&|^~])
       | (?P<end>\Z)
@@ -36,7 +36,9 @@ class Token(NamedTuple):
     first: bool
 
     def __str__(self) -> str:
-        return "the end of the text" if self.kind == "end" else self.text
+        if self.kind == "end":
+            return "the end of the text"
+        return shortened(self.text)
 
 
 class Source:
@@ -210,5 +212,5 @@ class TokenReader:
 
     def in_range(self, token: Token, value: int) -> int:
         if not -(1 << 63) <= value < 1 << 63:
-            raise self.error(RelvmSyntaxError, f"{token.text} is out of the range of int64", token)
+            raise self.error(RelvmSyntaxError, f"{token} is out of the range of int64", token)
         return value

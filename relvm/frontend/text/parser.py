@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import relvm.ops  # noqa: F401  (declares the operators)
-from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, expect_type, near_matches
+from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, expect_type, near_matches, resources
 from relvm.frontend.text.lexer import Source, Token
 from relvm.frontend.text.literals import LiteralReader
 from relvm.frontend.text.types import parse_type
@@ -79,9 +79,12 @@ def parse_module(text: str, name: str = "<text>") -> Module:
         A variable, function, operator, builtin or type that does not exist.
     RelvmArgumentError
         Arguments that an operator does not take.
+    RelvmUnsupportedError
+        A tensor of more bytes than an address holds, or a dimension or type beyond the limits.
     """
     expect_type("parse_module", text, str, "a text")
-    return _Parser(Source(text, name), {}).module()
+    with resources(name):
+        return _Parser(Source(text, name), {}).module()
 
 
 def parse_expr(text: str, variables: Mapping[str, Var] | None = None, dims: dict[str, AnyDim] | None = None) -> Expr:

@@ -61,6 +61,7 @@ def _dft(node: OnnxNode) -> Expr:
     else:
         matrix = _matrix(size if length is None else length, size, parts, onesided, inverse, x.type.dtype)
     kept, _, *result = matrix.shape
+    node.graph.file.count(matrix.nbytes, node.here)
     order = (*(i for i in range(rank - 1) if i != axis), axis, rank - 1)
     rows = x.apply(ops.slice, begin=(0,), end=(kept,), axes=(axis,)).apply(ops.transpose, perm=order)
     dims = rows.shape[:-2]
@@ -85,6 +86,7 @@ def _stft(node: OnnxNode) -> Expr:
         length = int(node.known(3, "the length of a frame").item())
     matrix = _matrix(length, length, parts, onesided, False, x.type.dtype)
     count = matrix.shape[2]
+    node.graph.file.count(matrix.nbytes, node.here)
     filters = TensorExpr(node, constant(matrix.transpose(2, 3, 1, 0).reshape(count * 2, parts, length)))
     if node.has(2):
         filters = filters * term(node, 2)

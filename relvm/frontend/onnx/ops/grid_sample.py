@@ -99,6 +99,7 @@ def _deform_conv(node: OnnxNode) -> Expr:
 def _window_places(node, kernel, strides, dilations, pads, out, dtype) -> TensorExpr:
     """Where the elements of each place's window are without offsets: (window, places, 2)."""
     parts = []
+    node.graph.file.count(sum(kernel) * 8, node.here)
     for axis in range(2):
         taps = iota(node, kernel[axis]) * dilations[axis]
         first = iota(node, out[axis]) * strides[axis] - pads[axis]

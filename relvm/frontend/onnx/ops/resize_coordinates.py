@@ -163,6 +163,7 @@ def table(node: OnnxNode, axis: ResizeAxis, places: TensorExpr, mode: str) -> tu
         steps = (numbered(node, taps) - (half - 1)).cast(F64).reshape(taps, 1)
     else:
         taps = 2 * math.ceil(reach / shrink)
+        node.graph.file.count(taps * 8, node.here)
         steps = TensorExpr(node, constant(np.arange(taps, dtype=np.float64).reshape(taps, 1) - (taps // 2 - 1)))
     indices = base + steps
     distance = (indices - places).apply(ops.abs) * shrink

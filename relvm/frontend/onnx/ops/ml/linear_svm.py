@@ -123,6 +123,7 @@ def _svm_classifier(node: OnnxNode) -> tuple[Expr, Expr]:
     if len(counts) != classes:
         raise RelvmFormatError(f"vectors_per_class has {len(counts)} numbers for {classes} classes")
     total = int(counts.sum())
+    node.graph.file.count(classes * (classes - 1) // 2 * (4 * total + 16 * classes), node.here)
     kernels = _kernel(node, x, needed(node, "support_vectors").reshape(total, -1))
     duels = _linear(kernels, _duels(coefficients.reshape(-1, total), counts), rho, classes * (classes - 1) // 2)
     chosen = labelled(node, column_of_largest(_votes(duels, classes)), labels)

@@ -30,7 +30,6 @@ from relvm.ir.expr import Expr, constant
 from relvm.ops.decision_trees import CONDITIONS
 
 _MAX_TARGETS = 1 << 16
-_MAX_WEIGHTS = 1 << 28
 _MODES = {
     "BRANCH_LEQ": "<=",
     "BRANCH_LT": "<",
@@ -154,7 +153,8 @@ def _named_forest(node: OnnxNode, prefix: str, targets: int) -> Forest:
             )
         ways.append(np.array(way))
     roots = list({int(t): i for i, t in reversed(list(enumerate(tree)))}.values())[::-1]
-    _expect_few_weights(count, targets)
+    _expect_few_targets(targets)
+    node.graph.file.count(count * targets * 8, node.here)
     weights = np.full((count, targets), np.nan)
     for t, n, target, weight in zip(
         *(_integers(node, f"{prefix}_{name}").tolist() for name in ("treeids", "nodeids", "ids")),
@@ -175,11 +175,10 @@ def _named_forest(node: OnnxNode, prefix: str, targets: int) -> Forest:
     return Forest(features, thresholds, np.array(tests), *ways, np.array(sorted(roots)), weights)
 
 
-def _expect_few_weights(rows: int, targets: int) -> None:
-    """Raise RelvmUnsupportedError if a forest's table of weights, (rows, targets), is larger than any real one."""
-    if targets > _MAX_TARGETS or rows * targets > _MAX_WEIGHTS:
-        found = f"{rows} nodes and leaves with {targets} targets each"
-        raise RelvmUnsupportedError(f"{found}, at most {_MAX_TARGETS} targets and {_MAX_WEIGHTS} weights")
+def _expect_few_targets(targets: int) -> None:
+    """Raise RelvmUnsupportedError if a forest has more targets than any real one: they are columns of a table."""
+    if targets > _MAX_TARGETS:
+        raise RelvmUnsupportedError(f"n_targets is {targets}, at most {_MAX_TARGETS}")
 
 
 def _integers(node: OnnxNode, name: str) -> np.ndarray:
@@ -278,13 +277,14 @@ def _tabled_forest(node: OnnxNode, targets: int) -> Forest:
     tables = (modes, splits, tracks, *ways, *at_leaf)
     if {len(table) for table in tables} != {count} or len(weights) != leaves:
         raise RelvmFormatError("the tables of nodes_ or of leaf_ differ in length")
-    _expect_few_weights(count + leaves, targets)
+    _expect_few_targets(targets)
+    members = _member_sets(node, modes)
+    node.graph.file.count((leaves + count + sum(map(len, members.values()))) * targets * 8, node.here)
     rows = _Rows(targets)
     for weight, each in zip(weights.tolist(), target.tolist(), strict=True):
         if not 0 <= each < targets:
             raise RelvmFormatError(f"leaf_targetids has {each}, there are {targets} targets")
         rows.leaf(weight, each)
-    members = _member_sets(node, modes)
     # A node is one row, or one for each member of its set but for the last ones, which stand behind all nodes.
     for i in range(count):
         bounded = all(0 <= way[i] < (leaves if leaf[i] else count) for way, leaf in zip(ways, at_leaf, strict=True))
