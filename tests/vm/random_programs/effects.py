@@ -29,7 +29,7 @@ def tell(state: State, *values: Expr) -> Var:
 def tell_of_scope(state: State) -> None:
     known = [var for var in reversed(state.frame.scope) if not has_function(var.type)]
     values: list[Expr] = [state.source.choice(known)] if known else []
-    if state.source.one_in(3):
+    if state.source.one_in(2):
         values.append(state.source.choice([String("told"), Null(), DTypeValue(F32), scalar(state, I64, 2)]))
     tell(state, *values)
 

@@ -99,6 +99,20 @@ def call_of_value(state: State) -> None:
 # ---- function values ----
 
 
+def reference(state: State) -> None:
+    """A tuple with a function of the module over scalars, which is called or handed on from there."""
+    fitting = [c for c in state.callees if _is_value(c) and (c.pure or state.may_have_effects)]
+    if fitting:
+        state.emit(Tuple((state.builder.function_ref(state.source.choice(fitting).target),)))
+
+
+def _is_value(callee: Callee) -> bool:
+    """Whether it can stand for any function value: a pure one does not fail, and each parameter has a sample."""
+    scalars = all(isinstance(param, PrimType) and param.value is None for param in callee.params)
+    small = callee.plain and callee.cost <= PLAIN_COST
+    return scalars and small and callee.bound is None and callee.fails != callee.pure
+
+
 def function_value(state: State, type_: FuncType, statements: Statements) -> Expr:
     """A function of that type: one in scope, one of the module, or a new closure.  A function that so much as makes one
     with effects has effects itself."""

@@ -14,7 +14,8 @@ from random_programs.replay import Run
 from random_programs.scalars import scalar
 from random_programs.state import Callee, Source, State, has_function
 from random_programs.types import SCALARS
-from relvm.ir.expr import DimValue, Expr, Module, Null, String, Tuple
+from relvm.ir.dtypes import F64
+from relvm.ir.expr import DimValue, DTypeValue, Expr, Module, Null, String, Tuple
 from relvm.ir.types import FuncType, ObjectType, PrimType, ShapeType, TensorType, TupleType, Type
 
 
@@ -79,7 +80,8 @@ def make(state: State, type_: Type) -> Expr:
         case FuncType():
             return functions.function_value(state, type_, add_statements)
         case ObjectType():
-            return state.find(lambda t: not has_function(t)) or state.source.choice([Null(), String("a text")])
+            found = state.find(lambda t: not has_function(t)) if state.source.integer(0, 2) else None
+            return found or state.source.choice([Null(), String("a text"), DTypeValue(F64)])
     raise AssertionError(f"nothing makes a {type_}")
 
 
@@ -145,6 +147,7 @@ _STATEMENTS: tuple[Callable[[State], None], ...] = (
     _bound(_value),
     functions.call_of_value,
     functions.call_of_value,
+    functions.reference,
     _bound(_conditional),
     _bound(_conditional),
     _bound(tensors.operator_on_shapes),
