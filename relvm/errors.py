@@ -137,7 +137,7 @@ def located(error: RelvmError, origin: str) -> RelvmError:
 
 
 def shortened(text: str, most: int = 100) -> str:
-    """The text as messages have it: the beginning of one of more than `most` characters."""
+    """Return the text, or the beginning of one of more than `most` characters, for a message."""
     return text if len(text) <= most else f"{text[:most]}..."
 
 

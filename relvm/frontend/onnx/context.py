@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmError, RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.identifiers import identifier, truncate_name
+from relvm.errors import RelvmError, RelvmFormatError, RelvmShapeError, RelvmUnsupportedError, shortened
+from relvm.frontend.onnx.identifiers import identifier
 from relvm.frontend.onnx.model_checker import Key, most_nodes
 from relvm.frontend.onnx.model_file import ModelFile
 from relvm.frontend.onnx.values import SIZE_LIMIT, Dequantized, HostValue, Value
@@ -92,7 +92,7 @@ class ImportContext(ABC):
                     raise Unimported
                 return value
             graph = graph.outer
-        raise RelvmFormatError(f"{here}: there is no value {truncate_name(name)!r} before it")
+        raise RelvmFormatError(f"{here}: there is no value {shortened(name)!r} before it")
 
     def tensor(self, value: Value) -> Expr:
         """The value as an expression; a host value is made a tensor here."""

@@ -1,10 +1,8 @@
-"""Names of ONNX values as identifiers, and in messages."""
+"""Identifiers for names of ONNX values."""
 
 from __future__ import annotations
 
 import re
-
-from relvm.errors import shortened
 
 _NO_LETTER = re.compile(r"\W", re.ASCII)
 
@@ -24,8 +22,3 @@ def identifier(name: str, taken: set[str]) -> str:
         unique = f"{base}_{high}"
     taken.add(unique)
     return unique
-
-
-def truncate_name(name: str) -> str:
-    """`name` as messages have it: the beginning of one that is very long."""
-    return shortened(name)

@@ -22,10 +22,11 @@ from relvm.errors import (
     expect_type,
     near_matches,
     resources,
+    shortened,
 )
 from relvm.frontend.onnx import functions, model_checker, node_checker, shape_folding, shape_unification, types
 from relvm.frontend.onnx.context import UNIMPORTED, ImportContext, Unimported
-from relvm.frontend.onnx.identifiers import identifier, truncate_name
+from relvm.frontend.onnx.identifiers import identifier
 from relvm.frontend.onnx.model_file import read_model
 from relvm.frontend.onnx.ops import if_, qdq_fusion
 from relvm.frontend.onnx.registry import OnnxNode, RankSplit, import_converters, supported
@@ -153,18 +154,18 @@ class GraphImporter(ImportContext):
         for name in overridden:
             if name not in known:
                 raise RelvmNameError(
-                    f"{self.place}: the model has no input {truncate_name(name)!r}{near_matches(name, known)}"
+                    f"{self.place}: the model has no input {shortened(name)!r}{near_matches(name, known)}"
                 )
         self.initializers(graph, overridden)
         self.declared = {info.name: info.type for info in (*graph.value_info, *graph.output)}
         params, inputs, names = [], [], set()
         for info in graph.input:
             if info.name in self.values:
-                here = f"{self.place}: initializer {truncate_name(info.name)!r}"
+                here = f"{self.place}: initializer {shortened(info.name)!r}"
                 types.expect_declared(self.values[info.name], info.type, here)
                 continue
             name = identifier(info.name, names)
-            origins = (f"{self.place}: input {truncate_name(info.name)!r}",)
+            origins = (f"{self.place}: input {shortened(info.name)!r}",)
             params.append(Var(name, type=types.graph_input(self, info), origins=origins))
             inputs.append(info.name)
             self.values[info.name] = params[-1]
@@ -201,7 +202,7 @@ class GraphImporter(ImportContext):
                 self.node(proto)
             except RankSplit as fork:
                 return if_.parted(self, fork, list(proto.output), nodes[at + 1 :], names)
-        return [self.lookup(name, f"{self.place}: output {truncate_name(name)!r}") for name in names]
+        return [self.lookup(name, f"{self.place}: output {shortened(name)!r}") for name in names]
 
     def bounds(self) -> Attributes:
         """What is stated of the sizes of dimensions that are not fixed, as attributes of the function."""
@@ -222,14 +223,10 @@ class GraphImporter(ImportContext):
         domain = model_checker.plain_domain(proto.domain)
         opset = self.opsets.get(domain, 0)
         name = proto.name or next(iter(proto.output), "")
-        here = self.origin = (
-            f"{self.place}: node {truncate_name(name)!r} ({truncate_name(proto.op_type)}, opset {opset})"
-        )
+        here = self.origin = f"{self.place}: node {shortened(name)!r} ({shortened(proto.op_type)}, opset {opset})"
         self.imported.count(1, self.file.place)
         if domain not in self.opsets:
-            raise RelvmFormatError(
-                f"{here}: the model states no opset for the domain {truncate_name(domain) or 'ai.onnx'}"
-            )
+            raise RelvmFormatError(f"{here}: the model states no opset for the domain {shortened(domain) or 'ai.onnx'}")
         try:
             outputs = self.converted(proto, opset, here)
             results = outputs if isinstance(outputs, tuple) else (outputs,)
@@ -253,7 +250,7 @@ class GraphImporter(ImportContext):
             raise RelvmFormatError(f"{here}: the node is malformed: {type(error).__name__}: {error}") from error
         for name in proto.output[: len(results)]:
             if name and name in self.declared:
-                types.expect_declared(self.values[name], self.declared[name], f"{here}: output {truncate_name(name)!r}")
+                types.expect_declared(self.values[name], self.declared[name], f"{here}: output {shortened(name)!r}")
         for name in proto.output[len(results) :]:
             if name:
                 self.problems[f"{here}: output {name} is not supported"] = None
@@ -263,7 +260,7 @@ class GraphImporter(ImportContext):
         """What a node's outputs are."""
         convert = functions.converter_of(self, proto, opset)
         if convert is None:
-            full = truncate_name(f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type)
+            full = shortened(f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type)
             raise RelvmUnsupportedError(f"the operator {full} is not supported{near_matches(full, supported())}")
         is_own = model_checker.key_of(proto) in self.functions
         schema = None if is_own else node_checker.schema_of(proto.domain, proto.op_type, opset)

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from relvm.errors import RelvmFormatError, RelvmUnsupportedError
-from relvm.frontend.onnx.identifiers import truncate_name
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError, shortened
 
 DEEPEST = 50  # graphs inside graphs, and calls of functions inside functions
 _MAX_NODES = 10**5  # that the calls of functions may become, beyond a few times those that the model has
@@ -38,7 +37,7 @@ def opsets_of(imports: Iterable[Any], here: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for entry in imports:
         domain, version = plain_domain(entry.domain), entry.version
-        name = truncate_name(domain) or "ai.onnx"
+        name = shortened(domain) or "ai.onnx"
         newest = newest_versions().get(domain)
         if version < 1:
             raise RelvmFormatError(f"{here}: opset {version} of {name}, expected a number from 1 on")
@@ -78,7 +77,7 @@ def expect_model(model: Any, place: str) -> None:
         )
     _expect_graph(model.graph, place, ChainMap(), 0)
     for function in model.functions:
-        here = f"{place}: function {truncate_name(str(function.name))}"
+        here = f"{place}: function {shortened(str(function.name))}"
         for name in (function.domain, function.name):
             _expect_text(name, here)
         inputs = _expect_once(function.input, "inputs", here)
@@ -101,7 +100,7 @@ def _expect_once(names: Iterable[str], what: str, here: str) -> list[str]:
     for name in (names := list(names)):
         _expect_text(name, here)
         if name in found:
-            raise RelvmFormatError(f"{here}: two {what} are called {truncate_name(name)!r}")
+            raise RelvmFormatError(f"{here}: two {what} are called {shortened(name)!r}")
         found.add(name)
     return names
 
@@ -117,14 +116,14 @@ def _expect_nodes(nodes: Any, makers: dict[str, str], place: str, around: ChainM
         for name in node.input:
             if name and name not in inside and name in later:
                 raise RelvmFormatError(
-                    f"{here} needs {truncate_name(name)!r}, which {node_name(later[name])} makes from it:"
+                    f"{here} needs {shortened(name)!r}, which {node_name(later[name])} makes from it:"
                     " nodes must stand in no circle"
                 )
         for graph in graphs_of(node):
             _expect_graph(graph, place, inside, depth + 1)
         for name in node.output:
             if name and name in makers:
-                raise RelvmFormatError(f"{here} makes {truncate_name(name)!r}, which {makers[name]} gives already")
+                raise RelvmFormatError(f"{here} makes {shortened(name)!r}, which {makers[name]} gives already")
             makers[name] = node_name(node)
 
 
@@ -142,7 +141,7 @@ def graphs_of(node: Any) -> Iterator[Any]:
 def node_name(node: Any) -> str:
     """What a node is called in messages: its name, or that of its first output."""
     name = node.name or next(iter(node.output), "")
-    return f"node {truncate_name(str(name))!r} ({truncate_name(str(node.op_type))})"
+    return f"node {shortened(str(name))!r} ({shortened(str(node.op_type))})"
 
 
 def _expect_text(name: Any, here: str) -> None:

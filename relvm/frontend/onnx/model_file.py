@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedError
-from relvm.frontend.onnx.identifiers import truncate_name
+from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedError, shortened
 from relvm.runtime.file_io import read_file
 
 _LEFT_OUT_BYTES = 4096  # raw_data of at least as many stay in the file
@@ -203,7 +202,7 @@ def read_model(model: Any) -> ModelFile:
     except ImportError:
         raise RelvmUnsupportedError("reading ONNX models needs the onnx package: pip install 'relvm[onnx]'") from None
     if isinstance(model, onnx.ModelProto):
-        return ModelFile(model, truncate_name(str(model.graph.name)) or "model", "", None, b"")
+        return ModelFile(model, shortened(str(model.graph.name)) or "model", "", None, b"")
     if isinstance(model, bytearray | memoryview):
         model = bytes(model)
     if not isinstance(model, bytes | str | os.PathLike):

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from relvm.errors import RelvmFormatError, RelvmTypeError, near_matches
-from relvm.frontend.onnx.identifiers import truncate_name
+from relvm.errors import RelvmFormatError, RelvmTypeError, near_matches, shortened
 from relvm.frontend.onnx.model_checker import plain_domain
 from relvm.frontend.onnx.values import HostValue
 from relvm.ir.dtypes import DType
@@ -45,12 +44,12 @@ def expect_form(proto: Any, schema: Any) -> None:
     for attribute in proto.attribute:
         name = attribute.name
         if name in found:
-            raise RelvmFormatError(f"the attribute {truncate_name(name)} is given twice")
+            raise RelvmFormatError(f"the attribute {shortened(name)} is given twice")
         found.add(name)
         if name.startswith("__"):  # an implementation's own
             continue
         if name not in known:
-            raise RelvmFormatError(f"no attribute {truncate_name(name)}{near_matches(truncate_name(name), known)}")
+            raise RelvmFormatError(f"no attribute {shortened(name)}{near_matches(shortened(name), known)}")
         if attribute.ref_attr_name:
             raise RelvmFormatError(f"the attribute {name} is that of a function, which there is none around the node")
         kind, wanted = attribute.type, known[name].type
