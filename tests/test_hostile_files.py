@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import xml.etree.ElementTree as ElementTree
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,9 +18,11 @@ from serve.signature import batch_signature
 
 from relvm import aot, vm
 from relvm.cli.main import PICTURES, main
-from relvm.distributed.batch import files_of
+from relvm.distributed.batch import FileBatch, arguments_of, files_of
 from relvm.distributed.inputs import FunctionSignature
-from relvm.errors import RelvmError, RelvmSyntaxError, RelvmUnsupportedError
+from relvm.distributed.output_dir import OutputFolder
+from relvm.distributed.runner import Runner
+from relvm.errors import RelvmError, RelvmMemoryError, RelvmSyntaxError, RelvmUnsupportedError
 from relvm.explore import Debugger
 from relvm.frontend.load_model import read_model
 from relvm.frontend.onnx import from_onnx
@@ -152,11 +155,46 @@ def test_patterns_follow_no_circles(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("make", [fifo, loop, sparse], ids=lambda make: make.__name__)
 def test_mapped_files_that_are_none(make: Callable[[Path], None], tmp_path: Path) -> None:
-    from relvm.distributed.batch import FileBatch, arguments_of
-
     make(tmp_path / "x.npy")
     with pytest.raises(RelvmError, match=r"x\.npy"):
         arguments_of(FileBatch(tmp_path / "x.npy"), FunctionSignature({}, {}, None), [])
+
+
+def test_an_archive_that_unpacks_to_gigabytes(tmp_path: Path) -> None:
+    with (
+        zipfile.ZipFile(tmp_path / "x.npz", "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("x.npy", "w", force_zip64=True) as member,
+    ):
+        np.lib.format.write_array_header_1_0(member, {"descr": "|u1", "fortran_order": False, "shape": (3 << 29,)})
+        for _ in range(3 << 5):
+            member.write(bytes(1 << 24))
+    with pytest.raises(RelvmError, match=r"x\.npz: an archive of [\d,]+ bytes that unpacks to 1,610,"):
+        arguments_of(FileBatch(tmp_path / "x.npz"), FunctionSignature({}, {}, None), [])
+
+
+def test_a_file_of_arrays_that_states_terabytes(tmp_path: Path) -> None:
+    with (tmp_path / "x.npy").open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (1 << 45,)})
+    with pytest.raises(RelvmMemoryError, match=r"x\.npy is not a \.npy file, or too large"):
+        arguments_of(FileBatch(tmp_path / "x.npy"), FunctionSignature({}, {}, None), [])
+
+
+@pytest.mark.parametrize("make", [fifo, folder, loop], ids=lambda make: make.__name__)
+def test_an_output_that_is_no_file_is_not_there(make: Callable[[Path], None], tmp_path: Path) -> None:
+    runner = Runner(vm.build(parse_module("def main(x: f32[n]) -> f32[n] = relu(x)"), target="numpy"))
+    output = OutputFolder(tmp_path / "out", runner)
+    output.claim(overwrite=False)
+    make(output.path / "x.npz")
+    assert output.path / "x.npz" not in output.there()
+
+
+def test_an_output_folder_that_is_a_circle_of_links(tmp_path: Path) -> None:
+    loop(tmp_path / "out")
+    runner = Runner(vm.build(parse_module("def main(x: f32[n]) -> f32[n] = relu(x)"), target="numpy"))
+    output = OutputFolder(tmp_path / "out", runner)
+    output.outputs([tmp_path / "x.npy"])
+    with pytest.raises(OSError, match="out"):
+        output.claim(overwrite=False)
 
 
 # ---- dimensions ----

@@ -12,7 +12,7 @@ import numpy as np
 
 from relvm.distributed.inputs import FunctionSignature
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmShapeError, RelvmTypeError, expect_type
-from relvm.runtime.array_files import reading_arrays
+from relvm.runtime.array_files import reading_arrays, unpacked
 from relvm.runtime.file_io import open_file
 
 SUFFIXES = (".npy", ".npz")
@@ -195,7 +195,7 @@ def _arguments_in(path: Path, signature: FunctionSignature) -> tuple[tuple, dict
         found = np.load(opened, allow_pickle=False)
         if not isinstance(found, np.ndarray):
             with found:
-                found = dict(found)
+                found = unpacked(found, path)
     if isinstance(found, np.ndarray):
         return (signature.first(found),), {}
     for name, array in found.items():

@@ -184,7 +184,7 @@ def map_files(
     folder = OutputFolder(out, runner)
     outputs = folder.outputs(sources)
     folder.claim(overwrite=overwrite)
-    there = set(folder.path.iterdir())
+    there = folder.there()
     return _mapped(stream, sources, outputs, there, progress_bar(len(sources), shown=progress))
 
 

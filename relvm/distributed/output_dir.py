@@ -108,11 +108,15 @@ class OutputFolder:
             target = self.path / f"{source.stem}.npz"
             if target in sources:
                 raise RelvmArgumentError(f"{sources[target]} and {source} have one output, {target}: rename one")
-            if source.parent.resolve() == self.path.resolve():
+            if os.path.realpath(source.parent) == os.path.realpath(self.path):
                 raise RelvmArgumentError(f"{source} is in the folder of the outputs: expected another folder")
             sources[target] = source
             found[source] = Output(target, self._record)
         return found
+
+    def there(self) -> set[Path]:
+        """The files in the folder."""
+        return {path for path in self.path.iterdir() if path.is_file()}
 
     def _found_record(self) -> dict[str, Any] | None:
         """The record that is there.  None: the folder is empty, but for what killed processes left."""

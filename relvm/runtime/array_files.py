@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError, RelvmMemoryError
 from relvm.numpy_dtypes import DTYPE_NAMES, STRINGS, numpy_dtype
 from relvm.quoting import file_name
-from relvm.runtime.file_io import complete_file
+from relvm.runtime.file_io import complete_file, is_sparse
 from relvm.runtime.tensor import Tensor
 
 
@@ -65,15 +65,37 @@ def reading_arrays(refusal: str) -> Iterator[None]:
     ------
     RelvmFormatError
         It is none: `refusal` and why.  NumPy's reader raises a dozen classes for damaged files, TokenError,
-        OverflowError and zlib.error among them; errors of the system, of memory and of relvm stay what they are.
+        OverflowError and zlib.error among them; errors of the system and of relvm stay what they are.
+    RelvmMemoryError
+        It says that it has more elements than there is memory for.
     """
     try:
         yield
-    except (OSError, MemoryError, RelvmError):
+    except (OSError, RelvmError):
         raise
+    except MemoryError as error:
+        raise RelvmMemoryError(f"{refusal}, or too large: {error}") from None
     except Exception as error:
         reason = str(error).partition(". ")[0]  # what follows is how to load objects, which may run anything
         raise RelvmFormatError(f"{refusal}: {reason}") from None
+
+
+def unpacked(archive: Any, path: os.PathLike) -> dict[str, Any]:
+    """The members of an archive that np.load opened, by name: arrays, and the bytes of other files.
+
+    Raises
+    ------
+    RelvmFormatError
+        They are more than 1 GB, of which the file stores less than a sixteenth.
+    """
+    size, stored = (
+        sum(getattr(each, name) for each in archive.zip.infolist()) for name in ("file_size", "compress_size")
+    )
+    if is_sparse(size, stored):
+        raise RelvmFormatError(
+            f"{path}: an archive of {stored:,} bytes that unpacks to {size:,}; np.savez writes one that is read"
+        )
+    return dict(archive)
 
 
 def for_file(array: np.ndarray) -> np.ndarray:

@@ -126,7 +126,7 @@ def open_file(path: str | os.PathLike) -> BinaryIO:
         raise
     status = os.fstat(file.fileno())
     stored = status.st_blocks * _BLOCK_BYTES
-    if stat.S_ISREG(status.st_mode) and not (status.st_size > _SPARSE_BYTES and stored < status.st_size // 16):
+    if stat.S_ISREG(status.st_mode) and not is_sparse(status.st_size, stored):
         return file
     file.close()
     if not stat.S_ISREG(status.st_mode):
@@ -135,6 +135,11 @@ def open_file(path: str | os.PathLike) -> BinaryIO:
         f"{path}: a sparse file of {status.st_size:,} bytes, of which the disk stores {stored:,};"
         " a copy by cp --sparse=never is read"
     )
+
+
+def is_sparse(size_bytes: int, stored_bytes: int) -> bool:
+    """Whether a file, or what an archive unpacks to, is more than 1 GB, of which less than a sixteenth is stored."""
+    return size_bytes > _SPARSE_BYTES and stored_bytes < size_bytes // 16
 
 
 @contextlib.contextmanager
