@@ -2,7 +2,7 @@
 #include "arguments.h"
 
 static const char *const signatures[] = {
-#define BUILTIN(name, signature, effect, cost, meaning) signature,
+#define BUILTIN(name, signature, effect, cost, decoded, meaning) signature,
 #include "builtins.def"
 #undef BUILTIN
 };

@@ -4,7 +4,7 @@
 
 #include "native.h"
 
-#define BUILTIN(name, signature, effect, cost, meaning) \
+#define BUILTIN(name, signature, effect, cost, decoded, meaning) \
   rvm_status rvm_builtin_##name(void *self, const rvm_value *arguments, int32_t count, rvm_value *result);
 #include "builtins.def"
 #undef BUILTIN

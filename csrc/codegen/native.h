@@ -9,7 +9,7 @@
 #define RVM_BUILTIN_PREFIX "vm.builtin."
 
 enum rvm_builtin {
-#define BUILTIN(name, signature, effect, cost, meaning) RVM_BUILTIN_##name,
+#define BUILTIN(name, signature, effect, cost, decoded, meaning) RVM_BUILTIN_##name,
 #include "builtins.def"
 #undef BUILTIN
   RVM_BUILTIN_COUNT

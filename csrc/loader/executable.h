@@ -20,7 +20,7 @@ enum {
 };
 
 enum rvm_opcode {
-#define OP(name, operands, meaning) RVM_OP_##name,
+#define OP(name, operands, flow, meaning) RVM_OP_##name,
 #include "opcodes.def"
 #undef OP
   RVM_OP_COUNT

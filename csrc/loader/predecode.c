@@ -13,7 +13,16 @@
 enum type { NEVER, INT, FLOAT, BOOL, ANY };
 
 /* What a function of the table is to the decoder. */
-enum class { OTHER, BYTECODE, KERNEL, BUILTIN, INVOKE, COPY, ITEM, TRUTH, DIM, CHECK, CHECK_TENSOR };
+enum class { OTHER, BYTECODE, KERNEL, PLAIN, INVOKE, HOST, COPY, ITEM, TRUTH, DIM, CHECK, CHECK_TENSOR };
+
+static const struct {
+  const char *name;
+  enum class class;
+} builtins[] = {
+#define BUILTIN(name, signature, effect, cost, decoded, meaning) {#name, decoded},
+#include "builtins.def"
+#undef BUILTIN
+};
 
 /* Rounds in which the types of functions' results settle; then they count as ANY. */
 enum { MAX_ROUNDS = 20, MAX_MOVES = 16, SMALLEST_KEPT = -16, LARGEST_KEPT = 255 };
@@ -69,26 +78,14 @@ const int32_t *rvm_code_step(const rvm_executable *executable, int32_t function,
 /* ---- what functions are ---- */
 
 static enum class class_of(const rvm_executable *executable, const rvm_function_record *function) {
-  static const struct {
-    char name[24];
-    enum class class;
-  } known[] = {{"copy", COPY},
-               {"tuple_getitem", ITEM},
-               {"read_if_cond", TRUTH},
-               {"read_dim", DIM},
-               {"check_prim_value_info", CHECK},
-               {"check_tensor_info", CHECK_TENSOR},
-               {"invoke_closure", INVOKE},
-               {"invoke_pure_closure", INVOKE}};
   if (function->kind == RVM_KIND_bytecode) return BYTECODE;
   if (function->kind == RVM_KIND_kernel) return KERNEL;
   const char *name = rvm_executable_string(executable, function->name);
   size_t prefix = strlen(RVM_BUILTIN_PREFIX);
   if (function->kind != RVM_KIND_packed || strncmp(name, RVM_BUILTIN_PREFIX, prefix) != 0) return OTHER;
-  if (strcmp(name + prefix, "print") == 0 || strcmp(name + prefix, "call_py_func") == 0) return OTHER; /* the host's */
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (strcmp(name + prefix, known[i].name) == 0) return known[i].class;
-  return BUILTIN;
+  for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++)
+    if (strcmp(name + prefix, builtins[i].name) == 0) return builtins[i].class;
+  return OTHER;
 }
 
 /* ---- types of registers ---- */
@@ -158,7 +155,7 @@ static int is_entry_check(const decoder *d, const rvm_function_record *function,
 }
 
 static int calls_nothing(const decoder *d, uint32_t callee) {
-  return d->classes[callee] == BUILTIN || d->classes[callee] == CHECK || d->classes[callee] == CHECK_TENSOR;
+  return d->classes[callee] == PLAIN || d->classes[callee] == CHECK || d->classes[callee] == CHECK_TENSOR;
 }
 
 /* One walk over a function: its registers and its result take the types of what is written to them. */
@@ -271,6 +268,7 @@ static enum rvm_step step_of_call(const decoder *d, const unsigned char *types, 
   const uint32_t *list = at + 3;
   switch ((enum class)d->classes[at[2]]) {
     case OTHER:
+    case HOST:
     case BYTECODE: return RVM_STEP_call;
     case KERNEL:
       return (int64_t)list[0] == d->executable->functions[at[2]].parameter_count ? RVM_STEP_call_kernel : RVM_STEP_call;
@@ -364,6 +362,7 @@ static void put_tail_call(decoder *d, int32_t index, const unsigned char *types,
   const uint32_t *list = at + 2;
   if (at[1] != (uint32_t)index) {
     put(d, RVM_STEP_tail_call);
+    put(d, 0);
     put(d, (int32_t)at[1]);
     put_list(d, list);
     return;
@@ -373,7 +372,7 @@ static void put_tail_call(decoder *d, int32_t index, const unsigned char *types,
     enum type type = (enum type)d->checked[i];
     holds &= type == NEVER || (type != ANY && type_of_argument(d, types, list[1 + i]) == type);
   }
-  int32_t *start = d->steps + d->step_count, *sources = start + 4, order[MAX_MOVES], moves;
+  int32_t *start = d->steps + d->step_count, *sources = start + RVM_CALL_ARGUMENTS, order[MAX_MOVES], moves;
   put(d, RVM_STEP_tail_self);
   put(d, (int32_t)(d->positions[function->code_start + (holds ? entry : 0)] - (start - d->steps)));
   put(d, (int32_t)at[1]);
@@ -423,8 +422,8 @@ static void patch_jump(decoder *d, const rvm_function_record *function, uint32_t
   const uint32_t *at = d->executable->code + function->code_start + pc;
   const int32_t *positions = d->positions + function->code_start;
   int32_t *step = d->steps + positions[pc];
-  if (at[0] == RVM_OP_goto) step[1] = positions[(int32_t)pc + (int32_t)at[1]] - positions[pc];
-  if (at[0] == RVM_OP_if) step[2] = positions[(int32_t)pc + (int32_t)at[2]] - positions[pc];
+  if (at[0] == RVM_OP_goto) step[RVM_JUMP] = positions[(int32_t)pc + (int32_t)at[1]] - positions[pc];
+  if (at[0] == RVM_OP_if) step[RVM_UNLESS_JUMP] = positions[(int32_t)pc + (int32_t)at[2]] - positions[pc];
 }
 
 static void decode_function(decoder *d, int32_t index) {
@@ -450,9 +449,15 @@ static void decode_function(decoder *d, int32_t index) {
 
 enum { READ = 1 << 7 }; /* beside a register's type */
 
-static void mark_read(unsigned char *types, const uint32_t *list) {
-  for (uint32_t i = 1; i <= list[0]; i++)
-    if (rvm_argument_kind(list[i]) == RVM_ARGUMENT_REGISTER) types[rvm_argument_payload(list[i])] |= READ;
+/* Mark the registers that an instruction reads. */
+static void mark_read(unsigned char *types, const uint32_t *code) {
+  const uint32_t *operand = code + 1;
+  for (const char *letter = rvm_opcode_operands(code[0]); *letter; letter++, operand++) {
+    if (*letter == 'r') types[*operand] |= READ;
+    if (*letter != 'A') continue;
+    for (uint32_t i = 1; i <= operand[0]; i++)
+      if (rvm_argument_kind(operand[i]) == RVM_ARGUMENT_REGISTER) types[rvm_argument_payload(operand[i])] |= READ;
+  }
 }
 
 /* What a call gives that nothing reads may be anything, what an instrument's skipping leaves too; so may what a
@@ -461,16 +466,8 @@ static void close_types(decoder *d, int32_t index) {
   const rvm_function_record *function = &d->executable->functions[index];
   const uint32_t *code = d->executable->code + function->code_start;
   unsigned char *types = d->types + d->first[index];
-  for (uint32_t pc = 0; pc < function->code_count; pc += rvm_instruction_words(code + pc, function->code_count - pc)) {
-    switch ((enum rvm_opcode)code[pc]) {
-      case RVM_OP_call:
-      case RVM_OP_prim: mark_read(types, code + pc + 3); break;
-      case RVM_OP_tail_call: mark_read(types, code + pc + 2); break;
-      case RVM_OP_ret:
-      case RVM_OP_if: types[code[pc + 1]] |= READ; break;
-      default: break;
-    }
-  }
+  for (uint32_t pc = 0; pc < function->code_count; pc += rvm_instruction_words(code + pc, function->code_count - pc))
+    mark_read(types, code + pc);
   for (uint32_t pc = 0; pc < function->code_count; pc += rvm_instruction_words(code + pc, function->code_count - pc)) {
     if (code[pc] != RVM_OP_call || (int32_t)code[pc + 1] < 0) continue;
     unsigned char *type = &types[code[pc + 1]];

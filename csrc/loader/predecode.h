@@ -23,7 +23,7 @@
   STEP(check_float, "dfk", "the same of an f64")                                                 \
   STEP(check_bool, "dfk", "the same of a bool")                                                  \
   STEP(check_tensor, "dfk", "the same of check_tensor_info")                                     \
-  STEP(tail_call, "fk", "return F[f](s...)")                                                     \
+  STEP(tail_call, "jfk", "return F[f](s...), j = 0")                                             \
   STEP(tail_self, "jfk", "the same of this function, pc += j")                                   \
   STEP(again, "jfkm", "the same where no objects are: R[d] = s, one pair after the other")       \
   STEP(ret, "d", "return R[d]")                                                                  \
@@ -32,6 +32,15 @@
   STEP(unless, "dj", "if not R[d]: pc += j")                                                     \
   STEP(unless_bool, "dj", "the same of a bool, j > 0")                                           \
   STEP(reset, "d", "R[d] = nil")
+
+/* The words of a step by name.  Calls, tail calls included, begin alike. */
+enum {
+  RVM_JUMP = 1,                                                                                /* "j", "jfk", "jfkm" */
+  RVM_REGISTER = 1,                                                                            /* "d", "dj" */
+  RVM_UNLESS_JUMP = 2, RVM_UNLESS_WORDS = 3,                                                   /* "dj" */
+  RVM_CALL_DESTINATION = 1, RVM_CALL_CALLEE = 2, RVM_CALL_COUNT = 3, RVM_CALL_ARGUMENTS = 4,   /* "dfk" */
+  RVM_OPERATOR_DESTINATION = 1, RVM_OPERATOR_A = 2, RVM_OPERATOR_B = 3, RVM_OPERATOR_WORDS = 4 /* "dss" */
+};
 
 /* In the order of scalar_operators.def. */
 #define RVM_COMPARISONS(COMPARISON) \

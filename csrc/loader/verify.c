@@ -9,7 +9,15 @@
 #include "scalar_ops.h"
 
 static const char operand_letters[][4] = {
-#define OP(name, operands, meaning) operands,
+#define OP(name, operands, flow, meaning) operands,
+#include "opcodes.def"
+#undef OP
+};
+
+enum flow { ENDS, FALLS };
+
+static const enum flow flows[] = {
+#define OP(name, operands, flow, meaning) flow,
 #include "opcodes.def"
 #undef OP
 };
@@ -48,6 +56,8 @@ typedef struct checker {
    about half a second for 10 MB. */
 #define LARGEST_SET_BYTES ((int64_t)1 << 28)
 enum { MAX_WALKS = 64, WORK_FOR_A_BYTE = 64, SPARE_WORK = 1 << 24 };
+
+const char *rvm_opcode_operands(uint32_t opcode) { return operand_letters[opcode]; }
 
 uint32_t rvm_instruction_words(const uint32_t *code, uint32_t left) {
   if (code[0] >= RVM_OP_COUNT) return 0;
@@ -141,6 +151,7 @@ static rvm_status check_operands(const checker *c, uint32_t pc) {
         if (number != -1 && !is_register(c, number)) return bad(c, pc, "no register %lld", number);
         break;
       case 'r':
+      case 'u':
         if (!is_register(c, number)) return bad(c, pc, "no register %lld", number);
         break;
       case 'f':
@@ -166,11 +177,6 @@ static int64_t jump_target(const checker *c, uint32_t pc) {
   return jump ? (int64_t)pc + (int32_t)c->code[pc + 1 + (uint32_t)(jump - letters)] : -1;
 }
 
-/* Whether the next instruction is never reached from this one. */
-static int ends_path(uint32_t opcode) {
-  return opcode == RVM_OP_ret || opcode == RVM_OP_goto || opcode == RVM_OP_tail_call;
-}
-
 static uint32_t words_at(const checker *c, uint32_t pc) { return rvm_instruction_words(c->code + pc, c->count - pc); }
 
 /* Each instruction by itself; then, their starts being known, the jumps. */
@@ -183,7 +189,7 @@ static rvm_status check_form(checker *c) {
     c->marks[pc] = STARTS_INSTRUCTION;
     last = pc;
   }
-  if (!ends_path(c->code[last])) return bad(c, last, "the way past the last instruction leads out of the function", 0);
+  if (flows[c->code[last]] != ENDS) return bad(c, last, "the way past the last instruction leads out of the function", 0);
   for (uint32_t pc = 0; pc < c->count; pc += words_at(c, pc)) {
     int64_t target = jump_target(c, pc);
     if (!strchr(operand_letters[c->code[pc]], 'j')) continue;
@@ -272,14 +278,12 @@ static rvm_status arrive_at(checker *c, uint32_t pc) {
 
 /* What the instruction reads must be written; what it writes is. */
 static rvm_status pass_operands(checker *c, uint32_t pc) {
-  uint32_t opcode = c->code[pc];
   const uint32_t *operand = c->code + pc + 1;
   int32_t destination = -1;
-  for (const char *letter = operand_letters[opcode]; *letter; letter++, operand++) {
+  for (const char *letter = operand_letters[c->code[pc]]; *letter; letter++, operand++) {
     if (*letter == 'd') destination = (int32_t)*operand;
-    if (*letter == 'r' && opcode == RVM_OP_reset)
-      set_remove(c->written, (int32_t)*operand);
-    else if (*letter == 'r' && !set_has(c->written, (int32_t)*operand))
+    if (*letter == 'u') set_remove(c->written, (int32_t)*operand);
+    if (*letter == 'r' && !set_has(c->written, (int32_t)*operand))
       return bad(c, pc, "register %lld is read before it is written", *operand);
     if (*letter != 'A') continue;
     for (uint32_t i = 1; i <= operand[0]; i++) {
@@ -305,7 +309,7 @@ static rvm_status walk(checker *c) {
     if ((status = pass_operands(c, pc))) return status;
     int64_t target = jump_target(c, pc);
     if (target >= 0 && (status = join(c, (uint32_t)target, target <= pc))) return status;
-    if (ends_path(c->code[pc])) c->reachable = 0;
+    if (flows[c->code[pc]] == ENDS) c->reachable = 0;
     if (*c->work < 0)
       return rvm_fail(c->error, RVM_UNSUPPORTED,
                       "executable: function %s has too many jumps for its number of registers: verifying it takes too long",

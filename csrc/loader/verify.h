@@ -13,4 +13,7 @@ rvm_status rvm_executable_verify(rvm_executable *executable, rvm_value *error);
    are some. */
 uint32_t rvm_instruction_words(const uint32_t *code, uint32_t left);
 
+/* Return the letters of an opcode's operands (opcodes.def). */
+const char *rvm_opcode_operands(uint32_t opcode);
+
 #endif

@@ -84,14 +84,15 @@ static int fits(const rvm_code *code, int32_t destination, rvm_value value) {
 static int is_as_checked(const rvm_frame *frame, const int32_t *pc) {
   if (pc[0] != RVM_STEP_check_int && pc[0] != RVM_STEP_check_float && pc[0] != RVM_STEP_check_bool) return 1;
   int64_t tag = pc[0] == RVM_STEP_check_int ? RVM_TAG_INT : pc[0] == RVM_STEP_check_float ? RVM_TAG_FLOAT : RVM_TAG_BOOL;
-  return pc[4] < 0 || frame->registers[pc[4]].tag == tag || takes_anything(frame->function->code, pc[4]);
+  const int32_t number = pc[RVM_CALL_ARGUMENTS];
+  return number < 0 || frame->registers[number].tag == tag || takes_anything(frame->function->code, number);
 }
 
 static rvm_status fail_skipped(const rvm_frame *frame, const int32_t *pc, rvm_value *error) {
   char text[RVM_DESCRIPTION_BYTES];
   return rvm_fail(error, RVM_TYPE_ERROR, "%s: the instrument has skipped it, and register %d is %s",
-                  frame->function->machine->functions[pc[2]].name, pc[4],
-                  rvm_value_describe(frame->registers[pc[4]], text));
+                  frame->function->machine->functions[pc[RVM_CALL_CALLEE]].name, pc[RVM_CALL_ARGUMENTS],
+                  rvm_value_describe(frame->registers[pc[RVM_CALL_ARGUMENTS]], text));
 }
 
 static rvm_status fail_unfit(const rvm_frame *frame, rvm_value *result) {
@@ -99,7 +100,7 @@ static rvm_status fail_unfit(const rvm_frame *frame, rvm_value *result) {
   rvm_value_describe(*result, text);
   rvm_release(result);
   return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a scalar, got %s",
-                  frame->function->machine->functions[frame->pc[2]].name, text);
+                  frame->function->machine->functions[frame->pc[RVM_CALL_CALLEE]].name, text);
 }
 
 /* The call at pc, of whatever it is of.  `entered`: a frame was pushed; else *result is what it gave. */
@@ -107,7 +108,8 @@ static rvm_status step_call(rvm_machine *machine, rvm_frame *frame, const int32_
   rvm_value *arguments = machine->head.top;
   rvm_pending call;
   rvm_status status = lay_out(machine, frame->registers, machine->literals + machine->executable->literal_count,
-                              &machine->functions[pc[2]], pc[3], pc + 4, &call, result);
+                              &machine->functions[pc[RVM_CALL_CALLEE]], pc[RVM_CALL_COUNT], pc + RVM_CALL_ARGUMENTS,
+                              &call, result);
   *entered = 0;
   if (status) return status;
   int is_ours = call.function->kind == RVM_KIND_bytecode || call.function->kind == RVM_KIND_native;
@@ -118,16 +120,17 @@ static rvm_status step_call(rvm_machine *machine, rvm_frame *frame, const int32_
     status = rvm_machine_call_at_top(machine, call.function, call.count, call.captured, result);
   }
   if (!status && !is_as_checked(frame, pc)) return fail_skipped(frame, pc, result);
-  if (status || *entered || fits(frame->function->code, pc[1], *result)) return status;
+  if (status || *entered || fits(frame->function->code, pc[RVM_CALL_DESTINATION], *result)) return status;
   return fail_unfit(frame, result);
 }
 
-/* The top frame gives way to the callee; it stays while the instrument watches the call.  `at`: the step's "fk". */
-static rvm_status step_tail_call(rvm_machine *machine, rvm_frame *frame, const int32_t *at, int *entered,
+/* The top frame gives way to the callee; it stays while the instrument watches the call. */
+static rvm_status step_tail_call(rvm_machine *machine, rvm_frame *frame, const int32_t *pc, int *entered,
                                  rvm_value *result) {
   rvm_pending call;
   rvm_status status = lay_out(machine, frame->registers, machine->literals + machine->executable->literal_count,
-                              &machine->functions[at[0]], at[1], at + 2, &call, result);
+                              &machine->functions[pc[RVM_CALL_CALLEE]], pc[RVM_CALL_COUNT], pc + RVM_CALL_ARGUMENTS,
+                              &call, result);
   *entered = 0;
   if (status) return status;
   if (rvm_is_watched(machine, call.function)) {
@@ -203,6 +206,13 @@ rvm_status rvm_machine_run(rvm_machine *machine, rvm_value *result) {
     goto *next[*pc];   \
   } while (0)
 #define S(place) (*operand(registers, literals, pc[place]))
+#define JUMP pc[RVM_JUMP]
+/* Of a step that calls. */
+#define DESTINATION pc[RVM_CALL_DESTINATION]
+#define CALLEE pc[RVM_CALL_CALLEE]
+#define COUNT pc[RVM_CALL_COUNT]
+#define ARGUMENT(number) S(RVM_CALL_ARGUMENTS + (number))
+#define NEXT_CALL(arguments) NEXT(RVM_CALL_ARGUMENTS + (arguments))
 /* Goes on in the callee, whose parameters are in the window. */
 #define PUSH(callee, window)                             \
   do {                                                   \
@@ -229,13 +239,13 @@ tell: { /* the debugger of each step, before it is done */
 }
 
 do_call: {
-  const rvm_function *callee = &machine->functions[pc[2]];
-  int32_t count = pc[3];
+  const rvm_function *callee = &machine->functions[CALLEE];
+  int32_t count = COUNT;
   rvm_value *window = machine->head.top;
   frame->pc = pc;
   if (WATCHED || !is_direct(machine, callee) || (machine->head.fuel -= callee->cost) <= 0) goto call;
   for (int32_t i = 0; i < count; i++) {
-    const rvm_value *value = &S(4 + i);
+    const rvm_value *value = &ARGUMENT(i);
     if (rvm_value_is_object(*value)) rvm_retain(*value);
     move(&window[i], value);
   }
@@ -243,9 +253,9 @@ do_call: {
 }
 
 do_invoke: {
-  rvm_value target = S(5), *window = machine->head.top;
+  rvm_value target = ARGUMENT(1), *window = machine->head.top;
   const rvm_value *captured;
-  int32_t given = pc[3] - 2, captured_count;
+  int32_t given = COUNT - 2, captured_count;
   frame->pc = pc;
   if (WATCHED || (target.tag != RVM_TAG_FUNCTION && target.tag != RVM_TAG_CLOSURE)) goto call;
   const rvm_function *callee = rvm_callee_function(target, &captured, &captured_count);
@@ -253,8 +263,8 @@ do_invoke: {
       (machine->head.fuel -= callee->cost) <= 0)
     goto call;
   for (int32_t i = 0; i < given; i++) {
-    rvm_retain(S(6 + i));
-    move(&window[i], &S(6 + i));
+    rvm_retain(ARGUMENT(2 + i));
+    move(&window[i], &ARGUMENT(2 + i));
   }
   for (int32_t i = 0; i < captured_count; i++) {
     rvm_retain(captured[i]);
@@ -273,11 +283,11 @@ do_call_kernel:
   if ((status = rvm_machine_spend(machine, RVM_LONG_CALL_COST, result))) goto failed_here;
 
 do_call_builtin: {
-  const rvm_function *callee = &machine->functions[pc[2]];
-  int32_t count = pc[3];
+  const rvm_function *callee = &machine->functions[CALLEE];
+  int32_t count = COUNT;
   rvm_value *arguments = machine->head.top;
   if (WATCHED || machine->head.stack_end - arguments < count) goto do_call;
-  for (int32_t i = 0; i < count; i++) move(&arguments[i], &S(4 + i));
+  for (int32_t i = 0; i < count; i++) move(&arguments[i], &ARGUMENT(i));
   machine->head.top = arguments + count;
   result->tag = RVM_TAG_NIL;
   status = callee->call(callee->self, arguments, count, result);
@@ -287,64 +297,64 @@ do_call_builtin: {
 }
 
 finish_call: /* *result is that of the call at pc */
-  if (pc[1] >= 0)
-    store(&registers[pc[1]], *result);
+  if (DESTINATION >= 0)
+    store(&registers[DESTINATION], *result);
   else
     rvm_release(result);
-  NEXT(4 + pc[3]);
+  NEXT_CALL(COUNT);
 
 do_copy: {
-  rvm_value value = S(4);
+  rvm_value value = ARGUMENT(0);
   if (WATCHED) goto do_call;
   rvm_retain(value);
-  store(&registers[pc[1]], value);
-  NEXT(5);
+  store(&registers[DESTINATION], value);
+  NEXT_CALL(1);
 }
 
 do_move:
   if (WATCHED) goto do_call;
-  move(&registers[pc[1]], &S(4));
-  NEXT(5);
+  move(&registers[DESTINATION], &ARGUMENT(0));
+  NEXT_CALL(1);
 
 do_item: {
-  rvm_value tuple = S(4), index = S(5);
+  rvm_value tuple = ARGUMENT(0), index = ARGUMENT(1);
   if (WATCHED || tuple.tag != RVM_TAG_TUPLE || index.tag != RVM_TAG_INT ||
       (uint64_t)index.as.i >= (uint64_t)tuple.as.tuple->size)
     goto do_call_builtin;
   rvm_value item = tuple.as.tuple->items[index.as.i];
   rvm_retain(item);
-  store(&registers[pc[1]], item);
-  NEXT(6);
+  store(&registers[DESTINATION], item);
+  NEXT_CALL(2);
 }
 
 do_check_int:
-  if (WATCHED || S(4).tag != RVM_TAG_INT) goto do_call_builtin;
-  NEXT(7);
+  if (WATCHED || ARGUMENT(0).tag != RVM_TAG_INT) goto do_call_builtin;
+  NEXT_CALL(3);
 
 do_check_float:
-  if (WATCHED || S(4).tag != RVM_TAG_FLOAT) goto do_call_builtin;
-  NEXT(7);
+  if (WATCHED || ARGUMENT(0).tag != RVM_TAG_FLOAT) goto do_call_builtin;
+  NEXT_CALL(3);
 
 do_check_bool:
-  if (WATCHED || S(4).tag != RVM_TAG_BOOL) goto do_call_builtin;
-  NEXT(7);
+  if (WATCHED || ARGUMENT(0).tag != RVM_TAG_BOOL) goto do_call_builtin;
+  NEXT_CALL(3);
 
 do_check_tensor: {
-  rvm_value value = S(4), rank = S(5), dtype = S(6);
+  rvm_value value = ARGUMENT(0), rank = ARGUMENT(1), dtype = ARGUMENT(2);
   if (WATCHED || value.tag != RVM_TAG_TENSOR || (rank.as.i >= 0 && rank.as.i != value.as.tensor->dl.ndim) ||
       (dtype.tag != RVM_TAG_NIL && dtype.as.i != value.as.tensor->dtype))
     goto do_call_builtin;
-  NEXT(8);
+  NEXT_CALL(4);
 }
 
 do_tail_call:
   frame->pc = pc;
-  status = step_tail_call(machine, frame, pc + 1, &entered, result);
+  status = step_tail_call(machine, frame, pc, &entered, result);
   goto tail_called;
 
 tail_call_self: /* the same of a step that jumps */
   frame->pc = pc;
-  status = step_tail_call(machine, frame, pc + 2, &entered, result);
+  status = step_tail_call(machine, frame, pc, &entered, result);
 
 tail_called:
   if (status) goto failed;
@@ -353,12 +363,12 @@ tail_called:
 
 do_tail_self: {
   const rvm_code *code = frame->function->code;
-  int32_t count = pc[3];
+  int32_t count = COUNT;
   rvm_value *arguments = machine->head.top;
   if (WATCHED || frame->function->kind != RVM_KIND_bytecode || machine->head.stack_end - arguments < count ||
       (machine->head.fuel -= frame->function->cost) <= 0)
     goto tail_call_self;
-  for (int32_t i = 0; i < count; i++) move(&arguments[i], &S(4 + i));
+  for (int32_t i = 0; i < count; i++) move(&arguments[i], &ARGUMENT(i));
   if (code->object_count > 0) {
     rvm_retain_all(arguments, count);
     machine->head.top = arguments + count;
@@ -369,21 +379,21 @@ do_tail_self: {
     move(&registers[i], &arguments[i]);
     arguments[i].tag = RVM_TAG_NIL;
   }
-  NEXT(pc[1]);
+  NEXT(JUMP);
 }
 
 do_again: {
-  const int32_t *pair = pc + 5 + pc[3], *end = pair + 2 * pair[-1];
+  const int32_t *pair = pc + RVM_CALL_ARGUMENTS + COUNT + 1, *end = pair + 2 * pair[-1];
   if (WATCHED || frame->function->kind != RVM_KIND_bytecode ||
       (machine->head.fuel -= frame->function->cost) <= 0)
     goto tail_call_self;
   for (; pair < end; pair += 2) move(&registers[pair[0]], operand(registers, literals, pair[1]));
-  NEXT(pc[1]);
+  NEXT(JUMP);
 }
 
 do_ret: {
-  const int64_t tag = registers[pc[1]].tag, bits = registers[pc[1]].as.i;
-  registers[pc[1]].tag = RVM_TAG_NIL;
+  const int64_t tag = registers[pc[RVM_REGISTER]].tag, bits = registers[pc[RVM_REGISTER]].as.i;
+  registers[pc[RVM_REGISTER]].tag = RVM_TAG_NIL;
   rvm_release_objects(frame->function->code, registers);
   machine->head.top = registers;
   if (--machine->head.frame_count == floor) {
@@ -394,11 +404,11 @@ do_ret: {
   registers = frame->registers;
   pc = frame->pc;
   rvm_value value = {.tag = tag, .as.i = bits};
-  if (pc[1] >= 0)
-    store(&registers[pc[1]], value);
+  if (DESTINATION >= 0)
+    store(&registers[DESTINATION], value);
   else
     rvm_release(&value);
-  NEXT(4 + pc[3]);
+  NEXT_CALL(COUNT);
 }
 
 returned: /* the top frame is gone, *result is what it gave */
@@ -406,41 +416,44 @@ returned: /* the top frame is gone, *result is what it gave */
   frame = &machine->frames[machine->head.frame_count - 1];
   registers = frame->registers;
   pc = frame->pc;
-  if (!fits(frame->function->code, pc[1], *result)) {
+  if (!fits(frame->function->code, DESTINATION, *result)) {
     status = fail_unfit(frame, result);
     goto failed;
   }
   goto finish_call;
 
 do_go:
-  NEXT(pc[1]);
+  NEXT(JUMP);
 
 do_go_back:
-  if ((machine->head.fuel -= cost_of_jump(pc[1])) <= 0 && (status = rvm_machine_spend(machine, 0, result))) goto failed_here;
-  NEXT(pc[1]);
+  if ((machine->head.fuel -= cost_of_jump(JUMP)) <= 0 && (status = rvm_machine_spend(machine, 0, result))) goto failed_here;
+  NEXT(JUMP);
 
 do_unless: {
   int32_t truth;
-  if ((status = rvm_value_truth(registers[pc[1]], &truth, result))) goto failed_here;
-  if (truth) NEXT(3);
-  if (pc[2] <= 0 && (machine->head.fuel -= cost_of_jump(pc[2])) <= 0 && (status = rvm_machine_spend(machine, 0, result))) goto failed_here;
-  NEXT(pc[2]);
+  if ((status = rvm_value_truth(registers[pc[RVM_REGISTER]], &truth, result))) goto failed_here;
+  if (truth) NEXT(RVM_UNLESS_WORDS);
+  const int32_t jump = pc[RVM_UNLESS_JUMP];
+  if (jump <= 0 && (machine->head.fuel -= cost_of_jump(jump)) <= 0 &&
+      (status = rvm_machine_spend(machine, 0, result)))
+    goto failed_here;
+  NEXT(jump);
 }
 
 do_unless_bool:
-  if (registers[pc[1]].as.i) NEXT(3);
-  NEXT(pc[2]);
+  if (registers[pc[RVM_REGISTER]].as.i) NEXT(RVM_UNLESS_WORDS);
+  NEXT(pc[RVM_UNLESS_JUMP]);
 
 do_reset:
-  rvm_release(&registers[pc[1]]);
-  NEXT(2);
+  rvm_release(&registers[pc[RVM_REGISTER]]);
+  NEXT(RVM_REGISTER + 1);
 
 #define SCALAR_OPERATOR(name, function, operands, out, form, fails, meaning) \
   do_any_##name : {                                                          \
     rvm_value value;                                                         \
-    if (!rvm_scalar_op_##name(S(2), S(3), &value)) goto any_failed;          \
-    store(&registers[pc[1]], value);                                         \
-    NEXT(4);                                                                 \
+    if (!rvm_scalar_op_##name(S(RVM_OPERATOR_A), S(RVM_OPERATOR_B), &value)) goto any_failed;          \
+    store(&registers[pc[RVM_OPERATOR_DESTINATION]], value);                                         \
+    NEXT(RVM_OPERATOR_WORDS);                                                                 \
   }
 #include "scalar_operators.def"
 #undef SCALAR_OPERATOR
@@ -450,14 +463,14 @@ do_reset:
 #define PUT(out, value)                                                 \
   do {                                                                  \
     const rvm_value made = RVM_SCALAR_OP_RESULT_##out(value);           \
-    put((rvm_value *)((char *)registers + pc[1]), made.tag, made.as.i); \
+    put((rvm_value *)((char *)registers + pc[RVM_OPERATOR_DESTINATION]), made.tag, made.as.i); \
   } while (0)
 #define TYPED(name, operands, out, second)                                       \
   {                                                                              \
-    const rvm_value a = AT(registers, 2), b = AT(second, 3);                     \
+    const rvm_value a = AT(registers, RVM_OPERATOR_A), b = AT(second, RVM_OPERATOR_B);                     \
     if (!rvm_scalar_op_has_value(RVM_SCALAR_OP_##name, a, b)) goto typed_failed; \
     PUT(out, RVM_SCALAR_OP_EXPANDED(name, RVM_SCALAR_OP_FIELD_##operands));      \
-    NEXT(4);                                                                     \
+    NEXT(RVM_OPERATOR_WORDS);                                                                     \
   }
 #define SCALAR_OPERATOR(name, function, operands, out, form, fails, meaning) \
   do_rr_##name : TYPED(name, operands, out, registers)
@@ -469,12 +482,13 @@ do_reset:
 #undef SCALAR_OPERATOR
 
 /* The `unless` behind them has three words, of which the last is its jump. */
-#define COMPARE(name, second)                                                                       \
-  {                                                                                                 \
-    const int64_t truth = rvm_scalar_op_##name##_value(AT(registers, 2).as.i, AT(second, 3).as.i);  \
-    PUT(b, truth);                                                                                  \
-    if (truth) NEXT(7);                                                                             \
-    NEXT(4 + (int64_t)pc[6]);                                                                       \
+#define COMPARE(name, second)                                                     \
+  {                                                                               \
+    const int64_t a = AT(registers, RVM_OPERATOR_A).as.i;                         \
+    const int64_t truth = rvm_scalar_op_##name##_value(a, AT(second, RVM_OPERATOR_B).as.i); \
+    PUT(b, truth);                                                                \
+    if (truth) NEXT(RVM_OPERATOR_WORDS + RVM_UNLESS_WORDS);                       \
+    NEXT(RVM_OPERATOR_WORDS + (int64_t)pc[RVM_OPERATOR_WORDS + RVM_UNLESS_JUMP]); \
   }
 #define COMPARISON(name) do_unless_rr_##name : COMPARE(name, registers)
   RVM_COMPARISONS(COMPARISON)
@@ -485,13 +499,14 @@ do_reset:
 
 typed_failed: { /* a row that may fail: of two operands, or the one of i64_of_f64 */
   int is_rr = *pc < RVM_STEP_rl_add_i64;
-  status = rvm_scalar_op_fail((*pc - RVM_STEP_any_add_i64) % RVM_SCALAR_OP_COUNT, AT(registers, 2),
-                         is_rr ? AT(registers, 3) : AT(literals, 3), result);
+  status = rvm_scalar_op_fail((*pc - RVM_STEP_any_add_i64) % RVM_SCALAR_OP_COUNT, AT(registers, RVM_OPERATOR_A),
+                         is_rr ? AT(registers, RVM_OPERATOR_B) : AT(literals, RVM_OPERATOR_B), result);
   goto failed_here;
 }
 
 any_failed:
-  status = rvm_scalar_op_fail((*pc - RVM_STEP_any_add_i64) % RVM_SCALAR_OP_COUNT, S(2), S(3), result);
+  status = rvm_scalar_op_fail((*pc - RVM_STEP_any_add_i64) % RVM_SCALAR_OP_COUNT, S(RVM_OPERATOR_A), S(RVM_OPERATOR_B),
+                              result);
 
 failed_here:
   frame->pc = pc;

@@ -25,7 +25,7 @@ static void unlock_table(void) { pthread_mutex_unlock(&lock); }
 static __attribute__((constructor)) void watch_forks(void) { pthread_atfork(lock_table, unlock_table, unlock_table); }
 
 static const char builtin_names[RVM_BUILTIN_COUNT][36] = {
-#define BUILTIN(name, signature, effect, cost, meaning) RVM_BUILTIN_PREFIX #name,
+#define BUILTIN(name, signature, effect, cost, decoded, meaning) RVM_BUILTIN_PREFIX #name,
 #include "builtins.def"
 #undef BUILTIN
 };

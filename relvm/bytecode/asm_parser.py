@@ -271,7 +271,7 @@ def _operand(letter: str, line: _Line, indices: dict[str, int]) -> int | tuple[A
             destination = line.index("r")
             line.expect("=")
             return destination
-        case "r":
+        case "r" | "u":
             return line.index("r")
         case "p":
             return _ROWS[line.one_of(_ROWS)]

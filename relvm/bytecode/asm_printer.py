@@ -8,7 +8,7 @@
       1: call r1 = vm.builtin.copy(r2)
       2: ret r1
 
-Operands, by their letter in opcodes.def: `r4 =` or nothing (d), `r4` (r), a function's name (f), `-> 7`, the target
+Operands, by their letter in opcodes.def: `r4 =` or nothing (d), `r4` (r and u), a function's name (f), `-> 7`, the target
 (j), a list in parentheses (A).  Arguments: r0 a register, c0 a constant, f0 a function, 5 an integer, true, false,
 nil, ctx the machine.
 """
@@ -93,7 +93,7 @@ def instruction_text(instruction: Instruction, names: Sequence[str]) -> str:
         match letter:
             case "d":
                 text += f"r{operand} = " if operand >= 0 else ""
-            case "r":
+            case "r" | "u":
                 text += f"r{operand} "
             case "f":
                 text += names[operand]

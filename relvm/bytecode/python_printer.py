@@ -131,7 +131,7 @@ def _operand(letter: str, operand: Any, program: Program) -> str:
     match letter:
         case "d" if operand < 0:
             return "None"
-        case "d" | "r":
+        case "d" | "r" | "u":
             return f"b.r({operand})"
         case "f":
             return repr(program.functions[operand].name)

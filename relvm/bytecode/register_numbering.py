@@ -30,7 +30,7 @@ def renumbered(instruction: Instruction, numbers: dict[int, int]) -> Instruction
 def _used(instruction: Instruction) -> Iterator[int]:
     for letter, operand in zip(_LETTERS[instruction.op], instruction.operands, strict=True):
         match letter:
-            case "d" | "r" if operand >= 0:
+            case "d" | "r" | "u" if operand >= 0:
                 yield operand
             case "A":
                 yield from (each.payload for each in operand if each.kind == "REGISTER")
@@ -38,7 +38,7 @@ def _used(instruction: Instruction) -> Iterator[int]:
 
 def _renumbered(letter: str, operand: Any, numbers: dict[int, int]) -> Any:
     match letter:
-        case "d" | "r":
+        case "d" | "r" | "u":
             return numbers.get(operand, operand)  # -1: no destination
         case "A":
             return tuple(register(numbers[each.payload]) if each.kind == "REGISTER" else each for each in operand)

@@ -412,7 +412,7 @@ class ExecBuilder:
         match letter:
             case "d" if operand is None:
                 return -1
-            case "d" | "r":
+            case "d" | "r" | "u":
                 return _payload(op, "REGISTER", "a register (b.r)", operand)
             case "f" if isinstance(operand, str):
                 row = self._row(operand)

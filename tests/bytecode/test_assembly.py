@@ -68,6 +68,7 @@ arguments = st.one_of(
 operands = {
     "d": st.integers(-1, 100),
     "r": st.integers(0, 100),
+    "u": st.integers(0, 100),
     "f": st.integers(0, 1),
     "p": st.integers(0, len(PRIM_OPERATORS) - 1),
     "j": st.just(0),

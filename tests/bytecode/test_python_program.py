@@ -72,7 +72,7 @@ def test_every_instruction_has_a_statement(row) -> None:
     text = as_python(Program((entry,), (1,)))
     (line,) = [line for line in text.splitlines() if line.startswith("    b.emit")][:-1]
     assert row.name in line
-    for letter, part in {"r": "b.r(0)", "f": "'main'", "j": "l0", "A": "b.ctx, b.nil"}.items():
+    for letter, part in {"r": "b.r(0)", "u": "b.r(0)", "f": "'main'", "j": "l0", "A": "b.ctx, b.nil"}.items():
         assert (part in line) or letter not in row.operands
 
 

@@ -120,7 +120,7 @@ WRAP(rvm_machine_invoke,
      (rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count, rvm_value *result),
      (machine, callee, arguments, count, result), machine, result, rvm_value_release(result))
 
-#define BUILTIN(name, signature, effect, cost, meaning)                                                        \
+#define BUILTIN(name, signature, effect, cost, decoded, meaning)                                                        \
   WRAP_VALUE(rvm_builtin_##name, (void *self, const rvm_value *arguments, int32_t count, rvm_value *result), \
              (self, arguments, count, result))
 #include "builtins.def"

@@ -506,10 +506,10 @@ int main(void) {
   context = (rvm_value){.tag = RVM_TAG_CONTEXT, .as.machine = machine};
   concat = machine->function_values[function];
   effectful = machine->function_values[impure];
-#define BUILTIN(name, signature, effect, cost, meaning) test_##name();
+#define BUILTIN(name, signature, effect, cost, decoded, meaning) test_##name();
 #include "builtins.def"
 #undef BUILTIN
-#define BUILTIN(name, signature, effect, cost, meaning) \
+#define BUILTIN(name, signature, effect, cost, decoded, meaning) \
   CHECK(good_calls[RVM_BUILTIN_##name] > 0 && bad_calls[RVM_BUILTIN_##name] > 0);
 #include "builtins.def"
 #undef BUILTIN

@@ -44,13 +44,13 @@ typedef struct generator {
 } generator;
 
 static const char *const signatures[] = {
-#define BUILTIN(name, signature, effect, cost, meaning) signature,
+#define BUILTIN(name, signature, effect, cost, decoded, meaning) signature,
 #include "builtins.def"
 #undef BUILTIN
 };
 
 static const char *const names[] = {
-#define BUILTIN(name, signature, effect, cost, meaning) "vm.builtin." #name,
+#define BUILTIN(name, signature, effect, cost, decoded, meaning) "vm.builtin." #name,
 #include "builtins.def"
 #undef BUILTIN
 };

@@ -148,7 +148,7 @@ typedef struct routine {
 } routine;
 
 static const char *const letters[] = {
-#define OP(name, operands, meaning) operands,
+#define OP(name, operands, flow, meaning) operands,
 #include "opcodes.def"
 #undef OP
 };
@@ -237,7 +237,8 @@ static void make_instruction(const routine *r, uint32_t *words, uint32_t *count,
         *next++ = fuzz_below(random, registers);
         if (opcode == RVM_OP_call && fuzz_below(random, 3) == 0) next[-1] = (uint32_t)-1;
         break;
-      case 'r': *next++ = fuzz_below(random, registers); break;
+      case 'r':
+      case 'u': *next++ = fuzz_below(random, registers); break;
       case 'f': *next++ = callee; break;
       case 'p': *next++ = row; break;
       case 'j': *next++ = 0; break; /* of the right target once it is there */
@@ -270,7 +271,8 @@ static void change_operand(routine *r, fuzz_random *random) {
     if (letter[1] && fuzz_below(random, 2)) continue;
     switch (*letter) {
       case 'd':
-      case 'r': *word = fuzz_below(random, r->record->registers); return;
+      case 'r':
+      case 'u': *word = fuzz_below(random, r->record->registers); return;
       case 'f': *word = fuzz_below(random, r->function_count); return;
       case 'p': *word = fuzz_below(random, RVM_SCALAR_OP_COUNT); return;
       case 'j': *word = r->starts[fuzz_below(random, r->count)] - pc; return;

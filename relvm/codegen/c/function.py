@@ -36,8 +36,7 @@ _MAX_INLINED = 8  # statements of a routine that stands where it is called
 
 _PREFIX = "vm.builtin."
 # Builtins that call nothing, which are called by themselves.
-_CALLING = ("invoke_closure", "invoke_pure_closure", "print", "call_py_func")
-_DIRECT = frozenset(_PREFIX + row.name for row in BUILTINS if row.name not in _CALLING)
+_DIRECT = frozenset(_PREFIX + row.name for row in BUILTINS if row.decoded not in ("INVOKE", "HOST"))
 
 _PARAMETERS = "(rvm_machine *ctx, rvm_value *r, const rvm_value *c, const rvm_value *f)"
 

@@ -366,7 +366,7 @@ def test_registers_keep_their_numbers_when_their_count_is_given() -> None:
 def test_every_instruction_of_the_table_can_be_emitted(row) -> None:
     b = vm.ExecBuilder()
     arguments = [b.r(0)] if "f" in row.operands else [b.r(0), b.r(0)]
-    made = {"d": b.r(0), "r": b.r(0), "f": "main", "j": 1, "A": arguments}
+    made = {"d": b.r(0), "r": b.r(0), "u": b.r(0), "f": "main", "j": 1, "A": arguments}
     with b.function("main", ["x"]):
         b.emit(row.name, *(made.get(letter, 0) for letter in row.operands))
         b.emit_call("vm.builtin.copy", [b.imm(0)], dst=b.r(0))
