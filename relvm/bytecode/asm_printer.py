@@ -8,9 +8,9 @@
       1: call r1 = vm.builtin.copy(r2)
       2: ret r1
 
-Operands, by their letter in opcodes.def: `r4 =` or nothing (d), `r4` (r and u), a function's name (f), `-> 7`, the target
-(j), a list in parentheses (A).  Arguments: r0 a register, c0 a constant, f0 a function, 5 an integer, true, false,
-nil, ctx the machine.
+Operands, by their letter in opcodes.def: `r4 =` or nothing (d), `r4` (r and u), a function's name (f), `-> 7`, the
+target (j), a list in parentheses (A).  Arguments: r0 a register, c0 a constant, f0 a function, 5 an integer, true,
+false, nil, ctx the machine.
 """
 
 from __future__ import annotations

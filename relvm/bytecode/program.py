@@ -67,9 +67,9 @@ class Instruction(NamedTuple):
     """One instruction.
 
     op: a row name of csrc/tables/opcodes.def.
-    operands: one for each letter of the row's operands.  An int for `d`, `r`, `u`, `f` and `p` (-1: no destination); for `j`
-    the index of the target in the function's code, which the encoding turns into a distance in words; for `A` a tuple
-    of Argument.
+    operands: one for each letter of the row's operands.  An int for `d`, `r`, `u`, `f` and `p` (-1: no destination);
+    for `j` the index of the target in the function's code, which the encoding turns into a distance in words; for `A`
+    a tuple of Argument.
     """
 
     op: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,6 +78,16 @@ class DType:
         """The smallest and the largest number of an integer dtype."""
         assert self.is_integer
         return (-(2 ** (self.bits - 1)), 2 ** (self.bits - 1) - 1) if self.is_signed else (0, 2**self.bits - 1)
+
+    @property
+    def lowest(self) -> int | float:
+        """The smallest value of an integer or float dtype."""
+        return -math.inf if self.is_float else self.limits[0]
+
+    @property
+    def highest(self) -> int | float:
+        """The largest value of an integer or float dtype."""
+        return math.inf if self.is_float else self.limits[1]
 
     @property
     def is_bool(self) -> bool:

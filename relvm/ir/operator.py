@@ -9,6 +9,7 @@ docstring is the operator's documentation.  `numpy` is its meaning: a function o
 and the same attributes.  `moves` says that elements become elements of the result as they are, or converted, and none
 is computed: the other operators compute with floats narrower than f32 as f32, and their `numpy` need not know them.
 `strings` says that tensors of strings are among what it takes, as they are of those that only move elements.
+`traits` are the algebraic properties on which rules of `canonicalize` rest.
 `lower` makes its kernel (relvm/kernels/lowering_rules.py says how).
 """
 
@@ -26,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmShapeError, RelvmTypeError, near_matches
-from relvm.ir.dtypes import ALL_DTYPES, STR
+from relvm.ir.dtypes import ALL_DTYPES, STR, DType
 from relvm.ir.expr import Attributes, Expr, OpCall, constant
 from relvm.ir.symbolic import AnyDim, dim_op, is_natural
 from relvm.ir.types import TensorType, TupleType, Type
@@ -145,6 +146,26 @@ def claimed_natural(dim: AnyDim) -> AnyDim:
     return dim
 
 
+@dataclass(frozen=True)
+class Traits:
+    """Algebraic properties of an elementwise operator f, on which rules of `canonicalize` rest.
+
+    commutative
+        f(x, y) is f(y, x).
+    neutral
+        The number e of a dtype for which f(x, e) is x.
+    involution
+        f(f(x)) is x.
+    idempotent
+        f(f(x)) is f(x).
+    """
+
+    commutative: bool = False
+    neutral: Callable[[DType], complex] | None = None
+    involution: bool = False
+    idempotent: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class Operator:
     """A row of the operator table.  Made by `op`, which says what the fields are; called with expressions and
@@ -157,6 +178,7 @@ class Operator:
     lower: Any
     moves: bool
     strings: bool
+    traits: Traits
 
     def __repr__(self) -> str:
         return self.name
@@ -249,6 +271,7 @@ class Operator:
 
 
 _operators: dict[str, Operator] = {}
+_NO_TRAITS = Traits()
 
 
 def _in_f32(numpy: Callable[..., Any]) -> Callable[..., Any]:
@@ -307,6 +330,7 @@ def op(
     effect: Effect = Effect.PURE,
     moves: bool = False,
     strings: bool = False,
+    traits: Traits = _NO_TRAITS,
 ) -> Callable[..., Operator]:
     """Declare an operator: what it decorates is the operator's type rule, and its docstring the documentation.
 
@@ -324,12 +348,14 @@ def op(
         Whether elements become elements of the result as they are, or converted, and none is computed.
     strings
         Whether it takes tensors of strings, as all that only move elements do.
+    traits
+        Its algebraic properties.
     """
 
     def declare(type_rule: Callable[..., Type]) -> Operator:
         assert name not in _operators, f"operator {name} is declared twice"
         meaning = np.errstate(all="ignore")(numpy if moves else _in_f32(numpy))
-        _operators[name] = Operator(name, type_rule, effect, meaning, lower, moves, moves or strings)
+        _operators[name] = Operator(name, type_rule, effect, meaning, lower, moves, moves or strings, traits)
         return _operators[name]
 
     return declare

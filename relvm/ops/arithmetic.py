@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from relvm.ir.dtypes import I64, U64
-from relvm.ir.operator import op
+from relvm.ir.operator import Traits, op
 from relvm.ir.type_rules import broadcast, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select
@@ -18,7 +18,12 @@ def _binary(name: str, x: TensorType, y: TensorType) -> TensorType:
     return broadcast(name, x.dtype, x, y)
 
 
-@op("add", numpy=np.add, lower=elementwise(lambda x, y: x + y))
+@op(
+    "add",
+    numpy=np.add,
+    lower=elementwise(lambda x, y: x + y),
+    traits=Traits(commutative=True, neutral=lambda dtype: -0.0 if dtype.is_float else 0),
+)
 def add(x: TensorType, y: TensorType) -> TensorType:
     """x + y, elementwise; integers wrap around.
 
@@ -28,7 +33,7 @@ def add(x: TensorType, y: TensorType) -> TensorType:
     return _binary("add", x, y)
 
 
-@op("subtract", numpy=np.subtract, lower=elementwise(lambda x, y: x - y))
+@op("subtract", numpy=np.subtract, lower=elementwise(lambda x, y: x - y), traits=Traits(neutral=lambda dtype: 0))
 def subtract(x: TensorType, y: TensorType) -> TensorType:
     """x - y, elementwise; integers wrap around.
 
@@ -38,7 +43,12 @@ def subtract(x: TensorType, y: TensorType) -> TensorType:
     return _binary("subtract", x, y)
 
 
-@op("multiply", numpy=np.multiply, lower=elementwise(lambda x, y: x * y))
+@op(
+    "multiply",
+    numpy=np.multiply,
+    lower=elementwise(lambda x, y: x * y),
+    traits=Traits(commutative=True, neutral=lambda dtype: 1),
+)
 def multiply(x: TensorType, y: TensorType) -> TensorType:
     """x * y, elementwise; integers wrap around.
 
@@ -66,7 +76,7 @@ def _divide(x: Scalar, y: Scalar) -> Scalar:
     return Select(y.eq(0), Literal(0, x.dtype), quotient)
 
 
-@op("divide", numpy=_numpy_divide, lower=elementwise(_divide))
+@op("divide", numpy=_numpy_divide, lower=elementwise(_divide), traits=Traits(neutral=lambda dtype: 1))
 def divide(x: TensorType, y: TensorType) -> TensorType:
     """x / y, elementwise.  Integers: rounded towards zero, 0 where y is 0; the smallest number divided by -1 is itself.
 
@@ -98,7 +108,7 @@ def _power(x: Scalar, y: Scalar) -> Scalar:
     return Intrinsic(f"rvm_power_{wide}", (x.to(wide), y.to(wide)), wide).to(x.dtype)
 
 
-@op("power", numpy=_numpy_power, lower=elementwise(_power))
+@op("power", numpy=_numpy_power, lower=elementwise(_power), traits=Traits(neutral=lambda dtype: 1))
 def power(x: TensorType, y: TensorType) -> TensorType:
     """x to the power of y, elementwise.
 
@@ -120,7 +130,12 @@ def _extreme(function: str):
     return elementwise(point)
 
 
-@op("maximum", numpy=np.maximum, lower=_extreme("maximum"))
+@op(
+    "maximum",
+    numpy=np.maximum,
+    lower=_extreme("maximum"),
+    traits=Traits(commutative=True, neutral=lambda dtype: dtype.lowest),
+)
 def maximum(x: TensorType, y: TensorType) -> TensorType:
     """The larger of x and y, elementwise; NaN where either is NaN.
 
@@ -131,7 +146,12 @@ def maximum(x: TensorType, y: TensorType) -> TensorType:
     return _binary("maximum", x, y)
 
 
-@op("minimum", numpy=np.minimum, lower=_extreme("minimum"))
+@op(
+    "minimum",
+    numpy=np.minimum,
+    lower=_extreme("minimum"),
+    traits=Traits(commutative=True, neutral=lambda dtype: dtype.highest),
+)
 def minimum(x: TensorType, y: TensorType) -> TensorType:
     """The smaller of x and y, elementwise; NaN where either is NaN.
 

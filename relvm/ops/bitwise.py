@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from relvm.ir.operator import expect, op
+from relvm.ir.operator import Traits, expect, op
 from relvm.ir.type_rules import broadcast, expect_same_dtype
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Binary, Literal, Scalar, Select
@@ -21,7 +21,12 @@ def _integers(name: str, x: TensorType, y: TensorType) -> TensorType:
     return broadcast(name, x.dtype, x, y)
 
 
-@op("bitwise_and", numpy=np.bitwise_and, lower=_bitwise("&"))
+@op(
+    "bitwise_and",
+    numpy=np.bitwise_and,
+    lower=_bitwise("&"),
+    traits=Traits(commutative=True, neutral=lambda dtype: -1 if dtype.is_signed else dtype.highest),
+)
 def bitwise_and(x: TensorType, y: TensorType) -> TensorType:
     """The bits that both x and y have, elementwise.
 
@@ -31,7 +36,7 @@ def bitwise_and(x: TensorType, y: TensorType) -> TensorType:
     return _integers("bitwise_and", x, y)
 
 
-@op("bitwise_or", numpy=np.bitwise_or, lower=_bitwise("|"))
+@op("bitwise_or", numpy=np.bitwise_or, lower=_bitwise("|"), traits=Traits(commutative=True, neutral=lambda dtype: 0))
 def bitwise_or(x: TensorType, y: TensorType) -> TensorType:
     """The bits that x or y or both have, elementwise.
 
@@ -41,7 +46,7 @@ def bitwise_or(x: TensorType, y: TensorType) -> TensorType:
     return _integers("bitwise_or", x, y)
 
 
-@op("bitwise_xor", numpy=np.bitwise_xor, lower=_bitwise("^"))
+@op("bitwise_xor", numpy=np.bitwise_xor, lower=_bitwise("^"), traits=Traits(commutative=True, neutral=lambda dtype: 0))
 def bitwise_xor(x: TensorType, y: TensorType) -> TensorType:
     """The bits that one of x and y has, elementwise.
 
@@ -65,7 +70,7 @@ def _shift_right(x: Scalar, y: Scalar) -> Scalar:
     return Select(_is_inside(x, y), Binary(">>", x, y, x.dtype), sign)
 
 
-@op("shift_left", numpy=np.left_shift, lower=elementwise(_shift_left))
+@op("shift_left", numpy=np.left_shift, lower=elementwise(_shift_left), traits=Traits(neutral=lambda dtype: 0))
 def shift_left(x: TensorType, y: TensorType) -> TensorType:
     """The bits of x moved up by y places, elementwise; 0 where y is negative or not below the number of bits.
 
@@ -75,7 +80,7 @@ def shift_left(x: TensorType, y: TensorType) -> TensorType:
     return _integers("shift_left", x, y)
 
 
-@op("shift_right", numpy=np.right_shift, lower=elementwise(_shift_right))
+@op("shift_right", numpy=np.right_shift, lower=elementwise(_shift_right), traits=Traits(neutral=lambda dtype: 0))
 def shift_right(x: TensorType, y: TensorType) -> TensorType:
     """The bits of x moved down by y places, elementwise, the sign staying; where y is negative or not below the number
     of bits, -1 for negative x and else 0.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from relvm.ir.dtypes import BOOL
-from relvm.ir.operator import op
+from relvm.ir.operator import Traits, op
 from relvm.ir.type_rules import broadcast, expect_bool, expect_same_dtype, with_dtype
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Unary
@@ -87,7 +87,12 @@ def greater_equal(x: TensorType, y: TensorType) -> TensorType:
     return _comparison("greater_equal", x, y)
 
 
-@op("logical_and", numpy=np.logical_and, lower=elementwise(lambda x, y: x.logical_and(y)))
+@op(
+    "logical_and",
+    numpy=np.logical_and,
+    lower=elementwise(lambda x, y: x.logical_and(y)),
+    traits=Traits(commutative=True, neutral=lambda dtype: True),
+)
 def logical_and(x: TensorType, y: TensorType) -> TensorType:
     """Whether both x and y hold, elementwise.
 
@@ -97,7 +102,12 @@ def logical_and(x: TensorType, y: TensorType) -> TensorType:
     return _logical("logical_and", x, y)
 
 
-@op("logical_or", numpy=np.logical_or, lower=elementwise(lambda x, y: x.logical_or(y)))
+@op(
+    "logical_or",
+    numpy=np.logical_or,
+    lower=elementwise(lambda x, y: x.logical_or(y)),
+    traits=Traits(commutative=True, neutral=lambda dtype: False),
+)
 def logical_or(x: TensorType, y: TensorType) -> TensorType:
     """Whether x or y or both hold, elementwise.
 
@@ -107,7 +117,12 @@ def logical_or(x: TensorType, y: TensorType) -> TensorType:
     return _logical("logical_or", x, y)
 
 
-@op("logical_not", numpy=np.logical_not, lower=elementwise(lambda x: Unary("!", x, BOOL)))
+@op(
+    "logical_not",
+    numpy=np.logical_not,
+    lower=elementwise(lambda x: Unary("!", x, BOOL)),
+    traits=Traits(involution=True),
+)
 def logical_not(x: TensorType) -> TensorType:
     """Whether x does not hold, elementwise.
 

@@ -24,7 +24,6 @@ from relvm.kernels.conv.sliding_window import (
 from relvm.kernels.flop_count import pooling_operations
 from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar, maximum, minimum
 from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest, part_loops
-from relvm.ops.reduction import lowest
 
 _STRIP, _MAX_ELEMENTS = 128, 2048  # places, and elements of the input, that are taken at a time
 
@@ -118,7 +117,7 @@ def _max_pool(k: KernelBuilder, inputs, outputs, *, kernel, strides, pads, dilat
         return Select((element > total).logical_or(element.ne(element)), element, total)
 
     window = window_of("max_pool", kernel, strides, pads, dilations)
-    _pool(k, x, out, window, lowest(x.dtype), larger_or_nan, None)
+    _pool(k, x, out, window, x.dtype.lowest, larger_or_nan, None)
 
 
 def _average_pool(
@@ -171,7 +170,7 @@ def _axes_of(window: Window) -> tuple[int, ...]:
 
 def _numpy_max_pool(x: np.ndarray, *, kernel, strides, pads, dilations) -> np.ndarray:
     window = window_of("max_pool", kernel, strides, pads, dilations)
-    return np.max(numpy_windows(x, window, lowest(dtype_of(x.dtype))), axis=_axes_of(window))
+    return np.max(numpy_windows(x, window, dtype_of(x.dtype).lowest), axis=_axes_of(window))
 
 
 @op("max_pool", numpy=_numpy_max_pool, lower=CustomKernel(_max_pool, pooling_operations))
@@ -242,7 +241,7 @@ def _numpy_max_pool_indices(x: np.ndarray, *, kernel, strides, pads, dilations, 
     window = window_of("max_pool_indices", kernel, strides, pads, dilations)
     planes, area = np.arange(x.shape[0] * x.shape[1]), int(np.prod(x.shape[2:]))
     numbers = planes.reshape(*x.shape[:2], *[1] * len(kernel)) * area + _plane_positions(x.shape[2:], column_major)
-    views = [numpy_windows(a, window, fill) for a, fill in ((x, lowest(dtype_of(x.dtype))), (numbers, -1))]
+    views = [numpy_windows(a, window, fill) for a, fill in ((x, dtype_of(x.dtype).lowest), (numbers, -1))]
     values, indices = (view.reshape(*view.shape[: x.ndim], int(np.prod(kernel))) for view in views)
     largest = np.max(values, axis=-1, keepdims=True)
     wins = (indices >= 0) & ((values == largest) | (values != values))
@@ -258,7 +257,7 @@ def _max_pool_indices(
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     area, planes = k.size(x.shape[2:]), product(out.shape[:2])
     with loop_nest(k, [planes, *out.shape[2:]]) as (plane, *place):
-        best, found = k.let("best", Literal(lowest(x.dtype), x.dtype)), k.let("found", Literal(-1, I64))
+        best, found = k.let("best", Literal(x.dtype.lowest, x.dtype)), k.let("found", Literal(-1, I64))
         with loop_nest(k, list(window.sizes)) as taps:
             inside: Scalar | None = None
             at: list[Scalar] = []

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from relvm.errors import RelvmArgumentError
-from relvm.ir.dtypes import I64, DType, dtype_of
+from relvm.ir.dtypes import I64, dtype_of
 from relvm.ir.expr import Expr
 from relvm.ir.operator import claim_at_most, expect, op
 from relvm.ir.symbolic import AnyDim, product
@@ -28,20 +28,10 @@ def _smaller(total: Scalar, x: Scalar) -> Scalar:
     return Select((x < total).logical_or(x.ne(x)), x, total)
 
 
-def lowest(dtype: DType) -> int | float:
-    """The dtype's smallest value."""
-    return -np.inf if dtype.is_float else dtype.limits[0]
-
-
-def highest(dtype: DType) -> int | float:
-    """The dtype's largest value."""
-    return np.inf if dtype.is_float else dtype.limits[1]
-
-
 _SUM = Reduction(lambda total, x: total + x, "+", lambda dtype: 0)
 _PROD = Reduction(lambda total, x: total * x, "*", lambda dtype: 1)
-_MAX = Reduction(_larger, "max", lowest)
-_MIN = Reduction(_smaller, "min", highest)
+_MAX = Reduction(_larger, "max", lambda dtype: dtype.lowest)
+_MIN = Reduction(_smaller, "min", lambda dtype: dtype.highest)
 
 
 def _reduced(name: str, x: TensorType, axes: tuple[int, ...] | None, keepdims: bool) -> TensorType:
@@ -73,11 +63,11 @@ def _numpy_mean(x: np.ndarray, *, axes: tuple[int, ...] | None, keepdims: bool) 
 
 
 def _numpy_max(x: np.ndarray, *, axes: tuple[int, ...] | None, keepdims: bool) -> np.ndarray:
-    return np.max(x, axis=axes, keepdims=keepdims, initial=lowest(dtype_of(x.dtype)))
+    return np.max(x, axis=axes, keepdims=keepdims, initial=dtype_of(x.dtype).lowest)
 
 
 def _numpy_min(x: np.ndarray, *, axes: tuple[int, ...] | None, keepdims: bool) -> np.ndarray:
-    return np.min(x, axis=axes, keepdims=keepdims, initial=highest(dtype_of(x.dtype)))
+    return np.min(x, axis=axes, keepdims=keepdims, initial=dtype_of(x.dtype).highest)
 
 
 @op("sum", numpy=_numpy_sum, lower=Reduce(_SUM))

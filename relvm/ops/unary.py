@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from relvm.errors import RelvmArgumentError
-from relvm.ir.operator import expect, op
+from relvm.ir.operator import Traits, expect, op
 from relvm.ir.type_rules import expect_float, expect_numeric, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select
@@ -40,7 +40,7 @@ def identity(x: TensorType) -> TensorType:
     return x
 
 
-@op("negative", numpy=np.negative, lower=elementwise(lambda x: -x))
+@op("negative", numpy=np.negative, lower=elementwise(lambda x: -x), traits=Traits(involution=True))
 def negative(x: TensorType) -> TensorType:
     """-x, elementwise; integers wrap around.
 
@@ -55,7 +55,7 @@ def _abs(x: Scalar) -> Scalar:
     return Select(x < 0, -x, x) if x.dtype.is_signed else x
 
 
-@op("abs", numpy=np.abs, lower=elementwise(_abs))
+@op("abs", numpy=np.abs, lower=elementwise(_abs), traits=Traits(idempotent=True))
 def abs_(x: TensorType) -> TensorType:
     """The absolute value, elementwise; that of the smallest integer is itself.
 
@@ -70,7 +70,7 @@ def _sign(x: Scalar) -> Scalar:
     return Select(x > 0, Literal(1, x.dtype), below)
 
 
-@op("sign", numpy=np.sign, lower=elementwise(_sign))
+@op("sign", numpy=np.sign, lower=elementwise(_sign), traits=Traits(idempotent=True))
 def sign(x: TensorType) -> TensorType:
     """1 where x > 0, -1 where x < 0, 0 where x is 0, NaN where it is NaN.
 
@@ -79,7 +79,7 @@ def sign(x: TensorType) -> TensorType:
     return _numeric("sign", x)
 
 
-@op("floor", numpy=np.floor, lower=math_function("floor"))
+@op("floor", numpy=np.floor, lower=math_function("floor"), traits=Traits(idempotent=True))
 def floor(x: TensorType) -> TensorType:
     """The largest whole number that is not above x, elementwise.
 
@@ -88,7 +88,7 @@ def floor(x: TensorType) -> TensorType:
     return float_result("floor", x)
 
 
-@op("ceil", numpy=np.ceil, lower=math_function("ceil"))
+@op("ceil", numpy=np.ceil, lower=math_function("ceil"), traits=Traits(idempotent=True))
 def ceil(x: TensorType) -> TensorType:
     """The smallest whole number that is not below x, elementwise.
 
@@ -97,7 +97,7 @@ def ceil(x: TensorType) -> TensorType:
     return float_result("ceil", x)
 
 
-@op("round", numpy=np.rint, lower=math_function("rint"))
+@op("round", numpy=np.rint, lower=math_function("rint"), traits=Traits(idempotent=True))
 def round_(x: TensorType) -> TensorType:
     """The whole number nearest to x, elementwise; halves go to the even one.
 
@@ -200,7 +200,12 @@ def reciprocal(x: TensorType) -> TensorType:
     return float_result("reciprocal", x)
 
 
-@op("relu", numpy=lambda x: np.maximum(x, 0), lower=elementwise(lambda x: Select(x < 0, Literal(0, x.dtype), x)))
+@op(
+    "relu",
+    numpy=lambda x: np.maximum(x, 0),
+    lower=elementwise(lambda x: Select(x < 0, Literal(0, x.dtype), x)),
+    traits=Traits(idempotent=True),
+)
 def relu(x: TensorType) -> TensorType:
     """x where it is above 0, else 0, elementwise; NaN stays.
 

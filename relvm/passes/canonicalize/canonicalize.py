@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, Module, OpCall, Shape, Var
@@ -12,16 +11,12 @@ from relvm.ir.visitor import map_blocks, map_parts, with_bindings, with_value
 from relvm.kernels.lowering_rules import Pointwise
 from relvm.ops.folding import FoldingBudget
 from relvm.passes.canonicalize import elementwise_rules, movement_rules
+from relvm.passes.canonicalize.rule import Definitions, Rule
 from relvm.passes.constant_folding import budget_of, evaluate
 from relvm.passes.pass_manager import module_pass
 
-# What a rule gets: the call, and how an argument of it was computed (None: not by an operator in sight).  It gives an
-# atom, or a call whose arguments may be calls; None where it says nothing.
-Definitions = Callable[[Expr], OpCall | None]
-Rule = Callable[[OpCall, Definitions], Expr | None]
-
 RULES: dict[Operator, tuple[Rule, ...]] = {**movement_rules.RULES, **elementwise_rules.RULES}
-POINTWISE_RULES: tuple[Rule, ...] = elementwise_rules.POINTWISE_RULES  # of every elementwise operator, behind its own
+POINTWISE_RULES = elementwise_rules.POINTWISE_RULES  # of every elementwise operator, behind its own
 
 _MAX_STEPS = 32  # rules that apply to one operator in turn; a bound for programs made to have more
 
@@ -84,7 +79,7 @@ class _Canonicalizer:
         """What `call`, whose arguments are atoms, is in the end; the parts of that are appended.  whole: what is
         made."""
         for _ in range(_MAX_STEPS):
-            simpler = one_step(call, self.definitions.get, self.budget)
+            simpler = one_step(call, Definitions(self.definitions), self.budget)
             if not isinstance(simpler, OpCall):
                 return call if simpler is None else simpler
             args = tuple(self.part(arg, whole, bindings) for arg in simpler.args)
@@ -105,12 +100,12 @@ class _Canonicalizer:
         return var
 
 
-def one_step(call: OpCall, defined: Definitions, budget: FoldingBudget) -> Expr | None:
+def one_step(call: OpCall, definitions: Definitions, budget: FoldingBudget) -> Expr | None:
     """What the first rule that applies makes of `call`, or None."""
     if all(isinstance(arg, Constant | Shape) for arg in call.args) and (folded := evaluate(call, budget)):
         return folded
     for rule in rules_of(call.op):
-        simpler = rule(call, defined)
+        simpler = rule(call, definitions)
         if simpler is not None and simpler.type == call.type:
             return simpler
     return None
@@ -118,5 +113,5 @@ def one_step(call: OpCall, defined: Definitions, budget: FoldingBudget) -> Expr 
 
 def rules_of(operator: Operator) -> tuple[Rule, ...]:
     """The rules for an operator, in the order in which they are tried."""
-    own = RULES.get(operator, ())
+    own = (*elementwise_rules.rules_of_traits(operator.traits), *RULES.get(operator, ()))
     return (*own, *POINTWISE_RULES) if isinstance(operator.lower, Pointwise) else own

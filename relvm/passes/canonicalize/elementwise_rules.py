@@ -1,16 +1,19 @@
 """Rules of `canonicalize` for elementwise operators.
 
-A rule gets a call and, as a function, how its arguments were computed; it gives what the call is, or None.
+A rule gets a call and the definitions of its arguments (relvm/passes/canonicalize/rule.py).
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 
 from relvm import ops
 from relvm.ir.dtypes import DType
 from relvm.ir.expr import Constant, Expr, OpCall, Shape, constant
-from relvm.ops.reduction import highest, lowest
+from relvm.ir.operator import Operator, Traits
+from relvm.passes.canonicalize.rule import Definitions, Rule
 
 
 def _all_equal(expr: Expr, number: float) -> bool:
@@ -21,31 +24,17 @@ def _all_equal(expr: Expr, number: float) -> bool:
     return not signed_zero or bool(np.all(np.signbit(expr.value) == np.signbit(number)))
 
 
-# What changes nothing as the second argument; and of these operators, those to which it may be the first one.
-_NEUTRAL = {
-    ops.add: lambda dtype: -0.0 if dtype.is_float else 0,  # 0 + -0 is 0
-    ops.subtract: lambda dtype: 0,
-    ops.multiply: lambda dtype: 1,
-    ops.divide: lambda dtype: 1,
-    ops.power: lambda dtype: 1,
-    ops.maximum: lowest,
-    ops.minimum: highest,
-    ops.logical_and: lambda dtype: True,
-    ops.logical_or: lambda dtype: False,
-}
-_EITHER_SIDE = (ops.add, ops.multiply, ops.maximum, ops.minimum, ops.logical_and, ops.logical_or)
-
-
-def neutral_element(call: OpCall, defined) -> Expr | None:
+def neutral_element(call: OpCall, definitions: Definitions) -> Expr | None:
     """x * 1, x - 0, x / 1, maximum(x, -inf), x and true   ->   x"""
     x, y = call.args
-    neutral = _NEUTRAL[call.op](call.element_type)
+    assert call.op.traits.neutral is not None
+    neutral = call.op.traits.neutral(call.known_element_type)
     if _all_equal(y, neutral):
         return x
-    return y if call.op in _EITHER_SIDE and _all_equal(x, neutral) else None
+    return y if call.op.traits.commutative and _all_equal(x, neutral) else None
 
 
-def known_power(call: OpCall, defined) -> Expr | None:
+def known_power(call: OpCall, definitions: Definitions) -> Expr | None:
     """power(x, 2)   ->   x * x,   and so for 3, and of floats for 1/2, -1/2 and -1
 
     The square root of -inf is NaN and that of -0 is -0, where a power is inf and 0.
@@ -75,28 +64,33 @@ def _root(x: Expr) -> Expr:
     return ops.where(ops.equal(x, constant(-np.inf, x.element_type)), endless, ops.abs(ops.sqrt(x)))
 
 
-def inverse_twice(call: OpCall, defined) -> Expr | None:
+def inverse_twice(call: OpCall, definitions: Definitions) -> Expr | None:
     """negative(negative(x)), not not x   ->   x"""
-    inner = defined(call.args[0])
-    return inner.args[0] if inner is not None and inner.op is call.op else None
+    inner = definitions.call_of(call.args[0], call.op)
+    return inner.args[0] if inner is not None else None
 
 
-def argument_itself(call: OpCall, defined) -> Expr | None:
+def same_again(call: OpCall, definitions: Definitions) -> Expr | None:
+    """floor(floor(x))   ->   floor(x)"""
+    return call.args[0] if definitions.call_of(call.args[0], call.op) else None
+
+
+def argument_itself(call: OpCall, definitions: Definitions) -> Expr | None:
     """identity(x), cast(x, its dtype), broadcast_to(x, its shape)   ->   x"""
     return call.args[0]
 
 
-def no_bounds(call: OpCall, defined) -> Expr | None:
+def no_bounds(call: OpCall, definitions: Definitions) -> Expr | None:
     """clip(x), clip(x, min=-inf, max=inf)   ->   x"""
     bounds, dtype = dict(call.attributes), call.element_type
-    free = bounds["min"] in (None, lowest(dtype)) and bounds["max"] in (None, highest(dtype))
+    free = bounds["min"] in (None, dtype.lowest) and bounds["max"] in (None, dtype.highest)
     return call.args[0] if free else None
 
 
-def cast_of_cast(call: OpCall, defined) -> Expr | None:
+def cast_of_cast(call: OpCall, definitions: Definitions) -> Expr | None:
     """cast(cast(x, wide), any)   ->   cast(x, any),   where every number of x is one of the wide dtype"""
-    inner = defined(call.args[0])
-    if inner is None or inner.op is not ops.cast:
+    inner = definitions.call_of(call.args[0], ops.cast)
+    if inner is None:
         return None
     (x,) = inner.args
     if not _holds(inner.type.dtype, x.type.dtype):
@@ -111,7 +105,7 @@ def _holds(wide: DType, narrow: DType) -> bool:
     return np.can_cast(narrow.numpy, wide.numpy, "safe")
 
 
-def known_condition(call: OpCall, defined) -> Expr | None:
+def known_condition(call: OpCall, definitions: Definitions) -> Expr | None:
     """where(true, x, y)   ->   x,   repeated where the result has more elements;   where(c, x, x)   ->   x"""
     cond, x, y = call.args
     if x is y:
@@ -126,19 +120,19 @@ def known_condition(call: OpCall, defined) -> Expr | None:
     return ops.broadcast_to(chosen, Shape(call.tensor_type.shape))
 
 
-def broadcast_of_broadcast(call: OpCall, defined) -> Expr | None:
+def broadcast_of_broadcast(call: OpCall, definitions: Definitions) -> Expr | None:
     """broadcast_to(broadcast_to(x, s), t)   ->   broadcast_to(x, t)"""
-    inner = defined(call.args[0])
-    if inner is None or inner.op is not ops.broadcast_to:
+    inner = definitions.call_of(call.args[0], ops.broadcast_to)
+    if inner is None:
         return None
     return ops.broadcast_to(inner.args[0], call.args[1])
 
 
-def broadcast_argument(call: OpCall, defined) -> Expr | None:
+def broadcast_argument(call: OpCall, definitions: Definitions) -> Expr | None:
     """add(x, broadcast_to(y, s))   ->   add(x, y),   where add repeats the elements of y as well"""
     if call.op is ops.broadcast_to or len(call.args) < 2:
         return None
-    inner = [_source(arg, defined) for arg in call.args]
+    inner = [_source(arg, definitions) for arg in call.args]
     for changed in (tuple(inner), *(_with(call.args, at, source) for at, source in enumerate(inner))):
         if changed == call.args:
             continue
@@ -148,34 +142,43 @@ def broadcast_argument(call: OpCall, defined) -> Expr | None:
     return None
 
 
-def _source(arg: Expr, defined) -> Expr:
-    inner = defined(arg)
-    return arg if inner is None or inner.op is not ops.broadcast_to else inner.args[0]
+def _source(arg: Expr, definitions: Definitions) -> Expr:
+    inner = definitions.call_of(arg, ops.broadcast_to)
+    return arg if inner is None else inner.args[0]
 
 
 def _with(args: tuple[Expr, ...], at: int, arg: Expr) -> tuple[Expr, ...]:
     return (*args[:at], arg, *args[at + 1 :])
 
 
-def function_of_broadcast(call: OpCall, defined) -> Expr | None:
+def function_of_broadcast(call: OpCall, definitions: Definitions) -> Expr | None:
     """exp(broadcast_to(x, s))   ->   broadcast_to(exp(x), s)"""
     if call.op is ops.broadcast_to or len(call.args) != 1:
         return None
-    inner = defined(call.args[0])
-    if inner is None or inner.op is not ops.broadcast_to:
+    inner = definitions.call_of(call.args[0], ops.broadcast_to)
+    if inner is None:
         return None
     return ops.broadcast_to(call.op(inner.args[0], **dict(call.attributes)), inner.args[1])
 
 
-RULES = {
-    **dict.fromkeys(_NEUTRAL, (neutral_element,)),
-    ops.power: (neutral_element, known_power),
-    ops.negative: (inverse_twice,),
-    ops.logical_not: (inverse_twice,),
+RULES: dict[Operator, tuple[Rule, ...]] = {
+    ops.power: (known_power,),
     ops.identity: (argument_itself,),
     ops.clip: (no_bounds,),
     ops.cast: (argument_itself, cast_of_cast),
     ops.broadcast_to: (argument_itself, broadcast_of_broadcast),
     ops.where: (known_condition,),
 }
-POINTWISE_RULES = (broadcast_argument, function_of_broadcast)
+
+
+def rules_of_traits(traits: Traits) -> Iterator[Rule]:
+    """Yield the rules that an operator's algebraic properties give."""
+    if traits.neutral:
+        yield neutral_element
+    if traits.involution:
+        yield inverse_twice
+    if traits.idempotent:
+        yield same_again
+
+
+POINTWISE_RULES: tuple[Rule, ...] = (broadcast_argument, function_of_broadcast)

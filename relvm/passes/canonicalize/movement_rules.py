@@ -1,40 +1,42 @@
 """Rules of `canonicalize` for operators that arrange elements, and for some that read arranged ones.
 
-A rule gets a call and, as a function, how its arguments were computed; it gives what the call is, or None.
+A rule gets a call and the definitions of its arguments (relvm/passes/canonicalize/rule.py).
 """
 
 from __future__ import annotations
 
 from relvm import ops
 from relvm.ir.expr import Constant, Expr, OpCall, Shape, constant
+from relvm.ir.operator import Operator
+from relvm.passes.canonicalize.rule import Definitions, Rule
 
 _VIEWS = (ops.reshape, ops.expand_dims, ops.squeeze)
 _MAX_PARTS = 32  # of a concatenation that others go into
 _FAR = 1 << 31  # a bound that means the end of an axis
 
 
-def view_of_view(call: OpCall, defined) -> Expr | None:
+def view_of_view(call: OpCall, definitions: Definitions) -> Expr | None:
     """reshape(reshape(x, s), t)   ->   reshape(x, t),   and x where that is its shape; so for expand_dims, squeeze"""
     (x, *_), shape = call.args, call.tensor_type.shape
     if x.type == call.type:
         return x if shape is not None else None
-    inner = defined(x)
-    if inner is None or inner.op not in _VIEWS or shape is None:
+    inner = definitions.call_of(x, *_VIEWS)
+    if inner is None or shape is None:
         return None
     (source, *_) = inner.args
     return source if source.type == call.type else ops.reshape(source, Shape(shape))
 
 
-def transpose_of_transpose(call: OpCall, defined) -> Expr | None:
+def transpose_of_transpose(call: OpCall, definitions: Definitions) -> Expr | None:
     """transpose(transpose(x))   ->   transpose(x),   of both orders in one"""
-    inner = defined(call.args[0])
-    if inner is None or inner.op is not ops.transpose or call.tensor_type.rank is None:
+    inner = definitions.call_of(call.args[0], ops.transpose)
+    if inner is None or call.tensor_type.rank is None:
         return None
     first, second = order_of(inner), order_of(call)
     return ops.transpose(inner.args[0], perm=tuple(first[axis] for axis in second))
 
 
-def transpose_of_units(call: OpCall, defined) -> Expr | None:
+def transpose_of_units(call: OpCall, definitions: Definitions) -> Expr | None:
     """A transposition that moves axes of size 1 only   ->   a reshape,   or nothing where it moves none"""
     x, shape = call.args[0], call.tensor_type.shape
     if shape is None:
@@ -51,7 +53,7 @@ def order_of(call: OpCall) -> tuple[int, ...]:
     return tuple(range(rank))[::-1] if perm is None else tuple(axis % rank for axis in perm)
 
 
-def whole_slice(call: OpCall, defined) -> Expr | None:
+def whole_slice(call: OpCall, definitions: Definitions) -> Expr | None:
     """slice(x) that leaves nothing out   ->   x"""
     if call.tensor_type.shape is None or any(step != 1 for _, _, step in _bounds(call).values()):
         return None
@@ -80,10 +82,10 @@ def _within(taken: range) -> tuple[int, int, int]:
     return taken.start, taken.stop if taken.stop >= 0 else -_FAR, taken.step
 
 
-def slice_of_slice(call: OpCall, defined) -> Expr | None:
+def slice_of_slice(call: OpCall, definitions: Definitions) -> Expr | None:
     """slice(slice(x))   ->   slice(x),   where an axis that both cut is of known size"""
-    inner = defined(call.args[0])
-    if inner is None or inner.op is not ops.slice or call.tensor_type.shape is None:
+    inner = definitions.call_of(call.args[0], ops.slice)
+    if inner is None or call.tensor_type.shape is None:
         return None
     (x,), bounds = inner.args, _bounds(inner)
     for axis, bound in _bounds(call).items():
@@ -103,10 +105,10 @@ def _python(bound: tuple[int, int, int]) -> slice:
     return slice(begin, None if step < 0 and end <= -_FAR else end, step)
 
 
-def slice_of_broadcast(call: OpCall, defined) -> Expr | None:
+def slice_of_broadcast(call: OpCall, definitions: Definitions) -> Expr | None:
     """slice(broadcast_to(x, s))   ->   broadcast_to(x, t),   where it cuts axes only that x is repeated along"""
-    inner = defined(call.args[0])
-    if inner is None or inner.op is not ops.broadcast_to or call.tensor_type.shape is None:
+    inner = definitions.call_of(call.args[0], ops.broadcast_to)
+    if inner is None or call.tensor_type.shape is None:
         return None
     x = inner.args[0]
     if x.type.shape is None:
@@ -117,10 +119,10 @@ def slice_of_broadcast(call: OpCall, defined) -> Expr | None:
     return ops.broadcast_to(x, Shape(call.tensor_type.shape))
 
 
-def slice_of_concat(call: OpCall, defined) -> Expr | None:
+def slice_of_concat(call: OpCall, definitions: Definitions) -> Expr | None:
     """slice(concat(x, y))   ->   slice(y),   where it takes elements of y only"""
-    inner = defined(call.args[0])
-    if inner is None or inner.op is not ops.concat or call.tensor_type.shape is None:
+    inner = definitions.call_of(call.args[0], ops.concat)
+    if inner is None or call.tensor_type.shape is None:
         return None
     axis, bounds = dict(inner.attributes)["axis"] % call.tensor_type.rank, _bounds(call)
     sizes = [part.type.shape[axis] if part.type.shape else None for part in inner.args]
@@ -136,7 +138,7 @@ def slice_of_concat(call: OpCall, defined) -> Expr | None:
     return None
 
 
-def gather_of_known(call: OpCall, defined) -> Expr | None:
+def gather_of_known(call: OpCall, definitions: Definitions) -> Expr | None:
     """gather(x, 2, axis=1)   ->   the slice of x at 2, without that axis;   gather(x, (2, 4, 6))   ->   a slice
 
     The places are known to be inside the axis, and rise by equal steps.
@@ -157,7 +159,7 @@ def gather_of_known(call: OpCall, defined) -> Expr | None:
     return taken if indices.tensor_type.rank else ops.squeeze(taken, axes=(axis,))
 
 
-def concat_of_few(call: OpCall, defined) -> Expr | None:
+def concat_of_few(call: OpCall, definitions: Definitions) -> Expr | None:
     """concat(x)   ->   x;   what has no elements along the axis is left out"""
     axis = dict(call.attributes)["axis"]
     if any(part.tensor_type.shape is None for part in call.args):
@@ -168,29 +170,25 @@ def concat_of_few(call: OpCall, defined) -> Expr | None:
     return ops.concat(*kept, axis=axis) if len(kept) < len(call.args) else None
 
 
-def concat_of_concat(call: OpCall, defined) -> Expr | None:
+def concat_of_concat(call: OpCall, definitions: Definitions) -> Expr | None:
     """concat(concat(x, y), z)   ->   concat(x, y, z)"""
     axis = dict(call.attributes)["axis"] % (call.tensor_type.rank or 1)
     parts: list[Expr] = []
     for part in call.args:
-        inner = defined(part)
-        same = (
-            inner is not None
-            and inner.op is ops.concat
-            and dict(inner.attributes)["axis"] % part.tensor_type.rank == axis
-        )
+        inner = definitions.call_of(part, ops.concat)
+        same = inner is not None and dict(inner.attributes)["axis"] % part.tensor_type.rank == axis
         parts += inner.args if same else (part,)
     if len(parts) == len(call.args) or len(parts) > _MAX_PARTS:
         return None
     return ops.concat(*parts, axis=axis)
 
 
-def no_margin(call: OpCall, defined) -> Expr | None:
+def no_margin(call: OpCall, definitions: Definitions) -> Expr | None:
     """pad(x) by nothing   ->   x"""
     return None if any(dict(call.attributes)["pads"]) else call.args[0]
 
 
-def reduction_of_units(call: OpCall, defined) -> Expr | None:
+def reduction_of_units(call: OpCall, definitions: Definitions) -> Expr | None:
     """max(x, axes=(1,)), where axis 1 has one element   ->   a view of x
 
     Sums begin with 0: that of one float is the float and 0, which makes 0 of -0.
@@ -206,12 +204,12 @@ def reduction_of_units(call: OpCall, defined) -> Expr | None:
     return ops.add(view, constant(0, x.element_type)) if is_sum and x.known_element_type.is_float else view
 
 
-def product_of_transposed(call: OpCall, defined) -> Expr | None:
+def product_of_transposed(call: OpCall, definitions: Definitions) -> Expr | None:
     """matmul(a, transpose(b))   ->   matmul(a, b, transpose_b=true),   where only the last two axes are exchanged"""
     attributes, args = dict(call.attributes), list(call.args)
     for at, name in enumerate(("transpose_a", "transpose_b")):
-        inner = defined(args[at])
-        if inner is None or inner.op is not ops.transpose or (inner.type.rank or 0) < 2:
+        inner = definitions.call_of(args[at], ops.transpose)
+        if inner is None or (inner.type.rank or 0) < 2:
             continue
         if at == 0 and isinstance(args[1], Constant):
             continue  # that is stored for a left matrix that is not transposed
@@ -221,13 +219,12 @@ def product_of_transposed(call: OpCall, defined) -> Expr | None:
     return ops.matmul(*args, **attributes) if tuple(args) != call.args else None
 
 
-def convolution_of_padded(call: OpCall, defined) -> Expr | None:
+def convolution_of_padded(call: OpCall, definitions: Definitions) -> Expr | None:
     """conv(pad(x))   ->   conv(x, pads=...),   where zeros are put around the spatial axes;   and so for
     conv(transpose(pad(x))), and a view between them that only moves axes of size 1"""
-    image = moved = defined(call.args[0])
-    if moved is not None and moved.op in (ops.transpose, *_VIEWS):
-        image = defined(moved.args[0])
-    if image is None or image.op is not ops.pad or image.type.shape is None or moved.type.shape is None:
+    moved = definitions.call_of(call.args[0], ops.pad, ops.transpose, *_VIEWS)
+    image = moved if moved is None or moved.op is ops.pad else definitions.call_of(moved.args[0], ops.pad)
+    if image is None or image.type.shape is None or moved.type.shape is None:
         return None
     (x,), margin, attributes = image.args, dict(image.attributes), dict(call.attributes)
     sides, axes = (margin["pads"][: image.type.rank], margin["pads"][image.type.rank :]), _axes_of_moved(moved)
@@ -259,7 +256,7 @@ def _axes_of_moved(call: OpCall) -> tuple[int | None, ...] | None:
     return tuple(None if dim == 1 else next(remaining) for dim in call.tensor_type.known_shape)
 
 
-def expand_of_known(call: OpCall, defined) -> Expr | None:
+def expand_of_known(call: OpCall, definitions: Definitions) -> Expr | None:
     """expand(x, s)   ->   broadcast_to(x, s),   where every size of x is 1 or that of s;   and x of that shape"""
     x, shape = call.args[0], call.tensor_type.shape
     if x.tensor_type.shape is None or shape is None:
@@ -270,12 +267,12 @@ def expand_of_known(call: OpCall, defined) -> Expr | None:
     return x if x.type == call.type else ops.broadcast_to(x, Shape(shape))
 
 
-def known_shape(call: OpCall, defined) -> Expr | None:
+def known_shape(call: OpCall, definitions: Definitions) -> Expr | None:
     """shape_of(x)   ->   its dimensions,   where x has a known rank"""
     return None if call.type.dims is None else Shape(call.type.dims)
 
 
-RULES = {
+RULES: dict[Operator, tuple[Rule, ...]] = {
     **dict.fromkeys(_VIEWS, (view_of_view,)),
     **dict.fromkeys((ops.sum, ops.mean, ops.prod, ops.max, ops.min), (reduction_of_units,)),
     ops.transpose: (transpose_of_units, transpose_of_transpose),

@@ -19,7 +19,6 @@ from relvm.frontend.onnx.sliding_window import padded, pads_of, spans
 from relvm.frontend.onnx.tensor_expr import TensorExpr, term, with_margins
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, product
-from relvm.ops.reduction import lowest
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def _pool_of(node: OnnxNode) -> _Pool:
 @converts("MaxPool")
 def _max_pool(node: OnnxNode) -> tuple[Expr, ...]:
     pool = _pool_of(node)
-    x, pads = padded(term(node, 0), pool.pads, lowest(node.type(0).dtype))
+    x, pads = padded(term(node, 0), pool.pads, node.type(0).dtype.lowest)
     values = ops.max_pool(x.expr, **pool.attributes(pads))
     if len(node.proto.output) < 2 or not node.proto.output[1]:
         return (values,)

@@ -1,0 +1,30 @@
+"""The form of the rules of `canonicalize`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from relvm.ir.expr import Expr, OpCall
+from relvm.ir.operator import Operator
+
+
+class Definitions:
+    """The operator calls that compute variables.
+
+    Parameters
+    ----------
+    calls
+        A variable -> the call that computes it, of those in sight.
+    """
+
+    def __init__(self, calls: Mapping[Expr, OpCall]) -> None:
+        self.calls = calls
+
+    def call_of(self, expr: Expr, *operators: Operator) -> OpCall | None:
+        """Return the call that computes `expr`, or None where none in sight is of one of these operators."""
+        call = self.calls.get(expr)
+        return call if call is not None and call.op in operators else None
+
+
+Rule = Callable[[OpCall, Definitions], Expr | None]
+"""Return what a call is: an atom, or a call whose arguments may be calls.  None: the rule says nothing."""
