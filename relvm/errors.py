@@ -143,7 +143,12 @@ def shortened(text: str, most: int = 100) -> str:
 
 @contextlib.contextmanager
 def resources(what: str) -> Iterator[None]:
-    """A block that works on a program of any size and depth.
+    """Give typed errors in a block that works on a program of any size and depth.
+
+    Parameters
+    ----------
+    what
+        The program, at the beginning of a message.
 
     Raises
     ------

@@ -10,6 +10,7 @@ import pytest
 from documents import DOCUMENTS, ROOT, anchors, blocks, commands, follow, prose
 
 from relvm.cli.main import make_parser
+from relvm.passes.pipeline import build_pipeline
 
 PATH = re.compile(r"`([A-Za-z0-9_.\-]+(?:/[A-Za-z0-9_.\-]+)*/?(?:\.[a-z]+)?)`")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -121,3 +122,10 @@ def test_nothing_generated_or_heavy_is_committed() -> None:
             assert (ROOT / name).stat().st_size < 2048, name
             continue
         assert not name.endswith((".onnx", ".so", ".rvm", ".o", ".npz")), name
+
+
+def test_the_page_of_the_passes_lists_the_pipeline() -> None:
+    text = (ROOT / "docs/architecture/passes.md").read_text()
+    diagram = text.partition("```text\n")[2].partition("```")[0]
+    listed = re.findall(r"\b[a-z]+(?:_[a-z]+)*\b(?=,|\n)", diagram)
+    assert listed == [made.name for made in build_pipeline("c")]

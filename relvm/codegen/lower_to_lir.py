@@ -1,7 +1,7 @@
 """The one code generator: a planned module -> routines.  Bytecode and C are printed from its result.
 
-Register numbering, and the canonical statement for each kind of expression, are in docs/architecture.md; golden tests
-pin them.
+docs/architecture/routines.md has the numbering of registers and the canonical statement for each kind of expression;
+golden tests pin them.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from relvm.ir.expr import (
     prim,
 )
 from relvm.ir.interpreter import evaluate
-from relvm.ir.operator import Effect, Operator, SizeClaim, find_operator, op, operators
+from relvm.ir.operator import Effect, Operator, SizeClaim, Traits, find_operator, op, operators
 from relvm.ir.printer import print_expr, print_function, print_module
 from relvm.ir.symbolic import Dim, DimVar, dim_var
 from relvm.ir.type_inference import infer_types
@@ -90,6 +90,7 @@ __all__ = [
     "Stage",
     "String",
     "TensorType",
+    "Traits",
     "Tuple",
     "TupleItem",
     "TupleType",

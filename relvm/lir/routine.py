@@ -1,7 +1,7 @@
 """Routines: the one lowered form of a function, over the registers r, the constants c and the functions f.
 
-Code generation emits the canonical form (docs/architecture.md has the table); LIR passes may change it after that;
-bytecode and C are both printed from it.
+Code generation emits the canonical form (docs/architecture/routines.md has the table), and LIR passes may change it.
+Bytecode and C are both printed from it.
 """
 
 from __future__ import annotations
