@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from types import FrameType
 from typing import Any
 
 from relvm.errors import (
@@ -49,6 +50,7 @@ from relvm.ir.operator import find_operator, with_constants
 from relvm.ir.symbolic import DimVar
 from relvm.ir.type_inference import impure_call, infer_expr, infer_types, plain_dim_vars
 from relvm.ir.types import OBJECT, VOID, FuncType, Type, forget_vars, type_vars
+from relvm.ir.visitor import AnyExpr
 
 Params = Sequence[tuple[str, Type]]
 
@@ -354,10 +356,11 @@ class Builder:
     def _bind_functions(self, bindings: tuple[Binding, ...]) -> tuple[Var, ...]:
         """Types and emits local functions.  A result's type that is not stated may be inferred again: it stays open."""
         typed = self._typed(Block(bindings, Tuple(tuple(binding.var for binding in bindings))))
-        for given, binding in zip(bindings, typed.bindings, strict=True):
-            value = replace(binding.value, result_type=given.value.result_type)
+        made = tuple(binding for binding in typed.bindings if isinstance(binding, Binding))
+        for given, binding in zip(bindings, made, strict=True):
+            value = replace(binding.function, result_type=given.function.result_type)
             self._frame().bindings.append(replace(binding, value=value))
-        return typed.result.fields
+        return tuple(binding.var for binding in made)
 
     def known_dims(self) -> frozenset[DimVar]:
         """The dimension variables that have a value where the next expression is emitted."""
@@ -398,9 +401,9 @@ class Builder:
     def _end_frame(self) -> None:
         self._ended.update(binding.var for binding in self._frames.pop().bindings)
 
-    def _typed(self, expr: Expr, name: str | None = None) -> Expr:
+    def _typed(self, expr: AnyExpr, name: str | None = None) -> AnyExpr:
         for used in (expr, *children(expr)):
-            if used in self._ended:
+            if isinstance(used, Var) and used in self._ended:
                 error = RelvmVerifyError(
                     f"{used.name} is a value of a block or function that has ended; return it there"
                 )
@@ -424,7 +427,7 @@ class Builder:
         """The line of Python that calls the builder; empty where it has a place to state."""
         if self.place is not None:
             return ""
-        frame = sys._getframe(1)
+        frame: FrameType | None = sys._getframe(1)
         while frame and frame.f_globals.get("__name__", "").startswith(("relvm.", "contextlib")):
             frame = frame.f_back
         return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else ""

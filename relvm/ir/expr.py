@@ -139,7 +139,7 @@ class Var(Expr):
         """Its own place; empty where nothing of the source says it."""
         return self.origins[0] if self.origins else ""
 
-    def part(self, what: str, type_: Type | None) -> Var:
+    def part(self, what: str, type_: Type) -> Var:
         """A new variable of type `type_`, for a part of how this one is computed: its name, `_` and `what`."""
         return Var(f"{self.name}_{what}", type=type_, origins=self.origins)
 
@@ -288,7 +288,7 @@ class Fused(Expr):
     of such variables.
     """
 
-    body: Expr
+    body: Block
     type: Type = _typed()
 
 
@@ -359,6 +359,12 @@ class Binding(Node):
 
     var: Var
     value: Expr
+
+    @property
+    def function(self) -> Function:
+        """The value, which must be a local function."""
+        assert isinstance(self.value, Function)
+        return self.value
 
 
 @node

@@ -203,7 +203,7 @@ class _Evaluator:
                 return None
             case Shape(dims=parts):
                 for claim in shape_claims(parts):
-                    claim.check(claim.left, _dim_value(claim.right, dims))
+                    claim.check(_dim_value(claim.left, dims), _dim_value(claim.right, dims))
                 return tuple(_dim_value(dim, dims) for dim in parts)
             case FunctionRef(name):
                 return self.global_function(name)
@@ -276,7 +276,8 @@ class _Evaluator:
         for type_, value in zip(types, values, strict=True):
             if isinstance(type_, TensorType | ShapeType):
                 shape = value.shape if isinstance(type_, TensorType) else value
-                sizes |= {as_var(dim): n for dim, n in zip(dims_of(type_), shape, strict=True) if as_var(dim)}
+                found = ((as_var(dim), n) for dim, n in zip(dims_of(type_), shape, strict=True))
+                sizes |= {var: n for var, n in found if var}
 
         def replacement(first: AnyDim, second: AnyDim) -> tuple[DimVar, AnyDim] | None:
             same = _dim_value(first, sizes) == _dim_value(second, sizes)
@@ -379,7 +380,7 @@ def _match(where: str, type_: Type, value: Any, dims: dict[DimVar, int], pending
             kinds = {"bool": bool, "i64": int, "f64": float}
             if type(value) is not kinds[dtype.name]:
                 raise RelvmTypeError(f"{where}: expected a {dtype} scalar, got {type(value).__name__}")
-            if expected is not None:
+            if expected is not None and isinstance(value, int):
                 _match_dims(where, (expected,), (value,), dims, pending, "")
 
 

@@ -266,8 +266,10 @@ class Operator:
         """The expression that applies this operator, typed when its arguments are."""
         args = with_constants(self.name, args)
         bound = self.bind(args, attributes)
-        types = tuple(arg.type for arg in args)
-        return OpCall(self, args, bound, type=None if None in types else self.infer(types, bound))
+        types = tuple(arg.type for arg in args if arg.type is not None)
+        if len(types) < len(args):
+            return OpCall(self, args, bound)
+        return OpCall(self, args, bound, type=self.infer(types, bound))
 
 
 _operators: dict[str, Operator] = {}
@@ -314,7 +316,8 @@ def with_constants(name: str, args: tuple[Expr | complex, ...]) -> tuple[Expr, .
         if not isinstance(arg, Expr):
             is_number = isinstance(arg, bool | int | float)
             expect(is_number, "{}: argument {} is {!r}, expected an expression or a number", name, i, arg)
-            expect(dtype is not None, "{}: argument {} is {!r}, and none is a tensor of known dtype", name, i, arg)
+            if dtype is None:
+                raise RelvmTypeError(f"{name}: argument {i} is {arg!r}, and none is a tensor of known dtype")
             held = dtype.is_float or arg == np.asarray(arg).astype(dtype.numpy)
             expect(held, "{}: argument {} is {!r}, no number of {}", name, i, arg, dtype)
             arg = constant(arg, dtype)

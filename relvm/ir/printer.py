@@ -129,15 +129,15 @@ def printed_names(function: Function) -> dict[Var, str]:
     return printer.name_of.given | dict.fromkeys(printer.unused, "_")
 
 
-def print_expr(expr: Node, *, elide_constants: bool = False, show_types: bool = True) -> str:
+def print_expr(expr: Expr | Binding | MatchCast, *, elide_constants: bool = False, show_types: bool = True) -> str:
     """An expression or a binding, `expr`, as text, its free variables by their names; `elide_constants` and
     `show_types` are those of `print_module`."""
     printer = _Printer(elide_constants, show_types)
     printer.find_unused(expr)
-    if isinstance(expr, Binding | MatchCast):
-        printer.binding(expr)
-    else:
+    if isinstance(expr, Expr):
         printer.expr(expr)
+    else:
+        printer.binding(expr)
     return "".join(printer.out)
 
 
@@ -169,6 +169,9 @@ class _Names:
             name = f"{base}_{self.last[base]}"
             if name not in self.taken:
                 return name
+
+
+_Class = type | UnionType
 
 
 class _Printer:
@@ -347,7 +350,7 @@ class _Printer:
                 self.listed(args, self.expr)
                 self.out.append(")")
 
-    def call(self, expr: Expr) -> None:
+    def call(self, expr: Call | OpCall | PackedCall | BuiltinCall | KernelCall | KernelRun) -> None:
         """A call without the type of its result."""
         put = self.out.append
         attributes = ""
@@ -371,9 +374,7 @@ class _Printer:
         self.listed(expr.args, self.expr)
         put((", " if attributes and expr.args else "") + attributes + ")")
 
-    def operand(
-        self, expr: Expr, bare: type | UnionType = Var | FunctionRef | PackedRef | TupleItem | Tuple | Call
-    ) -> None:
+    def operand(self, expr: Expr, bare: _Class = Var | FunctionRef | PackedRef | TupleItem | Tuple | Call) -> None:
         """What stands before `.0` or `(...)`: in parentheses unless it is one of `bare`."""
         if isinstance(expr, bare):
             return self.expr(expr)

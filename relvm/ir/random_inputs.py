@@ -30,8 +30,9 @@ def random_array(type_: Type, sizes: Mapping[str, int], rng: np.random.Generator
     if not isinstance(type_, TensorType) or type_.dtype is None or type_.rank is None:
         raise RelvmArgumentError(f"no random value is made of type {type_}")
     dims = type_.shape if type_.shape is not None else (1,) * type_.rank
-    shape = [evaluate_with(dim, lambda var: sizes.get(var.name, 1)) for dim in dims]
-    if any(not isinstance(size, int) or size < 0 for size in shape):
+    found = [evaluate_with(dim, lambda var: sizes.get(var.name, 1)) for dim in dims]
+    shape = [size for size in found if isinstance(size, int) and size >= 0]
+    if len(shape) < len(found):
         raise RelvmArgumentError(f"type {type_} has no such sizes")
     try:
         values = rng.standard_normal(shape) if type_.dtype.is_float else rng.integers(0, 2, shape)

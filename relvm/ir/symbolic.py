@@ -255,7 +255,7 @@ def format_dim(dim: AnyDim, name_of: Callable[[DimVar], str] = lambda var: termi
     """The dimension as the text form writes it: `n * 2 + m // 3`.  name_of: by default the name for a terminal."""
     if isinstance(dim, int):
         return str(dim)
-    pieces = []
+    pieces: list[str] = []
     for monomial, coefficient in dim.terms:
         factors = [_format_atom(atom, name_of) for atom in monomial]
         size = abs(coefficient)
@@ -402,7 +402,7 @@ def _extreme(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
     return _operator(function, first, second)
 
 
-def _operator(function: str, left: AnyDim, right: AnyDim) -> Dim:
+def _operator(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
     made = DimOp(function, left, right)
     if made.depth > _DEEPEST:
         raise RelvmUnsupportedError(

@@ -9,7 +9,7 @@ pure, that is an error.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from relvm.errors import (
@@ -45,7 +45,6 @@ from relvm.ir.expr import (
     Tuple,
     TupleItem,
     Var,
-    tuple_type_of,
 )
 from relvm.ir.node import Node, children, map_children, walk
 from relvm.ir.operator import Effect, shape_claims
@@ -67,7 +66,7 @@ from relvm.ir.types import (
     substitute_dims,
     type_vars,
 )
-from relvm.ir.visitor import function_runs
+from relvm.ir.visitor import AnyExpr, are_functions, function_runs
 from relvm.tables import BUILTINS
 
 _IMPURE_BUILTINS = frozenset(row.name for row in BUILTINS if row.effect == "IMPURE")
@@ -108,12 +107,12 @@ def infer_types(module: Module, *, stated: bool = True) -> Module:
 
 
 def infer_expr(
-    expr: Expr,
+    expr: AnyExpr,
     functions: dict[str, FuncType],
     known_dims: Iterable[DimVar] = (),
     place: str = "expression",
     origin: str = "",
-) -> Expr:
+) -> AnyExpr:
     """`expr` typed on its own: its free variables have types already, those it binds get theirs anew.
 
     Parameters
@@ -127,7 +126,10 @@ def infer_expr(
     origin
         And of where in the source.
     """
-    return _Inference(place, functions.get, functions.keys(), set(known_dims), stated=False, origin=origin).expr(expr)
+    inference = _Inference(place, functions.get, functions.keys(), set(known_dims), stated=False, origin=origin)
+    typed = inference.expr(expr)
+    assert isinstance(typed, type(expr))
+    return typed
 
 
 def _finish(
@@ -151,7 +153,7 @@ def _finish(
 
     def type_of(other: str) -> FuncType | None:
         known = finished.get(other) or declared.get(other)
-        return known and known.func_type
+        return known.func_type if known else None
 
     finished[name] = _Inference(name, type_of, declared.keys(), set(), stated).function(function)
 
@@ -183,7 +185,7 @@ def _with_callers(names: set[str], callers: dict[str, list[str]]) -> set[str]:
 
 def impure_call(body: Expr) -> Expr | None:
     """The first call in the body of a function that may have an effect; those in local functions aside."""
-    return next(filter(is_impure_call, _own_nodes(body)), None)
+    return next((node for node in _own_nodes(body) if isinstance(node, Expr) and is_impure_call(node)), None)
 
 
 def _own_nodes(body: Expr) -> Iterator[Node]:
@@ -223,7 +225,7 @@ def may_fail(item) -> bool:
         return item.name in _CHECKS
     if not isinstance(item, PrimCall):
         return False
-    row = find_row(item.function, tuple(arg.element_type for arg in item.args))
+    row = find_row(item.function, tuple(arg.known_element_type for arg in item.args))
     if not row.fails:
         return False
     last = item.args[-1]
@@ -327,14 +329,14 @@ class _Inference:
             case Block():
                 return self.block(expr)
             case Fused():
-                body = self.expr(expr.body)
+                body = self.block(expr.body)
                 return replace(expr, body=body, type=body.type)
             case If():
                 return self.conditional(expr)
         expr = map_children(self.expr, expr)
         match expr:
             case Tuple(fields):
-                return replace(expr, type=tuple_type_of(fields))
+                return replace(expr, type=TupleType(tuple(field.type for field in fields)))
             case TupleItem(tuple_, index):
                 return replace(expr, type=self.item_type(tuple_.type, index))
             case OpCall():
@@ -362,28 +364,28 @@ class _Inference:
         return typed
 
     def block(self, block: Block) -> Block:
-        bindings = []
+        bindings: list[Binding | MatchCast] = []
         place, origin = self.place, self.origin
         for run in function_runs(block.bindings):
             self.place, self.origin = f"{self.name}: {run[0].var.name}", run[0].var.origin or origin
             with self.at_place():
-                bindings.extend(self.functions(run) if isinstance(run[0].value, Function) else self.binding(run[0]))
+                bindings.extend(self.functions(run) if are_functions(run) else self.binding(run[0]))
         self.place, self.origin = place, block.origin or origin
         result = self.expr(block.result)
         self.origin = origin
         return replace(block, bindings=tuple(bindings), result=result, type=result.type)
 
-    def functions(self, run: tuple[Binding, ...]) -> Iterable[Binding]:
+    def functions(self, run: Sequence[Binding]) -> Iterable[Binding]:
         """Local functions that may call themselves and each other: those that state their results are known before."""
         for binding in run:
-            if binding.value.result_type is not None:
-                self.vars[binding.var] = replace(binding.var, type=binding.value.func_type)
+            if binding.function.result_type is not None:
+                self.vars[binding.var] = replace(binding.var, type=binding.function.func_type)
         while True:
             typed = []
             changed = False
             for binding in run:
                 self.place, self.origin = f"{self.name}: {binding.var.name}", binding.var.origin or self.origin
-                value = self.function(binding.value)
+                value = self.function(binding.function)
                 known = self.vars.get(binding.var)
                 if known is None or known.type != value.type:  # it turned out to have effects: so may its callers
                     changed |= known is not None
@@ -542,7 +544,7 @@ def plain_dim_vars(type_: Type) -> Iterable[DimVar]:
         case TensorType(shape=dims) | ShapeType(dims=dims):
             yield from (var for var in map(as_var, dims or ()) if var)
         case PrimType(value=value):
-            if var := as_var(value):
+            if value is not None and (var := as_var(value)):
                 yield var
         case TupleType(fields):
             for part in fields:
@@ -557,7 +559,7 @@ def match_dims(param: Type, arg: Type, values: dict[DimVar, AnyDim]) -> None:
                 if var := as_var(ours_dim):
                     values.setdefault(var, theirs_dim)
         case PrimType(value=ours), PrimType(value=theirs):
-            if theirs is not None and (var := as_var(ours)):
+            if ours is not None and theirs is not None and (var := as_var(ours)):
                 values.setdefault(var, theirs)
         case TupleType(ours), TupleType(theirs):
             for ours_field, theirs_field in zip(ours, theirs, strict=False):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from relvm.errors import RelvmArgumentError, RelvmShapeError
+from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError
 from relvm.ir.dtypes import DType
 from relvm.ir.operator import claim_equal, expect
 from relvm.ir.symbolic import AnyDim, difference, format_dim, product
@@ -19,7 +19,8 @@ from relvm.ir.types import ShapeType, TensorType, Type
 def expect_tensor(op: str, **args: Type) -> None:
     """Every argument, given under its parameter's name, is a tensor of known dtype."""
     for name, type_ in args.items():
-        expect(isinstance(type_, TensorType), "{}: {} is {}, expected a tensor", op, name, type_)
+        if not isinstance(type_, TensorType):
+            raise RelvmTypeError(f"{op}: {name} is {type_}, expected a tensor")
         expect(type_.dtype is not None, "{}: the dtype of {} is not known; match_cast it", op, name)
 
 
@@ -38,7 +39,7 @@ def expect_bool(op: str, **args: TensorType) -> None:
 def _expect_dtype(op: str, args: dict[str, TensorType], expected: str, holds: Callable[[DType], bool]) -> None:
     expect_tensor(op, **args)
     for name, type_ in args.items():
-        expect(holds(type_.dtype), "{}: {} has dtype {}, expected {}", op, name, type_.dtype, expected)
+        expect(holds(type_.known_dtype), "{}: {} has dtype {}, expected {}", op, name, type_.dtype, expected)
 
 
 def expect_same_dtype(op: str, **args: TensorType) -> None:
@@ -52,7 +53,8 @@ def expect_same_dtype(op: str, **args: TensorType) -> None:
 
 def expect_shape(op: str, name: str, type_: Type) -> None:
     """The argument is a shape; what is known of its dimensions is not negative."""
-    expect(isinstance(type_, ShapeType), "{}: {} is {}, expected a shape", op, name, type_)
+    if not isinstance(type_, ShapeType):
+        raise RelvmTypeError(f"{op}: {name} is {type_}, expected a shape")
     for dim in type_.dims or ():
         known_negative = isinstance(dim, int) and dim < 0
         expect(not known_negative, "{}: {} has the negative dimension {}", op, name, dim, error=RelvmShapeError)
@@ -123,8 +125,8 @@ def broadcast(op: str, dtype: DType | None, *types: TensorType) -> TensorType:
     shapes = [type_.shape for type_ in types if type_.shape is not None]
     if len(shapes) == len(types):
         return TensorType(dtype, broadcast_dims(op, shapes))
-    ranks = [type_.rank for type_ in types]
-    return TensorType(dtype, None, None if None in ranks else max(ranks))
+    ranks = [type_.rank for type_ in types if type_.rank is not None]
+    return TensorType(dtype, None, max(ranks) if len(ranks) == len(types) else None)
 
 
 def with_dtype(type_: TensorType, dtype: DType) -> TensorType:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from typing import TypeVar
 
 from relvm.errors import RelvmTypeError, RelvmUnsupportedError, shortened
 from relvm.ir.dtypes import DType, dtype_of
@@ -58,6 +59,9 @@ class Type(Node):
                 f"a type of {self.parts} types and sizes: expected at most {_LARGEST}; keep the values in variables of"
                 " their own, or in a list"
             )
+
+
+AnyType = TypeVar("AnyType", bound=Type)
 
 
 def _expect_dims(name: str, dims: object) -> None:
@@ -194,7 +198,7 @@ OBJECT = ObjectType()
 VOID = TupleType(())
 
 
-def map_dims(function: Callable[[AnyDim], AnyDim], type_: Type) -> Type:
+def map_dims(function: Callable[[AnyDim], AnyDim], type_: AnyType) -> AnyType:
     """`type_` with `function` applied to every dimension in it."""
 
     def mapped(type_: Type) -> Type:
@@ -208,7 +212,9 @@ def map_dims(function: Callable[[AnyDim], AnyDim], type_: Type) -> Type:
         return map_children(once, type_)
 
     once = _once_each(mapped)
-    return once(type_)
+    made = once(type_)
+    assert isinstance(made, type(type_))
+    return made
 
 
 def _once_each(function: Callable[[Type], Type]) -> Callable[[Type], Type]:
@@ -227,7 +233,7 @@ def _once_each(function: Callable[[Type], Type]) -> Callable[[Type], Type]:
     return result_of
 
 
-def substitute_dims(type_: Type, values: Mapping[DimVar, AnyDim]) -> Type:
+def substitute_dims(type_: AnyType, values: Mapping[DimVar, AnyDim]) -> AnyType:
     """`type_` with the variables in `values` replaced."""
     return map_dims(lambda dim: evaluate_with(dim, values.get), type_) if values else type_
 
@@ -283,10 +289,10 @@ def mismatch(expected: Type, got: Type) -> str | None:
         case (ObjectType(), _) | (_, ObjectType()) | (_, OptionalType(None)):
             return None
         case OptionalType(a), OptionalType(b):
-            return mismatch(a, b) if a is not None else None
-        case OptionalType(value), _ if value is not None:
+            return mismatch(a, b) if a is not None and b is not None else None
+        case OptionalType(Type() as value), _:
             return mismatch(value, got)
-        case _, OptionalType(value) if value is not None:
+        case _, OptionalType(Type() as value):
             return mismatch(expected, value)
         case ListType(a), ListType(b):
             reason = mismatch(a, b) if a is not None and b is not None else None
@@ -372,8 +378,8 @@ def _join(first: Type, second: Type, done: dict[tuple[int, int], Type | None]) -
         case (ObjectType(), _) | (_, ObjectType()):
             return OBJECT
         case (OptionalType(), _) | (_, OptionalType()):
-            values = [t.value if isinstance(t, OptionalType) else t for t in (first, second)]
-            return _join_inner(OptionalType, *values, done)
+            a, b = (t.value if isinstance(t, OptionalType) else t for t in (first, second))
+            return _join_inner(OptionalType, a, b, done)
         case ListType(a), ListType(b):
             return _join_inner(ListType, a, b, done)
         case TensorType(), TensorType():
@@ -388,8 +394,9 @@ def _join(first: Type, second: Type, done: dict[tuple[int, int], Type | None]) -
         case TupleType(a), TupleType(b) if len(a) == len(b):
             key = id(first), id(second)
             if key not in done:
-                fields = tuple(_join(x, y, done) for x, y in zip(a, b, strict=True))
-                done[key] = None if None in fields else TupleType(fields)
+                joined = (_join(x, y, done) for x, y in zip(a, b, strict=True))
+                fields = tuple(field for field in joined if field is not None)
+                done[key] = TupleType(fields) if len(fields) == len(a) else None
             return done[key]
         case FuncType(), FuncType():
             renamed = _with_variables_of(first, second)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from relvm.errors import RelvmVerifyError
@@ -34,7 +35,7 @@ from relvm.ir.node import Node, children
 from relvm.ir.symbolic import DimVar
 from relvm.ir.type_inference import plain_dim_vars
 from relvm.ir.types import FuncType, type_vars
-from relvm.ir.visitor import function_runs
+from relvm.ir.visitor import are_functions, function_runs
 
 
 class Stage(enum.IntEnum):
@@ -172,7 +173,7 @@ class _Verifier:
                 if isinstance(expr, PackedCall) and expr.type is not None:
                     self.dims.update(plain_dim_vars(expr.type))
 
-    def fused(self, body: Expr) -> None:
+    def fused(self, body: Block) -> None:
         if not isinstance(body, Block) or not all(isinstance(binding.value, OpCall) for binding in body.bindings):
             self.fail("what is fused is not a block of operators")
         scope = set(self.scope)
@@ -184,13 +185,13 @@ class _Verifier:
         self.scope = scope
 
     def argument(self, expr: Node) -> None:
-        if self.rules.normal and not is_atom(expr):
+        if not isinstance(expr, Expr) or (self.rules.normal and not is_atom(expr)):
             self.fail(f"{type(expr).__name__} stands where a variable or constant must")
         self.expr(expr)
 
     def block(self, block: Block) -> None:
         for run in function_runs(block.bindings):
-            if isinstance(run[0].value, Function):
+            if are_functions(run):
                 self.function_run(run)
                 continue
             (binding,) = run
@@ -209,7 +210,7 @@ class _Verifier:
             self.place = outer
         self.argument(block.result)
 
-    def function_run(self, run: tuple[Binding, ...]) -> None:
+    def function_run(self, run: Sequence[Binding]) -> None:
         """Local functions, which see each other."""
         for binding in run:
             self.bind(binding.var)

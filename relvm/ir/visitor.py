@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -112,6 +112,11 @@ def use_counts(expr: Node) -> Counter[Var]:
     uses = Counter(item for item in items if isinstance(item, Var))
     uses.subtract(item.var for item in items if isinstance(item, Binding | MatchCast))
     return uses
+
+
+def are_functions(run: Sequence[AnyBinding]) -> TypeGuard[Sequence[Binding]]:
+    """Return whether a run of `function_runs` is one of local functions."""
+    return isinstance(run[0].value, Function)
 
 
 def function_runs(bindings: Iterable[AnyBinding]) -> Iterator[tuple[AnyBinding, ...]]:

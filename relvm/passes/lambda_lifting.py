@@ -26,7 +26,7 @@ from relvm.ir.symbolic import DimVar, dim_vars, var_dim
 from relvm.ir.type_inference import plain_dim_vars
 from relvm.ir.types import FuncType, Type, is_proven, type_vars
 from relvm.ir.verifier import Stage
-from relvm.ir.visitor import free_vars, function_runs, substitute
+from relvm.ir.visitor import are_functions, free_vars, function_runs, substitute
 from relvm.passes.pass_manager import module_pass
 
 
@@ -81,7 +81,7 @@ class _Lifter:
         bindings: list[Binding | MatchCast] = []
         references = self.references(known)
         for run in function_runs(block.bindings):
-            if isinstance(run[0].value, Function):
+            if are_functions(run):
                 known = self.functions(run, owner, known, dims)
                 references = self.references(known)
                 for var in (binding.var for binding in run):
