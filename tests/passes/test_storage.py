@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from unittest import mock
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from relvm.passes.memory import arena_allocator
 from relvm.passes.memory.arena_allocator import Arena, Request, align, lower_bound, plan_arena
 
 
@@ -31,10 +33,11 @@ def pairs_that_overlap(arena: Arena) -> list[tuple[str, str]]:
     ]
 
 
-@given(requests())
+@given(requests(), st.sampled_from((0, 10, 1_000_000)))
 @settings(max_examples=300, deadline=None)
-def test_every_plan_is_a_plan(wanted: list[Request]) -> None:
-    arena = plan_arena(wanted)
+def test_every_plan_is_a_plan(wanted: list[Request], neighbors: int) -> None:
+    with mock.patch.object(arena_allocator, "_NEIGHBORS", neighbors):
+        arena = plan_arena(wanted)
     assert arena.requests == tuple(wanted)
     assert pairs_that_overlap(arena) == []
     assert all(x >= 0 and x % r.alignment == 0 for r, x in zip(wanted, arena.offsets, strict=True))
@@ -99,3 +102,11 @@ def test_ten_thousand_requests_take_seconds_at_most() -> None:
     arena = plan_arena(wanted)
     assert time.perf_counter() - started < 10
     assert arena.ratio < 1.3
+
+
+def test_many_requests_at_once_take_seconds_at_most() -> None:
+    wanted = [Request(str(i), 64 * (1 + i * 7919 % 500), 0, i) for i in range(20_000)]
+    started = time.perf_counter()
+    arena = plan_arena(wanted)
+    assert time.perf_counter() - started < 10
+    assert arena.ratio == 1

@@ -15,6 +15,7 @@ ALIGNMENT = 64  # of storages, and of what is placed in them, in bytes: RVM_ALIG
 
 _REPAIRS = 24  # most orders tried beyond the sorted ones
 _PLACEMENTS = 50_000  # most placements made by them
+_NEIGHBORS = 2_000_000  # most placed blocks compared in one order; further blocks go on top
 
 
 @dataclass(frozen=True)
@@ -135,16 +136,22 @@ def _compressed(requests: tuple[Request, ...]) -> list[tuple[int, int]]:
 def _first_fit(requests: tuple[Request, ...], spans: list[tuple[int, int]], order: list[int]) -> list[int]:
     offsets = [0] * len(requests)
     placed = _Intervals(1 + max((last for _, last in spans), default=0))
+    compared = top = 0
     for i in order:
         request, (first, last) = requests[i], spans[i]
+        if compared > _NEIGHBORS:
+            offsets[i] = align(top, request.alignment)
+            top = offsets[i] + request.size_bytes
+            continue
+        neighbors = sorted((offsets[j], offsets[j] + requests[j].size_bytes) for j in placed.within(first, last))
+        compared += len(neighbors)
         free = 0  # the lowest offset above all taken ranges seen so far
-        for offset, end in sorted(
-            (offsets[j], offsets[j] + requests[j].size_bytes) for j in placed.within(first, last)
-        ):
+        for offset, end in neighbors:
             if align(free, request.alignment) + request.size_bytes <= offset:
                 break
             free = max(free, end)
         offsets[i] = align(free, request.alignment)
+        top = max(top, offsets[i] + request.size_bytes)
         placed.add(i, first, last)
     return offsets
 
