@@ -25,12 +25,15 @@ def marks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def cluster(marks: Path) -> Iterator[distributed.Client]:
     """A client of two worker processes, of which a task may kill one."""
+    levels = [(handler, handler.level) for handler in logging.root.handlers]
     local = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 1}),
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, silence_logs=logging.CRITICAL, **local) as cluster,
         distributed.Client(cluster) as client,
     ):
+        for handler, level in levels:  # silence_logs sets those of pytest's handlers, too, which later tests use
+            handler.setLevel(level)
         client.register_plugin(Functions(marks))
         yield client
 
