@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from relvm.cli.inputs import input_values, signature_of
-from relvm.cli.models import executable_of
+from relvm.cli.models import executable_of, parse_decimal
 from relvm.cli.output import put
 from relvm.compiler.adapt import adapt
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError
@@ -60,7 +60,8 @@ class Prompt(cmd.Cmd):
             put("\n".join(map(str, self.debugger.breakpoints)) or "no breakpoints")
             return
         where, _, function = text.partition(" in ")
-        put(self.debugger.break_at(int(where) if where.isdecimal() else where, function.strip() or None))
+        line = parse_decimal(where)
+        put(self.debugger.break_at(where if line is None else line, function.strip() or None))
 
     def do_delete(self, text: str) -> None:
         """delete NUMBER: remove a breakpoint."""
@@ -190,6 +191,7 @@ class Prompt(cmd.Cmd):
 
 
 def _number(text: str) -> int:
-    if not text.isdecimal():
+    number = parse_decimal(text)
+    if number is None:
         raise RelvmArgumentError(f"expected the number of a breakpoint, got {text or 'nothing'}")
-    return int(text)
+    return number

@@ -76,8 +76,6 @@ def input_values(
     RelvmFormatError
         A file is no .npy file.
     """
-    if options.seed < 0:
-        raise RelvmArgumentError(f"--seed {options.seed}: expected at least 0")
     params = signature["params"]
     names = list(signature["attributes"].get("input_names", [param["name"] for param in params]))
     given = _read_inputs(options.input, names, params)

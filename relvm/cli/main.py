@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import math
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -11,10 +12,11 @@ from pathlib import Path
 
 from relvm import __version__
 from relvm.cli.output import complain, note
-from relvm.errors import RelvmError
+from relvm.errors import RelvmArgumentError, RelvmError
 
 PICTURES = ("dataflow", "calls", "memory", "liveness")
 STAGES = ("parsed", "typed", "anf", "lowered", "planned", "routine", "bytecode", "c")
+_MAX_INTEGER = (1 << 63) - 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,11 +40,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complain(f"the file is not UTF-8 text: {error}")
         return 1
     except MemoryError as error:
-        complain(f"not enough memory: {error}")
+        complain(f"not enough memory: {error}".removesuffix(": "))
         return 1
     except KeyboardInterrupt:
         note("interrupted")
         return 130
+
+
+class _Number(argparse.Action):
+    """An option whose value is a number from `least` to `most`."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, *, least: float, most: float = math.inf, **rest):
+        super().__init__(option_strings, dest, **rest)
+        self.least, self.most = least, most
+
+    def __call__(self, parser, options, value, option=None) -> None:
+        if not self.least <= value <= self.most:  # NaN is not either
+            limit = "" if self.most == math.inf else f" and at most {self.most}"
+            raise RelvmArgumentError(f"{self.option_strings[0]} {value}: expected at least {self.least}{limit}")
+        setattr(options, self.dest, value)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -104,13 +120,24 @@ def _add_inputs(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--random", action="store_true", help="make the other inputs at random; sizes that --dim leaves open are chosen"
     )
-    command.add_argument("--seed", type=int, default=0, help="for --random (default: 0)")
+    command.add_argument("--seed", action=_Number, type=int, least=0, default=0, help="for --random (default: 0)")
 
 
 def _add_trust_native(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--trust-native", action="store_true", help="run the native code inside an executable: only from who you trust"
     )
+
+
+def _add_limits(command: argparse.ArgumentParser) -> None:
+    for option, read, least, most, metavar, what in (
+        ("--max-seconds", float, 1e-9, 9_000_000_000, "S", "takes longer"),
+        ("--max-bytes", int, 1, _MAX_INTEGER, "N", "allocates more"),
+        ("--max-steps", int, 1, _MAX_INTEGER, "N", "takes more steps (calls and jumps back)"),
+    ):
+        command.add_argument(
+            option, action=_Number, type=read, least=least, most=most, metavar=metavar, help=f"end a run that {what}"
+        )
 
 
 def _add_run(commands) -> None:
@@ -120,7 +147,15 @@ def _add_run(commands) -> None:
     _add_inputs(command)
     command.add_argument("--exec-mode", choices=("bytecode", "compiled", "auto"), help="default: bytecode")
     command.add_argument("--save-outputs", metavar="OUT.npz", help="write each output under its name")
-    command.add_argument("--repeat", type=int, default=1, metavar="N", help="run N times and print the median time")
+    command.add_argument(
+        "--repeat",
+        action=_Number,
+        type=int,
+        least=1,
+        default=1,
+        metavar="N",
+        help="run N times and print the median time",
+    )
     command.add_argument("--profile", action="store_true", help="run once more and print where the time went")
     command.add_argument(
         "--roofline",
@@ -130,6 +165,7 @@ def _add_run(commands) -> None:
         metavar="OUT.svg",
         help="run once more and print how far each kernel is from what this machine can do, or draw it",
     )
+    _add_limits(command)
     _add_trust_native(command)
     command.set_defaults(run=_later("run.run"))
 
@@ -150,19 +186,38 @@ def _add_map(commands) -> None:
     command.add_argument("--overwrite", action="store_true", help="remove the .npz files of an earlier run in --out")
     where = command.add_mutually_exclusive_group()
     where.add_argument(
-        "--workers", type=int, metavar="N", help="processes on this machine (default: as many as it has processors)"
+        "--workers",
+        action=_Number,
+        type=int,
+        least=1,
+        most=4096,
+        metavar="N",
+        help="processes on this machine (default: as many as it has processors)",
     )
     where.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster that is there: tcp://host:8786")
-    command.add_argument("--threads", type=int, default=1, metavar="N", help="for the kernels of a worker (default: 1)")
+    command.add_argument(
+        "--threads",
+        action=_Number,
+        type=int,
+        least=1,
+        most=256,
+        default=1,
+        metavar="N",
+        help="for the kernels of a worker (default: 1)",
+    )
     command.add_argument(
         "--retries",
+        action=_Number,
         type=int,
+        least=0,
+        most=_MAX_INTEGER,
         default=2,
         metavar="N",
         help="how often a file is tried again after an error that is not the model's, or the end of a worker; of the"
         " latter --scheduler's own setting counts (default: 2)",
     )
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), help="default: bytecode")
+    _add_limits(command)
     _add_trust_native(command)
     command.set_defaults(run=_later("map.map_model"))
 
@@ -243,7 +298,14 @@ def _add_compare(commands) -> None:
         metavar="MODE,MODE...",
         help="reference, bytecode, compiled and for .onnx onnxruntime (default: all); held against the first",
     )
-    command.add_argument("--tolerance", type=float, default=1e-4, help="of floats relative to the largest of a tensor")
+    command.add_argument(
+        "--tolerance",
+        action=_Number,
+        type=float,
+        least=0,
+        default=1e-4,
+        help="of floats relative to the largest of a tensor",
+    )
     command.set_defaults(run=_later("compare.compare_model"))
 
 
