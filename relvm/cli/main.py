@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import importlib
 import math
-import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from relvm import __version__
-from relvm.cli.output import complain, note
+from relvm.cli.output import NoReaderError, complain, flush, message_text, note, open_closed_streams, report
 from relvm.errors import RelvmArgumentError, RelvmError
 
 PICTURES = ("dataflow", "calls", "memory", "liveness")
@@ -20,18 +20,22 @@ _MAX_INTEGER = (1 << 63) - 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; gives its exit status: 0, 1 for an error (one line on standard error), a difference that
-    `compare` finds or a file for which `map` fails, 130 when interrupted."""
-    options = make_parser().parse_args(arguments)
+    """Run the command and return its exit status.
+
+    0; 1 for an error (one line on standard error), a difference that `compare` finds or a file for which `map` fails;
+    130 when interrupted.  Arguments that argparse refuses end the process with status 2.
+    """
+    open_closed_streams()
     try:
-        status = options.run(options)
-        sys.stdout.flush()
-        return status
+        try:
+            options = make_parser().parse_args(arguments)
+            return options.run(options)
+        finally:
+            flush()
     except RelvmError as error:
         complain(f"{type(error).__name__}: {error}")
         return 1
-    except BrokenPipeError:  # who read our output has gone; what Python still flushes at its end goes nowhere
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except NoReaderError:
         return 0
     except OSError as error:
         complain(f"{error}")
@@ -45,6 +49,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         note("interrupted")
         return 130
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that quotes in its errors what was typed."""
+
+    def error(self, message: str) -> NoReturn:
+        report(f"{self.format_usage()}{self.prog}: error: {message_text(message)}\n")
+        sys.exit(2)
 
 
 class _Number(argparse.Action):
@@ -62,7 +74,7 @@ class _Number(argparse.Action):
 
 
 def make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="relvm", description="Compile and run tensor programs.")
+    parser = _Parser(prog="relvm", description="Compile and run tensor programs.")
     parser.add_argument("--version", action="version", version=f"relvm {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_run(commands)
