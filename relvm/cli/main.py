@@ -103,7 +103,7 @@ def _add_cache(commands) -> None:
 
 
 def _add_model(command: argparse.ArgumentParser, what: str) -> None:
-    command.add_argument("model", metavar="MODEL", help=what)
+    command.add_argument("model", type=_file, metavar="MODEL", help=what)
     _add_dim(command)
     command.add_argument(
         "--target",
@@ -158,7 +158,7 @@ def _add_run(commands) -> None:
     command.add_argument("--function", default="main", help="which function to run (default: main)")
     _add_inputs(command)
     command.add_argument("--exec-mode", choices=("bytecode", "compiled", "auto"), help="default: bytecode")
-    command.add_argument("--save-outputs", metavar="OUT.npz", help="write each output under its name")
+    command.add_argument("--save-outputs", type=_file, metavar="OUT.npz", help="write each output under its name")
     command.add_argument(
         "--repeat",
         action=_Number,
@@ -189,11 +189,16 @@ def _add_map(commands) -> None:
     command.add_argument(
         "--inputs",
         required=True,
+        type=_file,
         metavar="FILES",
         help="a folder of .npy and .npz files, or a pattern in quotes: 'in/*.npy'; .npz files have inputs by name",
     )
     command.add_argument(
-        "--out", required=True, metavar="FOLDER", help="of a .npz file for each input; what is there is not made again"
+        "--out",
+        required=True,
+        type=_file,
+        metavar="FOLDER",
+        help="of a .npz file for each input; what is there is not made again",
     )
     command.add_argument("--overwrite", action="store_true", help="remove the .npz files of an earlier run in --out")
     where = command.add_mutually_exclusive_group()
@@ -237,7 +242,7 @@ def _add_map(commands) -> None:
 def _add_compile(commands) -> None:
     command = commands.add_parser("compile", help="build a model and save the executable")
     _add_model(command, "an .onnx model or a .relvm text")
-    command.add_argument("-o", "--output", required=True, metavar="MODEL.rvm", help="or LIBRARY.so, for C")
+    command.add_argument("-o", "--output", required=True, type=_file, metavar="MODEL.rvm", help="or LIBRARY.so, for C")
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode")
     command.add_argument(
         "--debug", action="store_true", help="for relvm debug: with places in the source; compiled functions stop, too"
@@ -252,12 +257,13 @@ def _add_compile(commands) -> None:
 
 def _add_export(commands) -> None:
     command = commands.add_parser("export", help="write a model as C sources that need no machine, or as a library")
-    command.add_argument("model", metavar="MODEL", help="an .onnx model or a .relvm text")
+    command.add_argument("model", type=_file, metavar="MODEL", help="an .onnx model or a .relvm text")
     _add_dim(command)
     command.add_argument(
         "-o",
         "--output",
         required=True,
+        type=_file,
         metavar="PATH",
         help="a folder, which `make` builds, an archive of it (.tar), or a library (.so) of runtime hosted",
     )
@@ -278,7 +284,7 @@ def _add_export(commands) -> None:
     command.add_argument("--workspace", choices=("static", "caller"), help="who gives the pools")
     command.add_argument("--favour", choices=("memory", "speed"), help="what kernels are to save (bare: memory)")
     command.add_argument("--show", choices=("storage", "lowered", "placement"), help="print it, and write nothing")
-    command.add_argument("--draw", metavar="FILE.svg", help="draw the placement, too (or .png, .pdf)")
+    command.add_argument("--draw", type=_file, metavar="FILE.svg", help="draw the placement, too (or .png, .pdf)")
     _add_inputs(command)
     command.set_defaults(run=_later("export.export"))
 
@@ -290,9 +296,13 @@ def _add_show(commands) -> None:
     what.add_argument("--stage", choices=STAGES, default="typed")
     what.add_argument("--picture", choices=PICTURES, help="print it as text, or draw it: see --output")
     what.add_argument("--memory", action="store_true", help="the same as --picture memory")
-    what.add_argument("--html", metavar="OUT.html", help="write all stages as a page to look through")
+    what.add_argument("--html", type=_file, metavar="OUT.html", help="write all stages as a page to look through")
     command.add_argument(
-        "-o", "--output", metavar="OUT.svg", help="of --picture (or .png, .pdf; .html of dataflow and calls: to click)"
+        "-o",
+        "--output",
+        type=_file,
+        metavar="OUT.svg",
+        help="of --picture (or .png, .pdf; .html of dataflow and calls: to click)",
     )
     command.add_argument("--function", help="of --picture (default: the first public one)")
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode", help="of --html")
@@ -333,8 +343,15 @@ def _add_debug(commands) -> None:
 
 def _add_verify(commands) -> None:
     command = commands.add_parser("verify", help="check an executable, and run nothing of it")
-    command.add_argument("model", metavar="EXECUTABLE", help=".rvm, or .so with one inside")
+    command.add_argument("model", type=_file, metavar="EXECUTABLE", help=".rvm, or .so with one inside")
     command.set_defaults(run=_later("verify.verify_file"))
+
+
+def _file(text: str) -> str:
+    """The name of a file or folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("expected the name of a file, got nothing")
+    return text
 
 
 def _picture_file(text: str) -> str:

@@ -32,7 +32,7 @@ def read_module(options: argparse.Namespace) -> Module:
     """
     path = Path(options.model)
     sizes = parse_dims(options.dim)
-    if not path.exists():
+    if not os.path.lexists(path):
         raise FileNotFoundError(f"there is no file {path}")
     if sizes and path.suffix == ".relvm":
         if not getattr(options, "random", False):
