@@ -153,6 +153,12 @@ class Prompt(cmd.Cmd):
         else:
             put(value if isinstance(value, bool | int | float | str) else shown_value(value))
 
+    def do_help(self, text: str) -> None:
+        """help [COMMAND]: list the commands, or say what one does."""
+        if text and not hasattr(self, f"do_{text}"):
+            self.default(text)
+        super().do_help(text)
+
     # ---- for all of these ----
 
     do_b, do_r, do_c, do_s, do_n = do_break, do_run, do_continue, do_step, do_next

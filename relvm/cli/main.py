@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from relvm import __version__
-from relvm.cli.output import NoReaderError, complain, flush, message_text, note, open_closed_streams, report
+from relvm.cli.output import NoReaderError, complain, flush, message_text, note, prepare_streams, report
 from relvm.errors import RelvmArgumentError, RelvmError
 
 PICTURES = ("dataflow", "calls", "memory", "liveness")
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0; 1 for an error (one line on standard error), a difference that `compare` finds or a file for which `map` fails;
     130 when interrupted.  Arguments that argparse refuses end the process with status 2.
     """
-    open_closed_streams()
+    prepare_streams()
     try:
         try:
             options = make_parser().parse_args(arguments)

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from typing import TextIO
 
 from relvm.quoting import terminal, terminal_lines, terminal_message
@@ -17,14 +18,17 @@ class NoReaderError(Exception):
     """Whoever read our standard output has gone, as `head` does."""
 
 
-def open_closed_streams() -> None:
-    """Open the null device for each standard stream that was closed when the process began.
+def prepare_streams() -> None:
+    """Make the standard streams ready for any text.
 
-    The next files to be opened would have their numbers, and would receive what is printed.
+    Those that were closed when the process began become the null device: the next files to be opened would have their
+    numbers, and would receive what is printed.  What the encoding of a terminal does not have becomes an escape.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  (as long as the process)
+        if isinstance(stream := getattr(sys, name), TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def put(*values: object, end: str = "\n") -> None:

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import onnx
 import pytest
 
 RELVM = f"{sys.executable} -m relvm"
@@ -94,3 +95,16 @@ def test_what_was_typed_is_quoted_and_cut(folder: Path) -> None:
         assert done.returncode in (1, 2) and "\x1b" not in done.stderr and "\\x1b[31m" in done.stderr, done.stderr
     done = shell(f"{RELVM} run model.relvm --dim {'9' * 100_000}", folder)
     assert done.returncode == 1 and len(done.stderr) < 5000 and "expected NAME=SIZE" in done.stderr
+
+
+def test_names_that_the_terminal_cannot_show_are_escaped(folder: Path) -> None:
+    x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2]) for name in ("x", "größe"))
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["größe"])], "g", [x], [y])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), folder / "m.onnx")
+    done = shell(f"{RELVM} run m.onnx --random --target numpy", folder, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0 and "gr\\xf6\\xdfe: float32[2]" in done.stdout, done.stderr
+
+
+def test_debug_reads_commands_that_are_no_text(folder: Path) -> None:
+    done = shell(f"printf 'print \\377\\nstart\\nprint \\377\\n' | {RELVM} debug model.relvm --random", folder)
+    assert "no register holds \\xff here" in done.stdout and not done.stderr, done.stderr
