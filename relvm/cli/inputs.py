@@ -177,7 +177,7 @@ def _read_inputs(settings: list[str], names: list[str], params: list[dict]) -> d
         if kind:
             given[name] = _scalar(setting, kind, file)
         elif type_text.endswith("[]") and (number := _number(file)) is not None:
-            given[name] = from_file(np.asarray(number, dtype_of(type_text.removesuffix("[]")).numpy), type_text)
+            given[name] = from_file(_element(setting, number, type_text.removesuffix("[]")), type_text)
         else:
             given[name] = from_file(_array(file), type_text)
     return given
@@ -189,6 +189,22 @@ def _number(text: str) -> bool | int | float | None:
         with contextlib.suppress(KeyError, ValueError):
             return read(text)
     return None
+
+
+def _element(setting: str, number: bool | int | float, type_text: str) -> np.ndarray:
+    """Return a number as an array without axes.
+
+    Raises
+    ------
+    RelvmArgumentError
+        The type is of integers or bool, and does not have this number; or the number is too large for any float.
+    """
+    dtype = dtype_of(type_text)
+    with contextlib.suppress(OverflowError, ValueError):
+        element = np.asarray(number, dtype.numpy)
+        if dtype.is_float or dtype.is_string or int(element) == number:
+            return element
+    raise RelvmArgumentError(f"--input {setting}: expected a number of type {dtype.name}")
 
 
 def _array(file: str) -> np.ndarray:

@@ -101,6 +101,25 @@ def test_values_without_a_meaning_are_refused(folder: Path, arguments: tuple[str
     assert done.returncode == 1 and message in done.stderr and done.stderr.count("\n") == 1, done.stderr
 
 
+@pytest.mark.parametrize(
+    ("dtype", "numbers"),
+    [
+        ("i8", ["300", "-129", "nan", "inf", "1.5", "9" * 400]),
+        ("u8", ["-1", "256"]),
+        ("i4", ["8", "-9"]),
+        ("bool", ["2"]),
+        ("f32", ["9" * 400]),
+    ],
+)
+def test_numbers_that_a_type_does_not_have_are_refused(folder: Path, dtype: str, numbers: list[str]) -> None:
+    (folder / "scalar.relvm").write_text(f"def main(x: {dtype}[]) -> {dtype}[] = x\n")
+    for number in numbers:
+        done = relvm("run", "scalar.relvm", "--target", "numpy", "--input", f"x={number}", cwd=folder)
+        assert done.returncode == 1 and f": expected a number of type {dtype}\n" in done.stderr, done.stderr
+    done = relvm("run", "scalar.relvm", "--target", "numpy", "--input", "x=1", cwd=folder)
+    assert done.returncode == 0, done.stderr
+
+
 def test_numbers_of_breakpoints_have_64_bits(folder: Path) -> None:
     command = [sys.executable, "-m", "relvm", "debug", "fixed.relvm", "--random"]
     commands = f"break {'9' * 5000}\ndelete {'9' * 5000}\nprint r{'9' * 5000}\n"
