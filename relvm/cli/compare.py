@@ -23,7 +23,7 @@ def compare_model(options: argparse.Namespace) -> int:
         options.model if is_onnx else module,
         *inputs,
         function=options.function,
-        modes=options.modes.split(",") if options.modes else None,
+        modes=None if options.modes is None else options.modes.split(","),
         tolerance=options.tolerance,
         target=chosen_target(options),
         fused=not options.unfused,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from relvm.cli.inputs import input_values, signature_of
-from relvm.cli.models import executable_of
+from relvm.cli.models import executable_of, parse_decimal
 from relvm.cli.output import put
 from relvm.compiler.adapt import adapt
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError
@@ -60,7 +60,8 @@ class Prompt(cmd.Cmd):
             put("\n".join(map(str, self.debugger.breakpoints)) or "no breakpoints")
             return
         where, _, function = text.partition(" in ")
-        put(self.debugger.break_at(int(where) if where.isdecimal() else where, function.strip() or None))
+        line = parse_decimal(where)
+        put(self.debugger.break_at(where if line is None else line, function.strip() or None))
 
     def do_delete(self, text: str) -> None:
         """delete NUMBER: remove a breakpoint."""
@@ -152,6 +153,12 @@ class Prompt(cmd.Cmd):
         else:
             put(value if isinstance(value, bool | int | float | str) else shown_value(value))
 
+    def do_help(self, text: str) -> None:
+        """help [COMMAND]: list the commands, or say what one does."""
+        if text and not hasattr(self, f"do_{text}"):
+            self.default(text)
+        super().do_help(text)
+
     # ---- for all of these ----
 
     do_b, do_r, do_c, do_s, do_n = do_break, do_run, do_continue, do_step, do_next
@@ -190,6 +197,7 @@ class Prompt(cmd.Cmd):
 
 
 def _number(text: str) -> int:
-    if not text.isdecimal():
+    number = parse_decimal(text)
+    if number is None:
         raise RelvmArgumentError(f"expected the number of a breakpoint, got {text or 'nothing'}")
-    return int(text)
+    return number

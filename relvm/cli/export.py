@@ -10,7 +10,7 @@ from relvm.aot.lower.place_storage import format_placement
 from relvm.aot.lower.printer import format_lowered
 from relvm.aot.project.tar import is_archive
 from relvm.cli.inputs import input_values, signature_of
-from relvm.cli.models import Progress, expect_writable, read_module
+from relvm.cli.models import Progress, expect_writable, parse_decimal, read_module
 from relvm.cli.output import note, put
 from relvm.compiler.build import build
 from relvm.errors import RelvmArgumentError
@@ -80,9 +80,10 @@ def _draw(program: aot.AotProgram, file: str) -> None:
 
 def _pool(setting: str) -> aot.Pool:
     name, equals, limit = setting.partition("=")
-    if equals and not limit.isdecimal():
+    size_bytes = parse_decimal(limit)
+    if equals and size_bytes is None:
         raise RelvmArgumentError(f"--pool {setting}: expected NAME or NAME=BYTES")
-    return aot.Pool(name, int(limit) if equals else None)
+    return aot.Pool(name, size_bytes)
 
 
 def _trial(module: Module, options: argparse.Namespace) -> tuple[list, list]:

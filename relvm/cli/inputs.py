@@ -7,7 +7,6 @@ import contextlib
 import math
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from relvm.ir.random_inputs import random_array
 from relvm.ir.symbolic import as_var, evaluate_with
 from relvm.ir.types import TensorType, type_vars
 from relvm.runtime.array_files import from_file, reading_arrays
-from relvm.runtime.file_io import EXECUTABLE_SUFFIXES, open_file
+from relvm.runtime.file_io import open_file
 from relvm.vm import Executable
 
 # How the values of scalar types are read.
@@ -76,8 +75,6 @@ def input_values(
     RelvmFormatError
         A file is no .npy file.
     """
-    if options.seed < 0:
-        raise RelvmArgumentError(f"--seed {options.seed}: expected at least 0")
     params = signature["params"]
     names = list(signature["attributes"].get("input_names", [param["name"] for param in params]))
     given = _read_inputs(options.input, names, params)
@@ -103,7 +100,7 @@ class _Random:
         sizes = {name: max(n) if isinstance(n, tuple) else n for name, n in parse_dims(options.dim).items()}
         self.sizes = {name: n for name, n in sizes.items() if n is not None}
         unknown = [name for name in self.sizes if name not in symbols]
-        if unknown and Path(options.model).suffix in EXECUTABLE_SUFFIXES:
+        if unknown and not options.model.endswith(".onnx"):  # where it may have had its size when it was read
             known = f"the sizes are {', '.join(symbols)}" if symbols else "no input has a symbolic size"
             raise RelvmArgumentError(f"--dim {unknown[0]}: {known}{near_matches(unknown[0], symbols)}")
         for name, type_ in zip(names, self.types, strict=True):
@@ -180,7 +177,7 @@ def _read_inputs(settings: list[str], names: list[str], params: list[dict]) -> d
         if kind:
             given[name] = _scalar(setting, kind, file)
         elif type_text.endswith("[]") and (number := _number(file)) is not None:
-            given[name] = from_file(np.asarray(number, dtype_of(type_text.removesuffix("[]")).numpy), type_text)
+            given[name] = from_file(_element(setting, number, type_text.removesuffix("[]")), type_text)
         else:
             given[name] = from_file(_array(file), type_text)
     return given
@@ -192,6 +189,22 @@ def _number(text: str) -> bool | int | float | None:
         with contextlib.suppress(KeyError, ValueError):
             return read(text)
     return None
+
+
+def _element(setting: str, number: bool | int | float, type_text: str) -> np.ndarray:
+    """Return a number as an array without axes.
+
+    Raises
+    ------
+    RelvmArgumentError
+        The type is of integers or bool, and does not have this number; or the number is too large for any float.
+    """
+    dtype = dtype_of(type_text)
+    with contextlib.suppress(OverflowError, ValueError):
+        element = np.asarray(number, dtype.numpy)
+        if dtype.is_float or dtype.is_string or int(element) == number:
+            return element
+    raise RelvmArgumentError(f"--input {setting}: expected a number of type {dtype.name}")
 
 
 def _array(file: str) -> np.ndarray:

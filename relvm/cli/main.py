@@ -4,32 +4,38 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
+import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from relvm import __version__
-from relvm.cli.output import complain, note
-from relvm.errors import RelvmError
+from relvm.cli.output import NoReaderError, complain, flush, message_text, note, prepare_streams, report
+from relvm.errors import RelvmArgumentError, RelvmError
 
 PICTURES = ("dataflow", "calls", "memory", "liveness")
 STAGES = ("parsed", "typed", "anf", "lowered", "planned", "routine", "bytecode", "c")
+_MAX_INTEGER = (1 << 63) - 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; gives its exit status: 0, 1 for an error (one line on standard error), a difference that
-    `compare` finds or a file for which `map` fails, 130 when interrupted."""
-    options = make_parser().parse_args(arguments)
+    """Run the command and return its exit status.
+
+    0; 1 for an error (one line on standard error), a difference that `compare` finds or a file for which `map` fails;
+    130 when interrupted.  Arguments that argparse refuses end the process with status 2.
+    """
+    prepare_streams()
     try:
-        status = options.run(options)
-        sys.stdout.flush()
-        return status
+        try:
+            options = make_parser().parse_args(arguments)
+            return options.run(options)
+        finally:
+            flush()
     except RelvmError as error:
         complain(f"{type(error).__name__}: {error}")
         return 1
-    except BrokenPipeError:  # who read our output has gone; what Python still flushes at its end goes nowhere
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except NoReaderError:
         return 0
     except OSError as error:
         complain(f"{error}")
@@ -38,15 +44,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complain(f"the file is not UTF-8 text: {error}")
         return 1
     except MemoryError as error:
-        complain(f"not enough memory: {error}")
+        complain(f"not enough memory: {error}".removesuffix(": "))
         return 1
     except KeyboardInterrupt:
         note("interrupted")
         return 130
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that quotes in its errors what was typed."""
+
+    def error(self, message: str) -> NoReturn:
+        report(f"{self.format_usage()}{self.prog}: error: {message_text(message)}\n")
+        sys.exit(2)
+
+
+class _Number(argparse.Action):
+    """An option whose value is a number from `least` to `most`."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, *, least: float, most: float = math.inf, **rest):
+        super().__init__(option_strings, dest, **rest)
+        self.least, self.most = least, most
+
+    def __call__(self, parser, options, value, option=None) -> None:
+        if not self.least <= value <= self.most:  # NaN is not either
+            limit = "" if self.most == math.inf else f" and at most {self.most}"
+            raise RelvmArgumentError(f"{self.option_strings[0]} {value}: expected at least {self.least}{limit}")
+        setattr(options, self.dest, value)
+
+
 def make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="relvm", description="Compile and run tensor programs.")
+    parser = _Parser(prog="relvm", description="Compile and run tensor programs.")
     parser.add_argument("--version", action="version", version=f"relvm {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_run(commands)
@@ -75,7 +103,7 @@ def _add_cache(commands) -> None:
 
 
 def _add_model(command: argparse.ArgumentParser, what: str) -> None:
-    command.add_argument("model", metavar="MODEL", help=what)
+    command.add_argument("model", type=_file, metavar="MODEL", help=what)
     _add_dim(command)
     command.add_argument(
         "--target",
@@ -104,7 +132,7 @@ def _add_inputs(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--random", action="store_true", help="make the other inputs at random; sizes that --dim leaves open are chosen"
     )
-    command.add_argument("--seed", type=int, default=0, help="for --random (default: 0)")
+    command.add_argument("--seed", action=_Number, type=int, least=0, default=0, help="for --random (default: 0)")
 
 
 def _add_trust_native(command: argparse.ArgumentParser) -> None:
@@ -113,14 +141,33 @@ def _add_trust_native(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_limits(command: argparse.ArgumentParser) -> None:
+    for option, read, least, most, metavar, what in (
+        ("--max-seconds", float, 1e-9, 9_000_000_000, "S", "takes longer"),
+        ("--max-bytes", int, 1, _MAX_INTEGER, "N", "allocates more"),
+        ("--max-steps", int, 1, _MAX_INTEGER, "N", "takes more steps (calls and jumps back)"),
+    ):
+        command.add_argument(
+            option, action=_Number, type=read, least=least, most=most, metavar=metavar, help=f"end a run that {what}"
+        )
+
+
 def _add_run(commands) -> None:
     command = commands.add_parser("run", help="run a model")
     _add_model(command, "an .onnx model, a .relvm text, or an executable (.rvm, .so)")
     command.add_argument("--function", default="main", help="which function to run (default: main)")
     _add_inputs(command)
     command.add_argument("--exec-mode", choices=("bytecode", "compiled", "auto"), help="default: bytecode")
-    command.add_argument("--save-outputs", metavar="OUT.npz", help="write each output under its name")
-    command.add_argument("--repeat", type=int, default=1, metavar="N", help="run N times and print the median time")
+    command.add_argument("--save-outputs", type=_file, metavar="OUT.npz", help="write each output under its name")
+    command.add_argument(
+        "--repeat",
+        action=_Number,
+        type=int,
+        least=1,
+        default=1,
+        metavar="N",
+        help="run N times and print the median time",
+    )
     command.add_argument("--profile", action="store_true", help="run once more and print where the time went")
     command.add_argument(
         "--roofline",
@@ -130,6 +177,7 @@ def _add_run(commands) -> None:
         metavar="OUT.svg",
         help="run once more and print how far each kernel is from what this machine can do, or draw it",
     )
+    _add_limits(command)
     _add_trust_native(command)
     command.set_defaults(run=_later("run.run"))
 
@@ -141,28 +189,52 @@ def _add_map(commands) -> None:
     command.add_argument(
         "--inputs",
         required=True,
+        type=_file,
         metavar="FILES",
         help="a folder of .npy and .npz files, or a pattern in quotes: 'in/*.npy'; .npz files have inputs by name",
     )
     command.add_argument(
-        "--out", required=True, metavar="FOLDER", help="of a .npz file for each input; what is there is not made again"
+        "--out",
+        required=True,
+        type=_file,
+        metavar="FOLDER",
+        help="of a .npz file for each input; what is there is not made again",
     )
     command.add_argument("--overwrite", action="store_true", help="remove the .npz files of an earlier run in --out")
     where = command.add_mutually_exclusive_group()
     where.add_argument(
-        "--workers", type=int, metavar="N", help="processes on this machine (default: as many as it has processors)"
+        "--workers",
+        action=_Number,
+        type=int,
+        least=1,
+        most=4096,
+        metavar="N",
+        help="processes on this machine (default: as many as it has processors)",
     )
     where.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster that is there: tcp://host:8786")
-    command.add_argument("--threads", type=int, default=1, metavar="N", help="for the kernels of a worker (default: 1)")
+    command.add_argument(
+        "--threads",
+        action=_Number,
+        type=int,
+        least=1,
+        most=256,
+        default=1,
+        metavar="N",
+        help="for the kernels of a worker (default: 1)",
+    )
     command.add_argument(
         "--retries",
+        action=_Number,
         type=int,
+        least=0,
+        most=_MAX_INTEGER,
         default=2,
         metavar="N",
         help="how often a file is tried again after an error that is not the model's, or the end of a worker; of the"
         " latter --scheduler's own setting counts (default: 2)",
     )
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), help="default: bytecode")
+    _add_limits(command)
     _add_trust_native(command)
     command.set_defaults(run=_later("map.map_model"))
 
@@ -170,7 +242,7 @@ def _add_map(commands) -> None:
 def _add_compile(commands) -> None:
     command = commands.add_parser("compile", help="build a model and save the executable")
     _add_model(command, "an .onnx model or a .relvm text")
-    command.add_argument("-o", "--output", required=True, metavar="MODEL.rvm", help="or LIBRARY.so, for C")
+    command.add_argument("-o", "--output", required=True, type=_file, metavar="MODEL.rvm", help="or LIBRARY.so, for C")
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode")
     command.add_argument(
         "--debug", action="store_true", help="for relvm debug: with places in the source; compiled functions stop, too"
@@ -185,12 +257,13 @@ def _add_compile(commands) -> None:
 
 def _add_export(commands) -> None:
     command = commands.add_parser("export", help="write a model as C sources that need no machine, or as a library")
-    command.add_argument("model", metavar="MODEL", help="an .onnx model or a .relvm text")
+    command.add_argument("model", type=_file, metavar="MODEL", help="an .onnx model or a .relvm text")
     _add_dim(command)
     command.add_argument(
         "-o",
         "--output",
         required=True,
+        type=_file,
         metavar="PATH",
         help="a folder, which `make` builds, an archive of it (.tar), or a library (.so) of runtime hosted",
     )
@@ -211,7 +284,7 @@ def _add_export(commands) -> None:
     command.add_argument("--workspace", choices=("static", "caller"), help="who gives the pools")
     command.add_argument("--favour", choices=("memory", "speed"), help="what kernels are to save (bare: memory)")
     command.add_argument("--show", choices=("storage", "lowered", "placement"), help="print it, and write nothing")
-    command.add_argument("--draw", metavar="FILE.svg", help="draw the placement, too (or .png, .pdf)")
+    command.add_argument("--draw", type=_file, metavar="FILE.svg", help="draw the placement, too (or .png, .pdf)")
     _add_inputs(command)
     command.set_defaults(run=_later("export.export"))
 
@@ -223,9 +296,13 @@ def _add_show(commands) -> None:
     what.add_argument("--stage", choices=STAGES, default="typed")
     what.add_argument("--picture", choices=PICTURES, help="print it as text, or draw it: see --output")
     what.add_argument("--memory", action="store_true", help="the same as --picture memory")
-    what.add_argument("--html", metavar="OUT.html", help="write all stages as a page to look through")
+    what.add_argument("--html", type=_file, metavar="OUT.html", help="write all stages as a page to look through")
     command.add_argument(
-        "-o", "--output", metavar="OUT.svg", help="of --picture (or .png, .pdf; .html of dataflow and calls: to click)"
+        "-o",
+        "--output",
+        type=_file,
+        metavar="OUT.svg",
+        help="of --picture (or .png, .pdf; .html of dataflow and calls: to click)",
     )
     command.add_argument("--function", help="of --picture (default: the first public one)")
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode", help="of --html")
@@ -243,7 +320,14 @@ def _add_compare(commands) -> None:
         metavar="MODE,MODE...",
         help="reference, bytecode, compiled and for .onnx onnxruntime (default: all); held against the first",
     )
-    command.add_argument("--tolerance", type=float, default=1e-4, help="of floats relative to the largest of a tensor")
+    command.add_argument(
+        "--tolerance",
+        action=_Number,
+        type=float,
+        least=0,
+        default=1e-4,
+        help="of floats relative to the largest of a tensor",
+    )
     command.set_defaults(run=_later("compare.compare_model"))
 
 
@@ -259,8 +343,15 @@ def _add_debug(commands) -> None:
 
 def _add_verify(commands) -> None:
     command = commands.add_parser("verify", help="check an executable, and run nothing of it")
-    command.add_argument("model", metavar="EXECUTABLE", help=".rvm, or .so with one inside")
+    command.add_argument("model", type=_file, metavar="EXECUTABLE", help=".rvm, or .so with one inside")
     command.set_defaults(run=_later("verify.verify_file"))
+
+
+def _file(text: str) -> str:
+    """The name of a file or folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("expected the name of a file, got nothing")
+    return text
 
 
 def _picture_file(text: str) -> str:

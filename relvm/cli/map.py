@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING
 
-from relvm.cli.models import executable_of
+from relvm.cli.models import executable_of, limits_of
 from relvm.cli.output import complain, note
 from relvm.distributed import map_files
 from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 def map_model(options: argparse.Namespace) -> int:
     """Runs a function of a model on files, on processes of this machine or a cluster; 1 where some of them failed."""
     processes = _processors() if options.workers is None else options.workers
-    for name, number, least in (("--workers", processes, 1), ("--retries", options.retries, 0)):
-        if number < least:
-            raise RelvmArgumentError(f"{name} {number}: expected at least {least}")
     executable = executable_of(options)
     written = skipped = failed = 0
     with _client(options.scheduler, processes, options.retries) as client:
@@ -40,6 +37,7 @@ def map_model(options: argparse.Namespace) -> int:
             progress=True,
             trust_native=options.trust_native,
             num_threads=options.threads,
+            **limits_of(options),
         )
         for each in mapped:
             written += each.error is None and not each.skipped

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 from relvm.cli.output import note, update
 from relvm.compiler.build import build, expect_to_build
@@ -31,7 +32,7 @@ def read_module(options: argparse.Namespace) -> Module:
     """
     path = Path(options.model)
     sizes = parse_dims(options.dim)
-    if not path.exists():
+    if not os.path.lexists(path):
         raise FileNotFoundError(f"there is no file {path}")
     if sizes and path.suffix == ".relvm":
         if not getattr(options, "random", False):
@@ -50,10 +51,18 @@ def parse_dims(settings: list[str]) -> dict[str, int | tuple[int, int] | None]:
             continue
         low, dots, high = size.partition("..")
         limits = (low, high) if dots else (size,)
-        if not name or not equals or not all(limit.isdecimal() for limit in limits):
+        numbers = [parse_decimal(limit) for limit in limits]
+        if not name or not equals or None in numbers or numbers != sorted(numbers):
             raise RelvmArgumentError(f"--dim {setting}: expected NAME=SIZE, NAME=LOW..HIGH or NAME=?")
-        sizes[name] = (int(low), int(high)) if dots else int(size)
+        sizes[name] = (numbers[0], numbers[1]) if dots else numbers[0]
     return sizes
+
+
+def parse_decimal(text: str) -> int | None:
+    """Return the integer that decimal digits denote; None for other text, and for what a signed 64-bit integer cannot
+    hold."""
+    number = int(text) if text.isdecimal() and len(text) < 20 else -1
+    return number if 0 <= number < 1 << 63 else None
 
 
 def chosen_target(options: argparse.Namespace) -> str:
@@ -83,6 +92,12 @@ def executable_of(options: argparse.Namespace, *, debug: bool = False) -> Execut
         expect_to_build(options.model, given)
         return load(options.model, trust_native=options.trust_native, elsewhere=True)
     return build_model(read_module(options), options, options.exec_mode or "bytecode", debug=debug)
+
+
+def limits_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the limits of a run that are given, as `VirtualMachine` accepts them."""
+    limits = {name: getattr(options, name) for name in ("max_seconds", "max_bytes", "max_steps")}
+    return {name: limit for name, limit in limits.items() if limit is not None}
 
 
 def build_model(

@@ -12,6 +12,7 @@ from relvm.cli.output import note, put
 from relvm.compiler.target import parse_target
 from relvm.errors import RelvmArgumentError
 from relvm.ir.expr import Module
+from relvm.runtime.file_io import complete_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,8 +59,11 @@ def save_figure(figure: Figure, option: str, file: str) -> None:
     ------
     RelvmArgumentError
         matplotlib does not know it.
+    OSError
+        The file cannot be written; what was there stays.
     """
     forms = figure.canvas.get_supported_filetypes()
     if Path(file).suffix[1:] not in forms:
         raise RelvmArgumentError(f"{option} {file}: expected a file of one of {', '.join(sorted(forms))}")
-    figure.savefig(file)
+    with complete_file(file) as partial:
+        figure.savefig(partial, format=Path(file).suffix[1:])

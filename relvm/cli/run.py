@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from relvm.cli.inputs import input_values, signature_of
-from relvm.cli.models import executable_of, expect_writable
+from relvm.cli.models import executable_of, expect_writable, limits_of
 from relvm.cli.output import note, put
 from relvm.compiler.adapt import adapt
 from relvm.errors import RelvmArgumentError
@@ -21,14 +21,12 @@ from relvm.vm import Profile, VirtualMachine
 
 def run(options: argparse.Namespace) -> int:
     """Runs a function of a model on inputs from files, or random ones; prints or saves its outputs."""
-    if options.repeat < 1:
-        raise RelvmArgumentError(f"--repeat {options.repeat}: expected at least 1")
     if options.save_outputs and Path(options.save_outputs).suffix != ".npz":
         raise RelvmArgumentError(f"--save-outputs {options.save_outputs}: the file's name must end in .npz")
     expect_writable("--save-outputs", options.save_outputs)
     expect_writable("--roofline", options.roofline)
     executable = adapt(executable_of(options))
-    machine = VirtualMachine(executable)
+    machine = VirtualMachine(executable, **limits_of(options))
     function = machine[options.function]
     signature = signature_of(executable, options.function)
     attributes = signature["attributes"]

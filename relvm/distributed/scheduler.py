@@ -235,6 +235,6 @@ def _expect_client(client: Client | None) -> Client:
 
 
 def _expect_count(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 1 << 63:  # Dask sends 64 bits
         raise RelvmArgumentError(f"{name} is {value!r}, expected an integer of {least} or more")
     return value

@@ -28,6 +28,13 @@ def debug(folder: Path, commands: str, *options: str) -> subprocess.CompletedPro
     return done
 
 
+def test_help_quotes_what_it_does_not_know(tmp_path: Path) -> None:
+    done = debug(tmp_path, "help \x1b[31m\nhelp nan\n?\n")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("RelvmNameError: no command \\x1b[31m; `help` lists them\nnan [off]: stop")
+    assert "break" in done.stdout and "\x1b" not in done.stdout
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_a_session(tmp_path: Path, mode: str) -> None:
     commands = """

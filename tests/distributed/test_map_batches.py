@@ -406,6 +406,7 @@ def test_what_does_not_fit_is_refused_by_the_call(client: Client, tmp_path: Path
         (RelvmArgumentError, "on_error='skip': expected one of raise, return", (double, x), {"on_error": "skip"}),
         (RelvmArgumentError, "ahead is 0, expected an integer of 1 or more", (double, x), {"ahead": 0}),
         (RelvmArgumentError, "retries is -1, expected an integer of 0 or more", (double, x), {"retries": -1}),
+        (RelvmArgumentError, "retries is 18446744073709551616, expected an", (double, x), {"retries": 1 << 64}),
         (RelvmTypeError, "client: expected a distributed.Client, got str", (double, x), {"client": "tcp://there"}),
         (RelvmTypeError, "functions: expected a list of names, got 'f'", (double, x), {"functions": "f"}),
         (RelvmTypeError, "functions: expected a list of names, got 5", (double, x), {"functions": 5}),

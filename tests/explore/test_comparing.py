@@ -243,6 +243,9 @@ def test_mistakes_are_named(module: Module, model: ModelProto) -> None:
         compare(b"not a model")
     with pytest.raises(RelvmArgumentError, match="got int"):
         compare(3)
+    for tolerance in (float("nan"), -1, "1"):
+        with pytest.raises(RelvmArgumentError, match=r"tolerance is .*, expected a number, not below 0"):
+            compare(module, tolerance=tolerance)
 
 
 def test_random_inputs_of_a_module_have_the_sizes_that_are_given() -> None:

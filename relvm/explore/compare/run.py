@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +81,8 @@ def compare(
     Raises
     ------
     RelvmArgumentError
-        There is no such mode, or inputs are needed that cannot be random, or their number is wrong; or there are `dims`
-        for a module or a text whose inputs are given.
+        There is no such mode; `tolerance` is no number or below 0; inputs are needed that cannot be random, or their
+        number is wrong; or there are `dims` for a module or a text whose inputs are given.
     RelvmFormatError
         A file that is no ONNX model.
     RelvmNameError
@@ -98,6 +99,8 @@ def compare(
     True
     """
     expect_type("function", function, str, "the name of a function")
+    if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not tolerance >= 0:
+        raise RelvmArgumentError(f"tolerance is {tolerance!r}, expected a number, not below 0")
     if modes is not None:
         expect_type("modes", modes, (list, tuple), "a list of modes")
     if isinstance(model, str | os.PathLike):

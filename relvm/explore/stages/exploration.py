@@ -28,6 +28,7 @@ from relvm.lir.routine import CallStatement, IfStatement, LirModule, PrimStateme
 from relvm.passes.pass_manager import Pass, run_passes
 from relvm.passes.pipeline import TARGETS, build_pipeline
 from relvm.quoting import c_comment
+from relvm.runtime.file_io import complete_file
 
 MODES = ("bytecode", "compiled")
 GIVEN = "given"  # the stage before any pass
@@ -91,7 +92,8 @@ class Exploration:
 
     def save(self, path: str | Path) -> None:
         """Write the page to `path`, as an HTML file that needs no kernel and no network."""
-        Path(path).write_text(page(self.title, self.views), encoding="utf-8")
+        with complete_file(path) as partial:
+            partial.write_text(page(self.title, self.views), encoding="utf-8")
 
     def show(self) -> None:
         """Print the list of stages in a terminal."""

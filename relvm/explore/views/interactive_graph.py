@@ -14,6 +14,7 @@ from relvm.explore.draw.sugiyama import LANE, SWEEPS
 from relvm.explore.views.call_graph import nested_calls
 from relvm.explore.views.dataflow import dataflow_graph
 from relvm.ir.expr import Module
+from relvm.runtime.file_io import complete_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,7 +63,8 @@ class GraphPage:
 
     def save(self, path: str | Path) -> None:
         """Write the page to `path`, an HTML file."""
-        Path(path).write_text(self.page(), encoding="utf-8")
+        with complete_file(path) as partial:
+            partial.write_text(self.page(), encoding="utf-8")
 
     def __str__(self) -> str:
         return format_graph(self.graph)
