@@ -88,7 +88,7 @@ def argument_itself(call: OpCall, defined) -> Expr | None:
 
 def no_bounds(call: OpCall, defined) -> Expr | None:
     """clip(x), clip(x, min=-inf, max=inf)   ->   x"""
-    bounds, dtype = dict(call.attributes), call.element_type
+    bounds, dtype = dict(call.attributes), call.known_element_type
     free = bounds["min"] in (None, lowest(dtype)) and bounds["max"] in (None, highest(dtype))
     return call.args[0] if free else None
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from relvm import ops
 from relvm.ir.expr import Constant, Expr, OpCall, Shape, constant
+from relvm.ir.types import ShapeType
 
 _VIEWS = (ops.reshape, ops.expand_dims, ops.squeeze)
 _MAX_PARTS = 32  # of a concatenation that others go into
@@ -47,7 +48,7 @@ def transpose_of_units(call: OpCall, defined) -> Expr | None:
 
 def order_of(call: OpCall) -> tuple[int, ...]:
     """The axes of the argument of a transposition, counted from 0, in the order of the result's."""
-    perm, rank = dict(call.attributes)["perm"], call.tensor_type.rank
+    perm, rank = dict(call.attributes)["perm"], call.tensor_type.known_rank
     return tuple(range(rank))[::-1] if perm is None else tuple(axis % rank for axis in perm)
 
 
@@ -124,11 +125,12 @@ def slice_of_concat(call: OpCall, defined) -> Expr | None:
         return None
     axis, bounds = dict(inner.attributes)["axis"] % call.tensor_type.rank, _bounds(call)
     sizes = [part.type.shape[axis] if part.type.shape else None for part in inner.args]
-    if axis not in bounds or not all(isinstance(size, int) for size in sizes):
+    known = [size for size in sizes if isinstance(size, int)]
+    if axis not in bounds or len(known) < len(sizes):
         return None
-    taken = range(sum(sizes))[_python(bounds[axis])]
+    taken = range(sum(known))[_python(bounds[axis])]
     first = 0
-    for part, size in zip(inner.args, sizes, strict=True):
+    for part, size in zip(inner.args, known, strict=True):
         if taken and first <= min(taken) and max(taken) < first + size:
             moved = range(taken.start - first, taken.stop - first, taken.step)
             return _slice(part, {**bounds, axis: _within(moved)})
@@ -142,8 +144,9 @@ def gather_of_known(call: OpCall, defined) -> Expr | None:
     The places are known to be inside the axis, and rise by equal steps.
     """
     x, indices = call.args
-    known = isinstance(indices, Constant) and indices.value.size > 0 and indices.tensor_type.rank <= 1
-    if not known or x.tensor_type.shape is None:
+    if not isinstance(indices, Constant) or indices.value.size == 0 or indices.value.ndim > 1:
+        return None
+    if x.tensor_type.shape is None:
         return None
     axis = dict(call.attributes)["axis"] % x.tensor_type.rank
     size, places = x.tensor_type.shape[axis], [int(index) for index in indices.value.flat]
@@ -154,7 +157,7 @@ def gather_of_known(call: OpCall, defined) -> Expr | None:
     if step < 1 or places != list(range(places[0], places[-1] + 1, step)):
         return None
     taken = _slice(x, {axis: (places[0], places[-1] + 1, step)})
-    return taken if indices.tensor_type.rank else ops.squeeze(taken, axes=(axis,))
+    return taken if indices.value.ndim else ops.squeeze(taken, axes=(axis,))
 
 
 def concat_of_few(call: OpCall, defined) -> Expr | None:
@@ -170,15 +173,14 @@ def concat_of_few(call: OpCall, defined) -> Expr | None:
 
 def concat_of_concat(call: OpCall, defined) -> Expr | None:
     """concat(concat(x, y), z)   ->   concat(x, y, z)"""
-    axis = dict(call.attributes)["axis"] % (call.tensor_type.rank or 1)
+    rank = call.tensor_type.rank
+    if rank is None:
+        return None
+    axis = dict(call.attributes)["axis"] % rank
     parts: list[Expr] = []
     for part in call.args:
         inner = defined(part)
-        same = (
-            inner is not None
-            and inner.op is ops.concat
-            and dict(inner.attributes)["axis"] % part.tensor_type.rank == axis
-        )
+        same = inner is not None and inner.op is ops.concat and dict(inner.attributes)["axis"] % rank == axis
         parts += inner.args if same else (part,)
     if len(parts) == len(call.args) or len(parts) > _MAX_PARTS:
         return None
@@ -195,14 +197,14 @@ def reduction_of_units(call: OpCall, defined) -> Expr | None:
 
     Sums begin with 0: that of one float is the float and 0, which makes 0 of -0.
     """
-    (x,), shape = call.args, call.tensor_type.shape
+    (x,) = call.args
     if x.tensor_type.shape is None:
         return None
     axes, is_sum = dict(call.attributes)["axes"], call.op in (ops.sum, ops.mean)
     gone = x.tensor_type.shape if axes is None else [x.tensor_type.shape[axis] for axis in axes]
     if any(dim != 1 for dim in gone) or (is_sum and not gone):
         return None
-    view = x if x.type == call.type else ops.reshape(x, Shape(shape))
+    view = x if x.type == call.type else ops.reshape(x, Shape(call.tensor_type.known_shape))
     return ops.add(view, constant(0, x.element_type)) if is_sum and x.known_element_type.is_float else view
 
 
@@ -231,7 +233,9 @@ def convolution_of_padded(call: OpCall, defined) -> Expr | None:
         return None
     (x,), margin, attributes = image.args, dict(image.attributes), dict(call.attributes)
     sides, axes = (margin["pads"][: image.type.rank], margin["pads"][image.type.rank :]), _axes_of_moved(moved)
-    outside = axes is None or any(side[axis] for side in sides for axis in range(len(side)) if axis not in axes[2:])
+    if axes is None:
+        return None
+    outside = any(side[axis] for side in sides for axis in range(len(side)) if axis not in axes[2:])
     is_constant = margin["mode"] == "constant" and margin["value"] == 0
     if outside or not is_constant or min(margin["pads"]) < 0:
         return None
@@ -249,7 +253,7 @@ def _axes_of_moved(call: OpCall) -> tuple[int | None, ...] | None:
     None for a view that does more than move such axes."""
     if call.op is ops.transpose:
         return order_of(call)
-    shape = call.args[0].tensor_type.shape
+    shape = call.args[0].tensor_type.known_shape
     if call.op not in _VIEWS:
         return tuple(range(len(shape)))
     kept = [axis for axis, dim in enumerate(shape) if dim != 1]
@@ -272,7 +276,8 @@ def expand_of_known(call: OpCall, defined) -> Expr | None:
 
 def known_shape(call: OpCall, defined) -> Expr | None:
     """shape_of(x)   ->   its dimensions,   where x has a known rank"""
-    return None if call.type.dims is None else Shape(call.type.dims)
+    type_ = call.type
+    return Shape(type_.dims) if isinstance(type_, ShapeType) and type_.dims is not None else None
 
 
 RULES = {
