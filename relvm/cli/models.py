@@ -91,8 +91,7 @@ def build_model(
     """Builds, with a line on standard error while it takes longer than a second."""
     target, fused = chosen_target(options), not options.unfused
     with Progress() as progress:
-        extra = {"debug": debug, "portable": portable}
-        return build(module, exec_mode, target, fused=fused, **extra, progress=progress.step)
+        return build(module, exec_mode, target, fused=fused, debug=debug, portable=portable, progress=progress.step)
 
 
 def expect_writable(option: str, path: str | None) -> None:
