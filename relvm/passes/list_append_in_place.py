@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from relvm.ir.expr import Binding, Block, BuiltinCall, Expr, Function, If, Kill, MatchCast, Var
-from relvm.ir.node import Node, walk
+from relvm.ir.node import walk
 from relvm.ir.types import VOID
 from relvm.ir.verifier import Stage
 from relvm.passes.pass_manager import function_pass
@@ -21,18 +21,11 @@ def list_append_in_place(function: Function) -> Function:
     list_push changes the list only if nothing but the register of x holds it.  No two variables share a register:
     second names are gone (lower_shapes).  What the block itself binds is left for insert_kills to drop.
     """
-    lists = {list_ for value in walk(function) if (list_ := _extended(value)) is not None}
+    calls = [call for call in walk(function) if isinstance(call, BuiltinCall) and call.name == "list_append"]
+    lists = {list_ for list_, _ in (call.args for call in calls) if isinstance(list_, Var)}
     if not lists:
         return function
     return replace(function, body=_block(function.block, set(), lists))
-
-
-def _extended(value: Node) -> Var | None:
-    """The list that a value is with an item more."""
-    match value:
-        case BuiltinCall("list_append", (Var() as list_, _)):
-            return list_
-    return None
 
 
 def _block(block: Block, needed: set[Var], lists: set[Var]) -> Block:
