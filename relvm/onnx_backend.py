@@ -113,7 +113,7 @@ class RelvmBackend(Backend):
             What `from_onnx` raises.
         """
         _expect_device(device)
-        options = {"exec_mode": cls.exec_mode, "target": cls.target, "dims": None, "inputs": ()}
+        options: dict[str, Any] = {"exec_mode": cls.exec_mode, "target": cls.target, "dims": None, "inputs": ()}
         for name in kwargs:
             if name not in options:
                 raise RelvmArgumentError(f"prepare: no option {name}{near_matches(name, options)}")

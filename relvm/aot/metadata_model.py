@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from relvm.aot.c.kernels import scratch_bytes
@@ -126,7 +126,7 @@ def metadata_json(
     metadata: Metadata,
     module: LoweredModule,
     placements: Mapping[str, FunctionPlacement],
-    constants: list[TensorStorage],
+    constants: Sequence[TensorStorage],
 ) -> str:
     """The metadata and the memory of every function as JSON, for programs that read an archive.
 
@@ -135,11 +135,11 @@ def metadata_json(
     constants
         In the order in which the export has them.
     """
-    numbers = {constant_key(storage.value): number for number, storage in enumerate(constants)}
+    numbers = {constant_key(storage.array): number for number, storage in enumerate(constants)}
     pools = [pool.name for pool in metadata.pools]
 
     def memory(function: LoweredFunction) -> dict:
-        used = {constant_key(s.value): s.value.nbytes for s in function.storages if s.place is MemoryKind.CONSTANT}
+        used = {constant_key(s.array): s.array.nbytes for s in function.storages if s.place is MemoryKind.CONSTANT}
         return {
             "ram_bytes": dict(zip(pools, placements[function.name].size_bytes, strict=True)),
             "ram_lower_bound_bytes": dict(zip(pools, placements[function.name].lower_bound_bytes, strict=True)),
@@ -149,7 +149,7 @@ def metadata_json(
 
     described = asdict(metadata) | {
         "constants": [
-            asdict(TensorInfo(f"c{number}", storage.shape, storage.dtype.name))
+            asdict(TensorInfo(f"c{number}", storage.array.shape, storage.dtype.name))
             for number, storage in enumerate(constants)
         ],
         "functions": {function.name: memory(function) for function in module.functions},

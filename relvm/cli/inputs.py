@@ -24,14 +24,18 @@ from relvm.errors import (
 )
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.random_inputs import random_array
-from relvm.ir.symbolic import as_var, evaluate_with
+from relvm.ir.symbolic import as_var, evaluate_with, known_size
 from relvm.ir.types import TensorType, type_vars
 from relvm.runtime.array_files import from_file, reading_arrays
 from relvm.runtime.file_io import open_file
 from relvm.vm import Executable
 
 # How the values of scalar types are read.
-_SCALARS = {"bool": {"true": True, "false": False}.__getitem__, "i64": int, "f64": float}
+_SCALARS: dict[str, Callable[[str], bool | int | float]] = {
+    "bool": {"true": True, "false": False}.__getitem__,
+    "i64": int,
+    "f64": float,
+}
 
 
 def signature_of(executable: Executable, function: str) -> dict[str, Any]:
@@ -139,7 +143,9 @@ class _Random:
     def elements(self, sizes: dict[str, int]) -> int:
         """Count the elements of all inputs together."""
         dims = [type_.shape or () for type_ in self.types if isinstance(type_, TensorType)]
-        return sum(math.prod(evaluate_with(dim, lambda var: sizes[var.name]) for dim in shape) for shape in dims)
+        return sum(
+            math.prod(known_size(evaluate_with(dim, lambda var: sizes[var.name])) for dim in shape) for shape in dims
+        )
 
     def drawn(self, sizes: dict[str, int]) -> list[Any]:
         rng = np.random.default_rng(self.seed)

@@ -51,8 +51,8 @@ def parse_dims(settings: list[str]) -> dict[str, int | tuple[int, int] | None]:
             continue
         low, dots, high = size.partition("..")
         limits = (low, high) if dots else (size,)
-        numbers = [parse_decimal(limit) for limit in limits]
-        if not name or not equals or None in numbers or numbers != sorted(numbers):
+        numbers = [number for number in map(parse_decimal, limits) if number is not None]
+        if not name or not equals or len(numbers) < len(limits) or numbers != sorted(numbers):
             raise RelvmArgumentError(f"--dim {setting}: expected NAME=SIZE, NAME=LOW..HIGH or NAME=?")
         sizes[name] = (numbers[0], numbers[1]) if dots else numbers[0]
     return sizes
@@ -106,8 +106,7 @@ def build_model(
     """Builds, with a line on standard error while it takes longer than a second."""
     target, fused = chosen_target(options), not options.unfused
     with Progress() as progress:
-        extra = {"debug": debug, "portable": portable}
-        return build(module, exec_mode, target, fused=fused, **extra, progress=progress.step)
+        return build(module, exec_mode, target, fused=fused, debug=debug, portable=portable, progress=progress.step)
 
 
 def expect_writable(option: str, path: str | None) -> None:

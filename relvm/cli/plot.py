@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from relvm import explore
 from relvm.cli.models import chosen_target
@@ -17,13 +18,13 @@ from relvm.runtime.file_io import complete_file
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_TEXTS = {
+_TEXTS: dict[str, Callable[..., str]] = {
     "dataflow": explore.format_dataflow,
     "calls": explore.format_calls,
     "memory": explore.format_memory,
     "liveness": explore.format_liveness,
 }
-_FIGURES = {
+_FIGURES: dict[str, Callable[..., Figure]] = {
     "dataflow": explore.draw_dataflow,
     "calls": explore.draw_calls,
     "memory": explore.draw_memory,
@@ -35,7 +36,7 @@ _PAGES = {"dataflow": explore.browse_dataflow, "calls": explore.browse_calls}
 def show_picture(module: Module, options: argparse.Namespace) -> None:
     """Prints a picture's text, or writes the picture, or the page of it, where --output says."""
     name, output = options.picture, options.output
-    given = {"target": parse_target(chosen_target(options)).kind, "fused": not options.unfused}
+    given: dict[str, Any] = {"target": parse_target(chosen_target(options)).kind, "fused": not options.unfused}
     if options.function is not None:
         if name == "calls":
             raise RelvmArgumentError("--function: the calls are those of all functions")

@@ -6,6 +6,7 @@ golden tests pin them.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,7 @@ def lower_to_routines(module: Module) -> LirModule:
 def _signature(function: Function) -> dict[str, Any]:
     params = [{"name": p.name, "type": format_type(p.type)} for p in function.params]
     attributes = dict(function.attributes)
-    return {"params": params, "result": format_type(function.result_type), "attributes": attributes}
+    return {"params": params, "result": format_type(function.func_type.result), "attributes": attributes}
 
 
 class _Tables:
@@ -111,7 +112,7 @@ class _Tables:
 
     def constant(self, value: Any) -> ConstantItem:
         """value: np.ndarray, tuple of int, str, DType.  Equal constants share an entry."""
-        key = (type(value), value)
+        key: Hashable = (type(value), value)
         if isinstance(value, np.ndarray):
             key = constant_key(value)
         if key not in self.constant_index:
@@ -152,7 +153,7 @@ class _Generator:
         self.tables.function(copy.function)
         return (*statements, copy)
 
-    def binding(self, binding: Binding, statements: list[Statement]) -> None:
+    def binding(self, binding: Binding | MatchCast, statements: list[Statement]) -> None:
         var, value = binding.var, binding.value
         if isinstance(binding, MatchCast):
             raise RelvmVerifyError(
@@ -172,7 +173,7 @@ class _Generator:
                 if isinstance(register, Register):
                     statements.append(ResetStatement(register.index, origins=var.origins))
             case PrimCall(function, args):
-                row = find_row(function, tuple(arg.element_type for arg in args))
+                row = find_row(function, tuple(arg.known_element_type for arg in args))
                 operands = tuple(map(self.operand, args))
                 self.registers[var] = register = self.new_register()
                 statements.append(PrimStatement(row.name, operands, register.index, var.name, origins=var.origins))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Container
 from dataclasses import dataclass
 
 from relvm._native import lib
@@ -89,7 +90,7 @@ def level_of(options: set[str]) -> str:
     return LEVELS[max(reached, default=1) - 1]
 
 
-def described(macros: set[str]) -> str:
+def described(macros: Container[str]) -> str:
     """What a native section says of the processors that its code is for, by the macros that the compiler defines: the
     level and the features beyond it."""
     options = [row.option for row in CPU_FEATURES if row.macro in macros]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -67,13 +67,15 @@ class FileBatch:
         return str(self.path)
 
 
-class Deferred(NamedTuple):
+@dataclass(frozen=True)
+class Deferred:
     """Stands where result `index` of what Dask computes belongs."""
 
     index: int
 
 
-class Batches(NamedTuple):
+@dataclass(frozen=True)
+class Batches:
     """Batches in their order, and how many there are, if that is known."""
 
     each: Iterator[Batch | FileBatch]
@@ -104,7 +106,7 @@ def batches_of(given: Any) -> Batches:
         return _blocks({"": given})
     if not isinstance(given, Iterable) or is_deferred(given):
         raise RelvmTypeError(f"batches: expected arrays, an array of Dask or files, got {type(given).__name__}")
-    count = len(given) if hasattr(given, "__len__") else None
+    count = len(given) if isinstance(given, Sized) else None
     return Batches((_batch(number, item) for number, item in enumerate(given)), count)
 
 
@@ -239,13 +241,13 @@ def _blocks(arrays: dict[str, Any]) -> Batches:
     """A batch for each block along the first axis.  arrays: by parameter, "" being the first one."""
     if not arrays:
         raise RelvmTypeError("batches: expected at least one array of Dask, got an empty dict")
-    sizes: tuple | None = None
+    sizes: tuple[int, ...] = ()
     for name, array in arrays.items():
         what = f"array {name}" if name else "the array"
         if array.ndim == 0 or any(len(along) != 1 for along in array.chunks[1:]):
             expected = "expected one axis at least, and blocks along the first alone: rechunk it"
             raise RelvmShapeError(f"batches: {what} has the blocks {array.chunks}; {expected}")
-        if sizes not in (None, array.chunks[0]):
+        if sizes and sizes != array.chunks[0]:
             expected = f"expected {sizes} as of the others: rechunk it"
             raise RelvmShapeError(f"batches: {what} has blocks of {array.chunks[0]}; {expected}")
         sizes = array.chunks[0]

@@ -105,7 +105,7 @@ class Runner:
         self.loading = (trust_native, None if functions is None else tuple(functions))
         expect_options(num_threads, max_bytes, max_steps, max_seconds)
         limits = {"max_bytes": max_bytes, "max_steps": max_steps, "max_seconds": max_seconds}
-        self.options = {"num_threads": num_threads, **limits}
+        self.options: dict[str, Any] = {"num_threads": num_threads, **limits}
         self.signature = FunctionSignature.of(executable, function)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:

@@ -110,8 +110,8 @@ class Stream:
                     except Exception as error:
                         batch, failure = None, error
                     more = batch is not None
-                    if more:
-                        output = output_of(batch) if output_of else None
+                    if batch is not None:
+                        output = output_of(batch) if output_of and isinstance(batch, FileBatch) else None
                         waiting.append((batch, output, self._start(runner, batch, output)))
                 if not waiting and failure:
                     raise failure
@@ -183,8 +183,10 @@ class Stream:
             except KilledWorker:
                 # Dask suspects all tasks that a worker had when it died.  Alone, a batch can only have done it itself.
                 wait(others)
-                future = self._start(runner, batch, output)
-                result = future.result()
+                again = self._start(runner, batch, output)
+                if isinstance(again, RelvmBatchError):
+                    return Outcome(batch, error=again)
+                result = again.result()
         except CancelledError as error:
             raise RelvmInterrupted(f"batch {batch.name}: the cluster does not have it any more: {error}") from error
         except Exception as error:

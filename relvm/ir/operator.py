@@ -161,7 +161,7 @@ class Traits:
     """
 
     commutative: bool = False
-    neutral: Callable[[DType], complex] | None = None
+    neutral: Callable[[DType], float] | None = None
     involution: bool = False
     idempotent: bool = False
 

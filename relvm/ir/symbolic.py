@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmTypeError, RelvmUnsupportedError
 from relvm.quoting import terminal
 
 _serial = itertools.count()
@@ -125,6 +125,13 @@ def dim_var(name: str, *, signed: bool = False) -> Dim:
 def var_dim(var: DimVar) -> Dim:
     """The variable as a dimension."""
     return Dim((((var,), 1),))
+
+
+def known_size(dim: AnyDim) -> int:
+    """The number that a dimension is, which must be known."""
+    if not isinstance(dim, int):
+        raise RelvmTypeError(f"the size {dim}, expected a known one")
+    return dim
 
 
 def as_var(dim: AnyDim) -> DimVar | None:

@@ -29,6 +29,7 @@ from relvm.ir.types import FuncType, TupleType, Type, dims_of, map_dims, substit
 from relvm.numpy_dtypes import plain_bytes
 
 AnyBinding = Binding | MatchCast
+OneBinding = TypeVar("OneBinding", bound=Binding | MatchCast)
 AnyNode = TypeVar("AnyNode", bound=Node)
 AnyExpr = TypeVar("AnyExpr", bound=Expr)
 
@@ -73,7 +74,7 @@ def map_parts(atom: Callable[[Expr], Expr], block: Callable[[Block], Block], val
     return map_children(lambda part: block(part) if isinstance(part, Block) else atom(part), value)
 
 
-def with_value(binding: AnyBinding, value: Expr) -> AnyBinding:
+def with_value(binding: OneBinding, value: Expr) -> OneBinding:
     """`binding` of another value; `binding` itself where it is the one that it has."""
     return binding if value is binding.value else replace(binding, value=value)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from relvm.ir.symbolic import AnyDim, DimVar, as_var
+from relvm.ir.symbolic import AnyDim, Atom, as_var
 
 # Terms: [coefficient, [argument, axis], ...], the number times the sizes of these axes of the arguments.
 Polynomial = list[list[Any]]
@@ -26,7 +26,7 @@ class Work:
 
 def work_entry(work: Work, shapes: Iterable[tuple[AnyDim, ...]]) -> dict[str, Any]:
     """Return the debug section's entry for a kernel.  shapes: of the inputs, then of the outputs."""
-    indices: dict[DimVar, list[int]] = {}
+    indices: dict[Atom, list[int]] = {}
     for argument, shape in enumerate(shapes):
         for axis, dim in enumerate(shape):
             var = as_var(dim)

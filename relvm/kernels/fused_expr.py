@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from relvm.ir.dtypes import DType, dtype_of
-from relvm.ir.expr import Constant, Expr, OpCall
+from relvm.ir.expr import Constant, Expr, OpCall, Var
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Buffer, Intrinsic, Literal, Local, Scalar
@@ -168,7 +168,7 @@ class FusedExprBuilder:
     """
 
     def __init__(
-        self, members: Mapping[Expr, OpCall], type_of: Callable[[Expr], TensorType], buffers: Mapping[Expr, Buffer]
+        self, members: Mapping[Var, OpCall], type_of: Callable[[Expr], TensorType], buffers: Mapping[Expr, Buffer]
     ) -> None:
         self.members = members
         self.type_of = type_of
@@ -190,28 +190,28 @@ class FusedExprBuilder:
         return self.grown[key]
 
     def _grow(self, expr: Expr, at: IndexExprs) -> FusedExpr:
-        call = self.members.get(expr)
-        if call is None:
-            return self.leaf(expr, at, self.type_of(expr).shape)
+        if not isinstance(expr, Var) or (call := self.members.get(expr)) is None:
+            return self.leaf(expr, at, self.type_of(expr).known_shape)
         attributes = dict(call.attributes)
         args = [arg for arg in call.args if isinstance(arg.type, TensorType)]
-        shape = self.type_of(expr).shape
+        shape = self.type_of(expr).known_shape
         match call.op.lower:
             case Pointwise(point):
-                trees = tuple(self.tree(arg, _broadcast(at, self.type_of(arg).shape)) for arg in args)
-                dtypes = [self.type_of(arg).dtype for arg in args]
+                trees = tuple(self.tree(arg, _broadcast(at, self.type_of(arg).known_shape)) for arg in args)
+                dtypes = [self.type_of(arg).known_dtype for arg in args]
                 costly = is_costly(point, dtypes, attributes)
-                dtype = self.type_of(expr).dtype
+                dtype = self.type_of(expr).known_dtype
                 return ApplyExpr(expr.name, lambda *xs: point(*xs, **attributes), trees, (expr, at), dtype, costly)
             case DataMovement(places):
-                x_shape = self.type_of(args[0]).shape
+                x_shape = self.type_of(args[0]).known_shape
                 return self.tree(args[0], places(at, x_shape, shape, **attributes))
             case Reinterpret():
                 if args[0] not in self.members:
                     return self.leaf(args[0], at, shape)
-                return self.tree(args[0], _through_view(at, shape, self.type_of(args[0]).shape))
+                return self.tree(args[0], _through_view(at, shape, self.type_of(args[0]).known_shape))
             case GatherKernel():
-                return self._lookup(*args, at, **attributes)
+                x, indices = args
+                return self._lookup(x, indices, at, **attributes)
             case Contraction():
                 if self.core is not None:
                     raise NotFusable
@@ -237,16 +237,16 @@ class FusedExprBuilder:
     def _lookup(self, x: Expr, indices: Expr, at: IndexExprs, axis: int) -> GatherLoad:
         if x not in self.buffers or indices not in self.buffers:
             raise NotFusable
-        shape, rank = self.type_of(x).shape, self.type_of(indices).rank
+        shape, rank = self.type_of(x).known_shape, self.type_of(indices).known_rank
         axis %= len(shape)
-        index = self.leaf(indices, at[axis : axis + rank], self.type_of(indices).shape)
+        index = self.leaf(indices, at[axis : axis + rank], self.type_of(indices).known_shape)
         leaf = self.at(self.buffers[x], (*at[:axis], IndexExpr(), *at[axis + rank :]), shape)
         return GatherLoad(leaf.buffer, leaf.strides, leaf.start, index, shape[axis], strides_of(shape)[axis])
 
     def _total(
-        self, expr: Expr, x: Expr, at: IndexExprs, reduction: Reduction, finish: Callable, axes: Any, keepdims: bool
+        self, expr: Var, x: Expr, at: IndexExprs, reduction: Reduction, finish: Callable, axes: Any, keepdims: bool
     ) -> ReduceExpr:
-        shape = self.type_of(x).shape
+        shape = self.type_of(x).known_shape
         gone = range(len(shape)) if axes is None else {axis % len(shape) for axis in axes}
         over = {axis: LoopAxis(shape[axis]) for axis in gone}
         kept = iter(at)
@@ -257,7 +257,7 @@ class FusedExprBuilder:
             places.append(IndexExpr(((over[axis], 1),)) if axis in over else place)
         arg = self.tree(x, tuple(places))
         return ReduceExpr(
-            expr.name, reduction, finish, arg, tuple(over[axis] for axis in sorted(over)), self.type_of(x).dtype
+            expr.name, reduction, finish, arg, tuple(over[axis] for axis in sorted(over)), self.type_of(x).known_dtype
         )
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from relvm.errors import RelvmUnsupportedError
 from relvm.ir.expr import Constant, Expr, OpCall, Shape, Var
-from relvm.ir.symbolic import AnyDim, Dim, DimOp, DimVar, as_var, dim_var, dim_vars, evaluate_with
+from relvm.ir.symbolic import AnyDim, Atom, Dim, DimOp, as_var, dim_var, dim_vars, evaluate_with
 from relvm.ir.types import TensorType, TupleType, Type
 from relvm.kernels.epilogue import Epilogue, make_epilogue
 from relvm.kernels.fused_expr import (
@@ -74,7 +74,7 @@ class Group:
         """Each symbolic dimension of what is read and written -> a variable of the kernel's own."""
         found: dict[AnyDim, AnyDim] = {}
         for type_ in (
-            *(arg.type for arg in self.args),
+            *(arg.tensor_type for arg in self.args),
             *(type_ for var in self.results for type_ in tensors(var.type)),
         ):
             if type_.shape is None or type_.dtype is None:
@@ -104,7 +104,7 @@ class Group:
     def type(self, expr: Expr) -> TensorType:
         """The type of a value of the group, in the kernel's dimensions."""
         if expr not in self._types:
-            self._types[expr] = self.plain(expr.type)
+            self._types[expr] = self.plain(expr.tensor_type)
         return self._types[expr]
 
     @cached_property
@@ -148,10 +148,10 @@ class Group:
             buffers = dict(zip(self.args, inputs, strict=True))
             root, trees, result = self._trees(buffers, outputs)
             self._check_indices(builder, buffers)
-            if result is not None:
-                call = self.product
-                own = tuple(buffers[arg] for arg in call.args)
-                call.op.lower.function(builder, own, result, **dict(call.attributes))
+            core = self.product
+            if result is not None and core is not None:
+                own = tuple(buffers[arg] for arg in core.args)
+                core.op.lower.function(builder, own, result, **dict(core.attributes))
                 return Kernel(name, inputs, outputs, builder.finish(), self.comment)
             write_nest(builder, root, trees)
             if len(trees) == 1 and not overwrites_early(root, trees):
@@ -172,9 +172,10 @@ class Group:
         root, trees, result = self._trees(buffers, outputs)
         if result is None and recomputes(root, trees):
             raise NotFusable
-        if result is not None:
-            own = tuple(buffers[arg] for arg in self.product.args)
-            self.product.op.lower.function(KernelBuilder(), own, result, **dict(self.product.attributes))
+        core = self.product
+        if result is not None and core is not None:
+            own = tuple(buffers[arg] for arg in core.args)
+            core.op.lower.function(KernelBuilder(), own, result, **dict(core.attributes))
 
     def _trees(
         self, buffers: Mapping[Expr, Buffer], outputs: tuple[Buffer, ...]
@@ -200,10 +201,10 @@ class Group:
             raise NotFusable
         if any(isinstance(tree, ReduceExpr) for tree in post_order(tuple(tree for _, tree in pairs))):
             raise NotFusable
-        type_ = self.plain(self.product.type)
-        shapes = (self.plain(arg.type).shape for arg in self.product.args)
-        axes = self.product.op.lower.axes(*shapes, type_.shape, **dict(self.product.attributes))
-        return make_epilogue(grower.core, type_.dtype, type_.shape, axes, root, pairs)
+        type_ = self.plain(self.product.tensor_type)
+        shapes = (self.plain(arg.tensor_type).known_shape for arg in self.product.args)
+        axes = self.product.op.lower.axes(*shapes, type_.known_shape, **dict(self.product.attributes))
+        return make_epilogue(grower.core, type_.known_dtype, type_.known_shape, axes, root, pairs)
 
     def _buffers(self) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
         names: dict[str, int] = {}
@@ -311,10 +312,11 @@ def _operand(arg: Expr, place: Mapping[Expr, int], group: Group) -> Hashable:
 
 def _numbered(type_: Type, group: Group, number: Mapping[AnyDim, int]) -> Hashable:
     """A type with the kernel's own dimensions numbered."""
-    order: dict[DimVar, int] = {as_var(group.sizes[dim]): i for dim, i in number.items()}
+    own = {as_var(group.sizes[dim]): i for dim, i in number.items()}
+    order: dict[Atom, int] = {var: i for var, i in own.items() if var is not None}
     found = []
     for tensor in tensors(type_):
-        dims = []
+        dims: list[Hashable] = []
         for dim in tensor.shape or ():
             plain = group.dim(dim)
             if isinstance(plain, int):
@@ -337,7 +339,7 @@ def _unique(taken: dict[str, int], name: str) -> str:
 
 
 def _short(arg: Expr) -> str:
-    if _is_number(arg):
+    if isinstance(arg, Constant) and _is_number(arg):
         return f"{arg.value.item():g}" if arg.value.dtype.kind == "f" else str(arg.value.item())
     return str(arg.type)
 

@@ -21,7 +21,8 @@ from relvm.kernels.lowering_rules import Contraction, CustomKernel, DataMovement
 def work_of(group: Group) -> Work:
     """Of one call of the group's kernel."""
     counts = [_operations(group, call) for call in group.members.values()]
-    total = None if None in counts else sum(counts, 0)
+    known = [count for count in counts if count is not None]
+    total = sum(known, 0) if len(known) == len(counts) else None
     return Work(total, tuple(_elements_read(group, arg) for arg in group.args))
 
 
@@ -36,10 +37,10 @@ def _operations(group: Group, call: OpCall) -> AnyDim | None:
     result = results[0].shape
     match call.op.lower:
         case Pointwise(point):
-            elements = [Local(f"x{i}", type_.dtype) for i, type_ in enumerate(types)]
+            elements = [Local(f"x{i}", type_.known_dtype) for i, type_ in enumerate(types)]
             return product(result) * scalar_operations(point(*elements, **attributes))
         case Reduce(_, finish):
-            total = Local("total", types[0].dtype)
+            total = Local("total", types[0].known_dtype)
             return product(types[0].shape) + product(result) * scalar_operations(finish(total, 1))
         case CustomKernel() if call.op.moves:
             return 0
@@ -76,7 +77,7 @@ def _elements_read(group: Group, arg: Expr) -> AnyDim | None:
             return None
         if used:
             try:
-                total = total + product(group.plain(call.type).shape)
+                total = total + product(group.plain(call.tensor_type).shape)
             except NotFusable:
                 return None
     return total

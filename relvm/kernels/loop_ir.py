@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from relvm.ir.dtypes import BOOL, I64, DType
 from relvm.ir.symbolic import AnyDim, product
@@ -22,7 +23,10 @@ class Scalar:
     """Base of scalar expressions.  Python's operators build `Binary` nodes; a Python number takes the other side's
     dtype."""
 
-    dtype: DType
+    if TYPE_CHECKING:
+
+        @property
+        def dtype(self) -> DType: ...
 
     def _binary(self, function: str, other, swapped: bool = False) -> Scalar:
         other = as_scalar(other, self.dtype)
@@ -346,8 +350,7 @@ def scalars_in(statement: Statement) -> Iterator[Scalar]:
         if isinstance(scalar, Scalar):
             yield scalar
         if isinstance(scalar, Scalar | Address):
-            for name in scalar.__dataclass_fields__:
-                value = getattr(scalar, name)
+            for value in vars(scalar).values():
                 waiting += value if isinstance(value, tuple) else (value,)
 
 

@@ -66,7 +66,8 @@ def recomputes(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, Fused
     """
     totals = _totals(outputs)
     rows = row_axes(root, totals) if totals else []
-    walks = [((total.arg,), [*rows, *total.over]) for total in totals]
+    walks: list[tuple[tuple[FusedExpr, ...], list[LoopAxis]]] = []
+    walks += [((total.arg,), [*rows, *total.over]) for total in totals]
     walks.append((tuple(tree for _, tree in outputs), [*rows, *(axis for axis in root if axis not in rows)]))
     met: set[tuple] = set()
     shared: set[tuple] = set()
@@ -224,8 +225,7 @@ class _Rows:
     def value(self, scope: Scope, tree: FusedExpr, over: tuple[LoopAxis, ...], kept: dict[tuple, BufferLoad]) -> Scalar:
         """The tree's value; what is shared by several walks is written by the first and read by the others."""
         for part in post_order((tree,), into_totals=False):
-            key = _relative(part, over)
-            if key not in kept or part in scope.values:
+            if not isinstance(part, ApplyExpr) or (key := _relative(part, over)) not in kept or part in scope.values:
                 continue
             if key in self.saved:
                 scope.values[part] = Load(kept[key].buffer, (scope.flat(kept[key]),))
@@ -260,7 +260,8 @@ class _Rows:
         """Where the shared value is, along the walk `over`, if it is in `tree`."""
         if self.shared is None:
             return {}
-        inside = [part for part in post_order((tree,), into_totals=False) if _relative(part, over) == self.shared]
+        parts = [part for part in post_order((tree,), into_totals=False) if isinstance(part, ApplyExpr)]
+        inside = [part for part in parts if _relative(part, over) == self.shared]
         out = self.outputs[0][0]
         if not inside:
             return {}
@@ -275,10 +276,8 @@ class _Rows:
         return self.shared is not None
 
 
-def _relative(tree: FusedExpr, over: tuple[LoopAxis, ...]) -> tuple | None:
+def _relative(tree: ApplyExpr, over: tuple[LoopAxis, ...]) -> tuple:
     """What a tree computes, and where along a walk: the same for two walks that compute the same."""
-    if not isinstance(tree, ApplyExpr):
-        return None
     expr, indices = tree.key
     number = {axis: i for i, axis in enumerate(over)}
     at = tuple((tuple((number.get(axis, axis), step) for axis, step in place.steps), place.start) for place in indices)

@@ -80,10 +80,10 @@ class IndexExpr:
         if factor == 1:
             return self
         steps = tuple((axis, step * factor) for axis, step in self.steps)
-        start = self.start * factor if isinstance(self.start, int) and isinstance(factor, int) else None
-        if start is None:
-            start = 0 if isinstance(self.start, int) and self.start == 0 else _scalar(self.start) * _scalar(factor)
-        return IndexExpr(steps, start)
+        if isinstance(self.start, int) and isinstance(factor, int):
+            return IndexExpr(steps, self.start * factor)
+        is_zero = isinstance(self.start, int) and self.start == 0
+        return IndexExpr(steps, 0 if is_zero else _scalar(self.start) * _scalar(factor))
 
     def __add__(self, other: IndexExpr | int | Scalar) -> IndexExpr:
         if not isinstance(other, IndexExpr):
@@ -193,7 +193,7 @@ class loop_nest:
     """Nested loops over `extents`, the innermost one `simd` with `reduce`; gives the counters, outermost first."""
 
     k: KernelBuilder
-    extents: list[AnyDim]
+    extents: Sequence[AnyDim | Scalar]
     simd: bool = False
     reduce: tuple[tuple[str, Local], ...] = ()
     open: list = field(default_factory=list)

@@ -16,6 +16,7 @@ from relvm.ir.expr import (
     Expr,
     Function,
     If,
+    MatchCast,
     Module,
     OpCall,
     Prim,
@@ -31,7 +32,7 @@ from relvm.ir.node import map_children, walk
 from relvm.ir.operator import Effect
 from relvm.ir.relate_sizes import claim_of
 from relvm.ir.scalar_ops import evaluate_row, find_row
-from relvm.ir.symbolic import AnyDim
+from relvm.ir.symbolic import AnyDim, known_size
 from relvm.ir.types import OBJECT, ShapeType, TensorType
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, with_bindings, with_value
@@ -70,13 +71,14 @@ def budget_of(module: Module) -> FoldingBudget:
 
 
 def _function(function: Function, budget: FoldingBudget) -> Function:
-    known, made = {}, Made(budget)
+    known: dict[Var, Expr] = {}
+    made = Made(budget)
     return map_blocks(lambda block: _block(block, known, made), function)
 
 
 def _block(block: Block, known: dict[Var, Expr], made: Made) -> Block:
     """known: variables whose value is a constant (its uses are replaced) or a tuple of atoms."""
-    bindings = []
+    bindings: list[Binding | MatchCast] = []
     for binding in block.bindings:
         if not isinstance(binding, Binding):
             bindings.append(with_value(binding, _atom(binding.value, known)))
@@ -86,10 +88,10 @@ def _block(block: Block, known: dict[Var, Expr], made: Made) -> Block:
     return with_bindings(block, bindings, result)
 
 
-def _fold(binding: Binding, known: dict[Var, Expr], made: Made) -> list[Binding]:
+def _fold(binding: Binding, known: dict[Var, Expr], made: Made) -> list[Binding | MatchCast]:
     value = binding.value
     match value:
-        case If(cond, then, orelse):
+        case If(cond, Block() as then, Block() as orelse):
             cond = _atom(cond, known)
             if isinstance(cond, Constant | Prim):
                 taken = _block(then if np.asarray(cond.value).item() else orelse, known, made)
@@ -102,8 +104,8 @@ def _fold(binding: Binding, known: dict[Var, Expr], made: Made) -> list[Binding]
             return [with_value(binding, map_blocks(lambda block: _block(block, known, made), value))]
     value = _atom(value, known) if isinstance(value, Var) else _with_known_atoms(value, known)
     match value:
-        case TupleItem(tuple_, index) if isinstance(known.get(tuple_), Tuple):
-            return _named(binding, known[tuple_].fields[index], known)
+        case TupleItem(Var() as tuple_, index) if isinstance(made_of := known.get(tuple_), Tuple):
+            return _named(binding, made_of.fields[index], known)
         case OpCall(op, type=ShapeType(dims=dims)) if (
             op.effect is Effect.PURE and dims is not None and _all_known(dims)
         ):
@@ -115,13 +117,13 @@ def _fold(binding: Binding, known: dict[Var, Expr], made: Made) -> list[Binding]
             return []
         case BuiltinCall() if (claim := claim_of(value)) and claim.holds():
             return []
-        case PrimCall() if folded := _evaluate_scalar(value):
-            known[binding.var] = folded
+        case PrimCall() if scalar := _evaluate_scalar(value):
+            known[binding.var] = scalar
             return []
     return [with_value(binding, value)]
 
 
-def _named(binding: Binding, atom: Expr, known: dict[Var, Expr]) -> list[Binding]:
+def _named(binding: Binding, atom: Expr, known: dict[Var, Expr]) -> list[Binding | MatchCast]:
     """What is left of `binding` when its value is `atom`, which takes the variable's place if it is of its type."""
     if atom.type != binding.var.type:
         return [with_value(binding, atom)]
@@ -151,13 +153,13 @@ def evaluate(call: OpCall, budget: FoldingBudget) -> Constant | None:
     """The call's value, or None where an argument is not known or the budget too small."""
     if call.op.effect is not Effect.PURE or not isinstance(call.type, TensorType) or not call.args:
         return None
-    args = []
+    args: list[np.ndarray | tuple[int, ...]] = []
     for arg in call.args:
         match arg:
             case Constant(value=array):
                 args.append(array)
             case Shape(dims=dims) if _all_known(dims):
-                args.append(dims)
+                args.append(tuple(map(known_size, dims)))
             case _:
                 return None
     if call.type.shape is None or not _all_known(call.type.shape) or call.type.dtype is None:
@@ -166,17 +168,18 @@ def evaluate(call: OpCall, budget: FoldingBudget) -> Constant | None:
         return None
     result = np.asarray(call.op.numpy(*args, **dict(call.attributes)), dtype=call.type.dtype.numpy)
     assert result.shape == call.type.shape, f"{call.op}: NumPy gives shape {result.shape}, the type rule {call.type}"
-    same = next((arg for arg, array in zip(call.args, args, strict=True) if array is result), None)
-    return same or constant(result)
+    same = (arg for arg in call.args if isinstance(arg, Constant) and arg.value is result)
+    return next(same, None) or constant(result)
 
 
 def _evaluate_scalar(call: PrimCall) -> Prim | None:
     """The call's value, or None where an operand is not known or it has no value: then running it says so."""
-    if not all(isinstance(arg, Prim) for arg in call.args):
+    args = [arg for arg in call.args if isinstance(arg, Prim)]
+    if len(args) < len(call.args):
         return None
-    row = find_row(call.function, tuple(arg.dtype for arg in call.args))
+    row = find_row(call.function, tuple(arg.dtype for arg in args))
     try:
-        return prim(evaluate_row(row, *(arg.value for arg in call.args)))
+        return prim(evaluate_row(row, *(arg.value for arg in args)))
     except RelvmArithmeticError:
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from relvm.ir.expr import Binding, Block, Expr, Function, FunctionRef, If, MatchCast, Module, Var
-from relvm.ir.node import children, walk
+from relvm.ir.node import Node, children, walk
 from relvm.ir.type_inference import is_impure_call, may_fail
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import function_runs, map_blocks, with_bindings, with_value
@@ -55,8 +55,7 @@ def _run(run: tuple[Binding | MatchCast, ...], used: set[Var]) -> list[Binding |
             needed = isinstance(binding, MatchCast) or binding.var in used or _has_effect(binding.value)
             if needed and binding.var not in values:
                 values[binding.var] = _value(binding.value, used)
-    needed = (binding for binding in run if binding.var in values)
-    return [with_value(binding, values[binding.var]) for binding in needed]
+    return [with_value(binding, values[binding.var]) for binding in run if binding.var in values]
 
 
 def _value(value: Expr, used: set[Var]) -> Expr:
@@ -67,7 +66,7 @@ def _value(value: Expr, used: set[Var]) -> Expr:
     return map_blocks(lambda block: _block(block, used), value)
 
 
-def _use(expr: Expr, used: set[Var]) -> None:
+def _use(expr: Node, used: set[Var]) -> None:
     if isinstance(expr, Var):
         used.add(expr)
     for child in children(expr):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from relvm.ir.expr import Binding, Block, Expr, Function, OpCall, Var
+from relvm.ir.expr import Binding, Block, Expr, Function, MatchCast, OpCall, Var
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, with_bindings, with_value
 from relvm.kernels.lowering_rules import Composition
@@ -25,10 +25,10 @@ def decompose(function: Function) -> Function:
 
 
 def _block(block: Block) -> Block:
-    bindings = []
+    bindings: list[Binding | MatchCast] = []
     for binding in block.bindings:
         value = binding.value
-        if isinstance(value, OpCall) and isinstance(value.op.lower, Composition):
+        if isinstance(binding, Binding) and isinstance(value, OpCall) and isinstance(value.op.lower, Composition):
             bindings += expanded(binding)
         else:
             bindings.append(with_value(binding, map_blocks(_block, value)))
@@ -52,8 +52,9 @@ def _flat(expr: Expr, whole: Var, done: dict[Expr, Expr], bindings: list[Binding
     for arg in expr.args:
         if isinstance(arg, OpCall) and arg not in done:
             value = _flat(arg, whole, done, bindings)
-            named = isinstance(value, OpCall)
-            done[arg] = whole.part(value.op.name, value.type) if named else replace(whole, type=value.type)
-            bindings.append(Binding(done[arg], value))
+            part = whole.part(value.op.name, value.type) if isinstance(value, OpCall) else None
+            var = part or replace(whole, type=value.type)
+            bindings.append(Binding(var, value))
+            done[arg] = var
         args.append(done.get(arg, arg))
     return replace(expr, args=tuple(args))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from relvm import ops
-from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, OpCall, Var
+from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, Module, OpCall, Var
 from relvm.ir.node import Node, walk
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, map_parts, use_counts, with_bindings, with_value
@@ -59,7 +59,7 @@ class _Folder:
     shared: arrays that several operators use.  values: the operators of the present block, as they are by now.
     renamed: variables removed -> what they are.  taken: what was changed -> the origins of what it took over."""
 
-    def __init__(self, module) -> None:
+    def __init__(self, module: Module) -> None:
         items = [item for function in module.functions for item in walk(function.body)]
         self.uses = Counter[Var]()
         for function in module.functions:
@@ -93,15 +93,14 @@ class _Folder:
     def binding(self, binding: Binding | MatchCast) -> Binding | MatchCast | None:
         """`binding` with what is in it folded; None where it is an operator, among `values` now, or no more needed."""
         value = map_parts(self.atom, self.block, binding.value)
-        is_operator = isinstance(value, OpCall) and isinstance(binding, Binding) and value.type == binding.var.type
-        if not is_operator:
+        if not (isinstance(value, OpCall) and isinstance(binding, Binding) and value.type == binding.var.type):
             return with_value(binding, value)
         self.values[binding.var] = self.with_scaled_input(value)
         self.fold(binding.var)
         return None
 
     def atom(self, expr: Expr) -> Expr:
-        return self.renamed.get(expr, expr)
+        return self.renamed.get(expr, expr) if isinstance(expr, Var) else expr
 
     def fold(self, var: Var) -> None:
         """Takes the factor or the term that `var` is computed with to where it goes."""
@@ -114,29 +113,32 @@ class _Folder:
             changes = self.shifted(*found)
         else:
             return
-        if changes is not None:
-            x, _ = found
+        x, _ = found
+        if changes is not None and isinstance(x, Var):
             del self.values[var]
             self.values.update(changes)
             for changed in changes:
                 self.taken.setdefault(changed, {}).update(dict.fromkeys(var.origins))
             self.renamed[var] = x
             self.uses[x] += self.uses[var] - 1
-        elif call.op is ops.divide and call.tensor_type.rank > 0 and (inverse := reciprocal(call.args[1])):
-            self.values[var] = ops.multiply(call.args[0], inverse)
+        elif call.op is ops.divide and call.tensor_type.rank and isinstance(divisor := call.args[1], Constant):
+            inverse = reciprocal(divisor)
+            self.values[var] = ops.multiply(call.args[0], inverse) if inverse else call
 
     def own(self, expr: Expr) -> OpCall | None:
         """The operator that computes `expr` for one other alone, in this block; else None."""
-        return self.values.get(expr) if self.uses[expr] == 1 else None
+        return self.values.get(expr) if isinstance(expr, Var) and self.uses[expr] == 1 else None
 
     def shifted(self, expr: Expr, shift: np.ndarray) -> Changes | None:
         """What makes a product with a bias itself and a constant; None where `expr` is none, or a term is so large that
         it would round what it is added to."""
         call = self.own(expr)
-        if call is None or (found := shift_of(call)) is None or not self.is_product(found[0]):
+        if call is None or not isinstance(expr, Var):
+            return None
+        if (found := shift_of(call)) is None or not self.is_product(found[0]):
             return None
         x, first = found
-        total = combined(np.add, first, shift, call.element_type)
+        total = combined(np.add, first, shift, call.known_element_type)
         small = all(np.abs(term).max(initial=0) < _LARGE_TERM for term in (first, shift))
         return {expr: ops.add(x, total)} if small and total else None
 
@@ -150,13 +152,14 @@ class _Folder:
     def scaled(self, expr: Expr, factor: np.ndarray, depth: int) -> Changes | None:
         """What makes `expr` itself times a factor; None where that takes one operator more."""
         call = self.own(expr)
-        if call is None or depth == 0 or call.tensor_type.shape is None:
+        if call is None or not isinstance(expr, Var) or depth == 0 or call.tensor_type.shape is None:
             return None
         if found := shift_of(call):
             x, shift = found
-            total = combined(np.multiply, shift, factor, call.element_type)
-            changes = total and self.scaled(x, factor, depth - 1)
-            return changes and {**changes, expr: ops.add(x, total)}
+            total = combined(np.multiply, shift, factor, call.known_element_type)
+            if total is None or (changes := self.scaled(x, factor, depth - 1)) is None:
+                return None
+            return {**changes, expr: ops.add(x, total)}
         match call.op:
             case ops.transpose:
                 return self.scaled(call.args[0], of_transposed(factor, call), depth - 1)
@@ -170,19 +173,19 @@ class _Folder:
                 return None if inner is None else self.scaled(x, inner, depth - 1)
             case ops.col2im if varies_along(factor, 1):
                 x = call.args[0]
-                return self.scaled(x, factor.reshape(1, -1, *(1,) * (x.tensor_type.rank - 2)), depth - 1)
+                return self.scaled(x, factor.reshape(1, -1, *(1,) * (x.tensor_type.known_rank - 2)), depth - 1)
             case ops.conv if varies_along(factor, 1):
-                weights = self.weights(call, 1, factor.reshape(-1, *(1,) * (call.tensor_type.rank - 1)))
-                return weights and {expr: replace(call, args=(call.args[0], weights))}
+                weights = self.weights(call, 1, factor.reshape(-1, *(1,) * (call.tensor_type.known_rank - 1)))
+                return {expr: replace(call, args=(call.args[0], weights))} if weights else None
             case ops.matmul:
                 return self.scaled_product(expr, call, factor, depth)
         return None
 
-    def scaled_product(self, expr: Expr, call: OpCall, factor: np.ndarray, depth: int) -> Changes | None:
+    def scaled_product(self, expr: Var, call: OpCall, factor: np.ndarray, depth: int) -> Changes | None:
         """What makes a matrix product itself times a factor: of the columns, the rows, or all."""
         a, b = call.args
         attributes, vector = dict(call.attributes), factor.reshape(-1)
-        if a.tensor_type.rank < 2 or b.tensor_type.rank < 2:
+        if a.tensor_type.known_rank < 2 or b.tensor_type.known_rank < 2:
             return None
         if varies_along(factor, -1):
             columns = vector[:, None] if attributes["transpose_b"] else vector
@@ -193,7 +196,7 @@ class _Folder:
             if weights := self.weights(call, 0, rows):
                 return {expr: replace(call, args=(weights, b))}
         for side in (a, b) if factor.size == 1 else ():
-            if changes := self.scaled(side, factor.reshape((1,) * side.tensor_type.rank), depth - 1):
+            if changes := self.scaled(side, factor.reshape((1,) * side.tensor_type.known_rank), depth - 1):
                 return changes
         return None
 
@@ -206,13 +209,16 @@ class _Folder:
 
     def with_scaled_input(self, call: OpCall) -> OpCall:
         """A convolution or a product with a constant matrix that takes over the factors of its input."""
-        while call.op in (ops.conv, ops.matmul) and (inner := self.own(call.args[0])) and (found := factor_of(inner)):
+        while call.op in (ops.conv, ops.matmul) and isinstance(scaled := call.args[0], Var):
+            inner = self.own(scaled)
+            if inner is None or (found := factor_of(inner)) is None:
+                return call
             x, factor = found
             of_weights = _of_input(call, factor)
             weights = None if of_weights is None else self.weights(call, 1, of_weights)
             if weights is None:
                 return call
-            del self.values[call.args[0]]
+            del self.values[scaled]
             call = replace(call, args=(x, weights))
         return call
 
@@ -221,12 +227,12 @@ def _of_input(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
     """The factor of the weights that stands for one of the first argument; None where there is none."""
     attributes, weights, vector = dict(call.attributes), call.args[1], factor.reshape(-1)
     if call.op is ops.matmul:
-        if weights.tensor_type.rank < 2 or attributes["transpose_a"] or not varies_along(factor, -1):
+        if (weights.tensor_type.rank or 0) < 2 or attributes["transpose_a"] or not varies_along(factor, -1):
             return None
         return vector if attributes["transpose_b"] else vector[:, None]
     if not varies_along(factor, 1):
         return None
-    groups, units = attributes["groups"], (1,) * (call.tensor_type.rank - 2)
+    groups, units = attributes["groups"], (1,) * (call.tensor_type.known_rank - 2)
     if factor.size == 1 or not isinstance(weights, Constant):
         return factor.reshape(1, 1, *units)
     of_groups = vector.reshape(groups, -1)

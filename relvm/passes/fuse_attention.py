@@ -77,7 +77,7 @@ class _Match:
 
     def own(self, expr: Expr, uses: int = 1) -> OpCall | None:
         """How `expr` is computed, if it is used so often and no more."""
-        call = self.calls.get(expr) if self.uses[expr] == uses else None
+        call = self.calls.get(expr) if isinstance(expr, Var) and self.uses[expr] == uses else None
         if call is not None:
             self.taken.add(expr)
         return call
@@ -90,7 +90,7 @@ class _Match:
         absent, softmax, uses = self.shares(shares)
         if softmax is None or softmax.op is not ops.softmax:
             return None
-        if dict(softmax.attributes)["axis"] not in (-1, softmax.tensor_type.rank - 1):
+        if dict(softmax.attributes)["axis"] not in (-1, softmax.tensor_type.known_rank - 1):
             return None
         scores, allowed, hidden = self.hidden(softmax.args[0], uses)
         if (
@@ -108,9 +108,9 @@ class _Match:
 
         where(p != p, 0, p) and where(max(s) == -inf, 0, p) are guarded: p = softmax(s).
         """
-        call = self.calls.get(expr)
+        call = self.calls.get(expr) if isinstance(expr, Var) else None
         guard = self.own(call.args[0]) if call is not None and call.op is ops.where else None
-        if guard is None or self.own(expr) is None or not _is_number(call.args[1], 0.0):
+        if call is None or guard is None or self.own(expr) is None or not _is_number(call.args[1], 0.0):
             return "nan", self.own(expr), 1
         p = call.args[2]
         if p.type != call.type:
@@ -140,8 +140,9 @@ class _Match:
             return None
         if call.op is ops.matmul:
             attributes = dict(call.attributes)
-            matrices = all(map(_is_matrix, call.args)) and not attributes["transpose_a"]
-            return _Scores(*call.args, transposed=not attributes["transpose_b"]) if matrices else None
+            q, k = call.args
+            matrices = _is_matrix(q) and _is_matrix(k) and not attributes["transpose_a"]
+            return _Scores(q, k, transposed=not attributes["transpose_b"]) if matrices else None
         if found := factor_of(call):
             x, factor = found
             inner = self.scores(self.own(x)) if factor.size == 1 and x.type == call.type else None
@@ -161,7 +162,7 @@ class _Match:
 
 
 def _is_matrix(expr: Expr) -> bool:
-    return isinstance(expr.type, TensorType) and expr.type.shape is not None and expr.type.rank >= 2
+    return isinstance(expr.type, TensorType) and expr.type.shape is not None and len(expr.type.shape) >= 2
 
 
 def _is_number(expr: Expr, number: float) -> bool:

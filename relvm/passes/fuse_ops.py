@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from relvm.ir.expr import Binding, Block, Expr, Function, Fused, MatchCast, OpCall, Var
@@ -34,14 +34,14 @@ def fuse_ops(function: Function) -> Function:
 
 def _block(block: Block) -> Block:
     users = _users(block)
-    place = {binding.var: i for i, binding in enumerate(block.bindings)}
+    place: dict[Expr, int] = {binding.var: i for i, binding in enumerate(block.bindings)}
+    calls = {i: call for i, binding in enumerate(block.bindings) if (call := _member(binding)) is not None}
     taken: set[int] = set()
     fused: dict[int, Fused] = {}
     for i in range(len(block.bindings) - 1, -1, -1):
-        binding = block.bindings[i]
-        if i in taken or not _is_member(binding) or isinstance(binding.value.op.lower, Reinterpret):
+        if i in taken or i not in calls or isinstance(calls[i].op.lower, Reinterpret):
             continue
-        members = _grow(block, i, users, place, taken)
+        members = _grow(block, calls, i, users, place, taken)
         if len(members) > 1:
             taken |= members
             fused[i] = _fused(block, i, members)
@@ -64,54 +64,58 @@ def _users(block: Block) -> dict[Expr, set[int]]:
     return users
 
 
-def _is_member(binding: Binding | MatchCast) -> bool:
+def _member(binding: Binding | MatchCast) -> OpCall | None:
+    """The operator that a binding computes, if it may be in a group."""
     value = binding.value
     if not isinstance(value, OpCall) or isinstance(binding, MatchCast) or value.op.effect is not Effect.PURE:
-        return False
+        return None
     if not isinstance(value.op.lower, Pointwise | DataMovement | GatherKernel | Reduce | Contraction | Reinterpret):
-        return False
+        return None
     types = [value.type, *(arg.type for arg in value.args)]
-    return all(type_.shape is not None and type_.dtype for type_ in types if isinstance(type_, TensorType))
+    known = all(type_.shape is not None and type_.dtype for type_ in types if isinstance(type_, TensorType))
+    return value if known else None
 
 
-def _grow(block: Block, root: int, users: dict[Expr, set[int]], place: dict[Var, int], taken: set[int]) -> set[int]:
+def _grow(
+    block: Block,
+    calls: Mapping[int, OpCall],
+    root: int,
+    users: dict[Expr, set[int]],
+    place: dict[Expr, int],
+    taken: set[int],
+) -> set[int]:
     """The members of the group that ends with `root`: what is used by members only is taken in, last one first."""
     members = {root}
     refused: set[int] = set()
     while len(members) < _MAX_MEMBERS:
-        waiting = [p for p in _producers(block, members, place) if p not in refused and p not in taken]
+        waiting = [p for p in _producers(calls, members, place) if p not in refused and p not in taken]
         if not waiting:
             break
         new = max(waiting)
-        var = block.bindings[new].var
-        fits = users[var] <= members and _is_member(block.bindings[new])
-        if fits and _fits(block, root, members, new):
+        fits = users[block.bindings[new].var] <= members and new in calls
+        if fits and _fits(block, calls, root, members, new):
             members.add(new)
         else:
             refused.add(new)
     return members
 
 
-def _producers(block: Block, members: Iterable[int], place: dict[Var, int]) -> set[int]:
-    args = (arg for member in members for arg in block.bindings[member].value.args)
+def _producers(calls: Mapping[int, OpCall], members: Iterable[int], place: dict[Expr, int]) -> set[int]:
+    args = (arg for member in members for arg in calls[member].args)
     return {place[arg] for arg in args if arg in place} - set(members)
 
 
-def _fits(block: Block, root: int, members: set[int], new: int) -> bool:
+def _fits(block: Block, calls: Mapping[int, OpCall], root: int, members: set[int], new: int) -> bool:
     """Whether the group with one more member is one kernel, and computes nothing that takes long more often."""
-    bindings = [block.bindings[member] for member in sorted({*members, new})]
+    group = {block.bindings[member].var: calls[member] for member in sorted({*members, new})}
     result = block.bindings[root].var
-    if all(isinstance(b.value.op.lower, Pointwise) and b.var.type == result.type for b in bindings):
+    if all(isinstance(call.op.lower, Pointwise) and var.type == result.type for var, call in group.items()):
         return True
     try:
-        _group(bindings, result).check()
+        Group(group, (result,)).check()
     except NotFusable:
         return False
     return True
-
-
-def _group(bindings: list[Binding], result: Var) -> Group:
-    return Group({binding.var: binding.value for binding in bindings}, (result,))
 
 
 def _fused(block: Block, root: int, members: set[int]) -> Fused:

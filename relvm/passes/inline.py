@@ -86,7 +86,7 @@ def _callees_first(references: Mapping[str, list[str]]) -> list[str]:
     """The functions, each after those it refers to, but for references back in a cycle."""
     order: dict[str, None] = {}
     entered: set[str] = set()
-    stack = [(name, False) for name in reversed(references)]
+    stack = [(name, False) for name in reversed(list(references))]
     while stack:
         name, left = stack.pop()
         if left:
@@ -197,13 +197,13 @@ class _Inliner:
             type_ = substitute_dims(param.type, dims)
             values[param] = arg
             if not is_proven(type_, arg.type):
-                values[param] = replace(param, type=type_)
-                casts.append(MatchCast(values[param], arg, f"{name}: argument {param.name}"))
+                values[param] = checked = replace(param, type=type_)
+                casts.append(MatchCast(checked, arg, f"{name}: argument {param.name}"))
         new = [var for cast in casts for var in plain_dim_vars(cast.var.type) if var not in self.known]
         ordered = in_binding_order(casts, new)
         if ordered is None:
             return None
-        body = fresh_copy(function.body, values, dims, origins)
+        body = fresh_copy(function.block, values, dims, origins)
         bindings += ordered
         bindings += body.bindings
         self.known.update(new)
@@ -213,13 +213,13 @@ class _Inliner:
 
 def _called_once(function: Function) -> set[Var]:
     """The variables of local functions that are used once, in a call outside of themselves."""
-    found = [each for each in _bindings(function.block) if isinstance(each.value, Function)]
+    found = {each.var: each.value for each in _bindings(function.block) if isinstance(each.value, Function)}
     if not found:
         return set()
     uses = Counter(item for item in walk(function.body) if isinstance(item, Var))
     called = {item.callee for item in walk(function.body) if isinstance(item, Call)}
-    once = {each.var for each in found if _allowed(each.value) and uses[each.var] == 2 and each.var in called}
-    return {each.var for each in found if each.var in once and all(item is not each.var for item in walk(each.value))}
+    once = {var: local for var, local in found.items() if _allowed(local) and uses[var] == 2 and var in called}
+    return {var for var, local in once.items() if all(item is not var for item in walk(local))}
 
 
 def _bound_dims(expr: Expr) -> Iterator[DimVar]:

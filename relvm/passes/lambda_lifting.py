@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from relvm.ir.expr import (
@@ -55,7 +55,7 @@ class _Lifted:
     reference: FunctionRef
     captured: tuple[Expr, ...]
 
-    def closure(self, type_: Type | None) -> BuiltinCall:
+    def closure(self, type_: Type) -> BuiltinCall:
         return BuiltinCall("make_closure", (self.reference, *self.captured), type=type_)
 
 
@@ -96,7 +96,7 @@ class _Lifter:
                 case Call(callee=Var() as callee, args=args) if callee in known:
                     lifted = known[callee]
                     value = replace(value, callee=lifted.reference, args=(*args, *lifted.captured))
-                case If(then=then, orelse=orelse):
+                case If(then=Block() as then, orelse=Block() as orelse):
                     value = replace(
                         value, then=self.block(then, owner, known, dims), orelse=self.block(orelse, owner, known, dims)
                     )
@@ -109,21 +109,24 @@ class _Lifter:
         """The functions that are the same everywhere, as values."""
         return {var: lifted.reference for var, lifted in known.items() if not lifted.captured and var in self.values}
 
-    def functions(self, run: tuple[Binding, ...], owner: str, known: _Known, dims: frozenset[DimVar]) -> _Known:
+    def functions(
+        self, run: Sequence[Binding | MatchCast], owner: str, known: _Known, dims: frozenset[DimVar]
+    ) -> _Known:
         """Lifts local functions that see each other; gives the known ones with them."""
-        checked = {b.var for b in run if b.var in self.values or b.var in self.unproven}
-        outer = {b.var: dims if b.var in checked else frozenset() for b in run}
-        captured = _captured({binding.var: binding.value for binding in run}, known, outer)
+        functions = {binding.var: binding.value for binding in run if isinstance(binding.value, Function)}
+        checked = self.values | self.unproven
+        outer = {var: dims if var in checked else frozenset() for var in functions}
+        captured = _captured(functions, known, outer)
         these = {}
-        for binding in run:
-            local, values = binding.value, captured[binding.var]
+        for var, local in functions.items():
+            values = captured[var]
             params = (*(param.type for param in local.params), *(value.type for value in values))
-            name = self.unique(f"{owner}_{local.name or binding.var.name}")
-            type_ = FuncType(params, local.result_type, local.pure)
-            these[binding.var] = _Lifted(FunctionRef(name, type=type_), values)
+            name = self.unique(f"{owner}_{local.name or var.name}")
+            type_ = FuncType(params, local.func_type.result, local.pure)
+            these[var] = _Lifted(FunctionRef(name, type=type_), values)
         known = {**known, **these}
-        for binding in run:
-            self.function(binding.value, these[binding.var], these, known, dims)
+        for var, local in functions.items():
+            self.function(local, these[var], these, known, dims)
         return known
 
     def function(self, local: Function, lifted: _Lifted, run: _Known, known: _Known, dims: frozenset[DimVar]) -> None:
@@ -133,16 +136,16 @@ class _Lifter:
         own = {var: replace(var) for var in run if var in used}
         made = tuple(Binding(own[var], run[var].closure(var.type)) for var in own)
         body = replace(body, bindings=(*made, *substitute(body, own).bindings), result=substitute(body.result, own))
-        params = {
+        added = {
             value: Var(getattr(value, "name", "dims"), type=value.type, origins=getattr(value, "origins", ()))
             for value in lifted.captured
         }
-        body = substitute(body, {value: param for value, param in params.items() if isinstance(value, Var)})
+        body = substitute(body, {value: param for value, param in added.items() if isinstance(value, Var)})
         name, type_ = lifted.reference.name, lifted.reference.type
         attributes = local.attributes
-        if params:
-            attributes = (*attributes, ("captured", len(params)))
-        params = (*local.params, *params.values())
+        if added:
+            attributes = (*attributes, ("captured", len(added)))
+        params = (*local.params, *added.values())
         local = replace(local, name=name, params=params, body=body, private=True, attributes=attributes, type=type_)
         self.lifted.append(local)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from relvm.ir.expr import Binding, Block, BuiltinCall, Expr, Function, If, Kill, Var
-from relvm.ir.node import Node, walk
+from relvm.ir.expr import Binding, Block, BuiltinCall, Expr, Function, If, Kill, MatchCast, Var
+from relvm.ir.node import walk
 from relvm.ir.types import VOID
 from relvm.ir.verifier import Stage
 from relvm.passes.pass_manager import function_pass
@@ -21,30 +21,27 @@ def list_append_in_place(function: Function) -> Function:
     list_push changes the list only if nothing but the register of x holds it.  No two variables share a register:
     second names are gone (lower_shapes).  What the block itself binds is left for insert_kills to drop.
     """
-    lists = {value.args[0] for value in walk(function) if _is_append(value)}
+    calls = [call for call in walk(function) if isinstance(call, BuiltinCall) and call.name == "list_append"]
+    lists = {list_ for list_, _ in (call.args for call in calls) if isinstance(list_, Var)}
     if not lists:
         return function
     return replace(function, body=_block(function.block, set(), lists))
-
-
-def _is_append(value: Node) -> bool:
-    return isinstance(value, BuiltinCall) and value.name == "list_append" and isinstance(value.args[0], Var)
 
 
 def _block(block: Block, needed: set[Var], lists: set[Var]) -> Block:
     """needed: those of `lists` that are used after the block."""
     needed = needed | _used(block.result, lists)
     own = {binding.var for binding in block.bindings}
-    bindings: list[Binding] = []  # the last one first
+    bindings: list[Binding | MatchCast] = []  # the last one first
     for binding in reversed(block.bindings):
         value = binding.value
-        if _is_append(value) and value.args[0] not in needed and value.args[0] is not value.args[1]:
-            if value.args[0] not in own:
-                bindings.append(Binding(Var("_", type=VOID, origins=binding.var.origins), Kill(value.args[0])))
-            value = replace(value, name="list_push")
-        elif isinstance(value, If):
-            then, orelse = (_block(branch, needed, lists) for branch in (value.then, value.orelse))
-            value = replace(value, then=then, orelse=orelse)
+        match value:
+            case BuiltinCall("list_append", (Var() as list_, item)) if list_ not in needed and list_ is not item:
+                if list_ not in own:
+                    bindings.append(Binding(Var("_", type=VOID, origins=binding.var.origins), Kill(list_)))
+                value = replace(value, name="list_push")
+            case If(then=Block() as then, orelse=Block() as orelse):
+                value = replace(value, then=_block(then, needed, lists), orelse=_block(orelse, needed, lists))
         bindings.append(binding if value is binding.value else replace(binding, value=value))
         needed |= _used(value, lists)
     return replace(block, bindings=tuple(reversed(bindings)))

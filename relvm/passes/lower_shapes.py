@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
@@ -155,7 +155,7 @@ class _Lowering:
                         self.renamed[var] = value
                 case Binding(var, Var() as value):
                     self.renamed[var] = self.value(value, scope)
-                case Binding(var, If(cond, then, orelse) as value):
+                case Binding(var, If(cond, Block() as then, Block() as orelse) as value):
                     is_last = is_tail and in_tail_position(block, binding)
                     then, orelse = (self.block(part, scope.inner(), is_tail=is_last) for part in (then, orelse))
                     value = replace(value, cond=self.value(cond, scope), then=then, orelse=orelse)
@@ -229,19 +229,20 @@ class _Lowering:
                 term = self.operate("mul", term, factor, scope)
             total = term if total is None else self.operate("add", total, term, scope)
         assert total is not None
-        return total[1].value
+        return int(total[1].value)
 
     def atom(self, atom: DimVar | DimOp, scope: _Scope) -> tuple[Prim, Prim]:
         dim = Dim((((atom,), 1),))
         if isinstance(atom, DimOp) and dim not in scope.slots:
             left, right = self.code(atom.left, scope), self.code(atom.right, scope)
-            scope.slots[dim] = self.operate(atom.function, left, right, scope)[1].value
+            scope.slots[dim] = int(self.operate(atom.function, left, right, scope)[1].value)
         return self.code(dim, scope)
 
     def operate(self, name: str, left: tuple, right: tuple, scope: _Scope) -> tuple[Prim, Prim]:
-        slot = prim(self.new_slot())
+        number = self.new_slot()
+        slot = prim(number)
         self.effect(scope, "compute_dim", self.heap, slot, prim(_OPERATOR[name]), *left, *right)
-        self.read.add(slot.value)
+        self.read.add(number)
         return _CODE["EQUAL_HEAP"], slot
 
     def without_unread(self, block: Block) -> Block:
@@ -249,7 +250,7 @@ class _Lowering:
         bindings = []
         for binding in block.bindings:
             match binding.value:
-                case If(_, then, orelse) as value:
+                case If(_, Block() as then, Block() as orelse) as value:
                     value = replace(value, then=self.without_unread(then), orelse=self.without_unread(orelse))
                     binding = replace(binding, value=value)
                 case BuiltinCall("match_shape", (value, self.heap, count, *pairs, where)):
@@ -265,11 +266,11 @@ class _Lowering:
             bindings.append(binding)
         return replace(block, bindings=tuple(bindings))
 
-    def read_pairs(self, pairs: list[Prim]) -> list[Prim]:
+    def read_pairs(self, pairs: Sequence[Expr]) -> list[Expr]:
         """`code value` pairs with ANY in the place of STORE in a slot that nothing reads."""
-        kept: list[Prim] = []
+        kept: list[Expr] = []
         for code, value in zip(pairs[::2], pairs[1::2], strict=True):
-            unread = code == _CODE["STORE"] and value.value not in self.read
+            unread = code == _CODE["STORE"] and isinstance(value, Prim) and value.value not in self.read
             kept += (_CODE["ANY"], prim(0)) if unread else (code, value)
         return kept
 
@@ -324,7 +325,7 @@ class _Lowering:
                         self.bind(f"{where}, item {i}", part, item, scope)
             case PrimType(dtype, expected):
                 self.effect(scope, "check_prim_value_info", value, DTypeValue(dtype), String(where))
-                if _is_first_to_give(type_, scope):
+                if expected is not None and _is_first_to_give(type_, scope):
                     self.match_value(where, expected, value, scope)
 
     def match(
@@ -381,13 +382,14 @@ class _Lowering:
 
     def check_range(self, var: DimVar, range_: Range, scope: _Scope) -> None:
         """Adds the check that a dimension is what it becomes when it is brought into its range."""
-        dim = nearest = var_dim(var)
+        dim = var_dim(var)
+        nearest: AnyDim = dim
         words = []
         if range_.low > 0 or var.signed:
-            nearest = dim_op("max", nearest, range_.low)
+            nearest = dim_op("max", nearest, int(range_.low))
             words.append(f"at least {range_.low}")
         if range_.high != inf:
-            nearest = dim_op("min", nearest, range_.high)
+            nearest = dim_op("min", nearest, int(range_.high))
             words.append(f"at most {range_.high}")
         if words:
             where = f"{self.name}: dimension {var.name}, {' and '.join(words)}"

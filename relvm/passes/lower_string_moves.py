@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import relvm.ops as ops
-from relvm.ir.expr import Binding, Block, Expr, Function, OpCall, Var
+from relvm.ir.expr import Binding, Block, Expr, Function, MatchCast, OpCall, Var
 from relvm.ir.types import TensorType
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, with_bindings, with_value
@@ -32,36 +32,39 @@ def lower_string_moves(function: Function) -> Function:
 
 def _block(block: Block, known: dict[Expr, Moved]) -> Block:
     """known: of variables here and in the blocks around this one."""
-    known, bindings = dict(known), []
+    known = dict(known)
+    bindings: list[Binding | MatchCast] = []
     for binding in block.bindings:
         value = binding.value
-        if not isinstance(value, OpCall) or not any(map(_is_string, value.args)):
+        if not isinstance(binding, Binding) or not isinstance(value, OpCall) or not any(map(_is_string, value.args)):
             bindings.append(with_value(binding, map_blocks(lambda inner: _block(inner, known), value)))
         elif value.op in (ops.equal, ops.not_equal):
-            bindings += _compared(binding)
+            bindings += _compared(binding, value)
         elif isinstance(value.op.lower, Alias | Builtin | Reinterpret):
             bindings.append(binding)
         else:
-            bindings += _moved(binding, known)
+            bindings += _moved(binding, value, known)
     return with_bindings(block, bindings)
 
 
-def _compared(binding: Binding) -> list[Binding]:
-    same = ops.string_equal(*binding.value.args)
-    if binding.value.op is ops.equal:
+def _compared(binding: Binding, call: OpCall) -> list[Binding]:
+    same = ops.string_equal(*call.args)
+    if call.op is ops.equal:
         return [replace(binding, value=same)]
     var = binding.var.part("equal", same.type)
     return [Binding(var, same), replace(binding, value=ops.logical_not(var))]
 
 
-def _moved(binding: Binding, known: dict[Expr, Moved]) -> list[Binding]:
-    call, bindings, origins = binding.value, [], binding.var.origins
-    strings = tuple(dict.fromkeys(filter(_is_string, call.args)))
+def _moved(binding: Binding, call: OpCall, known: dict[Expr, Moved]) -> list[Binding]:
+    bindings: list[Binding] = []
+    places: dict[Expr, Expr] = {}
+    origins = binding.var.origins
+    strings = tuple(dict.fromkeys(arg for arg in call.args if _is_string(arg)))
     if len(strings) == 1 and strings[0] in known:
         place, sources = known[strings[0]]
-        places = {strings[0]: place}
+        places[strings[0]] = place
     else:
-        places, sources = {}, strings
+        sources = strings
         for i, source in enumerate(sources):
             name = source.name if isinstance(source, Var) else "constant"
             places[source] = _bound(f"{name}_places", ops.string_positions(source, *sources[:i]), origins, bindings)

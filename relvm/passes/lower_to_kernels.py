@@ -22,6 +22,7 @@ from relvm.ir.expr import (
     Module,
     OpCall,
     Shape,
+    Var,
     prim,
 )
 from relvm.ir.symbolic import AnyDim
@@ -85,11 +86,11 @@ class _KernelLowering:
     def binding(self, binding: Binding | MatchCast, bindings: list) -> None:
         """Appends what takes the place of `binding`."""
         match binding.value:
-            case OpCall() as call:
+            case OpCall() as call if isinstance(binding, Binding):
                 self.op_call(binding, call, bindings)
-            case Fused(body):
-                members = {inner.var: inner.value for inner in body.bindings}
-                self.group(binding, Group(members, (body.result,)), bindings)
+            case Fused(Block(result=Var() as result) as body) if isinstance(binding, Binding):
+                members = {inner.var: inner.value for inner in body.bindings if isinstance(inner.value, OpCall)}
+                self.group(binding, Group(members, (result,)), bindings)
             case _:
                 bindings.append(binding)
 
@@ -118,7 +119,8 @@ class _KernelLowering:
             return
         members = {binding.var: call}
         if isinstance(call.op.lower, Composition):
-            members = {part.var: part.value for part in expanded(replace(binding, value=call))}
+            parts = expanded(replace(binding, value=call))
+            members = {part.var: part.value for part in parts if isinstance(part.value, OpCall)}
         self.group(binding, Group(members, (binding.var,), name=call.op.name), bindings)
 
     def group(self, binding: Binding, group: Group, bindings: list) -> None:

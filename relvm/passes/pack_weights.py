@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from relvm.ir.expr import Block, Constant, Expr, OpCall, constant
+from relvm.ir.expr import Block, Constant, Expr, Module, OpCall, constant
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, with_bindings, with_value
 from relvm.kernels.conv.sliding_window import window_of
@@ -31,7 +31,7 @@ _MIN_PLACES = 5  # along an axis: of smaller results the tiles, and blocks of th
 
 
 @module_pass("pack_weights", at=Stage.ANF)
-def pack_weights(module):
+def pack_weights(module: Module) -> Module:
     """Rearrange constant weights, once and for all: the right sides of matrix products, and windows of 3 x 3.
 
     y = matmul(x, const(f32[768, 64], ...))   ->   y = matmul_packed(x, const(f32[49152], ...), columns=64)
@@ -43,25 +43,32 @@ def pack_weights(module):
     """
     packed: dict[tuple, tuple[Constant, ...]] = {}
 
-    def block(block: Block) -> Block:
-        return with_bindings(block, [with_value(binding, value(binding.value)) for binding in block.bindings])
+    def of_block(block: Block) -> Block:
+        return with_bindings(block, [with_value(binding, of_value(binding.value)) for binding in block.bindings])
 
-    def value(value: Expr) -> Expr:
+    def of_value(value: Expr) -> Expr:
         if not isinstance(value, OpCall):
-            return map_blocks(block, value)
+            return map_blocks(of_block, value)
         if _is_product(value):
             return _product(value, packed)
         if _has_tiles(value):
             return _tiles(value, packed)
         return _words(value, packed) if _has_words(value) else value
 
-    return module.with_functions(tuple(map_blocks(block, function) for function in module.functions))
+    return module.with_functions(tuple(map_blocks(of_block, function) for function in module.functions))
+
+
+def _array(call: OpCall, at: int) -> np.ndarray:
+    """An argument that has been found to be a constant."""
+    arg = call.args[at]
+    assert isinstance(arg, Constant)
+    return arg.value
 
 
 def _is_product(call: OpCall) -> bool:
     if call.op not in (matmul, matmul_integer) or not isinstance(call.args[1], Constant):
         return False
-    a, b = call.args[0].type, call.args[1].value
+    a, b = call.args[0].tensor_type, call.args[1].value
     if b.ndim != 2 or b.size == 0 or a.shape is None:
         return False
     if call.op is matmul_integer:
@@ -73,23 +80,22 @@ def _is_product(call: OpCall) -> bool:
 def _product(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
     if call.op is matmul_integer:
         return _product_of_bytes(call, packed)
-    weights, transposed = call.args[1], dict(call.attributes)["transpose_b"]
-    matrix = weights.value.T if transposed else weights.value
-    key = (id(weights.value), transposed)
+    weights, transposed = _array(call, 1), dict(call.attributes)["transpose_b"]
+    matrix = weights.T if transposed else weights
+    key = (id(weights), transposed)
     if key not in packed:
         packed[key] = (constant(pack_columns(np.asarray(matrix))),)
     return replace(matmul_packed(call.args[0], *packed[key], columns=matrix.shape[1]), type=call.type)
 
 
 def _product_of_bytes(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
-    a, weights, a_zero, b_zero = call.args
-    key = (id(weights.value), id(b_zero.value))
+    a, _, a_zero, _ = call.args
+    weights, b_zero = _array(call, 1), _array(call, 3)
+    key = (id(weights), id(b_zero))
     if key not in packed:
-        packed[key] = tuple(map(constant, pack_bytes(weights.value, b_zero.value)))
+        packed[key] = tuple(map(constant, pack_bytes(weights, b_zero)))
     panels, sums, zeros = packed[key]
-    return replace(
-        matmul_integer_packed(a, panels, sums, a_zero, zeros, columns=weights.value.shape[1]), type=call.type
-    )
+    return replace(matmul_integer_packed(a, panels, sums, a_zero, zeros, columns=weights.shape[1]), type=call.type)
 
 
 def _has_tiles(call: OpCall) -> bool:
@@ -109,10 +115,10 @@ def _has_tiles(call: OpCall) -> bool:
 
 
 def _tiles(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
-    weights, attributes = call.args[1], dict(call.attributes)
-    key = (id(weights.value), "tiles")
+    weights, attributes = _array(call, 1), dict(call.attributes)
+    key = (id(weights), "tiles")
     if key not in packed:
-        packed[key] = (constant(transform_windows(weights.value)),)
+        packed[key] = (constant(transform_windows(weights)),)
     spread = (attributes["dilations"] or (1, 1))[0]
     new = conv_winograd(call.args[0], *packed[key], pads=attributes["pads"] or (0, 0, 0, 0), spread=spread)
     return replace(new, type=call.type)
@@ -127,8 +133,9 @@ def _has_words(call: OpCall) -> bool:
 
 
 def _words(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
-    x, weights, zero = call.args
-    key = (id(weights.value), "words")
+    x, _, zero = call.args
+    weights = _array(call, 1)
+    key = (id(weights), "words")
     if key not in packed:
-        packed[key] = tuple(map(constant, pack_windows(weights.value)))
+        packed[key] = tuple(map(constant, pack_windows(weights)))
     return replace(conv_integer_packed(x, *packed[key], zero, **dict(call.attributes)), type=call.type)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import relvm.ops as ops
 from relvm.ir.dtypes import F32, DType
-from relvm.ir.expr import Binding, Block, Constant, Expr, Function, OpCall, Tuple, TupleItem, Var
+from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, OpCall, Tuple, TupleItem, Var
 from relvm.ir.types import TensorType, TupleType, Type
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, with_bindings, with_value
@@ -43,15 +43,16 @@ class _Known:
         return _Known(dict(self.computed), dict(self.converted))
 
     def get(self, expr: Expr) -> Expr:
-        return self.computed.get(expr) or self.converted.get(expr, expr)
+        return self.computed.get(expr) or self.converted.get(expr) or expr
 
 
 def _block(block: Block, outside: _Known) -> Block:
-    known, bindings = outside.copy(), []
+    known = outside.copy()
+    bindings: list[Binding | MatchCast] = []
     for binding in block.bindings:
         value = binding.value
-        if isinstance(value, OpCall) and _is_widened(value, known):
-            bindings += _widened(binding, known)
+        if isinstance(binding, Binding) and isinstance(value, OpCall) and _is_widened(value, known):
+            bindings += _widened(binding, value, known)
         else:
             bindings.append(with_value(binding, map_blocks(lambda inner: _block(inner, known), value)))
     return with_bindings(block, bindings)
@@ -66,32 +67,34 @@ def _is_widened(call: OpCall, known: _Known) -> bool:
     return all(known.get(arg) is not arg or isinstance(arg, Constant) for arg in narrow)
 
 
-def _widened(binding: Binding, known: _Known) -> list[Binding]:
-    call, bindings = binding.value, []
+def _widened(binding: Binding, call: OpCall, known: _Known) -> list[Binding]:
+    bindings: list[Binding] = []
     for arg in call.args:
         if _narrow(arg.type) and known.get(arg) is arg:
-            wide = ops.cast(arg, to=F32.name)
+            cast = ops.cast(arg, to=F32.name)
             name = f"{arg.name if isinstance(arg, Var) else 'constant'}_wide"
-            known.converted[arg] = Var(name, type=wide.type, origins=binding.var.origins)
-            bindings.append(Binding(known.converted[arg], wide))
+            known.converted[arg] = Var(name, type=cast.type, origins=binding.var.origins)
+            bindings.append(Binding(known.converted[arg], cast))
     result = call.op(*map(known.get, call.args), **dict(call.attributes))
     match call.type:
-        case TupleType(fields) if any(map(_narrow, fields)):
-            return [*bindings, *_rounded_fields(binding, result, fields)]
-        case type_ if _narrow(type_):
+        case TupleType(fields) if any(map(_narrow, fields)) and isinstance(result.type, TupleType):
+            return [*bindings, *_rounded_fields(binding, result, fields, result.type.fields)]
+        case type_ if narrow := _narrow(type_):
             wide = binding.var.part("wide", result.type)
             known.computed[binding.var] = wide
-            rounded = ops.cast(wide, to=_narrow(type_).name)
+            rounded = ops.cast(wide, to=narrow.name)
             return [*bindings, Binding(wide, result), replace(binding, value=rounded)]
     return [*bindings, replace(binding, value=result)]
 
 
-def _rounded_fields(binding: Binding, result: OpCall, fields: tuple[Type, ...]) -> list[Binding]:
-    """A tuple whose items are those of the result, rounded where they are narrow."""
+def _rounded_fields(
+    binding: Binding, result: OpCall, fields: tuple[Type, ...], wider: tuple[Type, ...]
+) -> list[Binding]:
+    """A tuple whose items are those of the result, which are of the types `wider`, rounded where they are narrow."""
     var = binding.var
     whole = var.part("wide", result.type)
     bindings, items = [Binding(whole, result)], []
-    for i, (field, wide) in enumerate(zip(fields, result.type.fields, strict=True)):
+    for i, (field, wide) in enumerate(zip(fields, wider, strict=True)):
         items.append(var.part(f"{i}_wide" if _narrow(field) else str(i), wide))
         bindings.append(Binding(items[-1], TupleItem(whole, i, type=wide)))
         if narrow := _narrow(field):

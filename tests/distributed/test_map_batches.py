@@ -9,6 +9,7 @@ import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import dask
 import dask.array as da
@@ -20,6 +21,7 @@ from functions import NAMES, tries, workers_of
 from relvm import vm
 from relvm.compiler.toolchain import find_compiler
 from relvm.distributed import Batch, Runner, map_batches
+from relvm.distributed.scheduler import Stream
 from relvm.errors import (
     RelvmArgumentError,
     RelvmArithmeticError,
@@ -231,6 +233,21 @@ def test_a_batch_that_kills_its_worker_fails_and_its_neighbours_do_not(client: C
     found = list(map_batches(packed("killed"), numbered(7), **options))
     assert [int(each[0]) for number, each in enumerate(found) if number != 3] == [0, 1, 2, 4, 5, 6]
     assert found[3].batch == "3" and isinstance(found[3].__cause__, KilledWorker)
+
+
+def test_a_batch_that_kills_its_worker_and_cannot_be_sent_again_says_so(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, tried = Stream._start, []
+
+    def start_once(*given: Any) -> Any:
+        tried.append(given)
+        return start(*given) if len(tried) == 1 else RelvmBatchError("batch 0: TypeError: it cannot be sent")
+
+    monkeypatch.setattr(Stream, "_start", start_once)
+    options = {"client": client, "functions": [NAMES], "on_error": "return"}
+    (error,) = map_batches(packed("killed"), numbered(4)[3:], **options)
+    assert len(tried) == 2 and str(error) == "batch 0: TypeError: it cannot be sent"
 
 
 def test_a_batch_that_cannot_be_sent_is_named(client: Client) -> None:

@@ -70,6 +70,16 @@ TEXTS = {
         RelvmUnsupportedError,
         "model.relvm:2:3: exp: an argument of type",
     ),
+    "several concatenations of unknown ranks": (
+        "def main(x: f32[...], y: f32[...]) {\n  a = concat(x, y, axis=0)\n  return concat(a, y, axis=0)\n}",
+        RelvmUnsupportedError,
+        "model.relvm:2:3: concat: an argument of type",
+    ),
+    "a product of scaled elements and of a matrix of unknown rank": (
+        "def main(x: f32[2, 3], w: f32[...]) {\n  a = multiply(x, const(f32[], 2.0))\n  return matmul(a, w)\n}",
+        RelvmUnsupportedError,
+        "model.relvm:3:10: matmul: an argument of type",
+    ),
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -35,7 +34,7 @@ def print_constants(constants: Sequence[TensorStorage], prefix: str) -> str:
     lines = [f"const struct {prefix}_constants {prefix}_constants = {{"]
     for number, storage in enumerate(constants):
         lines.append(f"  /* c{number} */ {{")
-        lines += array_lines(storage.value, "    ")
+        lines += array_lines(storage.array, "    ")
         lines.append("  },")
     return "\n".join([*lines, "};"])
 
@@ -62,7 +61,7 @@ def _hexadecimal(value: float) -> str:
 
 
 def _count(storage: TensorStorage) -> int:
-    return max(1, math.prod(storage.shape))
+    return max(1, storage.array.size)
 
 
 def _size(storage: TensorStorage) -> int:

@@ -36,6 +36,18 @@ class _Entry:
         self.pools = list(zip(config.pools, pool_bytes, strict=True))
         self.symbol = names.function(self.entry.name)
 
+    def given_pool(self, number: int) -> str:
+        """The memory of a pool that the caller gives."""
+        raise NotImplementedError
+
+    def function(self) -> list[str]:
+        """The lines of the function."""
+        raise NotImplementedError
+
+    def descriptor(self) -> str:
+        """What tells a program about the function."""
+        raise NotImplementedError
+
     def text(self) -> str:
         static = [
             f"static RVM_ALIGNED({self.config.base_alignment}) uint8_t {self.config.name}_pool_{pool.name}[{size}];"

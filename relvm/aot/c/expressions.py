@@ -8,7 +8,7 @@ from relvm.aot.lower.ir import DimScalar, Scalar, ScalarConstant, ScalarVar
 from relvm.codegen.c.kernel import KernelBody
 from relvm.codegen.c.operands import float_text
 from relvm.ir.dtypes import BOOL, F64, I64, DType
-from relvm.ir.symbolic import AnyDim, DimVar, as_var
+from relvm.ir.symbolic import AnyDim, Dim, DimVar, as_var
 from relvm.ir.value_ranges import Range, range_of
 from relvm.kernels import loop_ir as lir
 
@@ -53,7 +53,7 @@ def guards_in(dim: AnyDim, name_of: NameOf, ranges: Mapping[DimVar, Range]) -> I
         yield f"!rvm_scalar_op_fits_i64({_double_text(dim, name_of)})"
 
 
-def _double_text(dim: AnyDim, name_of: NameOf) -> str:
+def _double_text(dim: Dim, name_of: NameOf) -> str:
     """About the same in floating point."""
     terms = []
     for monomial, coefficient in dim.terms:

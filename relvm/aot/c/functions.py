@@ -268,8 +268,10 @@ class _Printer:
 
     def repeat(self, repeat: Continue) -> list[str]:
         storages = self.function.storages
-        copied = [move for move in repeat.moves if move.home is not None]
-        lines = [f"memcpy({self.at(m.home)}, {self.at(m.source)}, (size_t){self.dim(m.size_bytes)});" for m in copied]
+        copied = [(move.home, move) for move in repeat.moves if move.home is not None]
+        lines = [
+            f"memcpy({self.at(home)}, {self.at(m.source)}, (size_t){self.dim(m.size_bytes)});" for home, m in copied
+        ]
         lines += [
             f"const {storages[m.source].dtype.ctype} *const next{m.param} = {self.at(m.source)};"
             for m in repeat.moves

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from relvm.codegen.c.kernel import KernelBody, size_names
-from relvm.ir.symbolic import DimVar
+from relvm.ir.symbolic import DimVar, known_size
 from relvm.kernels.loop_ir import (
     Allocate,
     Assign,
@@ -78,7 +78,7 @@ def without_unread(kernel: Kernel) -> Kernel:
 
 
 def _kept(body: tuple[Statement, ...], read: set[str]) -> tuple[Statement, ...]:
-    kept = []
+    kept: list[Statement] = []
     for statement in body:
         match statement:
             case Let(local) | Assign(local) if local.name not in read:
@@ -103,7 +103,7 @@ class _Scratch:
         for statement in statements_in(kernel.body):
             if isinstance(statement, Allocate):
                 buffer = statement.buffer
-                size = math.prod(buffer.shape) * buffer.dtype.size_bytes
+                size = math.prod(map(known_size, buffer.shape)) * buffer.dtype.size_bytes
                 if size > _ON_STACK_BYTES:
                     self.offsets[buffer] = self.size_bytes
                     self.size_bytes += align(size, SCRATCH_ALIGNMENT)

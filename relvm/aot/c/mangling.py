@@ -23,7 +23,7 @@ class Names:
 
     def constant(self, storage: TensorStorage) -> str:
         """Where a constant is."""
-        key = constant_key(storage.value)
+        key = constant_key(storage.array)
         if key not in self._numbers:
             self._numbers[key] = len(self.constants)
             self.constants.append(storage)

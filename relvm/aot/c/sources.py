@@ -129,11 +129,11 @@ def _expect_constants(names: Names, config: AotConfig) -> int:
     """The bytes of the constants.  Raises RelvmMemoryError: more than the limit."""
     size, limit = constants_bytes(names.constants, config.alignment), config.constants_limit_bytes
     if limit is not None and size > limit:
-        largest = max(names.constants, key=lambda storage: storage.value.nbytes)
+        largest = max(names.constants, key=lambda storage: storage.array.nbytes)
         dims = ", ".join(map(str, largest.shape))
         raise RelvmMemoryError(
             f"constants take {size} bytes, {size - limit} more than the limit of {limit}; the largest is "
-            f"{largest.dtype}[{dims}], {largest.value.nbytes} bytes"
+            f"{largest.dtype}[{dims}], {largest.array.nbytes} bytes"
         )
     return size
 

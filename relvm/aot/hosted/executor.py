@@ -23,6 +23,7 @@ from relvm.errors import (
 from relvm.frontend.text.parser import parse_type
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.symbolic import AnyDim, as_var, evaluate_with
+from relvm.ir.types import TensorType
 from relvm.runtime.status import failure
 from relvm.tables import DTYPES, TAGS, numbers
 
@@ -53,7 +54,7 @@ class AotExecutor:
         self._bound: dict[int, np.ndarray] = {}  # outputs that are written to the caller's memory
         self._made: list[np.ndarray] | None = None
         self._bounds = {size.name: size for size in metadata.sizes}
-        self._pools = [_aligned(pool.shape[0], metadata.alignment) for pool in metadata.pools]
+        self._pools = [_aligned(int(pool.shape[0]), metadata.alignment) for pool in metadata.pools]
         self._running = threading.Lock()
 
     def get_num_inputs(self) -> int:
@@ -229,13 +230,14 @@ class AotExecutor:
         missing = [info.name for info, given in zip(self._inputs, self._given, strict=True) if given is None]
         if missing:
             raise RelvmArgumentError(f"run: no value for {', '.join(missing)}")
-        sizes = self._sizes()
+        inputs = [given for given in self._given if given is not None]
+        sizes = self._sizes(inputs)
         outputs = [self._output(place, _shape(info, sizes)) for place, info in enumerate(self._outputs)]
         for place, array in self._bound.items():
-            others = [*self._given, *outputs[:place], *outputs[place + 1 :]]
+            others = [*inputs, *outputs[:place], *outputs[place + 1 :]]
             if any(np.may_share_memory(array, other) for other in others):
                 raise RelvmArgumentError(f"output {self._outputs[place].name}: it lies in memory of another tensor")
-        tensors = [*self._given, *outputs, *self._pools]
+        tensors = [*inputs, *outputs, *self._pools]
         views, keep = ffi.new("rvm_tensor[]", max(1, len(tensors))), []
         arguments, result = ffi.new("rvm_value[]", max(1, len(tensors))), ffi.new("rvm_value *")
         for number, tensor in enumerate(tensors):
@@ -255,16 +257,16 @@ class AotExecutor:
             raise RelvmShapeError(f"output {info.name}: this run gives shape {shape}, it is bound to {bound.shape}")
         return bound
 
-    def _sizes(self) -> dict[str, int]:
+    def _sizes(self, inputs: list[np.ndarray]) -> dict[str, int]:
         """The sizes that the inputs have."""
         sizes: dict[str, int] = {}
-        for info, array in zip(self._inputs, self._given, strict=True):
+        for info, array in zip(self._inputs, inputs, strict=True):
             if not info.shape and info.name in self._bounds:
                 sizes.setdefault(info.name, int(array))
             for dim, have in zip(_dims(info), array.shape, strict=True):
                 if var := as_var(dim):
                     sizes.setdefault(var.name, have)
-        for info, array in zip(self._inputs, self._given, strict=True):
+        for info, array in zip(self._inputs, inputs, strict=True):
             if (want := _shape(info, sizes)) != array.shape:
                 raise RelvmShapeError(f"input {info.name}: expected shape {want}, got {array.shape}")
         for name, size in sizes.items():
@@ -326,15 +328,18 @@ def _expect_fit(what: str, info: TensorInfo, array: np.ndarray) -> None:
 
 
 def _dims(info: TensorInfo) -> tuple[AnyDim, ...]:
-    return parse_type(f"{info.dtype}[{', '.join(map(str, info.shape))}]").shape
+    type_ = parse_type(f"{info.dtype}[{', '.join(map(str, info.shape))}]")
+    assert isinstance(type_, TensorType)
+    return type_.known_shape
 
 
 def _shape(info: TensorInfo, sizes: dict[str, int]) -> tuple[int, ...]:
     """The dimensions where sizes are known.  Raises RelvmShapeError: one is below 0, or divides by 0."""
     found = tuple(evaluate_with(dim, lambda var: sizes[var.name]) for dim in _dims(info))
-    if any(not isinstance(dim, int) or dim < 0 for dim in found):
+    known = tuple(dim for dim in found if isinstance(dim, int) and dim >= 0)
+    if len(known) != len(found):
         raise RelvmShapeError(f"{info.name}: no shape ({', '.join(map(str, info.shape))}) of sizes {sizes}")
-    return found
+    return known
 
 
 def _aligned(size_bytes: int, alignment: int) -> np.ndarray:

@@ -33,12 +33,12 @@ def asserted_bound(body: Sequence[Statement], cond: Scalar) -> tuple[DimVar, int
     """
     made = next((s for s in reversed(body) if isinstance(s, Compute) and s.target is cond), None)
     match made:
-        case Compute(_, "le_i64", (DimScalar(dim), ScalarConstant(most))) | Compute(
-            _, "ge_i64", (ScalarConstant(most), DimScalar(dim))
+        case Compute(_, "le_i64", (DimScalar(dim), ScalarConstant(int(most)))) | Compute(
+            _, "ge_i64", (ScalarConstant(int(most)), DimScalar(dim))
         ):
             pass
-        case Compute(_, "lt_i64", (DimScalar(dim), ScalarConstant(above))) | Compute(
-            _, "gt_i64", (ScalarConstant(above), DimScalar(dim))
+        case Compute(_, "lt_i64", (DimScalar(dim), ScalarConstant(int(above)))) | Compute(
+            _, "gt_i64", (ScalarConstant(int(above)), DimScalar(dim))
         ):
             most = above - 1
         case _:

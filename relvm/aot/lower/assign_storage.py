@@ -16,7 +16,20 @@ import numpy as np
 
 from relvm.aot.lower.unsupported import refuse
 from relvm.ir.dtypes import DType
-from relvm.ir.expr import Block, BuiltinCall, Constant, Expr, Function, If, MatchCast, Prim, Tuple, TupleItem, Var
+from relvm.ir.expr import (
+    Binding,
+    Block,
+    BuiltinCall,
+    Constant,
+    Expr,
+    Function,
+    If,
+    MatchCast,
+    Prim,
+    Tuple,
+    TupleItem,
+    Var,
+)
 from relvm.ir.node import walk
 from relvm.ir.symbolic import AnyDim, difference, product
 from relvm.ir.types import TensorType, TupleType, Type
@@ -46,6 +59,12 @@ class TensorStorage:
     device: int = DEVICE
     value: np.ndarray | None = None
     origin: str = ""
+
+    @property
+    def array(self) -> np.ndarray:
+        """What a constant is; the storage must be one's."""
+        assert self.value is not None
+        return self.value
 
 
 @dataclass(frozen=True)
@@ -126,7 +145,7 @@ def assign_storage(function: Function, after: StorageMap | None = None) -> Stora
         found.infos[param] = assigner.new(param.name, param.type, MemoryKind.INPUT)
     assigner.origin = function.origin
     if after is None:
-        found.results = assigner.new("result", function.result_type, MemoryKind.OUTPUT)
+        found.results = assigner.new("result", function.func_type.result, MemoryKind.OUTPUT)
     assigner.block(function.block, found.results.ids)
     return found
 
@@ -143,6 +162,11 @@ def tensor_leaves(type_: Type) -> Iterator[TensorType]:
 
 def _tensor_count(type_: Type) -> int:
     return sum(1 for _ in tensor_leaves(type_))
+
+
+def _tensor_counts(type_: Type) -> list[int]:
+    """How many tensors each field of a tuple's type has."""
+    return [_tensor_count(item) for item in type_.fields] if isinstance(type_, TupleType) else []
 
 
 def format_storage(found: StorageMap) -> str:
@@ -193,7 +217,7 @@ class _Assigner:
             self.found.infos[binding.var] = self.binding(binding, made.get(binding.var, ()))
         self.constants(block.result)
 
-    def binding(self, binding, wanted: Wanted) -> StorageInfo:
+    def binding(self, binding: Binding | MatchCast, wanted: Wanted) -> StorageInfo:
         var, value = binding.var, binding.value
         if isinstance(binding, MatchCast):
             return self.found.of(value)
@@ -204,7 +228,7 @@ class _Assigner:
             case Tuple(fields):
                 return self.found.info([number for item in fields for number in self.found.of(item).ids])
             case TupleItem(tuple_, index):
-                before = sum(_tensor_count(item) for item in tuple_.type.fields[:index])
+                before = sum(_tensor_counts(tuple_.type)[:index])
                 count = _tensor_count(var.type)
                 return self.found.info(self.found.of(tuple_).ids[before : before + count])
             case BuiltinCall("reshape", (tensor, _)):
@@ -213,7 +237,7 @@ class _Assigner:
                 if device != DEVICE:
                     refuse(self.name, var.name, f"device {device}: {DEVICE}, the CPU, is the only one", self.origin)
                 return self.found.of(tensor)
-            case If(_, then, orelse):
+            case If(_, Block() as then, Block() as orelse):
                 info = self.new(var.name, var.type, MemoryKind.WORKSPACE, wanted)
                 self.block(then, info.ids)
                 self.block(orelse, info.ids)
@@ -230,7 +254,7 @@ class _Assigner:
                 storage = TensorStorage(
                     f"constant_{number}",
                     MemoryKind.CONSTANT,
-                    part.element_type,
+                    part.known_element_type,
                     part.value.shape,
                     value=part.value,
                 )
@@ -238,20 +262,21 @@ class _Assigner:
                 self.found.constants[part] = number
 
 
-def _wishes(block: Block, wanted: Wanted) -> dict[Var, list[int | None]]:
+def _wishes(block: Block, wanted: Wanted) -> dict[Var, Wanted]:
     """Where the values that end up in a block's result should be made.  What two parts of it are is made in the first,
     and copied; so is what the block has not bound itself."""
     bound = {binding.var for binding in block.bindings}
-    wishes: dict[Var, list[int | None]] = {}
+    wishes: dict[Var, Wanted] = {}
 
     def wish(value: Expr, ids: Wanted) -> None:
         if isinstance(value, Var) and value in bound:
-            old = wishes.setdefault(value, [None] * len(ids))
-            wishes[value] = [number if before is None else before for before, number in zip(old, ids, strict=True)]
+            old = wishes.setdefault(value, (None,) * len(ids))
+            pairs = zip(old, ids, strict=True)
+            wishes[value] = tuple(number if before is None else before for before, number in pairs)
 
     wish(block.result, wanted)
     for binding in reversed(block.bindings):
-        ids = tuple(wishes.get(binding.var, ()))
+        ids = wishes.get(binding.var, ())
         if not ids:
             continue
         if isinstance(binding, MatchCast):
@@ -266,7 +291,7 @@ def _wishes(block: Block, wanted: Wanted) -> dict[Var, list[int | None]]:
                     wish(item, ids[:count])
                     ids = ids[count:]
             case TupleItem(tuple_, index):
-                counts = [_tensor_count(item) for item in tuple_.type.fields]
+                counts = _tensor_counts(tuple_.type)
                 before = sum(counts[:index])
                 wish(tuple_, (None,) * before + ids + (None,) * (sum(counts) - before - len(ids)))
             case BuiltinCall("reshape" | "to_device", args):

@@ -67,12 +67,12 @@ def _used(expr: Expr) -> Iterator[str]:
 def _expect_tail_calls(function: Function, members: frozenset[str]) -> None:
     """Refuses uses of a loop's members other than calls that the function ends with."""
     tails = set(map(id, _tail_calls(function.block)))
-    blocks = [function.body]
+    blocks = [function.block]
     while blocks:
         for binding in blocks.pop().bindings:
             value = binding.value
             if isinstance(value, If):
-                blocks += [value.then, value.orelse]
+                blocks += [part for part in (value.then, value.orelse) if isinstance(part, Block)]
             elif id(value) not in tails and (used := members & set(_used(value))):
                 names = ", ".join(sorted(used))
                 what = f"recursion without a bound: {names} is used other than by a call that {function.name} ends with"
@@ -86,6 +86,6 @@ def _tail_calls(block: Block) -> Iterator[Call]:
     match block.bindings[-1].value:
         case Call() as call:
             yield call
-        case If(_, then, orelse):
+        case If(_, Block() as then, Block() as orelse):
             yield from _tail_calls(then)
             yield from _tail_calls(orelse)

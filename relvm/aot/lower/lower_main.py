@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NoReturn
 
 from relvm.aot.config import AotConfig
 from relvm.aot.lower.assert_bounds import asserted_bound
-from relvm.aot.lower.assign_storage import MemoryKind, StorageMap, TensorStorage, assign_storage
+from relvm.aot.lower.assign_storage import MemoryKind, TensorStorage, assign_storage
 from relvm.aot.lower.call_graph import RecursiveGroup, call_order
 from relvm.aot.lower.ir import (
     Branch,
@@ -42,6 +43,8 @@ from relvm.aot.lower.values import (
     TensorValue,
     TupleValue,
     Value,
+    expect_kind,
+    expect_scalar,
     is_size,
     scalars_of,
     tensors_of,
@@ -147,7 +150,7 @@ class _Lowering:
         self.functions = functions
         self.kernels = kernels
         self.loop = loop
-        self.found: StorageMap | None = None
+        self.found = assign_storage(functions[loop.head])
         self.of_functions = ranges
         self.ranges = ranges.setdefault(loop.head, {})
         self.dims: dict[DimVar, AnyDim] = {}
@@ -167,7 +170,9 @@ class _Lowering:
 
     def function(self) -> LoweredFunction:
         head = self.section(self.loop.head)
-        type_ = with_sizes(head.source.result_type) if self.is_entry else head.source.result_type
+        type_ = head.source.func_type.result
+        if self.is_entry:
+            type_ = with_sizes(type_)
         results: list[ScalarVar] = []
         target = self.target("result", type_, list(self.found.results.ids), results)
         bodies: list[tuple[Statement, ...]] = []
@@ -194,7 +199,8 @@ class _Lowering:
         """The section of a function of the loop; when it is asked for first, what it is given gets its places."""
         if name not in self.sections:
             source = self.functions[name]
-            self.found = assign_storage(source, self.found)
+            if self.sections:  # the head's storages are the first
+                assign_storage(source, self.found)
             sizes = tuple(dict.fromkeys(var for param in source.params for var in type_vars(param.type)))
             self.dims |= {var: var_dim(var) for var in sizes}
             self.scalars = []
@@ -208,7 +214,7 @@ class _Lowering:
         """The checks of the entry's scalar parameters whose type states their value; of sizes nothing is to check."""
         params = head.source.params
         for type_, var in scalars_of(params, map(self.values.__getitem__, params)):
-            if type_.value is not None:
+            if type_.value is not None and isinstance(var, ScalarVar):
                 equal = self.scalar(f"{var.name}_as_stated", "b")
                 yield Compute(equal, "eq_i64", (var, DimScalar(self.dim(type_.value))))
                 yield Check(equal, "SHAPE_ERROR")
@@ -216,13 +222,13 @@ class _Lowering:
     def parameter(self, name: str, type_: Type, ids: list[int]) -> Value:
         """The value of a parameter; takes its storages from `ids`."""
         match type_:
-            case TensorType(shape=shape):
-                return TensorValue(ids.pop(0), tuple(map(self.dim, shape)))
+            case TensorType():
+                return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
             case PrimType(dtype) if not is_size(type_):
                 var = self.scalar(name, _LETTERS[dtype.name])
                 self.scalars.append(var)
                 return var
-            case PrimType(value=value):
+            case PrimType(value=value) if value is not None:
                 return DimScalar(self.dim(value))
             case ShapeType(dims) if dims is not None:
                 return ShapeValue(tuple(map(self.dim, dims)))
@@ -233,8 +239,8 @@ class _Lowering:
     def target(self, name: str, type_: Type, ids: list[int], scalars: list[ScalarVar]) -> Value:
         """What a value of a type is delivered into; takes tensors' storages from `ids`, appends to `scalars`."""
         match type_:
-            case TensorType(shape=shape):
-                return TensorValue(ids.pop(0), tuple(map(self.dim, shape)))
+            case TensorType():
+                return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
             case PrimType(dtype):
                 scalars.append(self.scalar(name, _LETTERS[dtype.name]))
                 return scalars[-1]
@@ -313,7 +319,7 @@ class _Lowering:
         match value:
             case KernelCall(kernel, args):
                 return self.kernel(var, kernel, args)
-            case If(cond, then, orelse):
+            case If(cond, Block() as then, Block() as orelse):
                 target = self.made(var)
                 condition = self.condition(cond)
                 branches = (self.inner(part, target, tail=last) for part in (then, orelse))
@@ -322,17 +328,16 @@ class _Lowering:
             case Call(callee, args):
                 return self.call(var, self.value(callee), tuple(map(self.value, args)))
             case PrimCall(function, args):
-                row = find_row(function, tuple(arg.element_type for arg in args))
-                known = isinstance(var.type, PrimType) and var.type.value is not None
-                if known and not row.fails:
+                row = find_row(function, tuple(arg.known_element_type for arg in args))
+                if isinstance(var.type, PrimType) and var.type.value is not None and not row.fails:
                     return DimScalar(self.dim(var.type.value))
                 target = self.scalar(var.name, row.result)
-                self.body.append(Compute(target, row.name, tuple(map(self.value, args))))
+                self.body.append(Compute(target, row.name, tuple(map(self.scalar_value, args))))
                 return target
             case Tuple(fields):
                 return TupleValue(tuple(map(self.value, fields)))
             case TupleItem(tuple_, index):
-                return self.value(tuple_).items[index]
+                return expect_kind(TupleValue, self.value(tuple_)).items[index]
             case BuiltinCall(name, args):
                 return self.builtin(var, name, args)
             case PackedCall(name):
@@ -355,13 +360,19 @@ class _Lowering:
                 return ClosureValue(name, ())
         return self.refuse(place or "a value", "null" if isinstance(expr, Null) else type(expr).__name__)
 
+    def tensor(self, expr: Expr) -> TensorValue:
+        return expect_kind(TensorValue, self.value(expr))
+
+    def scalar_value(self, expr: Expr) -> Scalar:
+        return expect_scalar(self.value(expr))
+
     # ---- what bindings compute ----
 
     def kernel(self, var: Var, name: str, args: tuple[Expr, ...]) -> Value:
         kernel = self.kernels[name]
         assert isinstance(kernel, Kernel), f"{name}: a kernel of another target"
         made = self.made(var)
-        tensors = [*map(self.value, args), *tensors_of(made)]
+        tensors = [*map(self.tensor, args), *tensors_of(made)]
         sizes: dict[DimVar, AnyDim] = {}
         for buffer, tensor in zip((*kernel.inputs, *kernel.outputs), tensors, strict=True):
             for want, have in zip(buffer.shape, tensor.dims, strict=True):
@@ -377,28 +388,28 @@ class _Lowering:
     def builtin(self, var: Var, name: str, args: tuple[Expr, ...]) -> Value:
         match name:
             case "reshape":
-                tensor, shape = map(self.value, args)
+                tensor, shape = self.tensor(args[0]), expect_kind(ShapeValue, self.value(args[1]))
                 self.equate(product(tensor.dims), product(shape.dims))
                 return TensorValue(tensor.storage, shape.dims)
             case "to_device":
                 return self.value(args[0])
             case "shape_of":
-                return ShapeValue(self.value(args[0]).dims)
+                return ShapeValue(self.tensor(args[0]).dims)
             case "shape_to_tensor":
-                made = self.made(var)
-                dims = self.value(args[0]).dims
+                made = expect_kind(TensorValue, self.made(var))
+                dims = expect_kind(ShapeValue, self.value(args[0])).dims
                 self.body += (WriteItem(made.storage, i, DimScalar(dim)) for i, dim in enumerate(dims))
                 return made
             case "tensor_to_shape":
-                return self.shape_of_elements(var, self.value(args[0]))
+                return self.shape_of_elements(var, self.tensor(args[0]))
             case "tensor_item":
-                storage = self.value(args[0]).storage
+                storage = self.tensor(args[0]).storage
                 item = self.item(var.name, storage)
                 if self.storages[storage].dtype == U64:  # what is too large for an i64 has come out below 0
                     self.body.append(CheckRange(item, 0, I64.limits[1]))
                 return item
             case "scalar_to_tensor":
-                made, value = self.made(var), self.value(args[0])
+                made, value = expect_kind(TensorValue, self.made(var)), self.scalar_value(args[0])
                 dtype = self.storages[made.storage].dtype
                 if dtype.is_integer and dtype != I64:
                     low, high = dtype.limits
@@ -406,17 +417,17 @@ class _Lowering:
                 self.body.append(WriteItem(made.storage, 0, value))
                 return made
             case "make_closure":
-                function, *captured = map(self.value, args)
-                return ClosureValue(function.function, (*captured, *function.captured))
+                function = expect_kind(ClosureValue, self.value(args[0]))
+                return ClosureValue(function.function, (*map(self.value, args[1:]), *function.captured))
             case "check_equal" | "check_at_most":
-                left, right = (self.dim(arg.dim) for arg in args[:2])
+                left, right = (self.as_dim(self.scalar_value(arg)) for arg in args[:2])
                 self.expect_equal(left if name == "check_equal" else dim_op("max", left, right), right)
                 return TupleValue(())
             case "assert":
                 condition = self.condition(args[0])
                 if bound := asserted_bound(self.body, condition):
-                    var, most = bound
-                    self.ranges[var] = Range(self.ranges[var].low, min(self.ranges[var].high, most))
+                    size, most = bound
+                    self.ranges[size] = Range(self.ranges[size].low, min(self.ranges[size].high, most))
                 self.body.append(Check(condition, "ASSERTION_ERROR"))
                 return TupleValue(())
         construct = _NAMED.get(name.partition("_")[0], f"builtin {name}")
@@ -441,7 +452,9 @@ class _Lowering:
 
     def condition(self, cond: Expr) -> Scalar:
         value = self.value(cond)
-        return self.item(getattr(cond, "name", "condition"), value.storage) if isinstance(value, TensorValue) else value
+        if isinstance(value, TensorValue):
+            return self.item(getattr(cond, "name", "condition"), value.storage)
+        return expect_scalar(value)
 
     def scalar(self, name: str, letter: str) -> ScalarVar:
         return ScalarVar(self.unique(name), letter)
@@ -485,7 +498,7 @@ class _Lowering:
         order = dict.fromkeys(var for param in function.params for var in type_vars(param.type))
         return {var: sizes[var] for var in order}
 
-    def sizes_in(self, type_: Type, value: Value):
+    def sizes_in(self, type_: Type, value: Value) -> Iterator[tuple[AnyDim, AnyDim]]:
         """Pairs of a dimension of a type and what it is in a value."""
         match type_, value:
             case TensorType(shape=shape), TensorValue(dims=dims) if shape is not None:
@@ -493,7 +506,7 @@ class _Lowering:
             case ShapeType(dims=wanted), ShapeValue(dims) if wanted is not None:
                 yield from zip(wanted, dims, strict=True)
             case PrimType(value=wanted), _ if wanted is not None:
-                yield wanted, self.as_dim(value)
+                yield wanted, self.as_dim(expect_scalar(value))
             case TupleType(fields), TupleValue(items):
                 for field, item in zip(fields, items, strict=True):
                     yield from self.sizes_in(field, item)
@@ -504,7 +517,8 @@ class _Lowering:
                 return dim
             case ScalarConstant(value):
                 return int(value)
-        return self.size(scalar.name, scalar)
+            case ScalarVar(name):
+                return self.size(name, scalar)
 
     def widen(self, function: Function, sizes: Mapping[DimVar, AnyDim]) -> None:
         """Makes the ranges of a function's sizes hold those of one more call."""
@@ -573,7 +587,7 @@ class _Lowering:
         self.body.append(SetSize(var, scalar))
         return var_dim(var)
 
-    def refuse(self, place: str, what: str):
+    def refuse(self, place: str, what: str) -> NoReturn:
         refuse(self.current, place, what, self.origin)
 
 

@@ -237,17 +237,17 @@ class _Planner:
                 return taken, arena, left
             movable = [life for life in taken if life.pool is None]
             if last or not movable:
-                self.fail(pool, taken, arena)
+                self.fail(pool, limit, taken, arena)
             largest = max(movable, key=lambda life: life.size_bytes)
             taken.remove(largest)
             left.append(largest)
 
-    def fail(self, pool: Pool, taken: list[_Life], arena: Arena) -> None:
+    def fail(self, pool: Pool, limit: int, taken: list[_Life], arena: Arena) -> None:
         need, least = self.whole(arena), arena.lower_bound_bytes
         largest = max(taken, key=lambda life: life.size_bytes)
         raise RelvmMemoryError(
             f"{self.function.name}: pool {pool.name}: {largest.name} ({largest.size_bytes} bytes) does not fit: "
-            f"{need} bytes are needed, {need - pool.limit_bytes} more than the limit of {pool.limit_bytes}; "
+            f"{need} bytes are needed, {need - limit} more than the limit of {limit}; "
             f"{least} are alive at once"
         )
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from relvm.aot.lower.ir import LoweredFunction, Port
+from collections.abc import Iterator
+
+from relvm.aot.lower.ir import LoweredFunction, Port, ScalarVar
 from relvm.errors import RelvmArgumentError, RelvmTypeError
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Function
-from relvm.ir.symbolic import as_var
+from relvm.ir.symbolic import DimVar, as_var
 from relvm.ir.types import PrimType, ShapeType, TensorType, TupleType, Type
 from relvm.quoting import c_identifier
 
@@ -30,26 +32,28 @@ def ports_of(function: Function, lowered: LoweredFunction) -> tuple[tuple[Port, 
     """
     leaves = [leaf for param in function.params for leaf in _named_leaves(param.name, param.type)]
     tensors, scalars = iter(lowered.inputs), iter(lowered.scalars)
-    given = [(name, next(tensors if isinstance(type_, TensorType) else scalars)) for name, type_ in leaves]
-    names = {c_identifier(name) for name, _ in given}
+    given: list[tuple[str, int | ScalarVar | DimVar]] = [
+        (name, next(tensors) if isinstance(type_, TensorType) else next(scalars)) for name, type_ in leaves
+    ]
+    taken_names = {c_identifier(name) for name, _ in given}
     sizes = [var for var, _, _ in lowered.sizes]
-    given += [(f"{var.name}_size" if c_identifier(var.name) in names else var.name, var) for var in sizes]
-    results = [type_ for _, type_ in _named_leaves("", function.result_type)]
+    given += [(f"{var.name}_size" if c_identifier(var.name) in taken_names else var.name, var) for var in sizes]
+    results = [type_ for _, type_ in _named_leaves("", function.func_type.result)]
     tensors, scalars = iter(lowered.outputs), iter(lowered.results)
-    taken = [next(tensors if isinstance(type_, TensorType) else scalars) for type_ in results]
+    taken = [next(tensors) if isinstance(type_, TensorType) else next(scalars) for type_ in results]
     names = _output_names(function, len(taken))
     return _ports(function.name, "inputs", given), _ports(
         function.name, "outputs", list(zip(names, taken, strict=True))
     )
 
 
-def _named_leaves(name: str, type_: Type):
+def _named_leaves(name: str, type_: Type) -> Iterator[tuple[str, TensorType | PrimType]]:
     """The tensors and scalars in a type, each with a name.  Of a parameter's those that are sizes are left out, of a
     result (without a name) shapes are a scalar for each size."""
     match type_:
         case TensorType() | PrimType(value=None):
             yield name, type_
-        case PrimType(value=value) if as_var(value) is None or not name:
+        case PrimType(value=value) if not name or (value is not None and as_var(value) is None):
             yield name, type_
         case ShapeType(rank=int() as rank) if not name:
             yield from (("", PrimType(I64)) for _ in range(rank))
@@ -80,7 +84,7 @@ def _numbered(name: str, type_: Type) -> list[str]:
     return [name] if count == 1 else [f"{name}_{i}" for i in range(count)]
 
 
-def _ports(function: str, what: str, named: list[tuple[str, object]]) -> tuple[Port, ...]:
+def _ports(function: str, what: str, named: list[tuple[str, int | ScalarVar | DimVar]]) -> tuple[Port, ...]:
     before: dict[str, str] = {}
     for name, _ in named:
         made = c_identifier(name)

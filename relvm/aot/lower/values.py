@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from relvm.aot.lower.ir import Scalar
 from relvm.ir.dtypes import I64
@@ -44,6 +45,20 @@ class ClosureValue:
 
 Value = TensorValue | ShapeValue | TupleValue | ClosureValue | Scalar
 
+_Kind = TypeVar("_Kind", TensorValue, ShapeValue, TupleValue, ClosureValue)
+
+
+def expect_kind(kind: type[_Kind], value: Value) -> _Kind:
+    """A value of which the types of the program say that it is of this kind."""
+    assert isinstance(value, kind), f"expected a {kind.__name__}, got {value}"
+    return value
+
+
+def expect_scalar(value: Value) -> Scalar:
+    """A value of which the types of the program say that it is a scalar."""
+    assert isinstance(value, Scalar), f"expected a scalar, got {value}"
+    return value
+
 
 def with_sizes(type_: Type) -> Type:
     """A type with a tuple of i64 for each shape."""
@@ -79,7 +94,7 @@ def scalars_of(params: Iterable[Var], values: Iterable[Value]) -> Iterator[tuple
 def _scalars_in(type_: Type, value: Value) -> Iterator[tuple[PrimType, Scalar]]:
     match type_, value:
         case PrimType(), _ if not is_size(type_):
-            yield type_, value
+            yield type_, expect_scalar(value)
         case TupleType(fields), TupleValue(items):
             for field, item in zip(fields, items, strict=True):
                 yield from _scalars_in(field, item)

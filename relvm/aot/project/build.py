@@ -54,7 +54,7 @@ class AotProgram:
     @property
     def params(self) -> dict[str, np.ndarray]:
         """The constants, by their names in C."""
-        return {f"c{number}": storage.value for number, storage in enumerate(self.sources.constants)}
+        return {f"c{number}": storage.array for number, storage in enumerate(self.sources.constants)}
 
     @property
     def entry(self) -> Function:
@@ -87,7 +87,8 @@ class AotProgram:
         files = {path: text.encode() for path, text in texts.items()}
         if constants:
             parameters = io.BytesIO()
-            np.savez(parameters, **{f"c{number}": for_file(storage.value) for number, storage in enumerate(constants)})
+            arrays: dict[str, Any] = {name: for_file(array) for name, array in self.params.items()}
+            np.savez(parameters, **arrays)
             files["parameters.npz"] = parameters.getvalue()
         return files
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from relvm.ir.dtypes import I64, DType, dtype_of
 from relvm.ir.expr import Function
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, evaluate_with
 from relvm.ir.types import PrimType, ShapeType, TupleType, Type
+
+_Item = TypeVar("_Item")
 
 _DTYPES = {"i": "i64", "f": "f64", "b": "bool"}  # of numbers, by their letters
 
@@ -56,7 +58,7 @@ def make_inputs(
         raise RelvmArgumentError(
             f"{function.name}: expected {len(function.params)} values of inputs, got {len(inputs)}"
         )
-    values = []
+    values: list[Any] = []
     for param, value in zip(function.params, inputs, strict=True):
         values += _leaves(param.type, value, f"{function.name}: input {param.name}", stated)
     sizes: dict[DimVar, int] = {}
@@ -76,18 +78,23 @@ def _leaves(type_: Type, value: Any, where: str, stated: list[tuple[str, AnyDim,
     """The values that are inputs in C, from left to right; of those that are only sizes, appends to `stated` where
     they are, what they are of the entry's sizes, and their numbers."""
     match type_:
-        case TupleType(items) | ShapeType(dims=tuple(items)):
-            if not isinstance(value, tuple | list) or len(value) != len(items):
-                raise RelvmArgumentError(f"{where}: expected a tuple of {len(items)} items, got {value!r}")
-            for i, (item, part) in enumerate(zip(items, value, strict=True)):
-                if isinstance(type_, ShapeType):
-                    stated.append((f"{where}, item {i}", item, int(expect_number(f"{where}, item {i}", I64, part))))
-                else:
-                    yield from _leaves(item, part, f"{where}, item {i}", stated)
+        case TupleType(fields):
+            for place, field, part in _items(fields, value, where):
+                yield from _leaves(field, part, place, stated)
+        case ShapeType(dims) if dims is not None:
+            for place, dim, part in _items(dims, value, where):
+                stated.append((place, dim, int(expect_number(place, I64, part))))
         case PrimType(value=dim) if dim is not None and as_var(dim) is not None:
             stated.append((where, dim, int(expect_number(where, I64, value))))
         case _:
             yield value
+
+
+def _items(wanted: Sequence[_Item], value: Any, where: str) -> list[tuple[str, _Item, Any]]:
+    """Of each item of a tuple: where it is, what is wanted of it, and what it is."""
+    if not isinstance(value, tuple | list) or len(value) != len(wanted):
+        raise RelvmArgumentError(f"{where}: expected a tuple of {len(wanted)} items, got {value!r}")
+    return [(f"{where}, item {i}", *pair) for i, pair in enumerate(zip(wanted, value, strict=True))]
 
 
 def _values(
@@ -116,6 +123,7 @@ def _value(entry: LoweredFunction, port: Port, value: Any, where: str, sizes: di
     """The value as an array or a number; its dimensions that are a variable's first give that its size."""
     if isinstance(port.value, ScalarVar):
         return expect_number(where, dtype_of(_DTYPES[port.value.letter]), value)
+    assert isinstance(port.value, int)  # `_values` leaves sizes out
     storage = entry.storages[port.value]
     array = np.ascontiguousarray(value).reshape(np.shape(value))
     if dtype_of(array.dtype) != storage.dtype:
@@ -130,7 +138,7 @@ def _value(entry: LoweredFunction, port: Port, value: Any, where: str, sizes: di
 
 
 def _expect_sizes(entry: LoweredFunction, port: Port, value: Any, where: str, sizes: dict[DimVar, int]) -> None:
-    if isinstance(port.value, ScalarVar):
+    if not isinstance(port.value, int):
         return
     for want, have in zip(entry.storages[port.value].shape, value.shape, strict=True):
         known: AnyDim = evaluate_with(want, sizes.get)

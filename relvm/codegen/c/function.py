@@ -293,7 +293,7 @@ def _array(args: tuple[Operand, ...]) -> str:
 
 def print_checks(statements: tuple[Statement, ...], functions: Mapping[str, int]) -> str:
     """The statements that a routine begins with, as lines."""
-    return "\n".join(f"  {_call(statement, functions, {})}" for statement in statements)
+    return "\n".join(f"  {_call(each, functions, {})}" for each in statements if isinstance(each, CallStatement))
 
 
 def _call(call: CallStatement, functions: Mapping[str, int], routines: Mapping[str, Routine]) -> str:

@@ -120,7 +120,7 @@ def size_names(buffers: tuple[Buffer, ...]) -> dict[DimVar, str]:
 
 def _checks(buffers: tuple[Buffer, ...], sizes: dict[DimVar, str], uses_self: bool) -> list[str]:
     """A table of what each argument must be, and the call of native.h that compares it and fills `sizes`."""
-    order = {var: i for i, var in enumerate(sizes)}
+    order: dict[DimVar | None, int] = {var: i for i, var in enumerate(sizes)}
     rows = []
     for buffer in buffers:
         dims = (str(dim) if isinstance(dim, int) else str(-1 - order[as_var(dim)]) for dim in buffer.shape)

@@ -131,6 +131,6 @@ def print_c(
             checks = print_checks(routine.body[: scalar.checks], functions)
             parts.append(print_scalar_routine(scalar, functions, checks))
         else:
-            parts.append(print_routine(routine, functions, named, places and places[routine.name]))
+            parts.append(print_routine(routine, functions, named, places[routine.name] if places else None))
     parts += [print_apply(r, functions, is_scalar=r.name in scalars) for r in printed if r.name in called]
     return CSource(kernels, "\n\n".join(part for part in parts if part) + "\n", exact)

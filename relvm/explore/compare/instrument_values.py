@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from relvm.ir.expr import Binding, Block, Constant, Expr, Function, Module, Tuple, TupleItem, Var, tuple_type_of
+from relvm.ir.expr import Binding, Block, Constant, Expr, Function, Module, Tuple, TupleItem, Var
 from relvm.ir.types import PrimType, TensorType, TupleType, Type
 from relvm.ir.visitor import fresh_copy
 
@@ -74,15 +74,17 @@ def outputs_of(function: Function) -> dict[str, Expr]:
     names = dict(function.attributes)["output_names"]
     if len(names) == 1:
         return {names[0]: result}
-    made = next(binding.value for binding in function.block.bindings if binding.var is result)
+    values = {binding.var: binding.value for binding in function.block.bindings}
+    made = values[result] if isinstance(result, Var) else result
+    assert isinstance(made, Tuple), f"{len(names)} outputs in a {type(made).__name__}"
     return dict(zip(names, made.fields, strict=True))
 
 
 def giving(function: Function, exprs: Sequence[Expr]) -> Function:
     """The function with another result: the tuple of some variables of its top block, and constants."""
-    result = Var("values", type=tuple_type_of(tuple(exprs)))
+    result = Var("values", type=TupleType(tuple(expr.type for expr in exprs)))
     bindings = (*function.block.bindings, Binding(result, Tuple(tuple(exprs), type=result.type)))
-    return replace(function, body=Block(bindings, result, type=result.type), result_type=None, type=None)
+    return replace(function, body=Block(bindings, result, type=result.type), result_type=None, type=None)  # type: ignore[arg-type]  # inferred anew
 
 
 def with_watched(module: Module, function: str, values: Sequence[Watched]) -> tuple[Module, str]:

@@ -46,7 +46,7 @@ def compare(
     tolerance: float = 1e-4,
     target: str = "c",
     fused: bool = True,
-    dims: Mapping[str, int | tuple[int, int]] | None = None,
+    dims: Mapping[str, int | tuple[int, int] | None] | None = None,
     seed: int = 0,
 ) -> Comparison:
     """Run a function in several ways, and find the first value that they do not agree on.
@@ -109,12 +109,16 @@ def compare(
     known = (*WAYS, ONNXRUNTIME) if is_onnx else WAYS
     chosen = known if modes is None else tuple(modes)
     _expect_modes(chosen, known)
-    program = _of_onnx(model, function, dims) if is_onnx else _of_module(model, function)
+    if is_onnx or not isinstance(model, Module | str | Path):
+        program = _of_onnx(model, function, dims)
+    else:
+        program = _of_module(model, function)
     params = program.module[program.function].params
     if dims and not is_onnx:
         _expect_random(dims, inputs, params)
     if not inputs:
-        sizes = {name: max(size) if isinstance(size, tuple) else size for name, size in (dims or {}).items()}
+        given = {name: size for name, size in (dims or {}).items() if size is not None}
+        sizes = {name: max(size) if isinstance(size, tuple) else size for name, size in given.items()}
         inputs = _random_inputs(params, sizes, seed)
     if len(inputs) != len(params):
         names = ", ".join(param.name for param in params)
@@ -166,7 +170,7 @@ def _of_module(model: Module | str | Path, function: str) -> _Program:
     return _Program(title, watched, function, watching, values, results, lone_result=True)
 
 
-def _of_onnx(model: Any, name: str, dims: Mapping[str, int | tuple[int, int]] | None) -> _Program:
+def _of_onnx(model: Any, name: str, dims: Mapping[str, int | tuple[int, int] | None] | None) -> _Program:
     from relvm.frontend.onnx import from_onnx
 
     _expect_public(name, ["main"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
@@ -36,7 +36,7 @@ class Breakpoint:
     number: int
     where: str
     places: tuple[str, ...]
-    when: Callable[[Mapping[str, Any]], Any] | None = None
+    when: Callable[[Any], Any] | None = None
 
     def __str__(self) -> str:
         condition = ", on a condition" if self.when else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from relvm.explore.draw.matplotlib_import import new_figure
 from relvm.explore.draw.sugiyama import Point, arrange
@@ -204,7 +204,7 @@ def _draw_item(axes: Axes, item: Item, middle: Point, size: Point) -> None:
     axes.add_artist(
         Rectangle((left, top), width, height, facecolor=colour, edgecolor=edge, lw=0.7, gid=svg_id(item.title))
     )
-    style = {"fontsize": _FONT, "family": "DejaVu Sans Mono", "linespacing": 1.1, "clip_on": True}
+    style: dict[str, Any] = {"fontsize": _FONT, "family": "DejaVu Sans Mono", "linespacing": 1.1, "clip_on": True}
     if item.inside:
         axes.text(left + PAD, top + PAD, svg_text(item.text), ha="left", va="top", **style)
     else:
@@ -216,7 +216,14 @@ def _draw_arrow(axes: Axes, arrow: Arrow, placing: _Placing, name: str) -> None:
     from matplotlib.path import Path
 
     colour = "#cc0000" if arrow.marked else "#555555"
-    style = {"arrowstyle": "-|>", "mutation_scale": 7, "color": colour, "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
+    style: dict[str, Any] = {
+        "arrowstyle": "-|>",
+        "mutation_scale": 7,
+        "color": colour,
+        "lw": 0.8,
+        "shrinkA": 0,
+        "shrinkB": 0,
+    }
     if arrow.source == arrow.target:
         (x, y), (width, height) = placing.middle[arrow.source], placing.size[arrow.source]
         right, out = x + width / 2, x + width / 2 + GAP[0] / 2

@@ -61,7 +61,7 @@ def arrange(sizes: Mapping[Hashable, Point], edges: Iterable[Edge], gap: Point) 
     widths = {node: width for node, (width, _) in sizes.items()}
     neighbours = nx.DiGraph()
     neighbours.add_nodes_from(sizes)
-    lanes: dict[Edge, list[Hashable]] = {}
+    lanes: dict[Edge, list[tuple[str, Hashable, int]]] = {}
     for source, target in downwards:
         lanes[source, target] = lane = [("lane", source, n) for n in range(depth[source] + 1, depth[target])]
         for place in lane:

@@ -63,8 +63,8 @@ class Exploration:
 
     def diff(self, before: str, after: str) -> str:
         """The lines that the stages `before` and `after` have not in common, as `diff -u` prints them; empty: none."""
-        texts = [self[name].text.splitlines() for name in (before, after)]
-        return "\n".join(difflib.unified_diff(*texts, before, after, lineterm=""))
+        old, new = (self[name].text.splitlines() for name in (before, after))
+        return "\n".join(difflib.unified_diff(old, new, before, after, lineterm=""))
 
     def trace(self, stage: str, line: int) -> dict[str, list[int]]:
         """What a line came from and became: in each stage the numbers of the lines that share an origin with it.

@@ -161,6 +161,8 @@ class _Builder:
         self.needs(value.cond, cond)
         items = [Item(cond, f"if {self.shown(value.cond)}", "choice")]
         for name, branch in (("then", value.then), ("else", value.orelse)):
+            if not isinstance(branch, Block):
+                continue
             key = (name, var)
             items.append(Item(key, name, "branch", self.block(branch)))
             self.arrows[Arrow(cond, key)] = None
@@ -171,7 +173,7 @@ class _Builder:
     def group(self, var: Var, body: Block) -> Item:
         """A box of operators that are one kernel.  What is outside of it names `var`, its last member another one."""
         items = [self.binding(binding) for binding in body.bindings]
-        names = [binding.value.op.name for binding in body.bindings]
+        names = [binding.value.op.name for binding in body.bindings if isinstance(binding.value, OpCall)]
         title = f"{self.names[var]} = {_short(' '.join(names))}\n{_short(format_type(var.type))}"
         return Item(var, title, "group", tuple(items))
 

@@ -10,7 +10,7 @@ from relvm.explore.draw.matplotlib_import import new_figure
 from relvm.explore.draw.memory_chart import Box, draw_boxes, in_use
 from relvm.explore.stages.select import function_name, module_at
 from relvm.ir.expr import Module
-from relvm.ir.symbolic import AnyDim, dim_vars, evaluate_with
+from relvm.ir.symbolic import AnyDim, dim_vars, evaluate_with, known_size
 from relvm.ir.verifier import Stage
 from relvm.passes.memory.arena_allocator import Request, lower_bound, plan_arena
 from relvm.passes.memory.buffer_reuse import ArenaStorage, BlockPlan, BufferSlot, name_of
@@ -150,7 +150,7 @@ def _known(size: AnyDim, place: str, dims: Mapping[str, int]) -> int:
     if missing:
         example = ", ".join(f"{name!r}: 64" for name in missing)
         raise RelvmArgumentError(f"{place}: {size} bytes need the size of {', '.join(missing)}: dims={{{example}}}")
-    return max(0, evaluate_with(size, lambda var: dims[var.name]))
+    return max(0, known_size(evaluate_with(size, lambda var: dims[var.name])))
 
 
 # ---- the text ----
@@ -161,7 +161,7 @@ def _summary(plan: BlockPlan) -> str:
     if not all(slot.is_fixed for slot in slots):
         return _counted(plan)
     held = [_held(storage, "", {}) for storage in plan.storages]
-    alive = [Request("", slot.size_bytes, slot.first, slot.last) for slot in slots]
+    alive = [Request("", known_size(slot.size_bytes), slot.first, slot.last) for slot in slots]
     return f"{_counted(plan)}; {_sizes(lower_bound(held), lower_bound(alive))} at once"
 
 
@@ -172,7 +172,7 @@ def _counted(plan: BlockPlan) -> str:
 
 def _storage_lines(storage: ArenaStorage) -> Iterator[str]:
     if storage.is_arena:
-        yield f"  arena of {_sizes(storage.size_bytes, storage.lower_bound)}"
+        yield f"  arena of {_sizes(known_size(storage.size_bytes), known_size(storage.lower_bound))}"
     else:
         yield f"  storage of {_number(storage.size_bytes)} bytes"
     yield f"    {'offset':>12} {'bytes':>12} {'from':>6} {'to':>6}  tensors"

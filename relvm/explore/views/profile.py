@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from relvm.errors import RelvmArgumentError, expect_type
 from relvm.explore.draw.matplotlib_import import new_figure
@@ -18,7 +19,8 @@ _COLOURS = {"kernel": "C0", "packed": "C1", "builtin": "C2", "others": "C7", "ma
 _BAR = 20  # letters of a bar that is the whole run
 
 
-class Rates(NamedTuple):
+@dataclass(frozen=True)
+class Rates:
     """What is shown of a profile's row, or of several together.
 
     operations, bytes: in a second.  intensity: operations for each byte.  of_roof: the least time that the machine
@@ -159,13 +161,15 @@ def _rates(row: ProfileRow, peaks: Peaks) -> Rates:
         return plain
     of_bytes = row.bytes / row.seconds if row.bytes else None
     if row.operations is None:
-        return plain._replace(bytes=of_bytes)
+        return replace(plain, bytes=of_bytes)
     intensity = row.operations / row.bytes if row.bytes else None
-    least = row.bytes / peaks.bytes
+    of_memory = row.bytes / peaks.bytes
+    least: float | None = of_memory
     if row.operations:
-        least = None if peaks.operations is None else max(least, row.operations / peaks.operations)
+        least = None if peaks.operations is None else max(of_memory, row.operations / peaks.operations)
     of_roof = None if least is None else least / row.seconds
-    return plain._replace(operations=row.operations / row.seconds, bytes=of_bytes, intensity=intensity, of_roof=of_roof)
+    operations = row.operations / row.seconds
+    return replace(plain, operations=operations, bytes=of_bytes, intensity=intensity, of_roof=of_roof)
 
 
 def _draw_rates(axes: Axes, rows: list[Rates], values: list[float | None], peak: float | None, name: str) -> None:

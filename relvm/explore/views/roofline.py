@@ -64,7 +64,7 @@ def draw_roofline(profile: Profile, peaks: Peaks | None = None, *, most: int = 2
         ylabel="GFLOP/s",
         title=svg_text(profile.function),
     )
-    _draw_roofs(axes, [row.intensity for row in placed], peaks.operations / 1e9, peaks.bytes / 1e9)
+    _draw_roofs(axes, [row.intensity for row in placed if row.intensity], peaks.operations / 1e9, peaks.bytes / 1e9)
     for number, row in enumerate(placed, 1):
         _draw_point(axes, number, row)
     lines = [
@@ -99,7 +99,7 @@ def _draw_roofs(axes: Axes, intensities: list[float], operations: float, bandwid
 
 def _draw_point(axes: Axes, number: int, row: Rates) -> None:
     size = _SMALLEST + (_LARGEST - _SMALLEST) * row.share
-    place = row.intensity, row.operations / 1e9
+    place = row.intensity or 0.0, (row.operations or 0.0) / 1e9
     drawn = axes.scatter(*place, s=size, color=f"C{(number - 1) % 10}", alpha=0.7, edgecolor="white", zorder=3)
     drawn.set_gid(svg_id(row.name))
     axes.text(*place, str(number), ha="center", va="center", fontsize=7, zorder=4)

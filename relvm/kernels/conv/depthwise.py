@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator
 
 from relvm.ir.dtypes import I64
-from relvm.ir.symbolic import AnyDim
+from relvm.ir.symbolic import AnyDim, known_size
 from relvm.kernels.conv.sliding_window import Window, over_two_axes, valid_range
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.loop_ir import (
@@ -42,7 +42,8 @@ class _Shape:
 
     def __init__(self, window: Window, channels: int) -> None:
         window = over_two_axes(window)
-        self.sizes, self.strides, self.dilations = window.sizes, window.strides, window.dilations
+        self.sizes = tuple(map(known_size, window.sizes))
+        self.strides, self.dilations = window.strides, window.dilations
         self.pads = window.pads[:2]
         self.channels = channels
         self.taps = math.prod(self.sizes)
@@ -84,7 +85,7 @@ def has_few_filters(x: Buffer, w: Buffer, window: Window) -> bool:
     known = all(isinstance(size, int) and size > 0 for size in sizes) and len(window.sizes) <= 2
     if not known or x.dtype.name != "f32":
         return False
-    shape = _Shape(window, w.shape[1])
+    shape = _Shape(window, known_size(w.shape[1]))
     return shape.room // (_WIDEST + shape.reach[1]) > shape.reach[0]
 
 
@@ -98,7 +99,7 @@ def _is_whole(shape: _Shape, indices: tuple[AnyDim, ...]) -> bool:
 
 def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, window: Window, filters: int) -> None:
     """Each filter of a group sees its channels.  filters: of a group."""
-    shape = _Shape(window, w.shape[1])
+    shape = _Shape(window, known_size(w.shape[1]))
     wide = as_scalar(result.shape[-1], I64)
     high = as_scalar(result.shape[2], I64) if len(result.shape) == 4 else Literal(1, I64)
     groups = k.size(result.shape[1:2]) / filters

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from relvm.ir.dtypes import I32, I64
+from relvm.ir.symbolic import known_size
 from relvm.kernels.conv.sliding_window import Window, over_two_axes
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.gemm.gemm_int8 import WORD, flip_of, padding_word, unsigned_zero, word_of
@@ -25,7 +26,8 @@ class _Shape:
 
     def __init__(self, window: Window, wide: object) -> None:
         window = over_two_axes(window)
-        self.sizes, self.strides, self.dilations = window.sizes, window.strides, window.dilations
+        self.sizes = tuple(map(known_size, window.sizes))
+        self.strides, self.dilations = window.strides, window.dilations
         self.pads = window.pads[:2]
         self.strip = min(_STRIP, max(wide, 1)) if isinstance(wide, int) else _STRIP
         self.fours = math.ceil(self.sizes[1] / WORD)

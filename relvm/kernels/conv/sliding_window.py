@@ -15,7 +15,7 @@ import numpy as np
 from relvm.errors import RelvmArgumentError
 from relvm.ir.dtypes import I64
 from relvm.ir.operator import claim_at_most, claimed_natural, expect
-from relvm.ir.symbolic import AnyDim, format_dim
+from relvm.ir.symbolic import AnyDim, format_dim, known_size
 from relvm.ir.type_rules import expect_integers
 from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, Select, as_scalar, minimum
 
@@ -34,7 +34,10 @@ class Window:
         return not any(self.pads) and all(n == 1 for n in (*self.sizes, *self.strides))
 
 
-def window_of(op: str, sizes: Sequence[AnyDim], strides: object, pads: object, dilations: object) -> Window:
+Ints = tuple[int, ...] | None
+
+
+def window_of(op: str, sizes: Sequence[AnyDim], strides: Ints, pads: Ints, dilations: Ints) -> Window:
     """The window, None standing for strides and dilations of 1 and for no padding.
 
     Raises
@@ -43,7 +46,8 @@ def window_of(op: str, sizes: Sequence[AnyDim], strides: object, pads: object, d
         A number for each spatial axis (for pads, two) is missing, or is below 1 (for pads, below 0).
     """
     rank = len(sizes)
-    strides, dilations = ((1,) * rank if given is None else given for given in (strides, dilations))
+    ones = (1,) * rank
+    strides, dilations = ones if strides is None else strides, ones if dilations is None else dilations
     pads = (0,) * (2 * rank) if pads is None else pads
     for name, given, count, least in (
         ("strides", strides, rank, 1),
@@ -149,7 +153,9 @@ def numpy_windows(x: np.ndarray, window: Window, fill: float) -> np.ndarray:
     rank = len(window.sizes)
     margins = [(0, 0), (0, 0), *zip(window.pads[:rank], window.pads[rank:], strict=True)]
     padded = np.pad(x, margins, constant_values=fill)
-    spans = tuple((size - 1) * dilation + 1 for size, dilation in zip(window.sizes, window.dilations, strict=True))
+    spans = tuple(
+        (known_size(size) - 1) * dilation + 1 for size, dilation in zip(window.sizes, window.dilations, strict=True)
+    )
     rooms = [size - span for size, span in zip(padded.shape[2:], spans, strict=True)]
     if min(rooms) < 0:
         indices = (max(room // stride + 1, 0) for room, stride in zip(rooms, window.strides, strict=True))

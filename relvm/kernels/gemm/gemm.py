@@ -130,7 +130,7 @@ def gemm(
             product = _PanelMatmul(
                 k, rows, column, count, left, width, narrow, is_packed, tile, result, counters, tiles
             )
-            if is_packed:
+            if isinstance(right, Prepacked):
                 start = k.let("at_panel", right.start + column * depth)
                 product.write(Literal(0, I64), depth, right.buffer, start, None, None)
             else:
@@ -221,10 +221,11 @@ class _PanelMatmul:
         goes_on: Scalar | None,
         is_part: Scalar | None,
     ) -> None:
-        k, width, tile = self.k, self.width, self.tile
-        if goes_on is not None:
+        k, width, tile, partial = self.k, self.width, self.tile, self.result.partial
+        if goes_on is not None and partial is not None:
+            kept = partial.buffer
             with k.branch(goes_on):
-                self._each(row, count, lambda at, place: k.store(tile, (at,), self.result.partial.buffer.flat(place)))
+                self._each(row, count, lambda at, place: k.store(tile, (at,), kept.flat(place)))
         left = self.left
         if isinstance(left, Lhs) and tile.dtype.name == "f32":
             adds = Literal(0, I64) if goes_on is None else goes_on
@@ -237,22 +238,30 @@ class _PanelMatmul:
 
             self._in_columns(add)
         elif isinstance(left, LhsInt8):
-            self._tile_of_bytes(row, count, first, span, right, start, goes_on)
+            self._tile_of_bytes(left, row, count, first, span, right, start, goes_on)
         else:
-            self._plain_tile(row, count, first, span, right, start, goes_on)
-        if is_part is None:
+            self._plain_tile(left, row, count, first, span, right, start, goes_on)
+        if is_part is None or partial is None:
             self._finish(row, count)
             return
+        out = partial.buffer
         with k.branch(is_part):
-            out = self.result.partial.buffer
             self._each(row, count, lambda at, place: k.store(out, (place,), tile[at]))
         with k.branch(Unary("!", is_part, BOOL)):
             self._finish(row, count)
 
     def _tile_of_bytes(
-        self, row: Local, count: int, first: Scalar, span: Scalar, right: Buffer, start: Scalar, goes_on: Scalar | None
+        self,
+        left: LhsInt8,
+        row: Local,
+        count: int,
+        first: Scalar,
+        span: Scalar,
+        right: Buffer,
+        start: Scalar,
+        goes_on: Scalar | None,
     ) -> None:
-        k, width, tile, left = self.k, self.width, self.tile, self.left
+        k, width, tile = self.k, self.width, self.tile
         with k.loop(count, name="r") as r:
             term = left.begin(k.let("i", row + r), goes_on)
             with k.loop(self.count, name="j", simd=True) as j:
@@ -283,21 +292,23 @@ class _PanelMatmul:
             smaller_ones = [other for other in widths if other < width]
             above = self.count > max(smaller_ones) if smaller_ones else None
             below = self.count <= width if width < self.width else None
-            if above is None and below is None:
+            bounds = [bound for bound in (above, below) if bound is not None]
+            if not bounds:
                 body(width)
                 continue
-            here = (
-                above.logical_and(below)
-                if above is not None and below is not None
-                else above
-                if below is None
-                else below
-            )
-            with self.k.branch(here):
+            with self.k.branch(bounds[0] if len(bounds) == 1 else bounds[0].logical_and(bounds[1])):
                 body(width)
 
     def _plain_tile(
-        self, row: Local, count: int, first: Scalar, span: Scalar, right: Buffer, start: Scalar, goes_on: Scalar | None
+        self,
+        left: Lhs,
+        row: Local,
+        count: int,
+        first: Scalar,
+        span: Scalar,
+        right: Buffer,
+        start: Scalar,
+        goes_on: Scalar | None,
     ) -> None:
         k, width, tile = self.k, self.width, self.tile
 
@@ -313,7 +324,7 @@ class _PanelMatmul:
 
         def add(columns: int) -> None:
             with k.loop(span, name="p") as p, k.loop(count, name="r") as r:
-                factor = k.let("factor", self.left.element(row + r, first + p))
+                factor = k.let("factor", left.element(row + r, first + p))
                 with k.loop(columns, name="j", simd=True) as j:
                     here, place = r * width + j, start + p * self._row_of(columns) + j
                     k.store(tile, (here,), tile[here] + factor * right.flat(place))

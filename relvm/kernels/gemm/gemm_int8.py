@@ -9,7 +9,7 @@ All is exact modulo 2^32.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from relvm.ir.dtypes import I8, I32, I64, U8, U32, DType
@@ -76,7 +76,7 @@ def byte_rows(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, signs: 
             value: Scalar = Literal(0, I32)
             if left is not None:
                 value = -(left * zeros.column_sum(first, column))
-            if once is not None:
+            if once is not None and zeros.right is not None:
                 whole = zeros.right(first + column) * once
                 value = value + (whole if goes_on is None else Select(goes_on, Literal(0, I32), whole))
             return value
@@ -114,13 +114,11 @@ def padding_word(k: KernelBuilder, zero: Local) -> Local:
     return k.let("pad_word", word_of([zero] * WORD))
 
 
-def word_of(elements: list[Scalar]) -> Scalar:
+def word_of(elements: Sequence[Scalar]) -> Scalar:
     """Four numbers of i32, of which the low bytes are taken, as a word; the first is in its lowest bits."""
-    word: Scalar | None = None
-    for position, element in enumerate(elements):
-        byte = element.to(U8).to(U32)
-        placed = Binary("<<", byte, Literal(8 * position, U32), U32) if position else byte
-        word = placed if word is None else Binary("|", word, placed, U32)
+    word, *others = (element.to(U8).to(U32) for element in elements)
+    for position, byte in enumerate(others, start=1):
+        word = Binary("|", word, Binary("<<", byte, Literal(8 * position, U32), U32), U32)
     return word.to(I32)
 
 

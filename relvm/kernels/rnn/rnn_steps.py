@@ -12,6 +12,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 from relvm.ir.dtypes import F32, I64
+from relvm.ir.symbolic import known_size
 from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Select, maximum, minimum
 
 # direction -> for each direction, whether the last step comes first
@@ -89,7 +90,7 @@ class SequenceBatch:
 
     def _multiply_tiles(self, count: int, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
         """Columns left over are computed again with some before them."""
-        k, r, (_, hidden, width) = self.k, self.r, self.r.shape
+        k, r, (_, hidden, width) = self.k, self.r, map(known_size, self.r.shape)
 
         def tile(column: Scalar, wide: int) -> None:
             a, b = Address(left, start), Address(r, column + self.direction * hidden * width)
@@ -106,7 +107,7 @@ class SequenceBatch:
 
     def _multiply_row(self, left: Buffer, start: Local, row: Local, first: int, columns: int) -> None:
         """The plain product of one row, which reads r in the order of memory: that is what takes long."""
-        k, r, sums, (_, hidden, width) = self.k, self.r, self.sums, self.r.shape
+        k, r, sums, (_, hidden, width) = self.k, self.r, self.sums, map(known_size, self.r.shape)
         at_sums = k.let("at_sums", row * width + first)
         with self._part(-(-columns // _COLUMNS), hidden * _COLUMNS // 4) as (low, high):
             begin, end = low * _COLUMNS, k.let("end", minimum(high * _COLUMNS, columns))
@@ -158,11 +159,12 @@ def each_step(
             outside = (length < 0).logical_or(length > steps)
             k.fail(outside, "SHAPE_ERROR", f"{op}: a sequence of %lld steps, expected 0 to %lld", length, steps)
     walk = _Walk(k, (steps, batch), r, states, None if all_steps else lengths, y, DIRECTIONS[direction], step)
-    counts, is_known = _counts(x.shape[1]), isinstance(x.shape[1], int)
-    if r.shape[0] > 1 or (is_known and x.shape[1] > _ROWS):
+    sequences = x.shape[1]
+    counts = _counts(sequences)
+    if known_size(r.shape[0]) > 1 or (isinstance(sequences, int) and sequences > _ROWS):
         walk.apart(counts)
         return
-    if is_known:
+    if isinstance(sequences, int):
         walk.together(counts)
         return
     with k.branch(batch <= _ROWS):
@@ -198,7 +200,7 @@ class _Walk:
         self._rows(0, zero, self.sizes[1], counts, self._sums(counts), alone=True)
 
     def apart(self, counts: range) -> None:
-        k, (steps, batch), (directions, hidden, width) = self.k, self.sizes, self.r.shape
+        k, (steps, batch), (directions, hidden, width) = self.k, self.sizes, map(known_size, self.r.shape)
         groups = (batch + (_ROWS - 1)) / _ROWS
         with k.parallel(groups * directions, steps * (hidden * width // 2)) as (low, high):
             sums = self._sums(counts)
@@ -210,10 +212,11 @@ class _Walk:
                         self._rows(direction, first, count, counts, sums, alone=False)
 
     def _sums(self, counts: range) -> Buffer:
-        return self.k.allocate("sums", self.y.dtype, (max(1, counts[-1]) * self.r.shape[2],))
+        return self.k.allocate("sums", self.y.dtype, (max(1, counts[-1]) * known_size(self.r.shape[2]),))
 
     def _rows(self, direction: int, first: Local, count: Scalar, counts: range, sums: Buffer, *, alone: bool) -> None:
-        k, (steps, batch), lengths, (directions, hidden, _) = self.k, self.sizes, self.lengths, self.r.shape
+        k, (steps, batch), lengths = self.k, self.sizes, self.lengths
+        directions, hidden, _ = map(known_size, self.r.shape)
         at_h = k.let("at_h", (first + batch * direction) * hidden)
         longest = k.let("longest", steps if lengths is None else Literal(0, I64))
         with k.loop(count, name="row") as row:

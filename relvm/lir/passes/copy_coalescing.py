@@ -37,10 +37,10 @@ def _block(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
     """The block, and those in its ifs, without the copies that can be spared."""
     body = tuple(map(_inside, body))
     match body:
-        case [*before, CallStatement(function=name, args=(Register(index),), destination=int()) as copy] if (
+        case [*before, CallStatement(function=name, args=(Register(index),), destination=int(target)) as copy] if (
             name == _COPY and any(_makes(statement, index) for statement in before)
         ):
-            return tuple(_moved(statement, index, copy) for statement in before)
+            return tuple(_moved(statement, index, copy, target) for statement in before)
     return body
 
 
@@ -60,12 +60,12 @@ def _makes(statement: Statement, register: int) -> bool:
     return False
 
 
-def _moved(statement: Statement, register: int, copy: CallStatement) -> Statement:
-    """The statement with the register that `copy` goes to in the place of `register`; what makes the value is
-    called what the copy is, and has its origins, too."""
+def _moved(statement: Statement, register: int, copy: CallStatement, target: int) -> Statement:
+    """The statement with the register `target`, which `copy` goes to, in the place of `register`; what makes the value
+    is called what the copy is, and has its origins, too."""
 
     def operand(value: Operand) -> Operand:
-        return Register(copy.destination) if value == Register(register) else value
+        return Register(target) if value == Register(register) else value
 
     match statement:
         case ResetStatement():
@@ -73,7 +73,9 @@ def _moved(statement: Statement, register: int, copy: CallStatement) -> Statemen
         case TailCallStatement(args=args):
             return replace(statement, args=tuple(map(operand, args)))
         case IfStatement(cond, then, orelse):
-            then, orelse = (tuple(_moved(inner, register, copy) for inner in branch) for branch in (then, orelse))
+            then, orelse = (
+                tuple(_moved(inner, register, copy, target) for inner in branch) for branch in (then, orelse)
+            )
             return replace(statement, cond=operand(cond), then=then, orelse=orelse)
     moved = replace(statement, args=tuple(map(operand, statement.args)))
     if statement.destination is None and statement.comment and copy.comment:  # a kernel, which names what it writes
@@ -86,4 +88,4 @@ def _moved(statement: Statement, register: int, copy: CallStatement) -> Statemen
     if statement.destination != register:
         return moved
     comment, origins = copy.comment or statement.comment, joined(statement.origins, copy.origins)
-    return replace(moved, destination=copy.destination, comment=comment, origins=origins)
+    return replace(moved, destination=target, comment=comment, origins=origins)

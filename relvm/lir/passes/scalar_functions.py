@@ -15,6 +15,7 @@ from relvm.lir.routine import (
     Operand,
     PrimStatement,
     Register,
+    ResetStatement,
     Routine,
     Statement,
     TailCallStatement,
@@ -153,6 +154,8 @@ def _is_whole(routine: Routine, types: dict[str, dict[int, str]]) -> bool:
     if len(routine.params) not in known:
         return False
     for statement in _statements(routine.body[len(routine.params) :]):
+        if isinstance(statement, ResetStatement):
+            return False
         operands = (statement.cond,) if isinstance(statement, IfStatement) else statement.args
         if any(_letter(operand, known) is None for operand in operands):
             return False

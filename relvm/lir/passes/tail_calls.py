@@ -66,8 +66,11 @@ def _ends_in(body: tuple[Statement, ...], merged: Register) -> bool:
 
 def _into(body: tuple[Statement, ...], copy: CallStatement) -> tuple[Statement, ...]:
     """A branch that does what `copy` would do with its value."""
-    origins = joined(body[-1].origins, copy.origins)
-    return (*body[:-1], replace(body[-1], destination=copy.destination, origins=origins))
+    match body:
+        case [*before, CallStatement() as last]:
+            origins = joined(last.origins, copy.origins)
+            return (*before, replace(last, destination=copy.destination, origins=origins))
+    return body
 
 
 def _has_tail(body: tuple[Statement, ...]) -> bool:

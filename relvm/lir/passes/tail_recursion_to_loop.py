@@ -42,11 +42,13 @@ def _block(body: tuple[Statement, ...], routine: Routine) -> tuple[Statement, ..
 
 def _loop(before: list[Statement], call: TailCallStatement, params: int) -> tuple[Statement, ...]:
     start = len(before)
-    while start and isinstance(before[start - 1], PrimStatement):
+    arithmetic: list[PrimStatement] = []  # right before the call, the last first
+    while start and isinstance(statement := before[start - 1], PrimStatement):
+        arithmetic.append(statement)
         start -= 1
     later: list[PrimStatement] = []
     args = list(call.args)
-    for statement in reversed(before[start:]):
+    for statement in arithmetic:
         value = Register(statement.destination)
         param = args.index(value) if value in args else -1
         if value.index <= params or param < 0 or _reads(args, Register(param), param) or _reads(args, value, param):

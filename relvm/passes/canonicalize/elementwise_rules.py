@@ -82,7 +82,7 @@ def argument_itself(call: OpCall, definitions: Definitions) -> Expr | None:
 
 def no_bounds(call: OpCall, definitions: Definitions) -> Expr | None:
     """clip(x), clip(x, min=-inf, max=inf)   ->   x"""
-    bounds, dtype = dict(call.attributes), call.element_type
+    bounds, dtype = dict(call.attributes), call.known_element_type
     free = bounds["min"] in (None, dtype.lowest) and bounds["max"] in (None, dtype.highest)
     return call.args[0] if free else None
 
@@ -93,7 +93,7 @@ def cast_of_cast(call: OpCall, definitions: Definitions) -> Expr | None:
     if inner is None:
         return None
     (x,) = inner.args
-    if not _holds(inner.type.dtype, x.type.dtype):
+    if not _holds(inner.known_element_type, x.known_element_type):
         return None
     return ops.cast(x, to=dict(call.attributes)["to"])
 

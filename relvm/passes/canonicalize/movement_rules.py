@@ -8,6 +8,7 @@ from __future__ import annotations
 from relvm import ops
 from relvm.ir.expr import Constant, Expr, OpCall, Shape, constant
 from relvm.ir.operator import Operator
+from relvm.ir.types import ShapeType
 from relvm.passes.canonicalize.rule import Definitions, Rule
 
 _VIEWS = (ops.reshape, ops.expand_dims, ops.squeeze)
@@ -49,7 +50,7 @@ def transpose_of_units(call: OpCall, definitions: Definitions) -> Expr | None:
 
 def order_of(call: OpCall) -> tuple[int, ...]:
     """The axes of the argument of a transposition, counted from 0, in the order of the result's."""
-    perm, rank = dict(call.attributes)["perm"], call.tensor_type.rank
+    perm, rank = dict(call.attributes)["perm"], call.tensor_type.known_rank
     return tuple(range(rank))[::-1] if perm is None else tuple(axis % rank for axis in perm)
 
 
@@ -92,9 +93,10 @@ def slice_of_slice(call: OpCall, definitions: Definitions) -> Expr | None:
         if axis not in bounds:
             bounds[axis] = bound
             continue
-        if not isinstance(x.type.shape[axis], int):
+        size = x.tensor_type.known_shape[axis]
+        if not isinstance(size, int):
             return None
-        places = range(x.type.shape[axis])[_python(bounds[axis])]
+        places = range(size)[_python(bounds[axis])]
         bounds[axis] = _within(places[_python(bound)])
     return _slice(x, bounds)
 
@@ -111,9 +113,10 @@ def slice_of_broadcast(call: OpCall, definitions: Definitions) -> Expr | None:
     if inner is None or call.tensor_type.shape is None:
         return None
     x = inner.args[0]
-    if x.type.shape is None:
+    shape = x.tensor_type.shape
+    if shape is None:
         return None
-    own = (1,) * (call.tensor_type.rank - x.type.rank) + x.type.shape
+    own = (1,) * (call.tensor_type.known_rank - len(shape)) + shape
     if any(own[axis] != 1 for axis in _bounds(call)):
         return None
     return ops.broadcast_to(x, Shape(call.tensor_type.shape))
@@ -125,12 +128,14 @@ def slice_of_concat(call: OpCall, definitions: Definitions) -> Expr | None:
     if inner is None or call.tensor_type.shape is None:
         return None
     axis, bounds = dict(inner.attributes)["axis"] % call.tensor_type.rank, _bounds(call)
-    sizes = [part.type.shape[axis] if part.type.shape else None for part in inner.args]
-    if axis not in bounds or not all(isinstance(size, int) for size in sizes):
+    shapes = [part.tensor_type.shape for part in inner.args]
+    sizes = [shape[axis] if shape else None for shape in shapes]
+    known = [size for size in sizes if isinstance(size, int)]
+    if axis not in bounds or len(known) < len(sizes):
         return None
-    taken = range(sum(sizes))[_python(bounds[axis])]
+    taken = range(sum(known))[_python(bounds[axis])]
     first = 0
-    for part, size in zip(inner.args, sizes, strict=True):
+    for part, size in zip(inner.args, known, strict=True):
         if taken and first <= min(taken) and max(taken) < first + size:
             moved = range(taken.start - first, taken.stop - first, taken.step)
             return _slice(part, {**bounds, axis: _within(moved)})
@@ -144,8 +149,9 @@ def gather_of_known(call: OpCall, definitions: Definitions) -> Expr | None:
     The places are known to be inside the axis, and rise by equal steps.
     """
     x, indices = call.args
-    known = isinstance(indices, Constant) and indices.value.size > 0 and indices.tensor_type.rank <= 1
-    if not known or x.tensor_type.shape is None:
+    if not isinstance(indices, Constant) or indices.value.size == 0 or indices.value.ndim > 1:
+        return None
+    if x.tensor_type.shape is None:
         return None
     axis = dict(call.attributes)["axis"] % x.tensor_type.rank
     size, places = x.tensor_type.shape[axis], [int(index) for index in indices.value.flat]
@@ -156,7 +162,7 @@ def gather_of_known(call: OpCall, definitions: Definitions) -> Expr | None:
     if step < 1 or places != list(range(places[0], places[-1] + 1, step)):
         return None
     taken = _slice(x, {axis: (places[0], places[-1] + 1, step)})
-    return taken if indices.tensor_type.rank else ops.squeeze(taken, axes=(axis,))
+    return taken if indices.value.ndim else ops.squeeze(taken, axes=(axis,))
 
 
 def concat_of_few(call: OpCall, definitions: Definitions) -> Expr | None:
@@ -172,12 +178,17 @@ def concat_of_few(call: OpCall, definitions: Definitions) -> Expr | None:
 
 def concat_of_concat(call: OpCall, definitions: Definitions) -> Expr | None:
     """concat(concat(x, y), z)   ->   concat(x, y, z)"""
-    axis = dict(call.attributes)["axis"] % (call.tensor_type.rank or 1)
+    rank = call.tensor_type.rank
+    if rank is None:
+        return None
+    axis = dict(call.attributes)["axis"] % rank
     parts: list[Expr] = []
     for part in call.args:
         inner = definitions.call_of(part, ops.concat)
-        same = inner is not None and dict(inner.attributes)["axis"] % part.tensor_type.rank == axis
-        parts += inner.args if same else (part,)
+        if inner is not None and dict(inner.attributes)["axis"] % rank == axis:
+            parts += inner.args
+        else:
+            parts.append(part)
     if len(parts) == len(call.args) or len(parts) > _MAX_PARTS:
         return None
     return ops.concat(*parts, axis=axis)
@@ -193,14 +204,14 @@ def reduction_of_units(call: OpCall, definitions: Definitions) -> Expr | None:
 
     Sums begin with 0: that of one float is the float and 0, which makes 0 of -0.
     """
-    (x,), shape = call.args, call.tensor_type.shape
+    (x,) = call.args
     if x.tensor_type.shape is None:
         return None
     axes, is_sum = dict(call.attributes)["axes"], call.op in (ops.sum, ops.mean)
     gone = x.tensor_type.shape if axes is None else [x.tensor_type.shape[axis] for axis in axes]
     if any(dim != 1 for dim in gone) or (is_sum and not gone):
         return None
-    view = x if x.type == call.type else ops.reshape(x, Shape(shape))
+    view = x if x.type == call.type else ops.reshape(x, Shape(call.tensor_type.known_shape))
     return ops.add(view, constant(0, x.element_type)) if is_sum and x.known_element_type.is_float else view
 
 
@@ -209,11 +220,12 @@ def product_of_transposed(call: OpCall, definitions: Definitions) -> Expr | None
     attributes, args = dict(call.attributes), list(call.args)
     for at, name in enumerate(("transpose_a", "transpose_b")):
         inner = definitions.call_of(args[at], ops.transpose)
-        if inner is None or (inner.type.rank or 0) < 2:
+        rank = inner.tensor_type.rank if inner is not None else None
+        if inner is None or rank is None or rank < 2:
             continue
         if at == 0 and isinstance(args[1], Constant):
             continue  # that is stored for a left matrix that is not transposed
-        *_, last, first = range(inner.type.rank)
+        *_, last, first = range(rank)
         if order_of(inner) == (*range(last), first, last):
             args[at], attributes[name] = inner.args[0], not attributes[name]
     return ops.matmul(*args, **attributes) if tuple(args) != call.args else None
@@ -223,12 +235,17 @@ def convolution_of_padded(call: OpCall, definitions: Definitions) -> Expr | None
     """conv(pad(x))   ->   conv(x, pads=...),   where zeros are put around the spatial axes;   and so for
     conv(transpose(pad(x))), and a view between them that only moves axes of size 1"""
     moved = definitions.call_of(call.args[0], ops.pad, ops.transpose, *_VIEWS)
-    image = moved if moved is None or moved.op is ops.pad else definitions.call_of(moved.args[0], ops.pad)
-    if image is None or image.type.shape is None or moved.type.shape is None:
+    if moved is None:
+        return None
+    image = moved if moved.op is ops.pad else definitions.call_of(moved.args[0], ops.pad)
+    if image is None or image.tensor_type.shape is None or moved.tensor_type.shape is None:
         return None
     (x,), margin, attributes = image.args, dict(image.attributes), dict(call.attributes)
-    sides, axes = (margin["pads"][: image.type.rank], margin["pads"][image.type.rank :]), _axes_of_moved(moved)
-    outside = axes is None or any(side[axis] for side in sides for axis in range(len(side)) if axis not in axes[2:])
+    rank = image.tensor_type.rank
+    sides, axes = (margin["pads"][:rank], margin["pads"][rank:]), _axes_of_moved(moved)
+    if axes is None:
+        return None
+    outside = any(side[axis] for side in sides for axis in range(len(side)) if axis not in axes[2:])
     is_constant = margin["mode"] == "constant" and margin["value"] == 0
     if outside or not is_constant or min(margin["pads"]) < 0:
         return None
@@ -237,7 +254,7 @@ def convolution_of_padded(call: OpCall, definitions: Definitions) -> Expr | None
     if moved.op is ops.transpose:
         x = ops.transpose(x, perm=axes)
     elif moved.op in _VIEWS:
-        x = ops.reshape(x, Shape(tuple(1 if axis is None else x.type.shape[axis] for axis in axes)))
+        x = ops.reshape(x, Shape(tuple(1 if axis is None else x.tensor_type.known_shape[axis] for axis in axes)))
     return ops.conv(x, call.args[1], **attributes)
 
 
@@ -246,7 +263,7 @@ def _axes_of_moved(call: OpCall) -> tuple[int | None, ...] | None:
     None for a view that does more than move such axes."""
     if call.op is ops.transpose:
         return order_of(call)
-    shape = call.args[0].tensor_type.shape
+    shape = call.args[0].tensor_type.known_shape
     if call.op not in _VIEWS:
         return tuple(range(len(shape)))
     kept = [axis for axis, dim in enumerate(shape) if dim != 1]
@@ -269,7 +286,8 @@ def expand_of_known(call: OpCall, definitions: Definitions) -> Expr | None:
 
 def known_shape(call: OpCall, definitions: Definitions) -> Expr | None:
     """shape_of(x)   ->   its dimensions,   where x has a known rank"""
-    return None if call.type.dims is None else Shape(call.type.dims)
+    type_ = call.type
+    return Shape(type_.dims) if isinstance(type_, ShapeType) and type_.dims is not None else None
 
 
 RULES: dict[Operator, tuple[Rule, ...]] = {

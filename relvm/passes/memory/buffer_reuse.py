@@ -20,8 +20,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from relvm.ir.expr import Block, BuiltinCall, Call, If, KernelCall, MatchCast, PackedCall, Var
-from relvm.ir.symbolic import AnyDim, DimVar, product
+from relvm.ir.expr import Binding, Block, BuiltinCall, Call, If, KernelCall, MatchCast, PackedCall, Var
+from relvm.ir.symbolic import AnyDim, DimVar, known_size, product
 from relvm.ir.types import VOID, PrimType, ShapeType, TensorType, TupleType
 from relvm.ir.value_ranges import Range, range_of
 from relvm.kernels.loop_ir import Kernel
@@ -129,14 +129,15 @@ def tensors_made(var: Var, call: KernelCall) -> list[tuple[Value, TensorType]]:
         case TensorType() as type_:
             return [(var, type_)]
         case TupleType(fields):
-            return [((var, i), type_) for i, type_ in enumerate(fields)]
+            return [((var, i), type_) for i, type_ in enumerate(fields) if isinstance(type_, TensorType)]
     return []
 
 
 def size_of(type_: TensorType, ranges: Mapping[DimVar, Range]) -> AnyDim:
     """The bytes of a tensor: the most that it can have where its dimensions are bounded, else as they are."""
     highest = [range_of(dim, ranges).high for dim in type_.known_shape]
-    dims = type_.shape if any(not isinstance(high, int) for high in highest) else [max(0, high) for high in highest]
+    bounded = tuple(max(0, high) for high in highest if isinstance(high, int))
+    dims = bounded if len(bounded) == len(highest) else type_.known_shape
     return product((*dims, type_.known_dtype.size_bytes))
 
 
@@ -175,9 +176,11 @@ def _overwritten(call: KernelCall, kernel: object, slot_of: Mapping[Var, BufferS
     """The argument that the kernel's result is written over: one that it may be (Kernel.in_place), whose memory is of
     this block, dies here, and does not leave."""
     for position in kernel.in_place if isinstance(kernel, Kernel) else ():
-        slot = slot_of.get(call.args[position])
-        if slot and slot.last == point and slot.escape is Escape.NONE:
-            return call.args[position]
+        arg = call.args[position]
+        if not isinstance(arg, Var) or (slot := slot_of.get(arg)) is None:
+            continue
+        if slot.last == point and slot.escape is Escape.NONE:
+            return arg
     return None
 
 
@@ -226,7 +229,7 @@ class _Timeline:
             return
         start, stop = group[0].first, max(slot.last for slot in group) + 1
         others = [held - own for held, own in zip(self.held[start:stop], _held(group, start, stop), strict=True)]
-        requests = [Request("", align(slot.size_bytes), slot.first, slot.last) for slot in group]
+        requests = [Request("", align(known_size(slot.size_bytes)), slot.first, slot.last) for slot in group]
         over = _exceeding(others, lower_bound(requests), limit)  # quickly, before the arena is planned
         if not over:
             arena = plan_arena(requests)
@@ -252,8 +255,9 @@ def _held(slots: Iterable[BufferSlot], start: int, stop: int) -> list[int]:
     """The bytes held at the points from `start` to before `stop` while each slot has a storage of its own."""
     changes = [0] * (stop - start + 1)
     for slot in slots:
-        changes[slot.first - start] += _cost(slot.size_bytes)
-        changes[slot.last + 1 - start] -= _cost(slot.size_bytes)
+        cost = _cost(known_size(slot.size_bytes))
+        changes[slot.first - start] += cost
+        changes[slot.last + 1 - start] -= cost
     return list(accumulate(changes[:-1]))
 
 
@@ -307,7 +311,7 @@ def _calls(value: object) -> bool:
     return False
 
 
-def _makes_unknown(binding: object) -> bool:
+def _makes_unknown(binding: Binding | MatchCast) -> bool:
     """Whether a binding makes memory that this block does not count: a call's or a builtin's result."""
     if isinstance(binding, MatchCast) or binding.var.type == VOID or isinstance(binding.var.type, PrimType | ShapeType):
         return False

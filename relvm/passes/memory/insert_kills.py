@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relvm.ir.expr import Binding, Block, Function, Kill, Var
+from relvm.ir.expr import Binding, Block, Function, Kill, MatchCast, Var
 from relvm.ir.node import walk
 from relvm.ir.types import VOID, PrimType
 from relvm.ir.verifier import Stage
@@ -31,11 +31,12 @@ def _block(block: Block) -> Block:
             if isinstance(item, Var) and item in own:
                 last[item] = i
     for item in walk(block.result):
-        last.pop(item, None)
+        if isinstance(item, Var):
+            last.pop(item, None)
     dead: dict[int, list[Var]] = {}
     for var, i in last.items():
         dead.setdefault(i, []).append(var)
-    bindings: list[Binding] = []
+    bindings: list[Binding | MatchCast] = []
     for i, binding in enumerate(block.bindings):
         bindings.append(with_value(binding, map_blocks(_block, binding.value)))
         bindings.extend(Binding(Var("_", type=VOID, origins=var.origins), Kill(var)) for var in dead.get(i, ()))

@@ -112,7 +112,7 @@ def _binding(binding: Binding | MatchCast, point: int, fields: Fields, found: Li
     """Adds what one binding needs, those after it being done."""
     last, escape = found.of(binding.var, point)
     match binding.value:
-        case If(then=then, orelse=orelse) as value:
+        case If(then=Block() as then, orelse=Block() as orelse) as value:
             found.need(value.cond, point)
             for branch in (then, orelse):
                 _branch(branch, point, fields, found, last)

@@ -13,6 +13,7 @@ from relvm.ir.expr import (
     Block,
     BuiltinCall,
     DTypeValue,
+    Expr,
     Function,
     If,
     KernelCall,
@@ -23,7 +24,7 @@ from relvm.ir.expr import (
     Var,
     prim,
 )
-from relvm.ir.symbolic import DimVar, product
+from relvm.ir.symbolic import DimVar, known_size, product
 from relvm.ir.types import OBJECT, VOID, TensorType, TupleType
 from relvm.ir.value_ranges import Range, stated_ranges
 from relvm.ir.verifier import Stage
@@ -75,9 +76,10 @@ def _plans(
     fields = fields_in(block, around)
     yield place, plan_block(block, fields, kernels, ranges)
     for binding in block.bindings:
-        if isinstance(binding.value, If):
-            yield from _plans(f"{place}, {binding.var.name}: then", binding.value.then, fields, kernels, ranges)
-            yield from _plans(f"{place}, {binding.var.name}: else", binding.value.orelse, fields, kernels, ranges)
+        match binding.value:
+            case If(_, Block() as then, Block() as orelse):
+                yield from _plans(f"{place}, {binding.var.name}: then", then, fields, kernels, ranges)
+                yield from _plans(f"{place}, {binding.var.name}: else", orelse, fields, kernels, ranges)
 
 
 class _Planner:
@@ -90,7 +92,7 @@ class _Planner:
         placing = _Placing(plan_block(block, fields, self.kernels, self.ranges))
         for binding in block.bindings:
             match binding.value:
-                case KernelCall() as call:
+                case KernelCall() as call if isinstance(binding, Binding):
                     placing.kernel(binding, call)
                 case value:
                     inner = map_blocks(lambda block: self.block(block, fields), value)
@@ -137,10 +139,10 @@ class _Placing:
 
     def storage(self, storage: ArenaStorage, first: Var, type_: TensorType) -> Var:
         """Appends the allocation of a storage, given the first tensor in it and its type; its variable."""
-        if product((*type_.shape, type_.known_dtype.size_bytes)) == storage.size_bytes:
-            size = (Shape(type_.shape), prim(0), DTypeValue(type_.dtype))
-        else:
-            size = (prim(storage.size_bytes), prim(0), DTypeValue(U8))
+        shape, dtype = type_.known_shape, type_.known_dtype
+        size: tuple[Expr, ...] = (Shape(shape), prim(0), DTypeValue(dtype))
+        if product((*shape, dtype.size_bytes)) != storage.size_bytes:
+            size = (prim(known_size(storage.size_bytes)), prim(0), DTypeValue(U8))
         var = Var("arena", type=OBJECT) if storage.is_arena else first.part("storage", OBJECT)
         self.bindings.append(Binding(var, BuiltinCall("alloc_storage", size)))
         return var

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from relvm.ir.expr import Binding, Block, BuiltinCall, Call, Expr, FunctionRef, If, Module, Var
+from relvm.ir.expr import Binding, Block, BuiltinCall, Call, Expr, FunctionRef, If, MatchCast, Module, Var
 
 
-def in_tail_position(block: Block, binding: Binding) -> bool:
+def in_tail_position(block: Block, binding: Binding | MatchCast) -> bool:
     """Return whether a block in tail position ends with this binding and gives its value."""
     return binding is block.bindings[-1] and binding.var == block.result
 
@@ -19,7 +19,7 @@ def own_closures(block: Block) -> dict[Var, str]:
         match binding:
             case Binding(var, BuiltinCall("make_closure", (FunctionRef(name), *_))):
                 found[var] = name
-            case Binding(_, If(_, then, orelse)):
+            case Binding(_, If(_, Block() as then, Block() as orelse)):
                 found |= own_closures(then) | own_closures(orelse)
     return found
 
@@ -45,7 +45,9 @@ def is_unchecked(callee: Expr, closures: dict[Var, str], unchecked: Collection[s
 
 
 def _name_of(callee: Expr, closures: dict[Var, str]) -> str | None:
-    return callee.name if isinstance(callee, FunctionRef) else closures.get(callee)
+    if isinstance(callee, FunctionRef):
+        return callee.name
+    return closures.get(callee) if isinstance(callee, Var) else None
 
 
 def _tail_callees(block: Block, closures: dict[Var, str]) -> Iterator[str | None]:
@@ -55,6 +57,6 @@ def _tail_callees(block: Block, closures: dict[Var, str]) -> Iterator[str | None
     match block.bindings[-1].value:
         case Call(callee=callee):
             yield _name_of(callee, closures)
-        case If(_, then, orelse):
+        case If(_, Block() as then, Block() as orelse):
             yield from _tail_callees(then, closures)
             yield from _tail_callees(orelse, closures)
