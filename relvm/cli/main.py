@@ -97,8 +97,8 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def _add_cache(commands) -> None:
-    command = commands.add_parser("cache", help="where compiled code is kept for the next build, and how much of it")
-    command.add_argument("--clear", action="store_true", help="remove it")
+    command = commands.add_parser("cache", help="show the folder and size of the build cache, or clear it")
+    command.add_argument("--clear", action="store_true", help="delete the cached files")
     command.set_defaults(run=_later("cache.show_cache"))
 
 
@@ -108,10 +108,11 @@ def _add_model(command: argparse.ArgumentParser, what: str) -> None:
     command.add_argument(
         "--target",
         default="auto",
-        help='kernels: c, compiled for this processor; x86-64-v3 (or another level), "c -march=NAME", compiled for '
-        "others; numpy; auto, C where there is a compiler (default)",
+        help='how kernels run: c, compiled for this processor; x86-64-v3 (or another level) or "c -march=NAME", '
+        "compiled for another one; numpy, without a compiler; auto (default), c if there is a compiler and numpy "
+        "otherwise",
     )
-    command.add_argument("--unfused", action="store_true", help="a kernel for each operator")
+    command.add_argument("--unfused", action="store_true", help="compile one kernel for each operator")
 
 
 def _add_dim(command: argparse.ArgumentParser) -> None:
@@ -120,24 +121,32 @@ def _add_dim(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=SIZE",
-        help="a symbolic dimension of an ONNX model: its size, its bounds (batch=1..32), or ? where inputs that "
-        "share it may have different sizes; of other random inputs: its size",
+        help="set a symbolic dimension of an ONNX model: a size, bounds (batch=1..32), or ? if the inputs that share "
+        "it may have different sizes; for other models, the size in random inputs",
     )
 
 
 def _add_inputs(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--input", action="append", default=[], metavar="NAME=FILE.npy", help="an input, or NAME=NUMBER; once for each"
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=FILE.npy",
+        help="read an input from a file, or give a number (NAME=NUMBER); repeatable",
     )
     command.add_argument(
-        "--random", action="store_true", help="make the other inputs at random; sizes that --dim leaves open are chosen"
+        "--random",
+        action="store_true",
+        help="generate the other inputs at random, and choose the sizes that --dim does not set",
     )
-    command.add_argument("--seed", action=_Number, type=int, least=0, default=0, help="for --random (default: 0)")
+    command.add_argument("--seed", action=_Number, type=int, least=0, default=0, help="seed of --random (default: 0)")
 
 
 def _add_trust_native(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--trust-native", action="store_true", help="run the native code inside an executable: only from who you trust"
+        "--trust-native",
+        action="store_true",
+        help="run native code in the executable; only for files from a source that you trust",
     )
 
 
@@ -155,10 +164,10 @@ def _add_limits(command: argparse.ArgumentParser) -> None:
 def _add_run(commands) -> None:
     command = commands.add_parser("run", help="run a model")
     _add_model(command, "an .onnx model, a .relvm text, or an executable (.rvm, .so)")
-    command.add_argument("--function", default="main", help="which function to run (default: main)")
+    command.add_argument("--function", default="main", help="function to run (default: main)")
     _add_inputs(command)
     command.add_argument("--exec-mode", choices=("bytecode", "compiled", "auto"), help="default: bytecode")
-    command.add_argument("--save-outputs", type=_file, metavar="OUT.npz", help="write each output under its name")
+    command.add_argument("--save-outputs", type=_file, metavar="OUT.npz", help="save the outputs under their names")
     command.add_argument(
         "--repeat",
         action=_Number,
@@ -168,14 +177,14 @@ def _add_run(commands) -> None:
         metavar="N",
         help="run N times and print the median time",
     )
-    command.add_argument("--profile", action="store_true", help="run once more and print where the time went")
+    command.add_argument("--profile", action="store_true", help="run once more and print the time of each function")
     command.add_argument(
         "--roofline",
         nargs="?",
         const="",
         type=_picture_file,
         metavar="OUT.svg",
-        help="run once more and print how far each kernel is from what this machine can do, or draw it",
+        help="run once more and compare each kernel with the limits of this machine: print a table, or draw it",
     )
     _add_limits(command)
     _add_trust_native(command)
@@ -183,24 +192,24 @@ def _add_run(commands) -> None:
 
 
 def _add_map(commands) -> None:
-    command = commands.add_parser("map", help="run a model on many files, on several processes or a Dask cluster")
+    command = commands.add_parser("map", help="run a model on many files, in several processes or on a Dask cluster")
     _add_model(command, "an .onnx model, a .relvm text, or an executable (.rvm, .so)")
-    command.add_argument("--function", default="main", help="which function to run (default: main)")
+    command.add_argument("--function", default="main", help="function to run (default: main)")
     command.add_argument(
         "--inputs",
         required=True,
         type=_file,
         metavar="FILES",
-        help="a folder of .npy and .npz files, or a pattern in quotes: 'in/*.npy'; .npz files have inputs by name",
+        help="folder of .npy and .npz files, or a quoted pattern: 'in/*.npy'; an .npz file holds inputs by name",
     )
     command.add_argument(
         "--out",
         required=True,
         type=_file,
         metavar="FOLDER",
-        help="of a .npz file for each input; what is there is not made again",
+        help="folder for one .npz file per input; existing files are kept, so an interrupted run can be resumed",
     )
-    command.add_argument("--overwrite", action="store_true", help="remove the .npz files of an earlier run in --out")
+    command.add_argument("--overwrite", action="store_true", help="delete the .npz files of an earlier run in --out")
     where = command.add_mutually_exclusive_group()
     where.add_argument(
         "--workers",
@@ -209,9 +218,9 @@ def _add_map(commands) -> None:
         least=1,
         most=4096,
         metavar="N",
-        help="processes on this machine (default: as many as it has processors)",
+        help="processes on this machine (default: one per processor)",
     )
-    where.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster that is there: tcp://host:8786")
+    where.add_argument("--scheduler", metavar="ADDRESS", help="use a running Dask cluster: tcp://host:8786")
     command.add_argument(
         "--threads",
         action=_Number,
@@ -220,7 +229,7 @@ def _add_map(commands) -> None:
         most=256,
         default=1,
         metavar="N",
-        help="for the kernels of a worker (default: 1)",
+        help="kernel threads of each worker (default: 1)",
     )
     command.add_argument(
         "--retries",
@@ -230,8 +239,8 @@ def _add_map(commands) -> None:
         most=_MAX_INTEGER,
         default=2,
         metavar="N",
-        help="how often a file is tried again after an error that is not the model's, or the end of a worker; of the"
-        " latter --scheduler's own setting counts (default: 2)",
+        help="times to retry a file after a lost worker or an error outside of the model (default: 2); with "
+        "--scheduler the cluster's own setting counts lost workers",
     )
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), help="default: bytecode")
     _add_limits(command)
@@ -242,21 +251,30 @@ def _add_map(commands) -> None:
 def _add_compile(commands) -> None:
     command = commands.add_parser("compile", help="build a model and save the executable")
     _add_model(command, "an .onnx model or a .relvm text")
-    command.add_argument("-o", "--output", required=True, type=_file, metavar="MODEL.rvm", help="or LIBRARY.so, for C")
+    command.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        type=_file,
+        metavar="MODEL.rvm",
+        help="file to write; .so makes a shared library for C programs",
+    )
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode")
     command.add_argument(
-        "--debug", action="store_true", help="for relvm debug: with places in the source; compiled functions stop, too"
+        "--debug", action="store_true", help="add source places, and stops in compiled functions, for relvm debug"
     )
     command.add_argument(
         "--portable",
         action="store_true",
-        help="carry the program as bytecode on NumPy kernels, too, for processors that the native code is not for",
+        help="include a copy that runs on NumPy kernels, for processors that cannot run the native code",
     )
     command.set_defaults(run=_later("compile.compile_model"))
 
 
 def _add_export(commands) -> None:
-    command = commands.add_parser("export", help="write a model as C sources that need no machine, or as a library")
+    command = commands.add_parser(
+        "export", help="write a model as C sources without a virtual machine, or as a library"
+    )
     command.add_argument("model", type=_file, metavar="MODEL", help="an .onnx model or a .relvm text")
     _add_dim(command)
     command.add_argument(
@@ -265,60 +283,79 @@ def _add_export(commands) -> None:
         required=True,
         type=_file,
         metavar="PATH",
-        help="a folder, which `make` builds, an archive of it (.tar), or a library (.so) of runtime hosted",
+        help="folder to build with `make`, an archive of it (.tar), or a library (.so, with --runtime hosted)",
     )
-    command.add_argument("--function", default="main", help="the one to export, with all it calls (default: main)")
-    command.add_argument("--name", default="model", help="what all that is defined begins with (default: model)")
-    command.add_argument("--interface", choices=("c", "packed"), help="structs of pointers, or arrays of values")
-    command.add_argument("--unpacked", action="store_true", help="kernels take pointers and sizes")
+    command.add_argument(
+        "--function", default="main", help="function to export, with the functions that it calls (default: main)"
+    )
+    command.add_argument("--name", default="model", help="prefix of every C name (default: model)")
+    command.add_argument(
+        "--interface", choices=("c", "packed"), help="c: structs of pointers; packed: arrays of values"
+    )
+    command.add_argument(
+        "--unpacked", action="store_true", help="pass pointers and sizes to kernels, instead of tensors"
+    )
     command.add_argument("--runtime", choices=("bare", "hosted"), default="bare", help="default: bare")
-    command.add_argument("--alignment", type=int, default=16, metavar="BYTES", help="of tensors (default: 16)")
+    command.add_argument(
+        "--alignment", type=int, default=16, metavar="BYTES", help="alignment of tensors (default: 16)"
+    )
     command.add_argument(
         "--pool",
         action="append",
         default=[],
         metavar="NAME[=BYTES]",
-        help="memory of a run, with the most that may be used of it; once for each, those preferred first",
+        help="memory pool, and its largest size; repeatable, preferred pools first",
     )
-    command.add_argument("--constants-limit", type=int, metavar="BYTES", help="the most that constants may take")
-    command.add_argument("--workspace", choices=("static", "caller"), help="who gives the pools")
-    command.add_argument("--favour", choices=("memory", "speed"), help="what kernels are to save (bare: memory)")
-    command.add_argument("--show", choices=("storage", "lowered", "placement"), help="print it, and write nothing")
-    command.add_argument("--draw", type=_file, metavar="FILE.svg", help="draw the placement, too (or .png, .pdf)")
+    command.add_argument("--constants-limit", type=int, metavar="BYTES", help="largest total size of the constants")
+    command.add_argument(
+        "--workspace", choices=("static", "caller"), help="allocate pools statically, or take them from the caller"
+    )
+    command.add_argument(
+        "--favour", choices=("memory", "speed"), help="whether kernels save memory or time (default with bare: memory)"
+    )
+    command.add_argument(
+        "--show", choices=("storage", "lowered", "placement"), help="print this stage and write no files"
+    )
+    command.add_argument(
+        "--draw", type=_file, metavar="FILE.svg", help="also draw the memory placement (or .png, .pdf)"
+    )
     _add_inputs(command)
     command.set_defaults(run=_later("export.export"))
 
 
 def _add_show(commands) -> None:
-    command = commands.add_parser("show", help="print a model at a stage of its way down")
+    command = commands.add_parser("show", help="print a model at a compilation stage")
     _add_model(command, "an .onnx model, a .relvm text, or (stages bytecode and c) an executable")
     what = command.add_mutually_exclusive_group()
     what.add_argument("--stage", choices=STAGES, default="typed")
-    what.add_argument("--picture", choices=PICTURES, help="print it as text, or draw it: see --output")
+    what.add_argument("--picture", choices=PICTURES, help="print a diagram as text, or draw it with --output")
     what.add_argument("--memory", action="store_true", help="the same as --picture memory")
-    what.add_argument("--html", type=_file, metavar="OUT.html", help="write all stages as a page to look through")
+    what.add_argument("--html", type=_file, metavar="OUT.html", help="write an HTML page of all stages")
     command.add_argument(
         "-o",
         "--output",
         type=_file,
         metavar="OUT.svg",
-        help="of --picture (or .png, .pdf; .html of dataflow and calls: to click)",
+        help="file for --picture (or .png, .pdf; .html, interactive, for dataflow and calls)",
     )
-    command.add_argument("--function", help="of --picture (default: the first public one)")
-    command.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode", help="of --html")
-    command.add_argument("--full-constants", action="store_true", help="print large constants whole")
+    command.add_argument("--function", help="function of --picture (default: the first public one)")
+    command.add_argument(
+        "--exec-mode", choices=("bytecode", "compiled"), default="bytecode", help="mode that --html shows"
+    )
+    command.add_argument("--full-constants", action="store_true", help="print large constants in full")
     command.set_defaults(run=_later("show.show"))
 
 
 def _add_compare(commands) -> None:
-    command = commands.add_parser("compare", help="run a model in several ways, and find the first value that differs")
+    command = commands.add_parser("compare", help="run a model in several modes and find the first value that differs")
     _add_model(command, "an .onnx model or a .relvm text")
-    command.add_argument("--function", default="main", help="which function to run (default: main)")
+    command.add_argument("--function", default="main", help="function to run (default: main)")
     _add_inputs(command)
     command.add_argument(
         "--modes",
         metavar="MODE,MODE...",
-        help="reference, bytecode, compiled and for .onnx onnxruntime (default: all); held against the first",
+        help="modes to run, compared with the first: reference, bytecode, compiled, and onnxruntime for .onnx models "
+        "(default: all)",
     )
     command.add_argument(
         "--tolerance",
@@ -326,15 +363,15 @@ def _add_compare(commands) -> None:
         type=float,
         least=0,
         default=1e-4,
-        help="of floats relative to the largest of a tensor",
+        help="largest difference of floats, relative to the largest element of the tensor (default: 1e-4)",
     )
     command.set_defaults(run=_later("compare.compare_model"))
 
 
 def _add_debug(commands) -> None:
-    command = commands.add_parser("debug", help="run a model step by step, as commands on standard input say")
+    command = commands.add_parser("debug", help="run a model step by step, with commands from standard input")
     _add_model(command, "an .onnx model, a .relvm text, or an executable (.rvm, .so)")
-    command.add_argument("--function", default="main", help="which function to run (default: main)")
+    command.add_argument("--function", default="main", help="function to run (default: main)")
     _add_inputs(command)
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), help="default: bytecode")
     _add_trust_native(command)
@@ -342,8 +379,8 @@ def _add_debug(commands) -> None:
 
 
 def _add_verify(commands) -> None:
-    command = commands.add_parser("verify", help="check an executable, and run nothing of it")
-    command.add_argument("model", type=_file, metavar="EXECUTABLE", help=".rvm, or .so with one inside")
+    command = commands.add_parser("verify", help="verify an executable without running any of it")
+    command.add_argument("model", type=_file, metavar="EXECUTABLE", help=".rvm, or a .so that relvm compile made")
     command.set_defaults(run=_later("verify.verify_file"))
 
 
