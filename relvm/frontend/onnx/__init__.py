@@ -1,4 +1,4 @@
-"""ONNX models as modules."""
+"""The ONNX frontend: import ONNX models as modules."""
 
 from relvm.frontend.onnx.importer import from_onnx
 

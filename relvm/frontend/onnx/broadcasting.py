@@ -1,4 +1,4 @@
-"""Broadcasting of symbolic sizes: which of two is 1, if any, is only known when the model runs."""
+"""Broadcasting of symbolic sizes, where only the running model knows whether a size is 1."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ ELEMENTWISE = {
 
 
 def common_dim(first: AnyDim, second: AnyDim) -> AnyDim | None:
-    """The size that two sizes broadcast to.
+    """Return the size that two sizes broadcast to, or None if they must be assumed equal.
 
-    None where they must be taken to be equal.  That holds for `n` and `min(512, n)`, as where a table of positions is
-    cut to the length of a sentence: the second is 1 only where the first is.  It is assumed of sizes that are rounded
-    down, as the sides of an image that is halved and doubled.  Such sizes are checked by a match_cast instead, which
-    leaves kernels their simple loops.
+    Two kinds of sizes are assumed equal.  For `n` and `min(512, n)`, as where a position table is cut to the length of
+    a sentence, the second is 1 only if the first is.  Sizes that are rounded down, such as the sides of an image that
+    is halved and doubled, are also assumed equal.  A match_cast checks such sizes at run time instead, which keeps the
+    loops of kernels simple.
     """
     if first == 1 or difference(first, second) == 0:
         return second
@@ -41,14 +41,14 @@ def common_dim(first: AnyDim, second: AnyDim) -> AnyDim | None:
 
 
 def _is_rounded(dim: AnyDim) -> bool:
-    """Whether a quotient that is rounded down is part of the dimension."""
+    """Return whether the dimension contains a quotient that is rounded down, or a remainder."""
     atoms = [atom for monomial, _ in dim.terms for atom in monomial] if isinstance(dim, Dim) else []
     operators = [atom for atom in atoms if isinstance(atom, DimOp)]
     return any(a.function in ("floordiv", "mod") or _is_rounded(a.left) or _is_rounded(a.right) for a in operators)
 
 
 def _is_capped(dim: AnyDim, whole: AnyDim) -> bool:
-    """Whether `dim` is `min(c, whole)` with a constant c above 1."""
+    """Return whether `dim` is `min(c, whole)` with a constant c above 1."""
     match dim:
         case Dim(terms=(((DimOp("min", left, right),), 1),)):
             cap, other = (left, right) if isinstance(left, int) else (right, left)
@@ -57,7 +57,7 @@ def _is_capped(dim: AnyDim, whole: AnyDim) -> bool:
 
 
 def common_dims(shapes: Sequence[Sequence[AnyDim]]) -> list[AnyDim] | None:
-    """The shapes broadcast, aligned at their ends; None where two sizes are to be equal."""
+    """Broadcast shapes aligned at their last axes; return None if two sizes must be assumed equal."""
     rank = max(map(len, shapes))
     result: list[AnyDim] = [1] * rank
     for shape in shapes:
@@ -70,15 +70,16 @@ def common_dims(shapes: Sequence[Sequence[AnyDim]]) -> list[AnyDim] | None:
 
 
 def require_broadcast(node: OnnxNode, dim: AnyDim, wanted: AnyDim) -> None:
-    """Check that a size is 1 or the one that it is broadcast to: now, or when the model runs."""
+    """Check that size `dim` is 1 or `wanted`, at compile time if possible, otherwise at run time."""
     if dim == 1 or difference(dim, wanted) == 0:
         return
-    is_long = dim_op("min", dim_op("max", dim - 1, 1 - dim), 1)  # 0 where the size is 1, else 1
+    is_long = dim_op("min", dim_op("max", dim - 1, 1 - dim), 1)  # 0 if the size is 1, otherwise 1
     node.require_equal(dim, (wanted - 1) * is_long + 1, "size {} does not broadcast to {}")
 
 
 def expanded(node: OnnxNode, value: Expr, dims: Sequence[AnyDim]) -> Expr:
-    """`value` repeated along those axes that are not 1 and not proven to have the sizes of the last of `dims`."""
+    """Broadcast `value` to the last of `dims`, unless its sizes are proven equal to them.  Axes whose size is known to
+    be 1 keep it."""
     shape = value.tensor_type.shape
     own = dims[len(dims) - len(shape) :]
     for have, want in zip(shape, own, strict=True):
@@ -90,7 +91,8 @@ def expanded(node: OnnxNode, value: Expr, dims: Sequence[AnyDim]) -> Expr:
 
 
 def with_common_sizes(node: OnnxNode) -> OnnxNode | None:
-    """The node with inputs that broadcast by what is known of their sizes; None where nothing can be done."""
+    """Return the node with its inputs broadcast explicitly as far as their sizes are known, or None if that is not
+    possible."""
     op = node.proto.op_type
     tensors = [value for value in node.inputs if isinstance(value, Expr) and isinstance(value.type, TensorType)]
     if node.proto.domain or not tensors or any(t.tensor_type.shape is None or t.element_type is None for t in tensors):

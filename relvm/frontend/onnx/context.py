@@ -1,4 +1,4 @@
-"""The graph that is being imported, as converters see it: its values, and the block that they add bindings to."""
+"""The import context: the values of the graph being imported, and the block to which converters add bindings."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ from relvm.ir.symbolic import AnyDim, Dim, DimVar, as_var, dim_var
 from relvm.ir.types import TensorType, TupleType, Type, forget_vars, is_proven, mismatch
 from relvm.ops.folding import FoldingBudget
 
-_MAX_AXES = 64  # as NumPy has
+_MAX_AXES = 64  # the limit of NumPy
 
 UNIMPORTED: Any = object()  # the value of a node that could not be imported
 
 
 class Unimported(Exception):
-    """A value depends on a node that could not be imported, which is among the problems already."""
+    """A value depends on a node that could not be imported and is already listed among the problems."""
 
 
 @dataclass
 class Imported:
-    """The nodes that were imported, those of functions for each call, and the most that may be."""
+    """The number of nodes imported so far, with function bodies counted once per call, and its limit."""
 
     nodes: int
     most: int
 
     def count(self, nodes: int, place: str) -> None:
-        """Count nodes that are imported, or copied to be.  RelvmUnsupportedError: too many."""
+        """Count nodes that are imported or copied.  Raise RelvmUnsupportedError if they exceed the limit."""
         self.nodes += nodes
         if self.nodes > self.most:
             raise RelvmUnsupportedError(f"{place}: its functions and ways become more than {self.most} nodes")
 
 
 class ImportContext(ABC):
-    """A graph that is being imported; the context of a subgraph sees the values of the one around it."""
+    """The context of a graph being imported.  The context of a subgraph sees the values of the enclosing graph."""
 
     def __init__(
         self,
@@ -60,20 +60,20 @@ class ImportContext(ABC):
         self.fixed_dims = dims
         self.file = file
         self.place = outer.place if outer else file.place
-        self.origin = self.place  # of what is being imported: the model, then its nodes
+        self.origin = self.place  # origin of what is being imported: the model, then each of its nodes
         self.outer = outer
-        self.problems: dict[str, None] = outer.problems if outer else {}  # what cannot be imported, in order
-        self.values: dict[str, Value | None] = {}  # None: an input that a call of a function leaves out
+        self.problems: dict[str, None] = outer.problems if outer else {}  # error messages, in order
+        self.values: dict[str, Value | None] = {}  # None: an input that the call of a function omits
         self.bindings: list[Binding | MatchCast] = []
-        self.forks: int = outer.forks if outer else 0  # how many Ifs that parted the ways this graph is behind
-        self.own_dims: set[DimVar] = set()  # that `known_shape` made: no parameter's shape gives them
+        self.forks: int = outer.forks if outer else 0  # nesting depth of the Ifs that split the import by rank
+        self.own_dims: set[DimVar] = set()  # dimensions created by `known_shape`, absent from parameter shapes
         self.dim_names: dict[str, AnyDim] = outer.dim_names if outer else {}
-        self.hints: set[str] = outer.hints if outer else set()  # the names of dimensions that may differ
+        self.hints: set[str] = outer.hints if outer else set()  # names of dimensions that may differ between inputs
         self.taken: set[str] = outer.taken if outer else set()  # the names of variables in dim_names
         self.functions: dict[Key, Any] = outer.functions if outer else {}
-        self.calls: tuple[Key, ...] = outer.calls if outer else ()  # of functions, that this graph is inside
-        self.declared: dict[str, Any] = {}  # TypeProtos: what the graph says of the values that its nodes make
-        self.items: dict[Expr, tuple[Expr, ...]] = outer.items if outer else {}  # of lists whose items are known
+        self.calls: tuple[Key, ...] = outer.calls if outer else ()  # functions whose calls enclose this graph
+        self.declared: dict[str, Any] = {}  # TypeProtos that the graph declares for node outputs
+        self.items: dict[Expr, tuple[Expr, ...]] = outer.items if outer else {}  # lists whose items are known
         self.imported: Imported = outer.imported if outer else Imported(0, most_nodes(file.proto))
         self.folding: FoldingBudget = outer.folding if outer else FoldingBudget()
         self.dequantised: dict[Expr, Dequantized] = outer.dequantised if outer else {}
@@ -83,7 +83,8 @@ class ImportContext(ABC):
         """Import the nodes, and return the values of these names."""
 
     def lookup(self, name: str, here: str) -> Value | None:
-        """The value of that name in this graph or one around it; None: the function's caller gives none."""
+        """Return the value of that name in this graph or an enclosing one, or None for an omitted input of a
+        function."""
         graph: Self | None = self
         while graph is not None:
             if name in graph.values:
@@ -95,13 +96,13 @@ class ImportContext(ABC):
         raise RelvmFormatError(f"{here}: there is no value {shortened(name)!r} before it")
 
     def tensor(self, value: Value) -> Expr:
-        """The value as an expression; a host value is made a tensor here."""
+        """Return the value as an expression.  A host value becomes a tensor."""
         if not isinstance(value, HostValue):
             return value
         dims = tuple(value.array.reshape(-1))
         if not any(isinstance(dim, Dim) for dim in dims):
             return self.constant(value.array.astype(value.dtype.numpy), "a constant")
-        # What is negative is no size: it is added.
+        # A Shape holds no negative numbers, so they are added afterwards.
         sizes = tuple(dim if isinstance(dim, Dim) else max(dim, 0) for dim in dims)
         tensor = self.emit(ops.shape_to_tensor(Shape(sizes)), "shape")
         if sizes != dims:
@@ -114,8 +115,10 @@ class ImportContext(ABC):
         return tensor
 
     def constant(self, array: np.ndarray, here: str) -> Constant:
-        """A constant of the model; RelvmUnsupportedError for an element type that relvm does not have.  What is
-        read-only, as mapped weights are, is not copied."""
+        """Return a constant of the model.  Read-only arrays, such as mapped weights, are not copied.
+
+        Raise RelvmUnsupportedError if relvm does not have the element type.
+        """
         try:
             dtype_of(array.dtype)
         except RelvmError as error:
@@ -123,7 +126,7 @@ class ImportContext(ABC):
         return constant(array) if array.flags.writeable else Constant(array)
 
     def element_type(self, number: int, what: str) -> DType:
-        """The dtype of an onnx.TensorProto.DataType number."""
+        """Return the dtype of an onnx.TensorProto.DataType number."""
         from onnx import TensorProto, helper
 
         try:
@@ -134,7 +137,7 @@ class ImportContext(ABC):
             raise RelvmUnsupportedError(f"{self.place}: {what}: element type {name} is not supported") from None
 
     def dimension(self, dim: Any, name: str, axis: int) -> AnyDim:
-        if dim.HasField("dim_value") and dim.dim_value >= 0:  # exporters write -1 for a size that is not known
+        if dim.HasField("dim_value") and dim.dim_value >= 0:  # exporters write -1 for an unknown size
             return dim.dim_value
         key = dim.dim_param
         is_hint = key in self.fixed_dims and self.fixed_dims[key] is None
@@ -148,8 +151,11 @@ class ImportContext(ABC):
         return self.dim_names[key]
 
     def emit(self, expr: Expr, name: str) -> Expr:
-        """A variable bound to `expr`, or `expr` itself where it is an atom, or its value where it is a small constant:
-        what is computed from constants may be a shape."""
+        """Bind `expr` to a new variable and return the variable.
+
+        An atom is returned unchanged.  An expression of small constants is evaluated, because its value may be used as
+        a shape.
+        """
         assert expr.type is not None, f"{name}: an untyped {type(expr).__name__}"
         _expect_possible(expr.type)
         expr = self._evaluated(expr)
@@ -160,25 +166,25 @@ class ImportContext(ABC):
         return var
 
     def var(self, name: str, type_: Type) -> Var:
-        """A new variable, of what is being imported."""
+        """Return a new variable whose origin is the node being imported."""
         return Var(name, type=type_, origins=(self.origin,))
 
     def known_shape(self, value: Expr) -> Expr:
-        """`value`, its sizes named where only the rank is known, so that shapes can be made of them."""
+        """Name the sizes of a value if only its rank is known, so that shapes can refer to them."""
         type_ = value.type
         if not isinstance(type_, TensorType) or type_.shape is not None or type_.rank is None:
             return value
         return self.named(value, (None,) * type_.rank)
 
     def named(self, value: Expr, dims: tuple[AnyDim | None, ...]) -> Expr:
-        """`value`, checked at run time to be of these sizes; None: whatever it is, under a name from here on."""
+        """Return `value` with these sizes, checked at run time.  None gives an unknown size a new name."""
         stem = value.name if isinstance(value, Var) else "value"
         shape = tuple(dim_var(f"{stem}_dim{axis}") if dim is None else dim for axis, dim in enumerate(dims))
         self.own_dims.update(as_var(new) for new, dim in zip(shape, dims, strict=True) if dim is None)
         return self.checked(value, shape)
 
     def checked(self, value: Expr, shape: tuple[AnyDim, ...]) -> Expr:
-        """`value`, which the model says is of that shape: checked at run time where it is not proven."""
+        """Return `value` as a tensor of the shape that the model declares, checked at run time unless it is proven."""
         type_ = TensorType(value.element_type, shape)
         if is_proven(type_, value.type):
             return value
@@ -189,18 +195,18 @@ class ImportContext(ABC):
         return var
 
     def require(self, claim: SizeClaim) -> None:
-        """Check a claim about sizes: now where they are known, else when the model runs.
+        """Check a claim about sizes, at import time if they are known, otherwise at run time.
 
         Raises
         ------
         RelvmShapeError
-            It holds for no values of the dimensions.
+            The claim holds for no values of the dimensions.
         """
         if claim.is_open():
             self.bindings.append(check_of(claim, claim.message, (self.origin,)))
 
     def _evaluated(self, expr: Expr) -> Expr:
-        """An operator applied to small constants as a constant, by its NumPy meaning."""
+        """Evaluate an operator on small constants with its NumPy reference implementation."""
         if not isinstance(expr, OpCall) or not expr.args or not isinstance(expr.type, TensorType):
             return expr
         dims, args = expr.type.shape, []
@@ -219,7 +225,7 @@ class ImportContext(ABC):
         return constant(np.asarray(expr.op.numpy(*args, **dict(expr.attributes)), expr.type.dtype.numpy))
 
     def outside(self, type_: Type) -> Type:
-        """Return the type without the dimensions that this graph named: what holds around the graph."""
+        """Return the type without the dimensions that this graph named, which are not defined outside the graph."""
         return forget_vars(type_, lambda var: var not in self.own_dims)
 
     def initializers(self, graph: Any, overridden: Collection[str] = ()) -> None:
@@ -235,11 +241,12 @@ class ImportContext(ABC):
             self.values[sparse.values.name] = self.constant(self.file.dense(sparse, what), what)
 
     def body(self, graph: Any) -> Block:
-        """The graph's nodes as bindings, its outputs as the result."""
+        """Import the nodes as bindings; the outputs of the graph are the result of the block."""
         return self.block(self.outputs(graph))
 
     def block(self, values: list[Value]) -> Block:
-        """All bindings so far; the result is the value, or the tuple of several, of a type that holds around it."""
+        """Return a block of all bindings so far, with the value, or the tuple of several, as its result.  Its type does
+        not mention dimensions that this graph named."""
         outputs = [self.tensor(value) for value in values]
         result = outputs[0]
         if len(outputs) != 1:
@@ -247,13 +254,13 @@ class ImportContext(ABC):
         return Block(tuple(self.bindings), result, type=self.outside(result.type))
 
     def outputs(self, graph: Any) -> list[Value]:
-        """The graph's nodes as bindings, and what its outputs are."""
+        """Import the nodes as bindings, and return the values of the graph outputs."""
         if not graph.output:
             raise RelvmFormatError(f"{self.place}: the graph {graph.name!r} has no outputs")
         return self.rest(list(graph.node), [info.name for info in graph.output])
 
     def inner(self, graph: Any) -> Self:
-        """The importer of a graph inside a node: it sees the values around it."""
+        """Return the importer of a subgraph, which sees the values of this graph."""
         inner = self.inner_block()
         inner.initializers(graph)
         return inner
@@ -263,7 +270,8 @@ class ImportContext(ABC):
         return type(self)(self.opsets, self.fixed_dims, self.file, self)
 
     def scope(self, opsets: dict[str, int], place: str, key: Key) -> Self:
-        """The importer of a function's body into this block: it sees none of the values here."""
+        """Return the importer of a function body.  It adds to the bindings of this block but sees none of its
+        values."""
         scope = type(self)(opsets, self.fixed_dims, self.file, self)
         scope.outer, scope.bindings, scope.own_dims = None, self.bindings, self.own_dims
         scope.place = place
@@ -271,11 +279,11 @@ class ImportContext(ABC):
         return scope
 
     def subgraph(self, graph: Any) -> Block:
-        """A graph inside a node, as a block; its type is what holds around it."""
+        """Import a subgraph as a block.  Its type does not mention dimensions that the subgraph named."""
         return self.inner(graph).body(graph)
 
 
 def _expect_possible(type_: Type) -> None:
-    """RelvmUnsupportedError for a tensor of more axes than there can be."""
+    """Raise RelvmUnsupportedError if a tensor has more axes than the limit."""
     if isinstance(type_, TensorType) and type_.rank is not None and type_.rank > _MAX_AXES:
         raise RelvmUnsupportedError(f"a tensor of {type_.rank} axes, at most {_MAX_AXES}")

@@ -1,7 +1,8 @@
-"""Axes that only the machine knows.
+"""Operations along axes that are only known at run time.
 
-A tensor of sizes (a, b, c) is seen as one of sizes (1 * a, b * 1, 1 * c): what is done along an axis that is chosen at
-run time is done along axes that are known, whose sizes are 1 where they are not chosen.
+A tensor of shape (a, b, c) is reshaped to (1 * a, b * 1, 1 * c), with two axes for each.  The operation runs along the
+second axis of each pair, whose size is 1 if the axis is not chosen.  The axes of the operation are therefore known at
+compile time.
 """
 
 from __future__ import annotations
@@ -16,42 +17,43 @@ from relvm.ir.dtypes import I64
 
 
 def counted(axes: TensorExpr, rank: int) -> TensorExpr:
-    """Axes of a tensor of that rank, counted from the front; that they are axes of it is checked at run time."""
+    """Normalize axes of a tensor of that rank to count from the front.  Out-of-range axes are rejected at run time."""
     axes = axes.cast(I64)
     assert_none((axes < -rank).apply(ops.logical_or, axes > rank - 1), f"axes outside [-{rank}, {rank})")
     return (axes < 0).where(axes + rank, axes)
 
 
 def matches(axes: TensorExpr, rank: int) -> TensorExpr:
-    """Whether each axis of a tensor of that rank is each of `axes`, of rank 1: bool[rank, count].  That all lie inside
-    and none is given twice is checked at run time."""
+    """Return which axis of a tensor is which entry of the vector `axes`: bool[rank, count].  Axes that are out of range
+    or given twice are rejected at run time."""
     found = iota(axes.node, rank, 1).apply(ops.equal, counted(axes, rank))
     assert_none(found.cast(I64).apply(ops.sum, axes=(1,)) > 1, "axes given twice")
     return found
 
 
 def chosen_axes(axes: TensorExpr, rank: int) -> TensorExpr:
-    """Whether each axis is one of `axes`, of rank 1: bool[rank]."""
+    """Return which axes of a tensor of that rank are in the vector `axes`: bool[rank]."""
     return matches(axes, rank).cast(I64).apply(ops.sum, axes=(1,)) > 0
 
 
 def placed(found: TensorExpr, numbers: TensorExpr, otherwise: int) -> TensorExpr:
-    """The number of each axis: that of the entry which `matches` found for it, or another where there is none."""
+    """Return the number given for each axis: `numbers` at the entry that `matches` found for it, or `otherwise` if
+    there is none."""
     chosen = (found.cast(I64) * numbers).apply(ops.sum, axes=(1,))
     return (found.cast(I64).apply(ops.sum, axes=(1,)) > 0).where(chosen, otherwise)
 
 
 def rest_of(numbers: TensorExpr, gone: TensorExpr, count: int) -> TensorExpr:
-    """The `count` numbers that are left without those where `gone` holds."""
+    """Return the `count` numbers at which `gone` is false."""
     shape = numbers.node.shape([count])
     return numbers.apply(ops.gather, gone.apply(ops.logical_not).apply(ops.nonzero, shape), axis=0)
 
 
 @dataclass(frozen=True, eq=False)
 class SplitAxes:
-    """A tensor each of whose axes is two: one of the sizes that stay, then one of those along which something is done.
+    """A tensor in which each axis is split into a kept axis and an operated one.
 
-    kept: i64[rank], the sizes that stay.   gone: bool[rank], which axes were chosen.
+    kept: i64[rank], the sizes of the kept axes; 1 for a chosen axis.   gone: bool[rank], which axes were chosen.
     """
 
     x: TensorExpr
@@ -60,12 +62,12 @@ class SplitAxes:
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """Those along which something is done."""
+        """Return the axes along which to operate: the second of each pair."""
         return tuple(range(1, len(self.x.shape), 2))
 
 
 def parted(x: TensorExpr, gone: TensorExpr) -> SplitAxes:
-    """x, of known sizes, parted by the axes where `gone` holds: bool[rank]."""
+    """Split each axis of x, whose sizes are known, by whether it is chosen. gone: bool[rank]."""
     sizes = numbers_of(x.node, x.shape)
     kept = gone.where(1, sizes)
     pairs = zip(run_time_sizes(kept), run_time_sizes(gone.where(sizes, 1)), strict=True)
@@ -73,9 +75,10 @@ def parted(x: TensorExpr, gone: TensorExpr) -> SplitAxes:
 
 
 def along(x: TensorExpr, axis: TensorExpr) -> TensorExpr:
-    """x, of known sizes, with three axes: all before one axis, that axis, and all behind it.
+    """Reshape x, whose sizes are known, to three axes: the axes before `axis` merged, `axis`, and those behind it
+    merged.
 
-    axis: of one element.   The order of the elements stays.
+    axis: a tensor of one element.   The order of the elements stays the same.
     """
     rank = len(x.shape)
     if count_of(axis, "an axis") != 1:

@@ -1,4 +1,4 @@
-"""Sizes that a tensor holds: numbers, dimensions, or what is only known when the program runs."""
+"""Sizes read from the elements of a tensor: numbers, symbolic dimensions, or run-time values."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from relvm.ir.types import ShapeType
 
 
 def is_known(node: OnnxNode, index: int) -> bool:
-    """Whether the input is made of numbers and dimensions."""
+    """Return whether the input consists of numbers and symbolic dimensions known at import time."""
     return isinstance(node.inputs[index], Constant | HostValue)
 
 
 def is_symbolic(node: OnnxNode, index: int) -> bool:
-    """Whether the input is known and has dimensions that are no numbers."""
+    """Return whether the input is known at import time and contains symbolic dimensions."""
     value = node.inputs[index]
     return isinstance(value, HostValue) and value.is_symbolic
 
 
 def sizes_of(node: OnnxNode, index: int, what: str, count: int | None = None) -> list[AnyDim]:
-    """Input `index` as a list of sizes; where only the machine knows them, each is a new variable.
+    """Return input `index` as a list of sizes, with a new variable for each size that is only known at run time.
 
-    count: how many there must be, if that is known.
+    count: the expected number of sizes, if it is known.
 
     Raises
     ------
     RelvmUnsupportedError
-        How many there are is not known.
+        The number of sizes is not known.
     """
     if is_known(node, index):
         return node.dims(index, what)
@@ -48,7 +48,7 @@ def sizes_of(node: OnnxNode, index: int, what: str, count: int | None = None) ->
 
 
 def size_of(node: OnnxNode, index: int, what: str) -> AnyDim:
-    """Input `index`, one number, as a size; where only the machine knows it, a new variable."""
+    """Return input `index`, a single number, as a size.  A size that is only known at run time is a new variable."""
     if not is_known(node, index):
         return run_time_sizes(scalar(node, index))[0]
     sizes = node.dims(index, what)
@@ -58,7 +58,8 @@ def size_of(node: OnnxNode, index: int, what: str) -> AnyDim:
 
 
 def run_time_sizes(tensor: TensorExpr) -> tuple[AnyDim, ...]:
-    """A new variable for each element of a tensor of rank 0 or 1; the machine checks that none is negative."""
+    """Return a new dimension variable for each element of a tensor of rank 0 or 1.  Negative elements are rejected at
+    run time."""
     node, count = tensor.node, tensor.shape[0] if tensor.shape else 1
     assert isinstance(count, int)
     shape = tensor.cast(I64).reshape(count).apply(ops.tensor_to_shape)
@@ -71,13 +72,15 @@ def run_time_sizes(tensor: TensorExpr) -> tuple[AnyDim, ...]:
 
 
 def assert_none(wrong: TensorExpr, what: str) -> None:
-    """Check that a bool tensor holds nowhere: now, or when the model runs.  what: what is wrong where it holds."""
+    """Check that every element of a bool tensor is false, at import time or at run time. what: the error if one is
+    true."""
     (count,) = run_time_sizes(wrong.cast(I64).apply(ops.sum))
     wrong.node.require_equal(count, 0, f"{what}: {{}} elements, expected {{}}")
 
 
 def count_of(numbers: TensorExpr, what: str) -> int:
-    """How many numbers a tensor of rank 0 or 1 holds; RelvmUnsupportedError where only the machine knows."""
+    """Return the number of elements of a tensor of rank 0 or 1.  Raise RelvmUnsupportedError if it is only known at run
+    time."""
     dims = numbers.type.shape
     if dims is None or len(dims) > 1 or not all(isinstance(dim, int) for dim in dims):
         raise RelvmUnsupportedError(f"{what}, of type {numbers.type}: how many numbers it holds must be known")
@@ -88,26 +91,26 @@ def count_of(numbers: TensorExpr, what: str) -> int:
 
 
 def numbers_of(node: OnnxNode, dims: Sequence[AnyDim]) -> TensorExpr:
-    """Dimensions as numbers to compute with: i64[len(dims)]."""
+    """Return dimensions as a tensor to compute with: i64[len(dims)]."""
     return TensorExpr(node, node.emit(ops.shape_to_tensor(node.shape(list(dims)))))
 
 
 def number_of(node: OnnxNode, dim: AnyDim) -> TensorExpr | int:
-    """A dimension as something to compute with: a number, or a tensor of rank 0, which leaves others' shapes as they
-    are."""
+    """Return a dimension as an operand: a number, or a tensor of rank 0, which does not change the shapes of other
+    operands."""
     return dim if isinstance(dim, int) else numbers_of(node, [dim]).reshape()
 
 
 def iota(node: OnnxNode, *dims: AnyDim) -> TensorExpr:
-    """0, 1, 2... in that shape."""
+    """Return 0, 1, 2... in row-major order in that shape."""
     return TensorExpr(node, node.emit(ops.iota(node.shape(list(dims)))))
 
 
 def scalar(node: OnnxNode, index: int) -> TensorExpr:
-    """Input `index`, a tensor of one element, with rank 0."""
+    """Reshape input `index`, a tensor of one element, to rank 0."""
     return TensorExpr(node, node.tensor(index)).reshape()
 
 
 def filled(node: OnnxNode, value: np.generic, *dims: AnyDim) -> Expr:
-    """A tensor of that shape, every element of it being the value."""
+    """Return a tensor of that shape filled with the value."""
     return ops.broadcast_to(constant(value), node.shape(list(dims)))

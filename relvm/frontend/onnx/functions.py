@@ -1,8 +1,8 @@
-"""Functions: operators whose meaning is a graph of other operators, the model's own or ONNX's.
+"""Inlining of functions: operators defined by a graph of other operators, either in the model or in ONNX.
 
-The body is imported where the call is: its nodes become bindings of the caller's block, its names are a scope of their
-own, and so are the opsets that it states.  A function of the model goes before a converter, a converter before a body
-that the onnx package has.
+The body is imported at the call, and its nodes become bindings of the caller's block.  It has its own scope of names
+and its own opsets.  A function of the model takes precedence over a converter, and a converter over a body from the
+onnx package.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from relvm.ir.types import TensorType
 
 @dataclass(frozen=True, eq=False)
 class _Call:
-    """A function and the values that its attributes have where a call says none: AttributeProtos by name."""
+    """A function and the default values of its attributes: AttributeProtos by name."""
 
     key: Key
     body: Any
@@ -31,7 +31,8 @@ class _Call:
 
 
 def converter_of(graph: ImportContext, proto: Any, opset: int) -> Converter | None:
-    """What converts a node: its function in the model, its converter, or its function in ONNX; None: nothing does."""
+    """Return the converter of a node, or None if there is none.  A function of the model comes first, then a registered
+    converter, then the function that ONNX defines."""
     key = key_of(proto)
     if own := graph.functions.get(key):
         return lambda node: _inlined(node, _Call(key, own, {a.name: a for a in own.attribute_proto}))
@@ -44,11 +45,12 @@ def converter_of(graph: ImportContext, proto: Any, opset: int) -> Converter | No
 
 
 def _of_onnx(node: OnnxNode, key: Key, schema: Any) -> _Call:
-    """The body that the onnx package gives for this node, where it depends on that for the types of its inputs."""
+    """Return the function body that the onnx package defines for this node, which may depend on the types of its
+    inputs."""
     from onnx import FunctionProto
 
     versions = schema.function_opset_versions or schema.context_dependent_function_opset_versions
-    own = node.graph.opsets.get("", node.opset)  # a body is written in ONNX's own domain
+    own = node.graph.opsets.get("", node.opset)  # a body uses ONNX's own domain
     version = max((v for v in versions if v <= own), default=min(versions))
     if schema.has_function:
         found = schema.get_function_with_opset_version(version)
@@ -58,7 +60,7 @@ def _of_onnx(node: OnnxNode, key: Key, schema: Any) -> _Call:
             found = schema.get_context_dependent_function_with_opset_version(
                 version, node.proto.SerializeToString(), [type_.SerializeToString() for type_ in types]
             )
-        except RuntimeError as error:  # the onnx package writes the body as text, and parses that
+        except RuntimeError as error:  # the onnx package writes the body as text and parses it
             raise RelvmFormatError(
                 f"the onnx package failed to build the function {node.proto.op_type}: {error}"
             ) from None
@@ -66,7 +68,7 @@ def _of_onnx(node: OnnxNode, key: Key, schema: Any) -> _Call:
         raise RelvmUnsupportedError(f"the function {node.proto.op_type} has no body for these inputs and attributes")
     body = FunctionProto.FromString(found)
     stated = opsets_of(body.opset_import, node.here)
-    for other, opset in node.graph.opsets.items():  # a body states no opset where it takes the model's
+    for other, opset in node.graph.opsets.items():  # a body that imports no opset uses the model's
         if other not in stated:
             body.opset_import.add(domain=other, version=opset)
     attributes = schema.attributes.items()
@@ -74,7 +76,7 @@ def _of_onnx(node: OnnxNode, key: Key, schema: Any) -> _Call:
 
 
 def _type_of(value: Expr | HostValue | None) -> Any:
-    """The type of an input as a TypeProto; an empty one where it is left out."""
+    """Return the type of an input as a TypeProto, empty if the input is omitted."""
     from onnx import TypeProto, helper
 
     if value is None:
@@ -89,7 +91,7 @@ def _type_of(value: Expr | HostValue | None) -> Any:
 
 
 def _inlined(node: OnnxNode, call: _Call) -> tuple[Any, ...]:
-    """The values of a call's outputs; its nodes are added to the block that the call is in.
+    """Inline a call: add the body's nodes to the caller's block, and return the values of the outputs.
 
     Raises
     ------
@@ -124,8 +126,8 @@ def _inlined(node: OnnxNode, call: _Call) -> tuple[Any, ...]:
 
 
 def _bound(proto: Any, attributes: Mapping[str, Any]) -> Any:
-    """The node with the call's attributes in the place of references to them, in its graphs too; what refers to one
-    that the call does not have is left out."""
+    """Return a copy of the node with attribute references replaced by the call's attributes, also in subgraphs.  A
+    reference to an attribute that the call does not have is removed."""
     from onnx import NodeProto
 
     copy = NodeProto()

@@ -1,8 +1,8 @@
-"""Import an ONNX model as a module with one function, `main`, whose parameters are the graph's inputs.
+"""Import of an ONNX model as a module with one function, `main`, whose parameters are the graph's inputs.
 
-A converter (relvm/frontend/onnx/ops/) turns each node into calls of operators.  Integer tensors that are constant, or
-computed from dimensions, are folded at import time (shape_folding.py): a Reshape to a computed shape becomes a symbolic
-one.  An If becomes an If whose branches see the values around them.
+A converter (relvm/frontend/onnx/ops/) turns each node into operator calls.  Integer tensors that are constant or
+computed from dimensions are folded at import time (shape_folding.py).  A Reshape to a computed shape thus becomes a
+symbolic one.  An ONNX If becomes an If expression whose branches see the enclosing values.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ from relvm.ir.value_ranges import LOWER, UPPER
 
 import_converters()
 
-_MAX_PROBLEMS = 100  # that a message has
+_MAX_PROBLEMS = 100  # the most that one message lists
 
-# What comes of it where what a converter takes for granted (an input, the kind of an attribute, text that is UTF-8) is
-# not so.
+# Exceptions raised when a malformed node breaks an assumption of its converter: a missing input, the kind of an
+# attribute, text that is not UTF-8.
 MALFORMED = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
@@ -129,7 +129,7 @@ def from_onnx(
 
 
 def _size(name: str, size: Any) -> int | tuple[int, int] | None:
-    """The size or sizes that the user gives a dimension, as integers of Python."""
+    """Return the size, or the range of sizes, that the user gives a dimension as Python integers."""
     if size is None:
         return None
     limits = size if isinstance(size, tuple | list) and len(size) == 2 else (size, size)
@@ -143,12 +143,12 @@ def _size(name: str, size: Any) -> int | tuple[int, int] | None:
 
 
 class GraphImporter(ImportContext):
-    """Imports one graph; a subgraph's importer sees the values of the one around it."""
+    """Imports one graph.  The importer of a subgraph sees the values of the enclosing graph."""
 
     def main(self, graph: Any, overridden: Collection[str] = ()) -> Function:
-        """The graph as a function.
+        """Import the main graph as a function.
 
-        overridden: the inputs that are parameters although they have an initializer.
+        overridden: the inputs with an initializer that nevertheless become parameters.
         """
         known = {info.name for info in graph.input}
         for name in overridden:
@@ -184,7 +184,7 @@ class GraphImporter(ImportContext):
         return Function("main", tuple(params), body, attributes=attributes)
 
     def expect_no_problems(self) -> None:
-        """Raises RelvmUnsupportedError for all that was found at once."""
+        """Raise one RelvmUnsupportedError that lists every problem found."""
         if not self.problems:
             return
         first, *rest = self.problems
@@ -196,7 +196,7 @@ class GraphImporter(ImportContext):
         raise RelvmUnsupportedError(f"{self.place}: {len(self.problems)} nodes cannot be imported:{''.join(lines)}")
 
     def rest(self, nodes: list[Any], names: list[str]) -> list[Value]:
-        """Some nodes as bindings, and the values of those names then."""
+        """Import these nodes as bindings, and return the values of the given names."""
         for at, proto in enumerate(nodes):
             try:
                 self.node(proto)
@@ -205,7 +205,7 @@ class GraphImporter(ImportContext):
         return [self.lookup(name, f"{self.place}: output {shortened(name)!r}") for name in names]
 
     def bounds(self) -> Attributes:
-        """What is stated of the sizes of dimensions that are not fixed, as attributes of the function."""
+        """Return the size ranges of dimensions as attributes of the function."""
         ranges = [(key, size) for key, size in self.fixed_dims.items() if isinstance(size, tuple)]
         named = [(as_var(self.dim_names[key]).name, size) for key, size in ranges if key in self.dim_names]
         if not named:
@@ -214,12 +214,12 @@ class GraphImporter(ImportContext):
         return tuple((kind, tuple(zip((n for n, _ in named), sizes, strict=True))) for kind, sizes in limits)
 
     def map_outputs(self, graph: Any) -> Attributes:
-        """Which outputs are maps, or sequences of maps, as an attribute of the function."""
+        """Return the names of outputs that are maps, or sequences of maps, as an attribute of the function."""
         names = tuple(info.name for info in graph.output if types.is_map(info.type))
         return (("map_outputs", names),) if names else ()
 
     def node(self, proto: Any) -> None:
-        """Adds the bindings of one node, and what its outputs are."""
+        """Import one node: add its bindings, and record the values of its outputs."""
         domain = model_checker.plain_domain(proto.domain)
         opset = self.opsets.get(domain, 0)
         name = proto.name or next(iter(proto.output), "")
@@ -257,7 +257,7 @@ class GraphImporter(ImportContext):
                 self.values[name] = UNIMPORTED
 
     def converted(self, proto: Any, opset: int, here: str) -> Any:
-        """What a node's outputs are."""
+        """Convert a node and return the values of its outputs."""
         convert = functions.converter_of(self, proto, opset)
         if convert is None:
             full = shortened(f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type)

@@ -1,6 +1,6 @@
-"""The form of an ONNX model, whatever its nodes compute: versions, names, how deep graphs nest.
+"""Checks on the structure of an ONNX model, independent of its operators: versions, unique names, nesting depth.
 
-Source: onnx/docs/IR.md: names are given once.
+Source: onnx/docs/IR.md: each name is assigned once.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from typing import Any
 
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError, shortened
 
-DEEPEST = 50  # graphs inside graphs, and calls of functions inside functions
-_MAX_NODES = 10**5  # that the calls of functions may become, beyond a few times those that the model has
-_GIVEN = "the graph"  # what gives inputs and initializers
+DEEPEST = 50  # limit on the nesting of graphs, and on that of function calls
+_MAX_NODES = 10**5  # limit on nodes after inlining, beyond a few times the nodes of the model
+_GIVEN = "the graph"  # the maker recorded for inputs and initializers
 
 Key = tuple[str, str, str]  # of a function: domain, name, overload
 
 
 def plain_domain(domain: str) -> str:
-    """ONNX's own domain has two names."""
+    """Return the canonical name of a domain: ONNX's own domain has two names."""
     return "" if domain == "ai.onnx" else domain
 
 
 def opsets_of(imports: Iterable[Any], here: str) -> dict[str, int]:
-    """The version of each domain, of OperatorSetIdProtos.
+    """Return the opset version of each domain in a list of OperatorSetIdProtos.
 
     Raises
     ------
     RelvmFormatError
-        A version below 1, or a domain of two versions.
+        A version is below 1, or a domain has two versions.
     RelvmUnsupportedError
-        A version of ONNX's own domains that the installed onnx package does not have.
+        The installed onnx package does not have this version of one of ONNX's own domains.
     """
     found: dict[str, int] = {}
     for entry in imports:
@@ -52,7 +52,7 @@ def opsets_of(imports: Iterable[Any], here: str) -> dict[str, int]:
 
 @cache
 def newest_versions() -> Mapping[str, int]:
-    """Of ONNX's own domains those that the installed onnx package has."""
+    """Return the newest opset versions of ONNX's own domains in the installed onnx package."""
     from onnx import defs
     from onnx.helper import VERSION_TABLE
 
@@ -60,14 +60,15 @@ def newest_versions() -> Mapping[str, int]:
 
 
 def expect_model(model: Any, place: str) -> None:
-    """Checks a ModelProto whose nodes are in order (topological_sort.py).
+    """Check a ModelProto whose nodes are in topological order (topological_sort.py).
 
     Raises
     ------
     RelvmFormatError
-        A value of two makers, nodes in a circle, a name that is no UTF-8, two functions of one name.
+        A value is defined twice, the nodes form a cycle, a name is not UTF-8, or two functions share a name.
     RelvmUnsupportedError
-        A newer IR than the installed onnx package has; graphs that nest, or calls that repeat, beyond the limits.
+        The IR version is newer than that of the installed onnx package, or nested graphs or repeated calls exceed the
+        limits.
     """
     from onnx import IR_VERSION
 
@@ -86,7 +87,7 @@ def expect_model(model: Any, place: str) -> None:
 
 
 def _expect_graph(graph: Any, place: str, around: ChainMap, depth: int) -> None:
-    """around: what makes the values that graphs around this one have made so far."""
+    """Check a graph. around: for each value of the enclosing graphs so far, what defines it."""
     if depth > DEEPEST:
         raise RelvmUnsupportedError(f"{place}: graphs nest deeper than {DEEPEST}")
     inputs = _expect_once((info.name for info in graph.input), "inputs", place)
@@ -106,7 +107,8 @@ def _expect_once(names: Iterable[str], what: str, here: str) -> list[str]:
 
 
 def _expect_nodes(nodes: Any, makers: dict[str, str], place: str, around: ChainMap, depth: int) -> None:
-    """makers: what makes the values that are there before the nodes; gets those that the nodes make."""
+    """Check nodes. makers: what defines each value available before the nodes; the values that the nodes define are
+    added."""
     later = {name: node for node in nodes for name in node.output}
     inside = around.new_child(makers)
     for node in nodes:
@@ -128,24 +130,24 @@ def _expect_nodes(nodes: Any, makers: dict[str, str], place: str, around: ChainM
 
 
 def graphs_in(attribute: Any) -> list[Any]:
-    """The graphs that an AttributeProto holds."""
+    """Return the graphs that an AttributeProto holds."""
     return [*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs]
 
 
 def graphs_of(node: Any) -> Iterator[Any]:
-    """The graphs that are attributes of a node."""
+    """Yield the graphs that are attributes of a node."""
     for attribute in node.attribute:
         yield from graphs_in(attribute)
 
 
 def node_name(node: Any) -> str:
-    """What a node is called in messages: its name, or that of its first output."""
+    """Return the name of a node in messages: its own name, or that of its first output."""
     name = node.name or next(iter(node.output), "")
     return f"node {shortened(str(name))!r} ({shortened(str(node.op_type))})"
 
 
 def _expect_text(name: Any, here: str) -> None:
-    if not isinstance(name, str):  # so protobuf gives bytes that are no UTF-8
+    if not isinstance(name, str):  # protobuf returns bytes for a string that is not UTF-8
         raise RelvmFormatError(f"{here}: the name {bytes(name)[:40]!r} is no UTF-8")
 
 
@@ -153,17 +155,17 @@ def _expect_text(name: Any, here: str) -> None:
 
 
 def key_of(node: Any) -> Key:
-    """Of the function that a node calls, if it calls one."""
+    """Return the key of the function that a node would call."""
     return plain_domain(node.domain), node.op_type, node.overload
 
 
 def functions_of(model: Any) -> dict[Key, Any]:
-    """The model's own functions, FunctionProtos."""
+    """Return the model's own functions, FunctionProtos, by key."""
     return {(plain_domain(f.domain), f.name, f.overload): f for f in model.functions}
 
 
 def _expect_bounded_calls(model: Any, place: str) -> None:
-    """Checks that the model stays small when every call of its functions is replaced by the function's nodes."""
+    """Check that the model stays within the limits after its function calls are inlined."""
     functions = functions_of(model)
     if len(functions) != len(model.functions):
         raise RelvmFormatError(f"{place}: the model has two functions of one name")
@@ -173,8 +175,11 @@ def _expect_bounded_calls(model: Any, place: str) -> None:
 
 
 def most_nodes(model: Any) -> int:
-    """How many nodes may be imported: graphs that functions take as attributes, and the ways behind an If whose
-    branches differ in rank, are imported several times."""
+    """Return the limit on imported nodes.
+
+    It exceeds the number of nodes in the model, because some are imported several times: graphs passed to functions as
+    attributes, and nodes behind an If whose branches differ in rank.
+    """
     lists = (model.graph.node, *(function.node for function in model.functions))
     return _MAX_NODES + 4 * sum(1 for nodes in lists for _ in _all_nodes(nodes))
 
@@ -186,9 +191,9 @@ def _extent_of(
     calls: tuple[Key, ...],
     place: str,
 ) -> tuple[int, int]:
-    """How many nodes these become, and how deep the calls in them nest.
+    """Return the number of nodes after inlining, and the nesting depth of function calls in them.
 
-    known: of functions, as far as it is.   calls: that these nodes are inside.
+    known: the results of functions visited so far.   calls: the functions whose calls enclose these nodes.
     """
     total = deepest = 0
     for node in _all_nodes(nodes):
@@ -216,6 +221,6 @@ def _all_nodes(nodes: Any) -> Iterator[Any]:
 
 
 def nodes_inside(node: Any) -> Iterator[Any]:
-    """The nodes of graphs that are attributes of a node, and of those inside them."""
+    """Yield the nodes of the graphs that are attributes of a node, recursively."""
     for graph in graphs_of(node):
         yield from _all_nodes(graph.node)

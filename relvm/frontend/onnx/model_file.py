@@ -1,9 +1,8 @@
-"""ONNX models read from files: the graph is parsed, the weights stay in the bytes that were read.
+"""ONNX model files: protobuf parses the graph, and the weights stay in the bytes that were read.
 
-A file is read once and as a whole, so that a module is what its file was at one time, whatever becomes of the file
-before the module is built.  A model's weights are most of its bytes.  The initializers' raw_data are left out of what
-protobuf parses, so that they are not copied again; what is left says where in the file they are, as a model with
-external data does.
+A file is read once, completely, so later changes of the file do not affect the module.  Weights are most of a model's
+bytes.  To avoid copying them again, the initializers' raw_data is removed before protobuf parses the model.  Each
+initializer then refers to its position in the file, as in a model with external data.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ import numpy as np
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedError, shortened
 from relvm.runtime.file_io import read_file
 
-_LEFT_OUT_BYTES = 4096  # raw_data of at least as many stay in the file
-_GRAPH, _INITIALIZER, _RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION = 7, 5, 9, 13, 14  # the numbers of onnx.proto
-_VARINT, _LENGTH = 0, 2  # protobuf's wire types
-_PACKED_BITS = {21: 4, 22: 4, 23: 4, 25: 2, 26: 2}  # element types of which a byte holds several
+_LEFT_OUT_BYTES = 4096  # raw_data of at least this size stays in the file
+_GRAPH, _INITIALIZER, _RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION = 7, 5, 9, 13, 14  # field numbers in onnx.proto
+_VARINT, _LENGTH = 0, 2  # wire types of protobuf
+_PACKED_BITS = {21: 4, 22: 4, 23: 4, 25: 2, 26: 2}  # element types with several elements in a byte
 _LONGEST_DIMS = 64
-_FREE_BYTES = 1 << 28  # that a model may become, however small its files are
-_GROWTH = 16  # times the bytes of its files that a larger model may become
+_FREE_BYTES = 1 << 28  # a model may always expand to this size
+_GROWTH = 16  # a larger model may expand to this multiple of its files' size
 
 
 @dataclass
@@ -37,24 +36,24 @@ class _Count:
 
 @dataclass(frozen=True, eq=False)
 class ModelFile:
-    """A model.
+    """An ONNX model and the bytes of its files.
 
     Attributes
     ----------
     proto
-        The onnx.ModelProto; the elements of its tensors by `array` only.
+        The onnx.ModelProto.  Read the elements of its tensors with `array` only.
     place
-        What to call it in messages: the path, or the graph's name.
+        The model's name in messages: its path, or the name of the graph.
     origin
-        What it was read from, if that is one file or a text of bytes; else "".
+        The path, if the model was read from one file, or a description of the bytes; otherwise "".
     folder
-        Where the files with external data are; None where that is not known.
+        The folder of the files with external data, or None if it is not known.
     content
-        The model's own bytes, where external data without a location are.
+        The model's own bytes, to which external data without a location refers.
     files
-        The bytes of the files with external data that were read.
+        The bytes of the files with external data read so far.
     made
-        The bytes that tensors, and nodes of functions that are called, have become.
+        The number of bytes that tensors, and nodes of inlined functions, have expanded to.
     """
 
     proto: Any
@@ -66,13 +65,13 @@ class ModelFile:
     made: _Count = field(default_factory=_Count)
 
     def count(self, size_bytes: int, here: str) -> None:
-        """Count bytes that a part of the model becomes.
+        """Count bytes that a part of the model expands to.
 
         Raises
         ------
         RelvmUnsupportedError
-            They are too many for a model of so few bytes: it names the same ones many times, or has sparse tensors that
-            are almost empty.
+            The model expands to too many bytes for its size: it refers to the same bytes many times, or has sparse
+            tensors that are almost empty.
         """
         self.made.bytes += size_bytes
         if self.made.bytes <= _FREE_BYTES:
@@ -85,15 +84,15 @@ class ModelFile:
             )
 
     def array(self, tensor: Any, here: str) -> np.ndarray:
-        """The elements of an onnx.TensorProto.  here: what messages begin with.
+        """Return the elements of an onnx.TensorProto. here: the beginning of error messages.
 
         Raises
         ------
         RelvmFormatError
-            The tensor is inconsistent: its sizes, its number of bytes, an element type that there is not, a file that
-            is not there or too short.
+            The tensor is inconsistent: its sizes, its number of bytes, an unknown element type, or a file that is
+            missing or too short.
         RelvmUnsupportedError
-            `count` refuses its bytes.
+            `count` rejects the number of bytes.
         """
         from onnx import TensorProto, helper, numpy_helper
 
@@ -126,14 +125,14 @@ class ModelFile:
         return numpy_helper.to_array(plain)
 
     def dense(self, sparse: Any, here: str) -> np.ndarray:
-        """The elements of an onnx.SparseTensorProto, those that it does not name being 0.
+        """Return an onnx.SparseTensorProto as a dense array.
 
         Raises
         ------
         RelvmFormatError
             The tensor is inconsistent.
         RelvmUnsupportedError
-            It has more than 2^31 elements, or `count` refuses their bytes.
+            The tensor has more than 2^31 elements, or `count` rejects the number of bytes.
         """
         dims, values = tuple(sparse.dims), self.array(sparse.values, here)
         places = self.array(sparse.indices, f"{here}: its indices").astype(np.int64)
@@ -151,7 +150,7 @@ class ModelFile:
         return whole
 
     def _external(self, tensor: Any, here: str) -> np.ndarray:
-        """The bytes that a tensor's external_data names."""
+        """Return the bytes that a tensor's external_data refers to."""
         entries = {entry.key: entry.value for entry in tensor.external_data}
         try:
             offset, length = int(entries.get("offset", 0)), int(entries["length"]) if "length" in entries else None
@@ -170,7 +169,7 @@ class ModelFile:
         if self.folder is None:
             raise RelvmUnsupportedError(f"{here}: its elements are in the file {location!r}; give the model's path")
         is_name = bool(location) and "\0" not in location
-        folder = os.path.realpath(self.folder)  # which takes links that lead in a circle for files, as they are opened
+        folder = os.path.realpath(self.folder)  # realpath treats links in a cycle as files, so opening them fails
         path = Path(os.path.realpath(os.path.join(folder, location if is_name else "..")))
         if not path.is_relative_to(folder):
             raise RelvmFormatError(f"{here}: external data in {location!r}, which is no file in the model's folder")
@@ -183,14 +182,14 @@ class ModelFile:
 
 
 def read_model(model: Any) -> ModelFile:
-    """A model: a path, the bytes of a file, or an onnx.ModelProto.
+    """Read a model from a path, the bytes of a file, or an onnx.ModelProto.
 
     Raises
     ------
     RelvmFormatError
-        No ONNX model.
+        The input is not an ONNX model.
     RelvmArgumentError
-        None of those.
+        `model` is none of these.
     OSError
         The file cannot be read.
     RelvmUnsupportedError
@@ -218,13 +217,13 @@ def read_model(model: Any) -> ModelFile:
         raise RelvmFormatError(f"{place} is not an ONNX model: {error}") from None
     if not proto.HasField("graph") or not proto.opset_import:
         raise RelvmFormatError(f"{place} is not an ONNX model: it has no graph or no opset")
-    is_one_file = b"location" not in skeleton  # the key that says where else elements are
+    is_one_file = b"location" not in skeleton  # the key of external data in another file
     origin = f"onnx {onnx.__version__} {hashlib.sha256(content).hexdigest()}" if is_one_file else ""
     return ModelFile(proto, place, origin, None if isinstance(model, bytes) else Path(model).parent, content)
 
 
 def _of_fields(tensor: Any, dims: tuple[int, ...], here: str) -> np.ndarray:
-    """The elements that stand in a field of their type."""
+    """Return elements stored in the field of their type."""
     from onnx import numpy_helper
 
     held = sum(len(getattr(tensor, name)) for name in _FIELDS)
@@ -237,23 +236,25 @@ def _of_fields(tensor: Any, dims: tuple[int, ...], here: str) -> np.ndarray:
 
 
 _FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
-_MAX_IN_A_FIELD = 4  # elements of 2 bits in a number
+_MAX_IN_A_FIELD = 4  # 2-bit elements in one number
 
 
-# ---- protobuf's wire format ----
+# ---- wire format of protobuf ----
 
 
 class _NoMessage(Exception):
-    """The bytes are no protobuf message."""
+    """The bytes are not a protobuf message."""
 
 
 def _without_weights(content: memoryview) -> bytes:
-    """A serialised model in which initializers with much raw_data have external data without a location instead."""
+    """Return a serialized model in which large raw_data of initializers is replaced by external data without a
+    location."""
     return b"".join(_changed(content, 0, len(content), _GRAPH, lambda *graph: _changed(*graph, _INITIALIZER, _tensor)))
 
 
 def _changed(data: memoryview, start: int, end: int, number: int, change: Callable) -> list[bytes | memoryview]:
-    """The parts of a message in which the messages of one field are what `change(data, start, end)` makes of them."""
+    """Rewrite a field of a message: return the parts of the message, with each value of the field replaced by
+    `change(data, start, end)`."""
     parts, kept = [], start
     for field_number, wire, at, begin, stop in _fields(data, start, end):
         if (field_number, wire) != (number, _LENGTH) or stop - begin < _LEFT_OUT_BYTES:
@@ -265,7 +266,7 @@ def _changed(data: memoryview, start: int, end: int, number: int, change: Callab
 
 
 def _tensor(data: memoryview, start: int, end: int) -> list[bytes | memoryview]:
-    """The parts of a TensorProto without its raw_data, but with where these are."""
+    """Return the parts of a TensorProto with its raw_data replaced by the position of that data in the file."""
     fields = list(_fields(data, start, end))
     raw = [field for field in fields if field[0] == _RAW_DATA]
     if len(raw) != 1 or raw[0][4] - raw[0][3] < _LEFT_OUT_BYTES or any(f[0] == _DATA_LOCATION for f in fields):
@@ -277,7 +278,7 @@ def _tensor(data: memoryview, start: int, end: int) -> list[bytes | memoryview]:
 
 
 def _fields(data: memoryview, start: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
-    """The fields of a message: number, wire type, where it begins, where its content begins and ends."""
+    """Yield the fields of a message: number, wire type, start, start and end of the content."""
     at = start
     while at < end:
         key, begin = _read_varint(data, at, end)
@@ -300,7 +301,7 @@ def _fields(data: memoryview, start: int, end: int) -> Iterator[tuple[int, int, 
 
 
 def _read_varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
-    """A number, and where it ends."""
+    """Read a varint; return its value and the position behind it."""
     value = shift = 0
     while at < end and shift < 70:
         byte = data[at]

@@ -1,7 +1,6 @@
-"""What ONNX says of its operators, in the onnx package's schemas: how many inputs and outputs a node has, which
-attributes, and of which types its inputs are.
+"""Checks of nodes against the schemas in the onnx package: number of inputs and outputs, attributes, input types.
 
-An operator of another domain has no schema, and its converter alone says what it takes.
+Operators of other domains have no schema; their converters check the node.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from relvm.ir.dtypes import DType
 from relvm.ir.expr import Expr
 from relvm.ir.types import ListType, TensorType, Type
 
-_MANY = 2**31 - 1  # of inputs or outputs: no limit
+_MANY = 2**31 - 1  # the schema's number for any number of inputs or outputs
 
 
 @cache
 def schema_of(domain: str, name: str, opset: int) -> Any:
-    """The onnx package's schema of an operator; None where it has none."""
+    """Return the onnx package's schema of an operator, or None."""
     from onnx import defs
 
     domain = plain_domain(domain)
@@ -30,12 +29,12 @@ def schema_of(domain: str, name: str, opset: int) -> Any:
 
 
 def expect_form(proto: Any, schema: Any) -> None:
-    """Checks the numbers of inputs and outputs, and the attributes.
+    """Check the numbers of inputs and outputs, and the attributes.
 
     Raises
     ------
     RelvmFormatError
-        One of them is not as the schema says.
+        The node does not match the schema.
     """
     _expect_count("inputs", proto.input, schema.min_input, schema.max_input)
     _expect_count("outputs", proto.output, schema.min_output, schema.max_output)
@@ -46,7 +45,7 @@ def expect_form(proto: Any, schema: Any) -> None:
         if name in found:
             raise RelvmFormatError(f"the attribute {shortened(name)} is given twice")
         found.add(name)
-        if name.startswith("__"):  # an implementation's own
+        if name.startswith("__"):  # private attribute of an implementation
             continue
         if name not in known:
             raise RelvmFormatError(f"no attribute {shortened(name)}{near_matches(shortened(name), known)}")
@@ -67,7 +66,7 @@ def expect_form(proto: Any, schema: Any) -> None:
             raise RelvmFormatError(f"the attribute {name} is missing")
 
 
-# Attributes that say yes or no; what another number means ONNX leaves open, and its implementations differ.
+# Boolean attributes.  ONNX does not define values other than 0 and 1, and implementations differ.
 _FLAGS = frozenset(
     (
         "align_corners",
@@ -116,14 +115,14 @@ def _expect_count(what: str, names: Sequence[str], least: int, most: int) -> Non
 
 
 def expect_types(values: Sequence[Expr | HostValue | None], schema: Any) -> None:
-    """Checks the types of a node's inputs, None being one that is left out, as far as they are known.
+    """Check the types of a node's inputs as far as they are known.  None is an omitted input.
 
     Raises
     ------
     RelvmFormatError
-        An input that is not optional is left out.
+        A required input is omitted.
     RelvmTypeError
-        An input of a type that the operator does not take, or of another than one that it must be like.
+        The operator does not accept the type of an input, or two inputs that must have the same type differ.
     """
     formal, single = _inputs_of(schema)
     seen: dict[str, tuple[int, str]] = {}
@@ -147,14 +146,16 @@ def expect_types(values: Sequence[Expr | HostValue | None], schema: Any) -> None
 
 @cache
 def _inputs_of(schema: Any) -> tuple[list[tuple[str, str, frozenset[str], bool]], int]:
-    """Of each formal input the name, what stands for its type, the types it may have, and whether all of them are one;
-    and how many of them must be there, from the first on."""
+    """Return the formal inputs, and how many of them, from the first on, are required.
+
+    An input is its name, its type or type variable, the types it may have, and whether all its values have one type.
+    """
     formal = [(each.name, each.type_str, frozenset(each.types), each.is_homogeneous) for each in schema.inputs]
     return formal, sum(each.option == each.option.Single for each in schema.inputs[: schema.min_input])
 
 
 def _type_text(type_: Type | None) -> str | None:
-    """A type as schemas write it; None where it is not known, or may be null."""
+    """Return a type in the notation of schemas, or None if it is unknown or nullable."""
     match type_:
         case TensorType(dtype=DType() as dtype):
             return _text_of(dtype)

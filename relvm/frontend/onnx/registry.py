@@ -1,4 +1,4 @@
-"""The table of converters, and what a converter is given."""
+"""The registry of converters, and the node that a converter receives."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ Converter = Callable[["OnnxNode"], Any]
 _converters: dict[tuple[str, str], Converter] = {}
 
 
-MAX_RANK_SPLITS = 5  # each may double the program
+MAX_RANK_SPLITS = 5  # each split may double the size of the program
 
 
 class RankSplit(Exception):
-    """A node gives tensors of one rank or of another: what follows is imported behind each of two ways.
+    """The rank of a node's outputs depends on a condition, so the rest of the graph is imported once for each case.
 
-    cond: an expression.  ways: of where it holds and where it does not, each gives the node's values in a graph.
+    cond: the condition, an expression.  ways: functions from a graph to the node's values, first if cond holds, then if
+    not.
     """
 
     def __init__(self, cond: Expr, ways: tuple[Callable[[ImportContext], list[Any]], ...]) -> None:
@@ -39,7 +40,7 @@ class RankSplit(Exception):
 
 
 def converts(*op_types: str, domain: str = "") -> Callable[[Converter], Converter]:
-    """Declares the converter of ONNX operators: it gives an expression, a host value, or a tuple of them."""
+    """Register the converter of ONNX operators.  It returns an expression, a host value, or a tuple of them."""
 
     def declare(function: Converter) -> Converter:
         for op_type in op_types:
@@ -57,20 +58,20 @@ def import_converters() -> None:
 
 
 def converter_for(domain: str, op_type: str) -> Converter | None:
-    """The converter of an operator; None where there is none."""
+    """Return the converter of an operator, or None."""
     return _converters.get((domain, op_type))
 
 
 def supported() -> list[str]:
-    """The names of the operators that can be imported."""
+    """Return the names of the supported operators."""
     return sorted(f"{domain}.{name}" if domain else name for domain, name in _converters)
 
 
 @dataclass(frozen=True)
 class OnnxNode:
-    """One node: its inputs' values (None: left out), its attributes, and the graph that it is emitted into.
+    """An ONNX node with the values of its inputs (None: omitted), its attributes, and the graph to which it is added.
 
-    here: for messages: the model, the node, the operator and the opset.
+    here: the beginning of error messages: the model, the node, the operator and the opset.
     """
 
     graph: ImportContext
@@ -80,7 +81,7 @@ class OnnxNode:
     inputs: list[Expr | HostValue | None]
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """The attribute as a Python value: text as str, tensors as arrays, graphs as they are."""
+        """Return the attribute as a Python value: text as str, tensors as arrays, graphs unchanged."""
         from onnx import helper
 
         for attribute in self.proto.attribute:
@@ -94,15 +95,16 @@ class OnnxNode:
         return default
 
     def require_equal(self, left: AnyDim, right: AnyDim, message: str) -> None:
-        """Check that two sizes are equal: now, or when the model runs.  message: with two {}, which are the sizes."""
+        """Check that two sizes are equal, at import time or at run time. message: contains two {}, replaced by the
+        sizes."""
         self.graph.require(SizeClaim("equal", left, right, f"{self.here}: {message}"))
 
     def require_at_most(self, left: AnyDim, right: AnyDim, message: str) -> None:
-        """The same of `left <= right`."""
+        """Check `left <= right` as require_equal checks equality."""
         self.graph.require(SizeClaim("at_most", left, right, f"{self.here}: {message}"))
 
     def exact_quotient(self, dim: AnyDim, divisor: int, what: str) -> AnyDim:
-        """`dim / divisor`, which must have no remainder.  what: the name of what is divided, as in "channels".
+        """Return `dim / divisor`, which must have no remainder. what: the name of the dividend, such as "channels".
 
         Raises
         ------
@@ -116,19 +118,22 @@ class OnnxNode:
         return exact
 
     def axis(self, default: int, rank: int, name: str = "axis", end: int = 0) -> int:
-        """The attribute, an axis of a tensor of that rank, counted from 0.  end: how many places behind the last axis
-        it may name; RelvmShapeError where it is outside."""
+        """Return an axis attribute of a tensor of that rank, counted from 0.  Raise RelvmShapeError if it is out of
+        range.
+
+        end: how many positions behind the last axis are allowed.
+        """
         axis = self.attribute(name, default)
         if not -rank <= axis < rank + end:
             raise RelvmShapeError(f"{name} is {axis}, outside [-{rank}, {rank + end})")
         return axis + rank if axis < 0 else axis
 
     def has(self, index: int) -> bool:
-        """Whether the optional input is there."""
+        """Return whether the optional input is given."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def tensor(self, index: int) -> Expr:
-        """Input `index` as a tensor expression; RelvmFormatError where it is missing."""
+        """Return input `index` as a tensor expression.  Raise RelvmFormatError if it is missing."""
         if not self.has(index):
             raise RelvmFormatError(f"{self.here}: input {index} is missing")
         return self.graph.tensor(self.inputs[index])
@@ -137,19 +142,19 @@ class OnnxNode:
         return [self.tensor(i) for i in range(len(self.inputs))]
 
     def type(self, index: int) -> TensorType:
-        """The type of input `index`, whose rank and dtype are known."""
+        """Return the type of input `index`, whose rank and dtype are known."""
         found = self.tensor(index).type
         if not isinstance(found, TensorType) or found.rank is None or found.dtype is None:
             raise RelvmUnsupportedError(f"{self.here}: input {index} has type {found}: its rank must be known")
         return found
 
     def known_shape(self, index: int) -> Expr:
-        """Input `index`, its sizes named where only the machine knows them; its rank is known."""
+        """Return input `index`, whose rank is known, with a name for each size that is only known at run time."""
         self.type(index)
         return self.graph.known_shape(self.tensor(index))
 
     def known(self, index: int, what: str) -> np.ndarray:
-        """Input `index` as an array of numbers known at compile time."""
+        """Return input `index` as an array of numbers known at import time."""
         value = self.inputs[index]
         match value:
             case Constant(value=array):
@@ -159,7 +164,7 @@ class OnnxNode:
         raise RelvmUnsupportedError(f"{self.here}: {what} must be known when the model is imported")
 
     def dims(self, index: int, what: str) -> list[AnyDim]:
-        """Input `index`, a list of dimensions, symbolic ones included."""
+        """Return input `index` as a list of dimensions, which may be symbolic."""
         match self.inputs[index]:
             case HostValue(array=array) | Constant(value=array) if array.ndim > 1:
                 raise RelvmShapeError(f"{what}: numbers of shape {array.shape}, expected a list of them")
@@ -172,7 +177,7 @@ class OnnxNode:
         )
 
     def emit(self, expr: Expr) -> Expr:
-        """A variable bound to an intermediate result."""
+        """Bind an intermediate result to a variable and return the variable."""
         return self.graph.emit(expr, self.proto.output[0])
 
     def shape(self, dims: list[AnyDim]) -> Shape:

@@ -1,4 +1,4 @@
-"""Tensors of one element as scalars, which loops count with and lists are indexed by."""
+"""Conversion of tensors of one element to scalars, as loop counters and list indices need."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from relvm.ir.symbolic import AnyDim, Dim
 
 
 def scalar_of(graph: ImportContext, value: Expr | HostValue, what: str, dtypes: Collection[DType] = (I32, I64)) -> Expr:
-    """Return the element of a tensor of one element as a scalar: bool or i64.
+    """Return the element of a tensor of one element as a scalar, bool or i64.
 
     Raises
     ------
     RelvmTypeError
-        `what` is not a tensor of one of `dtypes`.
+        The value is not a tensor of one of `dtypes`.  `what` names it in the message.
     RelvmShapeError
-        It has not one element.
+        The tensor does not have exactly one element.
     """
     dtype = value.dtype if isinstance(value, HostValue) else getattr(value.type, "dtype", None)
     if dtype not in dtypes:

@@ -1,7 +1,7 @@
-"""Integer tensors that are known while a model is imported, dimensions included: shape arithmetic happens here.
+"""Shape arithmetic at import time, on integer tensors of numbers and symbolic dimensions.
 
-A host value is a NumPy array of objects, each an int or a symbolic dimension; the operators below work on it as they
-would on numbers, because dimensions have Python's arithmetic.
+A host value is a NumPy array of objects, each an int or a symbolic dimension.  The operators below compute with
+dimensions as with numbers, because dimensions support Python arithmetic.
 """
 
 from __future__ import annotations
@@ -25,11 +25,9 @@ _rules: dict[str, Callable[..., Any]] = {}
 
 
 def evaluate(node: OnnxNode) -> HostValue | None:
-    """The node's result on the host, or None where it is not made of dimensions or this table does not have the
-    operator.
+    """Evaluate a node on the host.  Return None if its inputs are not dimensions or the operator is not in this table.
 
-    Only a node with a symbolic input (or Shape itself) is evaluated: plain constants are folded later, as everything
-    else.
+    Only Shape and nodes with a symbolic input are evaluated here.  Plain constants are folded later.
     """
     if plain_domain(node.proto.domain):
         return None
@@ -44,7 +42,7 @@ def evaluate(node: OnnxNode) -> HostValue | None:
     first = next(value for value in node.inputs if isinstance(value, HostValue))
     try:
         result = rule(node, *arrays)
-    except RelvmUnsupportedError:  # too large for a dimension: computed at run time, as any tensor
+    except RelvmUnsupportedError:  # too large for a dimension: compute it at run time
         return None
     if result is None:
         return None
@@ -117,14 +115,14 @@ def _slice(node: OnnxNode, x: np.ndarray, *bounds: np.ndarray) -> np.ndarray | N
     return x
 
 
-INT_MAX = (2**31 - 1, 2**63 - 1)  # ends of a Slice that mean all that is left
+INT_MAX = (2**31 - 1, 2**63 - 1)  # ends of a Slice that mean "to the end"
 
 
 def slice_range(size: int, start: int, end: int, step: int) -> range:
-    """The positions that a Slice takes of an axis.
+    """Return the positions along an axis that a Slice selects.
 
-    Bounds below 0 count from the end of the axis, and are then brought inside of it (ONNX Slice-13).  An end of INT_MAX
-    means all that is left in either direction, as ONNX Runtime has it.
+    Negative bounds count from the end of the axis.  Bounds are then clamped to the axis (ONNX Slice-13).  An end of
+    INT_MAX extends to the end in either direction, as in ONNX Runtime.
     """
     if step == 0:
         raise RelvmShapeError("a Slice with a step of 0")
@@ -182,7 +180,7 @@ def _div(node: OnnxNode, x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
 
 
 def truncated_quotient(dividend: AnyDim, divisor: int) -> AnyDim:
-    """The quotient rounded towards zero, as ONNX divides integers."""
+    """Return the quotient rounded toward zero, as ONNX divides integers."""
     if divisor < 0:
         return -truncated_quotient(dividend, -divisor)
     if range_of(dividend, {}).low >= 0:
@@ -192,7 +190,7 @@ def truncated_quotient(dividend: AnyDim, divisor: int) -> AnyDim:
 
 @_rule("ReduceProd")
 def _reduce_prod(node: OnnxNode, x: np.ndarray, axes: np.ndarray | None = None) -> np.ndarray | None:
-    """Of all elements, as of a shape's sizes."""
+    """Return the product of all elements, such as the number of elements of a shape."""
     chosen = node.attribute("axes") if axes is None else axes
     if x.ndim != 1 or node.attribute("noop_with_empty_axes") or (chosen is not None and len(chosen) != 1):
         return None
@@ -220,7 +218,7 @@ def _extreme(function: str, xs: tuple[np.ndarray, ...]) -> np.ndarray:
 
 @_rule("Equal")
 def _equal(node: OnnxNode, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, DType] | None:
-    """Only where it is the same for every value of the variables, as whether a size is -1."""
+    """Compare dimensions, if the result is the same for every value of the variables, as in a comparison with -1."""
     x, y = np.broadcast_arrays(x, y)
     result = np.empty(x.shape, dtype=object)
     for place in np.ndindex(x.shape):

@@ -1,4 +1,4 @@
-"""Conversion of a node whose inputs' sizes must be equal and cannot be proven to be: that is checked at run time."""
+"""Size unification: conversion of nodes whose inputs must have equal sizes that are only checked at run time."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from relvm.ir.expr import Expr, MatchCast, Var
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import TensorType
 
-_ROUNDS = 8  # that many pairs of sizes are made equal for one node
+_ROUNDS = 8  # maximum number of pairs of sizes unified for one node
 
 
 def converted(convert: Converter, node: OnnxNode) -> Any:
-    """What the converter makes of the node.
+    """Convert a node, and unify sizes that must be equal.
 
-    Where an operator needs two symbolic sizes to be equal, the node is converted again with other inputs.  Inputs that
-    broadcast are expanded, which costs nothing where the sizes turn out to be equal.  Of others, as of a tensor and
-    what was made of it by halving and doubling its sides, an input of the one size gets the other by a match_cast.
+    If an operator requires two symbolic sizes to be equal, the node is converted again with modified inputs.  Inputs
+    that broadcast are expanded, which costs nothing if the sizes are equal.  For other inputs, a match_cast replaces
+    one size by the other.  An example is a tensor added to itself after its sides were halved and doubled.
 
     Raises
     ------
     RelvmError
-        What the converter raises; a RelvmShapeError where no input has the sizes in question.
+        The error of the converter; a RelvmShapeError if no input has the sizes in question.
     """
     bindings = node.graph.bindings
     for _ in range(_ROUNDS):
@@ -50,7 +50,8 @@ def converted(convert: Converter, node: OnnxNode) -> Any:
 
 
 def _matched(node: OnnxNode, first: AnyDim, second: AnyDim) -> tuple[int, MatchCast] | None:
-    """An input, by number, whose dimension `second` becomes `first`; or the other way round; or None."""
+    """Return the index of an input that has one of the two sizes, and a match_cast that replaces it by the other; or
+    None."""
     for old, new in ((second, first), (first, second)):
         for index, value in enumerate(node.inputs):
             if not isinstance(value, Expr) or not isinstance(value.type, TensorType) or value.type.shape is None:

@@ -1,4 +1,4 @@
-"""How ONNX nodes state windows that slide over spatial axes, as convolution and pooling have them."""
+"""Attributes of sliding windows, shared by convolution and pooling nodes."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from relvm.ir.value_ranges import range_of
 
 
 def spans(window: Sequence[AnyDim], dilations: tuple[int, ...]) -> list[AnyDim]:
-    """From the first to the last position of a dilated window, along each axis."""
+    """Return the extent of a dilated window along each axis."""
     return [(size - 1) * dilation + 1 for size, dilation in zip(window, dilations, strict=True)]
 
 
 def pads_of(
     node: OnnxNode, window: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...]
 ) -> tuple[AnyDim, ...]:
-    """The padding before each spatial axis of input 0, then after each, as auto_pad and pads say.
+    """Return the padding before each spatial axis of input 0, then after each, from auto_pad and pads.
 
-    With SAME_UPPER and SAME_LOWER an axis has ceil(n / stride) places.  Where only the padding after depends on a
-    symbolic n, it is the most that leaves it at that: a number, which makes no difference where padding does not count.
+    With SAME_UPPER and SAME_LOWER an axis has ceil(n / stride) output positions.  If only the padding after the axis
+    depends on a symbolic n, return the largest padding that gives that many positions.  That is a number, and the
+    surplus has no effect where padding does not count.
     """
     rank, mode = len(window), node.attribute("auto_pad", "NOTSET")
     if mode in ("NOTSET", ""):
@@ -40,7 +41,8 @@ def pads_of(
 
 
 def _total(node: OnnxNode, axis: int, span: int, stride: int) -> AnyDim:
-    """The padding of a spatial axis that makes ceil(n / stride) places: span - 1 - (n - 1) % stride, if above 0."""
+    """Return the total padding of a spatial axis for ceil(n / stride) positions: max(span - 1 - (n - 1) % stride,
+    0)."""
     if stride == 1:
         return span - 1
     shape = node.type(0).shape
@@ -50,7 +52,7 @@ def _total(node: OnnxNode, axis: int, span: int, stride: int) -> AnyDim:
 
 
 def split_pads(mode: str, totals: Sequence[AnyDim]) -> tuple[AnyDim, ...]:
-    """The padding of each axis divided into before and after, the odd one where auto_pad `mode` says."""
+    """Split the padding of each axis into before and after. auto_pad `mode` says which side gets an odd element."""
     if mode not in ("SAME_UPPER", "SAME_LOWER"):
         raise RelvmUnsupportedError(f"auto_pad {mode!r} is not supported")
     small = [0 if range_of(total, {}).high <= 1 else total // 2 for total in totals]
@@ -59,7 +61,8 @@ def split_pads(mode: str, totals: Sequence[AnyDim]) -> tuple[AnyDim, ...]:
 
 
 def padded(x: TensorExpr, pads: tuple[AnyDim, ...], value: float) -> tuple[TensorExpr, tuple[int, ...]]:
-    """x with a margin of the value where the padding of its spatial axes is symbolic, and the padding that is left."""
+    """Pad x with the value if the padding of its spatial axes is symbolic.  Return x and the padding that remains to be
+    done."""
     if all(isinstance(pad, int) for pad in pads):
         return x, pads
     rank = len(pads) // 2

@@ -1,4 +1,4 @@
-"""What of ONNX can be imported, as a table: from the converters' declarations and the onnx package's schemas."""
+"""The table of supported ONNX operators, from the registered converters and the onnx package's schemas."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _OLDEST = 7
 
 @dataclass(frozen=True)
 class SupportRow:
-    """An operator.
+    """A row of the table: one operator.
 
-    versions: the opsets, from 7 on, in which its definition is new.   types: the element types of its first input.
-    notes: of the converter; or that ONNX's own function is imported.
+    versions: the opsets, from 7 on, that change its definition.   types: the element types of its first input.
+    notes: remarks of the converter, or that ONNX's own function body is imported.
     """
 
     domain: str
@@ -30,7 +30,7 @@ class SupportRow:
 
 
 def rows() -> Iterator[SupportRow]:
-    """A row for every operator that has a converter or whose meaning is a function of the onnx package."""
+    """Yield a row for every operator that has a converter or that the onnx package defines as a function."""
     from onnx import defs
 
     schemas: dict[tuple[str, str], list] = {}
@@ -46,7 +46,7 @@ def rows() -> Iterator[SupportRow]:
 
 
 def _versions(schemas: list) -> tuple[int, ...]:
-    """The versions that a model of opset 7 or newer may mean."""
+    """Return the operator versions that a model of opset 7 or newer may use."""
     versions = [schema.since_version for schema in schemas]
     if not versions or schemas[0].domain:
         return tuple(versions)
@@ -55,8 +55,8 @@ def _versions(schemas: list) -> tuple[int, ...]:
 
 
 def _types(schemas: list) -> tuple[str, ...]:
-    """The element types that the newest definition allows for the first input, or for the first output where there are
-    no inputs, and relvm has."""
+    """Return the element types that relvm has among those that the newest definition allows for the first input.  For
+    operators without inputs, use the first output."""
     if not schemas:
         return ()
     values = schemas[-1].inputs or schemas[-1].outputs
@@ -66,7 +66,7 @@ def _types(schemas: list) -> tuple[str, ...]:
 
 
 def _dtype(text: str) -> str:
-    """The dtype in `tensor(float)`, `seq(tensor(float))`; "" where there is none."""
+    """Return the dtype in a text such as `tensor(float)` or `seq(tensor(float))`, or ""."""
     from onnx import TensorProto, helper
 
     names = {"float": "FLOAT", "double": "DOUBLE"}
@@ -86,7 +86,7 @@ def _notes(domain: str, name: str) -> str:
 
 
 def as_markdown() -> str:
-    """The rows as tables, one for each domain."""
+    """Return the rows as Markdown tables, one for each domain."""
     parts, domain = [], None
     for row in rows():
         if row.domain != domain:
@@ -105,7 +105,7 @@ _GROUPS = {
 
 
 def _shortened(types: tuple[str, ...]) -> str:
-    """The names, with one for all of a kind."""
+    """Return the names of element types, with one name for all types of a kind."""
     for short, group in _GROUPS.items():
         if set(group) <= set(types):
             at = types.index(group[0])

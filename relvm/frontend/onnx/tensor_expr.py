@@ -1,4 +1,4 @@
-"""Compositions of operators, written as formulas: what most converters of ONNX functions are made of."""
+"""Expressions over tensors with Python's operators, from which most converters of ONNX functions are built."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from relvm.ir.types import TensorType
 
 @dataclass(frozen=True, eq=False)
 class TensorExpr:
-    """A tensor of a node under Python's operators; a Python number beside it is a constant of its dtype.
+    """A tensor of a node that supports Python's operators.  A Python number as other operand is a constant of its
+    dtype.
 
-    Every operation is bound to a variable at once.
+    Each operation is bound to a variable immediately.
     """
 
     node: OnnxNode
@@ -39,11 +40,12 @@ class TensorExpr:
         return self.type.shape
 
     def apply(self, op: Operator, *others: Any, **attributes: Any) -> TensorExpr:
-        """The operator applied to this and other terms or numbers."""
+        """Apply an operator to this term and to other terms or numbers."""
         return TensorExpr(self.node, self.node.emit(op(self.expr, *map(self.operand, others), **attributes)))
 
     def operand(self, value: Any) -> Expr:
-        """A term's expression, a shape as it is, or a number as a constant of this term's dtype."""
+        """Return an operand as an expression: a term's expression, a shape unchanged, or a number as a constant of this
+        dtype."""
         match value:
             case TensorExpr(expr=expr):
                 return expr
@@ -58,29 +60,29 @@ class TensorExpr:
         return self if self.type.shape == dims else self.apply(ops.reshape, self.node.shape(list(dims)))
 
     def mean(self, axes: tuple[int, ...]) -> TensorExpr:
-        """The mean along axes, which stay with size 1."""
+        """Return the mean along axes, which stay with size 1."""
         return self.apply(ops.mean, axes=axes, keepdims=True)
 
     def sum(self, axes: tuple[int, ...]) -> TensorExpr:
-        """The sum along axes, which stay with size 1."""
+        """Return the sum along axes, which stay with size 1."""
         return self.apply(ops.sum, axes=axes, keepdims=True)
 
     def at(self, index: int, axis: int) -> TensorExpr:
-        """What is at one place of an axis, which is gone."""
+        """Select one position along an axis and remove the axis."""
         return self.apply(ops.slice, begin=(index,), end=(index + 1,), axes=(axis,)).apply(ops.squeeze, axes=(axis,))
 
     def backwards(self, axis: int) -> TensorExpr:
-        """The last along an axis first."""
+        """Reverse the order along an axis."""
         far = 2**63 - 1
         return self.apply(ops.slice, begin=(far,), end=(-far,), axes=(axis,), steps=(-1,))
 
     def where(self, then: Any, orelse: Any) -> TensorExpr:
-        """`then` where this bool term holds, else `orelse`; one of them at least is a term."""
+        """Select `then` where this bool term holds, otherwise `orelse`.  At least one of them is a term."""
         like = then if isinstance(then, TensorExpr) else orelse
         return TensorExpr(self.node, self.node.emit(ops.where(self.expr, like.operand(then), like.operand(orelse))))
 
     def to_the_power(self, exponent: float) -> TensorExpr:
-        """By roots and squares where these do."""
+        """Raise to a constant power, with roots and squares where possible."""
         match exponent:
             case 1:
                 return self
@@ -122,19 +124,22 @@ class TensorExpr:
 
 
 def term(node: OnnxNode, index: int) -> TensorExpr:
-    """Input `index` of the node."""
+    """Return input `index` of the node as a term."""
     return TensorExpr(node, node.tensor(index))
 
 
 def per_channel(node: OnnxNode, index: int, rank: int) -> TensorExpr:
-    """Input `index`, a vector, such that it broadcasts along axis 1 of a tensor of that rank."""
+    """Reshape input `index`, a vector, to broadcast along axis 1 of a tensor of that rank."""
     vector = term(node, index)
     return vector.apply(ops.expand_dims, axes=(0, *range(2, rank)))
 
 
 def operands(node: OnnxNode) -> list[Expr]:
-    """The inputs of an elementwise operator.  Before opset 7 the second has the axes of the first from attribute `axis`
-    on where that is set, and is repeated along those behind."""
+    """Return the inputs of an elementwise operator.
+
+    Before opset 7, attribute `axis` is the first axis of the first input that the second input aligns with.  The second
+    input is then broadcast along the axes behind it.
+    """
     inputs, axis, broadcast = node.tensors(), node.attribute("axis"), node.attribute("broadcast", 0)
     if axis is None or not broadcast:
         return inputs
@@ -152,7 +157,7 @@ def with_margins(
     after: Sequence[AnyDim],
     margin: Callable[[TensorExpr, int, int], TensorExpr],
 ) -> TensorExpr:
-    """x between copies of margin(x, axis, end), along one axis after the other."""
+    """Pad x along each axis with copies of margin(x, axis, end), where end is 0 in front and 1 behind."""
     for axis, counts in enumerate(zip(before, after, strict=True)):
         parts = [x]
         for end, count in enumerate(counts):

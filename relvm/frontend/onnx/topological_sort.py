@@ -1,7 +1,7 @@
-"""The order of a model's nodes.
+"""Topological sort of a model's nodes.
 
-ONNX wants every node behind those that make its inputs (onnx/docs/IR.md); ONNX Runtime takes any order, and its own
-converter to float16 makes models in others.
+ONNX requires every node to follow the nodes that compute its inputs (onnx/docs/IR.md).  ONNX Runtime accepts any order,
+and its float16 converter writes models in other orders.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from relvm.frontend.onnx.model_checker import DEEPEST, graphs_of
 
 
 def in_order(model: Any) -> Any:
-    """The ModelProto with each node behind those that make what it, or a graph in it, uses.
+    """Return the ModelProto with its nodes in topological order, considering also the values that subgraphs use.
 
-    Nodes that already are stay where they are, relative to each other: a model whose nodes all are is given back
-    itself.  Nodes in a circle, and those behind it, are left at the end.
+    The sort is stable, and a model that is already sorted is returned unchanged.  Nodes in a cycle, and those that
+    depend on one, are left at the end.
     """
     if all(_order(nodes, given) == list(range(len(nodes))) for nodes, given in _lists(model)):
         return model
@@ -31,7 +31,7 @@ def in_order(model: Any) -> Any:
 
 
 def _lists(model: Any) -> Iterator[tuple[Any, set[str]]]:
-    """The nodes of each graph and function, those of inner ones first, and what is there before them."""
+    """Yield the nodes of each graph and function with the values defined before them; inner graphs come first."""
     yield from _lists_of_graph(model.graph, 0)
     for function in model.functions:
         yield from _lists_inside(function.node, 0)
@@ -55,7 +55,8 @@ def _given(graph: Any) -> set[str]:
 
 
 def _order(nodes: Any, given: set[str]) -> list[int]:
-    """The numbers of the nodes as they can run, the smallest first that can; then those in a circle or behind it."""
+    """Return the indices of the nodes in topological order, the smallest possible index first.  Nodes in a cycle, or
+    behind one, come last."""
     makers = {name: at for at, node in enumerate(nodes) for name in node.output if name and name not in given}
     waits = [{makers[name] for name in _used(node, 0) if name in makers} for node in nodes]
     users: list[list[int]] = [[] for _ in nodes]
@@ -75,7 +76,7 @@ def _order(nodes: Any, given: set[str]) -> list[int]:
 
 
 def _used(node: Any, depth: int) -> set[str]:
-    """The values that a node uses, and those that graphs in it use of what is around them."""
+    """Return the values that a node uses, including outer values that its subgraphs use."""
     used = {name for name in node.input if name}
     for graph in graphs_of(node) if depth < DEEPEST else ():
         inside = {info.name for info in graph.output}.union(*(_used(inner, depth + 1) for inner in graph.node))

@@ -1,4 +1,4 @@
-"""The types that ONNX gives values, as relvm's."""
+"""Conversion of ONNX types to types of relvm."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from relvm.ir.types import ListType, OptionalType, TensorType, TupleType, Type
 
 
 def graph_input(graph: ImportContext, info: Any) -> Type:
-    """The type of a graph input (onnx.ValueInfoProto), with a dimension variable for each `dim_param` of a tensor,
+    """Return the type of a graph input (onnx.ValueInfoProto).  Each `dim_param` of a tensor is a dimension variable,
     shared by name.
 
     Raises
     ------
     RelvmUnsupportedError
-        A kind of value, or an element type, that relvm does not have.
+        relvm does not have this kind of value or this element type.
     """
     if not info.type.HasField("tensor_type"):
         return type_of(graph, info.type, f"input {info.name}")
@@ -30,13 +30,15 @@ def graph_input(graph: ImportContext, info: Any) -> Type:
 
 
 def expect_declared(value: Any, proto: Any, here: str) -> None:
-    """Checks that a value (an expression, or a host value) may be of the type that an onnx.TypeProto states: a tensor
-    of that element type, or a sequence.  Sizes that exporters state of what nodes make are often wrong, and not used.
+    """Check that a value, an expression or host value, may have the type that an onnx.TypeProto declares.
+
+    Only the element type of a tensor, and whether the value is a sequence, are compared.  The sizes that exporters
+    declare for node outputs are often wrong and are ignored.
 
     Raises
     ------
     RelvmTypeError
-        It cannot; the message begins with `here`.
+        The value cannot have the type.  The message begins with `here`.
     """
     from onnx import TensorProto, helper
 
@@ -57,13 +59,15 @@ def expect_declared(value: Any, proto: Any, here: str) -> None:
 
 
 def type_of(graph: ImportContext, proto: Any, what: str) -> Type:
-    """The type that an onnx.TypeProto states.  Of a tensor inside a sequence or an optional value only the rank is kept
-    where sizes have names: each may have others.
+    """Return the type that an onnx.TypeProto declares.
+
+    A tensor with named sizes inside a sequence or an optional value keeps only its rank, because each item may have
+    other sizes.
 
     Raises
     ------
     RelvmUnsupportedError
-        A kind of value, or an element type, that relvm does not have; the message says `what` it is of.
+        relvm does not have this kind of value or this element type.  `what` names the value in the message.
     """
     match proto.WhichOneof("value"):
         case "tensor_type":
@@ -88,7 +92,8 @@ def _tensor(graph: ImportContext, tensor: Any, what: str) -> TensorType:
 
 
 def _map(graph: ImportContext, map_: Any, what: str) -> TupleType:
-    """A map is the tuple of its keys and its values, vectors (relvm/frontend/onnx/ops/ml/label_encoder.py)."""
+    """Return the type of a map: the tuple of its keys and its values, both vectors
+    (relvm/frontend/onnx/ops/ml/label_encoder.py)."""
     value = type_of(graph, map_.value_type, what)
     if not isinstance(value, TensorType):
         raise RelvmUnsupportedError(f"{graph.place}: {what} is a map of values of type {value}, expected tensors")
@@ -96,7 +101,7 @@ def _map(graph: ImportContext, map_: Any, what: str) -> TupleType:
 
 
 def is_map(proto: Any) -> bool:
-    """Whether an onnx.TypeProto is of a map, or of a sequence of maps."""
+    """Return whether an onnx.TypeProto is a map or a sequence of maps."""
     inner = proto.sequence_type.elem_type if proto.HasField("sequence_type") else proto
     return inner.HasField("map_type")
 

@@ -1,4 +1,4 @@
-"""Values of an ONNX graph while it is imported."""
+"""Values of an ONNX graph during import."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from relvm.ir.dtypes import DType
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import Dim
 
-SIZE_LIMIT = 1024  # elements: what is larger is data, not a shape
+SIZE_LIMIT = 1024  # larger tensors are data, not shapes
 
 
 @dataclass(frozen=True, eq=False)
 class HostValue:
-    """An integer tensor that is known at import time, as a NumPy array of objects.
+    """An integer tensor known at import time, as a NumPy array of objects.
 
     array: dtype object, elements int, bool or Dim.   dtype: the tensor's: i64, i32 or bool.
     """
@@ -28,13 +28,16 @@ class HostValue:
         return any(isinstance(element, Dim) for element in self.array.reshape(-1))
 
 
-Value = Expr | HostValue  # an atom, or a tensor that is known at import time
+Value = Expr | HostValue  # an atom, or a tensor known at import time
 
 
 @dataclass(frozen=True, eq=False)
 class Dequantized:
-    """(bytes - zero) * scale.   scale: f32, one number or, where axis is not None, one for each place of that axis.
-    zero: of the dtype and as many."""
+    """The dequantized tensor (bytes - zero) * scale.
+
+    scale: f32, one number, or one for each position of `axis` if that is not None.   zero: the dtype of the bytes, and
+    the shape of scale.
+    """
 
     bytes: Expr
     scale: Expr

@@ -1,4 +1,4 @@
-"""Functions written in Python: the decorator `script`."""
+"""The script frontend: Python functions as programs, by the decorator `script`."""
 
 from relvm.frontend.script.decorator import Script, module_of, script
 

@@ -1,4 +1,4 @@
-"""The ways through statements of a script to what follows them, where they meet.
+"""Control flow of scripts: the paths through statements, and the join points at which they meet.
 
     if a:                   def rest(x):
         if b:                   ...
@@ -7,9 +7,10 @@
         x = f(x)
     ...
 
-Each way ends with an open call, of a variable of its own, of the values that it has for the names that are used later.
-When all ways are translated it is known which names all of them set, and to what; then the open calls become calls of
-the rest, or tuples.  So what follows is translated once, however many ways lead to it.
+Each path ends with an open call, whose callee is a placeholder variable and whose arguments are the path's values of
+the names used later.  Once all paths are translated, it is known which names all of them set, and to which values.  The
+open calls are then replaced by calls of the continuation, or by tuples.  The code after the join point is thus
+translated only once.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from relvm.ir.visitor import rewrite
 
 @dataclass(frozen=True)
 class ControlPath:
-    """The end of one way.
+    """The end of one path.
 
-    values: of the names, as they are there.  types: of those that can be values of the program, which are the arguments
-    of the open call, in their order.  reasons: why others cannot.
+    values: of the names at that point.  types: of the names whose values the program can represent, in the order of the
+    open call's arguments.  reasons: why the other values cannot be represented.
     """
 
     values: dict[str, Value]
@@ -40,7 +41,8 @@ class ControlPath:
 
 @dataclass(frozen=True)
 class OpenPaths:
-    """names: those that the ways may assign and that are used after them.  taken: by what the open calls call."""
+    """The paths to one join point. names: names that the paths may assign and that are used later.  taken: the paths by
+    the callee of their open call."""
 
     names: list[str]
     taken: dict[Var, ControlPath] = field(default_factory=dict)
@@ -48,9 +50,9 @@ class OpenPaths:
 
 @dataclass(frozen=True)
 class JoinPoint:
-    """Where ways meet.
+    """A join point of paths.
 
-    params: the names that have other values on other ways, with their types.  scope: the values of the other names.
+    params: the names whose values differ between paths, with their types.  scope: the values of the other names.
     """
 
     params: list[tuple[str, Type]]
@@ -58,7 +60,7 @@ class JoinPoint:
 
     @property
     def packed_type(self) -> Type:
-        """Of the values of `params`, packed."""
+        """Return the type of the packed values of `params`."""
         types = tuple(type_ for _, type_ in self.params)
         if not types:
             return OBJECT
@@ -66,20 +68,20 @@ class JoinPoint:
 
     @property
     def value_name(self) -> str | None:
-        """Of a variable that holds the values of `params`, packed."""
+        """Return the name for a variable that holds the packed values of `params`."""
         return self.params[0][0] if len(self.params) == 1 else None if self.params else "_"
 
 
 class ControlFlowTranslator(ExpressionTranslator):
-    """Translates the ends of ways, and where they meet.
+    """Translates the ends of paths, and the join points at which they meet.
 
-    value_type: of the result that the statements being translated end in; None where that is not known yet.
+    value_type: the result type of the statements being translated, or None if it is not known yet.
     """
 
     value_type: Type | None = None
 
     def take(self, ways: OpenPaths) -> Expr:
-        """Ends a way here: gives the open call."""
+        """End a path here: return its open call."""
         values = {name: self.scope[name] for name in ways.names}
         arguments: dict[str, Expr] = {}
         reasons: dict[str, str] = {}
@@ -95,9 +97,9 @@ class ControlFlowTranslator(ExpressionTranslator):
         return Call(var, tuple(arguments.values()))
 
     def meeting(self, ways: OpenPaths, assigned: Iterable[str], unset: str, where: str) -> JoinPoint:
-        """Where ways, at least one, meet, seen from the scope before them.
+        """Return the join point of one or more paths, seen from the scope before them.
 
-        assigned: the names that statements on the ways assign.  unset: what is said of one that is not set on all ways.
+        assigned: names assigned on the paths.  unset: the error for a name that some path does not set.
         where: the statements, for messages.
         """
         params: list[tuple[str, Type]] = []
@@ -117,7 +119,7 @@ class ControlFlowTranslator(ExpressionTranslator):
         return JoinPoint(params, scope)
 
     def joined(self, name: str, ways: list[ControlPath], where: str) -> Type | Unbound:
-        """The type that holds a name's values on all ways."""
+        """Return a type that covers a name's values on all paths."""
         for way in ways:
             if name in way.reasons:
                 return Unbound(way.reasons[name], RelvmTypeError)
@@ -132,14 +134,14 @@ class ControlFlowTranslator(ExpressionTranslator):
         return joined
 
     def agreed(self, name: str, values: list[Value]) -> bool:
-        """Whether all ways have the same value, and that is one in the scope before them too."""
+        """Return whether all paths have the same value, and that value is also valid in the scope before them."""
         first = values[0]
         if all(value is first for value in values) and self.scope[name] is first:
             return True
         return self.outlasts(first) and all(_same(first, value) for value in values)
 
     def outlasts(self, value: Value) -> bool:
-        """Whether a value is the same out of the block that it was computed in."""
+        """Return whether a value remains valid outside the block that computed it."""
         match value:
             case DimValue():
                 return all(var in self.builder.known_dims() for var in type_vars(value.type))
@@ -150,13 +152,13 @@ class ControlFlowTranslator(ExpressionTranslator):
         return True
 
     def visible(self, type_: Type) -> Type:
-        """The type without the dimensions that only a block inside knows, and without the value of a scalar, which may
-        be another each time."""
+        """Return the type without dimensions local to an inner block, and without the known value of a scalar, which
+        may differ between paths."""
         type_ = PrimType(type_.dtype) if isinstance(type_, PrimType) else type_
         return forget_vars(type_, self.builder.known_dims().__contains__)
 
     def closed(self, block: Block, ways: OpenPaths, meeting: JoinPoint, end: Callable[[list[Expr]], Expr]) -> Block:
-        """`block` with its open calls replaced by what `end` makes of the values of the meeting's `params`."""
+        """Replace the open calls in `block` by `end` applied to their values of the join point's `params`."""
 
         def close(expr: Expr) -> Expr | None:
             if not isinstance(expr, Call) or expr.callee not in ways.taken:
@@ -167,21 +169,21 @@ class ControlFlowTranslator(ExpressionTranslator):
         return rewrite(close, block)
 
     def unpack(self, meeting: JoinPoint, value: Expr) -> None:
-        """The scope where ways have met, whose values are packed in `value`."""
+        """Update the scope at a join point.  `value` packs the values of its params."""
         self.scope.update(meeting.scope)
         for i, (name, _) in enumerate(meeting.params):
             self.scope[name] = self.builder.emit(TupleItem(value, i), name) if len(meeting.params) > 1 else value
 
 
 def packed(values: list[Expr]) -> Expr:
-    """What stands for the values: one, or a tuple of them."""
+    """Pack values into one expression: null, the single value, or a tuple."""
     if not values:
         return Null()
     return values[0] if len(values) == 1 else Tuple(tuple(values))
 
 
 def _same(first: Value, second: Value) -> bool:
-    """Whether two values that need no block are known to be the same; 1, 1.0 and True are not."""
+    """Return whether two values that depend on no block are known to be the same. 1, 1.0 and True differ."""
     if isinstance(first, DimValue) and isinstance(second, DimValue):
         return first.dim == second.dim
     return first is second or (is_static(first) and is_static(second) and repr(first) == repr(second))

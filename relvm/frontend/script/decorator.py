@@ -1,4 +1,4 @@
-"""Python functions read as programs: `@script` takes a function's source, never runs it (docs/language.md)."""
+"""The `@script` decorator: it translates the source of a Python function, which never runs (docs/language.md)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from relvm.runtime.file_io import open_file
 
 
 class Script(ScriptFunction):
-    """A function decorated by @script: the program that its source is.  Made by `script`; never run as Python."""
+    """A function decorated by @script: the program in its source.  Made by `script`; never run as Python."""
 
     @property
     def module(self) -> Module:
@@ -35,25 +35,25 @@ class Script(ScriptFunction):
 
 
 def script(target: Any) -> Script | Module:
-    """Decorates a function, or a class of functions, whose source is a program.
+    """Decorate a function, or a class of functions, whose source is a program.
 
     Parameters
     ----------
     target
-        A function with a type for each parameter; or a class, of such functions without `self`.
+        A function with a type for each parameter, or a class of such functions without `self`.
 
     Returns
     -------
     Script | Module
-        For a class the module of its functions.  For a function what `module_of` takes and other scripts can call; its
-        body is translated when the module is asked for, so that it may use what is defined after it.
+        For a class, the module of its functions.  For a function, a Script, which `module_of` accepts and other scripts
+        can call.  The body is translated when the module is requested, so it may refer to later definitions.
 
     Raises
     ------
     RelvmSyntaxError
-        The source is not available, or not in the language; the message has the file, the line and the column.
+        The source is not available, or not valid in the language.  The message has the file, the line and the column.
     RelvmNameError, RelvmTypeError, RelvmShapeError, RelvmArgumentError
-        As from the text form, with the same place.
+        As for the text form, with the position in the source.
 
     Examples
     --------
@@ -69,12 +69,12 @@ def script(target: Any) -> Script | Module:
 
 
 def module_of(*functions: ScriptFunction) -> Module:
-    """The module, at stage TYPED, of the given functions and of those that they call.
+    """Return the module, at stage TYPED, of the given functions and of those that they call.
 
     Raises
     ------
     RelvmNameError
-        Two functions of one name.
+        Two functions have the same name.
     """
     for function in functions:
         if not isinstance(function, ScriptFunction):
@@ -97,7 +97,7 @@ def _module_of_class(cls: type) -> Module:
     return module_of(*functions)
 
 
-# Of inspect and ast, for a file that is not what it was when it was imported.
+# Errors of inspect and ast for a file that changed after it was imported.
 _UNREADABLE = (
     OSError,
     TypeError,
@@ -111,11 +111,11 @@ _UNREADABLE = (
 
 
 def _read(python: Any, members: dict[str, Any]) -> Script:
-    """The function's syntax, at its place in its file."""
+    """Parse the function's source, keeping the positions in its file."""
     file = python.__code__.co_filename
     try:
         if file not in linecache.cache and os.path.exists(file):
-            open_file(file).close()  # a pipe would be waited for
+            open_file(file).close()  # reading a pipe would block
         lines, first = inspect.getsourcelines(python)
         text = "".join(lines)
         if text[:1].isspace():
@@ -139,18 +139,18 @@ def _read(python: Any, members: dict[str, Any]) -> Script:
 
 
 class _ModuleTranslator:
-    """Translates functions, and those that they turn out to call."""
+    """Translates functions and, as they are found, the functions that they call."""
 
     def __init__(self) -> None:
         self.builder = Builder()
         self.known: dict[str, ScriptFunction] = {}
         self.open: set[str] = set()
-        self.waiting: deque[tuple] = deque()  # the arguments of `translate`
+        self.waiting: deque[tuple] = deque()  # argument tuples of `translate`
 
     def require(self, function: ScriptFunction) -> str:
-        """The name of `function`, which is in the module from now on and whose type the builder knows.
+        """Add `function` to the module, and return its name there.  The builder then knows its type.
 
-        One whose result type is annotated is translated later, another one at once.
+        A function with an annotated result type is translated later, any other one immediately.
         """
         name = function.name
         if name in self.known:

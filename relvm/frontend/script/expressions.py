@@ -1,4 +1,4 @@
-"""Translates the expressions of a script."""
+"""Translation of the expressions of a script."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ from relvm.ir.scalar_ops import FORMS
 from relvm.ir.symbolic import AnyDim, as_var, dim_op, dim_size
 from relvm.ir.types import OBJECT, FuncType, PrimType, TensorType, TupleType, Type
 
-# The syntax, the operator's name ("": there is none for tensors), the same on Python numbers.
+# For each Python operator: its syntax, the operator's name ("" if tensors have none), and its function on Python
+# numbers.
 _OPERATORS: dict[type, tuple[str, Callable]] = {
     ast.Add: ("add", operator.add),
     ast.Sub: ("subtract", operator.sub),
@@ -69,7 +70,7 @@ _OPERATORS: dict[type, tuple[str, Callable]] = {
 }
 
 
-# The same on scalars of the program: functions of csrc/tables/scalar_operators.def.
+# The same operators on scalars of the program: functions of csrc/tables/scalar_operators.def.
 _PRIM_FUNCTIONS: dict[type, str] = {
     ast.Add: "add",
     ast.Sub: "sub",
@@ -92,15 +93,15 @@ _PRIM_FUNCTIONS: dict[type, str] = {
     ast.NotEq: "ne",
 }
 _PYTHON_DTYPES = {"int": I64, "float": F64}
-_LARGEST_STATIC = 100_000  # bits of an integer, items of a tuple, characters: Python would make any number of them
-_LARGEST_DIM = 32  # of what a script computes as a dimension: products of sums grow exponentially
+_LARGEST_STATIC = 100_000  # limit on the bits, items or characters of Python values: Python would compute any number
+_LARGEST_DIM = 32  # limit on the size of a dimension: products of sums grow exponentially
 
 
 class ExpressionTranslator:
     """Translates the expressions of one function of the module.
 
-    scope: the values of the names, as they are where translation has come to.  dims: the dimension variables by name.
-    require: makes another function of the module known to the builder and gives its name.
+    scope: the current values of the names.  dims: the dimension variables by name.
+    require: makes another function of the module known to the builder, and returns its name.
     """
 
     def __init__(self, builder: Builder, function: ScriptFunction, dims: dict[str, AnyDim], require: Callable) -> None:
@@ -109,7 +110,7 @@ class ExpressionTranslator:
         self.dims = dims
         self.require = require
         self.scope: dict[str, Value] = {}
-        self.constants: dict[int, tuple[np.ndarray, Constant]] = {}  # by id: an array used twice is one constant
+        self.constants: dict[int, tuple[np.ndarray, Constant]] = {}  # by id: uses of an array share one constant
 
     def error(self, kind: type[Exception], reason: str, node: ast.AST) -> Exception:
         return error_at_node(self.function.source, kind, reason, node)
@@ -118,7 +119,7 @@ class ExpressionTranslator:
         return self.error(RelvmSyntaxError, f"a script cannot have {what}", node)
 
     def located(self, node: ast.AST, action: Callable[[], Any]) -> Any:
-        """What `action` returns; an error it raises without a place gets that of `node`."""
+        """Return the result of `action`.  An error that it raises without a position gets the position of `node`."""
         try:
             return action()
         except RelvmError as error:
@@ -127,7 +128,7 @@ class ExpressionTranslator:
             raise self.error(type(error), str(error), node) from error
 
     def type(self, node: ast.expr) -> Type:
-        """The type that an annotation writes, as a string or in Python's syntax."""
+        """Return the type of an annotation, written as a string or in Python's syntax."""
         written = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ast.unparse(node)
         try:
             return parse_type(written.replace("[()]", "[]"), self.dims)
@@ -135,11 +136,12 @@ class ExpressionTranslator:
             raise self.error(type(error), f"the type {written}: {error.reason}", node) from None
 
     def expression(self, node: ast.expr, name: str | None = None, expected: Type | None = None) -> Value:
-        """The value of an expression.  name: of the variable that will hold it.  expected: what it will be used as."""
+        """Return the value of an expression. name: of the variable that will hold it.  expected: the type that its use
+        requires."""
         return self.located(node, lambda: self.unlocated(node, name, expected))
 
     def expr(self, node: ast.expr, expected: Type | None = None, name: str | None = None) -> Expr:
-        """The same as an expression of the IR."""
+        """Translate an expression to the IR; parameters as for `expression`."""
         value = self.expression(node, name, expected)
         return self.located(node, lambda: self.as_expr(value, expected))
 
@@ -160,8 +162,8 @@ class ExpressionTranslator:
         return as_expr(value, expected)
 
     def operator_arguments(self, values: list[Value]) -> tuple[Expr, ...]:
-        """Numbers and scalars as 0-d tensors of the dtype of the first tensor, tuples of sizes as shapes, the rest as
-        it is."""
+        """Convert arguments of an operator.  Numbers and scalars become 0-d tensors of the dtype of the first tensor,
+        and tuples of sizes become shapes.  Other arguments are unchanged."""
         values = [self.as_expr(value) if isinstance(value, np.ndarray | np.generic) else value for value in values]
         tensors = (v.type for v in values if isinstance(v, Expr) and isinstance(v.type, TensorType))
         dtype = next((type_.dtype for type_ in tensors if type_.dtype), None)
@@ -213,8 +215,8 @@ class ExpressionTranslator:
         raise self.unsupported(f"a {type(node).__name__}", node)
 
     def lookup(self, name: str, node: ast.AST) -> Value:
-        """The value of a name: of the script's own, then a dimension, then the class's, then Python's around it, then
-        relvm's."""
+        """Return the value of a name.  Search the script, its dimensions, the class, the enclosing Python scopes, and
+        relvm, in this order."""
         python = self.function.python
         for names in (self.scope, self.dim_values(), self.function.members, _cells(python), python.__globals__):
             if name in names:
@@ -231,7 +233,7 @@ class ExpressionTranslator:
         raise self.error(RelvmNameError, f"no variable, function or operator {name}{near_matches(name, known)}", node)
 
     def dim_values(self) -> dict[str, Expr]:
-        """The dimensions that have a value here, as scalars."""
+        """Return the dimensions whose values are available here, as scalars."""
         known = self.builder.known_dims()
         return {name: DimValue(dim) for name, dim in self.dims.items() if as_var(dim) in known}
 
@@ -239,7 +241,7 @@ class ExpressionTranslator:
         return self.applied(op, [self.expression(operand) for operand in operands], node, name)
 
     def applied(self, op: ast.AST, values: list[Value], node: ast.expr, name: str | None) -> Value:
-        """An operator of Python's syntax on values."""
+        """Apply an operator of Python's syntax to values."""
         if type(op) not in _OPERATORS:
             raise self.unsupported(f"the operator {type(op).__name__}", node)
         operator_name, on_numbers = _OPERATORS[type(op)]
@@ -257,7 +259,7 @@ class ExpressionTranslator:
         return self.builder.op(operator_name, *self.operator_arguments(values), name=name)
 
     def scalar_operation(self, op: ast.AST, values: list[Value], name: str | None) -> Value:
-        """Arithmetic on scalars.  Where one operand is an f64, an i64 beside it is converted, as Python does."""
+        """Translate arithmetic on scalars.  If one operand is an f64, an i64 operand is converted, as in Python."""
         if isinstance(op, ast.Not):
             return self.builder.prim("not", self.as_bool(values[0]), name=name)
         if type(op) not in _PRIM_FUNCTIONS:
@@ -268,7 +270,7 @@ class ExpressionTranslator:
         return self.builder.prim(_PRIM_FUNCTIONS[type(op)], *self.scalars(values), name=name)
 
     def scalars(self, values: list[Value]) -> list[Expr]:
-        """Scalars as operands of one row: with an f64 among them, each i64 as an f64."""
+        """Return scalars as operands of one type: if one is an f64, each i64 is converted to f64."""
         exprs = [as_expr(value) for value in values]
         if all(expr.element_type != F64 for expr in exprs):
             return exprs
@@ -277,7 +279,8 @@ class ExpressionTranslator:
         ]
 
     def converted(self, value: Value, dtype: DType, name: str | None = None) -> Value:
-        """A scalar, or a tensor of rank 0 for a scalar's dtype, as a scalar of `dtype`; a tensor as one of `dtype`."""
+        """Convert a value to `dtype`.  A tensor stays a tensor, but for the dtype of a scalar a tensor of rank 0
+        becomes a scalar."""
         is_prim = dtype in (BOOL, I64, F64)
         if is_static(value):
             return number_as_scalar(value, dtype) if is_prim else number_as_tensor(value, dtype)
@@ -293,7 +296,7 @@ class ExpressionTranslator:
         return self.builder.prim(dtype.name, value, name=name)
 
     def integer(self, value: Value) -> Expr:
-        """An i64 scalar: a number, or a tensor of rank 0 and an integer dtype."""
+        """Return a number, or a tensor of rank 0 with an integer dtype, as an i64 scalar."""
         value = self.as_expr(value)
         match value.type:
             case PrimType(dtype=dtype) if dtype == I64:
@@ -303,18 +306,18 @@ class ExpressionTranslator:
         raise RelvmTypeError(f"expected an integer, got {value.type}")
 
     def as_bool(self, value: Value) -> Value:
-        """The truth of a condition as a bool."""
+        """Convert a condition to bool."""
         if isinstance(value, Expr) and isinstance(value.type, TensorType) and value.type.rank != 0:
             raise RelvmTypeError(f"{value.type} is no condition; for tensors there are & | ~")
         return self.converted(value, BOOL)
 
     def truth(self, node: ast.expr) -> Value:
-        """An operand of `and` or `or`: a Python value as it is, a value of the program as a bool."""
+        """Translate an operand of `and` or `or`: a Python value is unchanged, a value of the program becomes a bool."""
         value = self.expression(node)
         return value if is_static(value) else self.located(node, lambda: self.as_bool(value))
 
     def junction(self, is_and: bool, values: list[ast.expr]) -> Value:
-        """`and` or `or` of the values, by halves: long ones do not nest deep."""
+        """Return `and` or `or` of the values as a balanced tree, which limits the nesting depth."""
         if len(values) == 1:
             return self.truth(values[0])
         middle = len(values) // 2
@@ -322,7 +325,7 @@ class ExpressionTranslator:
         return self.shortcut(is_and, [lambda half=half: self.junction(is_and, half) for half in halves])
 
     def shortcut(self, is_and: bool, parts: list[Callable[[], Value]]) -> Value:
-        """`and` or `or`: the later parts are computed only where the first does not decide."""
+        """Translate `and` or `or` with short-circuit evaluation."""
         first, *rest = parts
         value = first()
         if is_static(value):
@@ -340,7 +343,7 @@ class ExpressionTranslator:
         )
 
     def chain(self, node: ast.Compare) -> Value:
-        """`a < b < c`: each operand is computed once, and only as far as the result is not known."""
+        """Translate `a < b < c`.  Each operand is evaluated at most once, and with short-circuit evaluation."""
         values = [self.expression(node.left)]
 
         def part(op: ast.cmpop, right: ast.expr) -> Value:
@@ -360,7 +363,7 @@ class ExpressionTranslator:
         return self.builder.if_(cond, lambda: self.expr(then, expected), lambda: self.expr(orelse, expected), name)
 
     def condition(self, test: ast.expr) -> bool | Expr:
-        """What an if decides by: a bool where that is known in advance."""
+        """Translate the test of an if: a Python bool if it is known at translation time."""
         value = self.expression(test)
         return as_expr(value) if isinstance(value, Expr | np.ndarray | np.generic) else bool(value)
 
@@ -435,7 +438,7 @@ class ExpressionTranslator:
         return self.builder.op(called.name, *args, name=name, **self.keywords(node))
 
     def keywords(self, node: ast.Call) -> dict[str, Any]:
-        """The keyword arguments, which must be known in advance."""
+        """Return the keyword arguments, which must be known at translation time."""
         values = {}
         for keyword in node.keywords:
             if keyword.arg is None:
@@ -446,7 +449,7 @@ class ExpressionTranslator:
         return values
 
     def expand(self, template: Template, node: ast.Call, name: str | None) -> Value:
-        """A lambda's body in place of its call."""
+        """Inline the body of a lambda at a call."""
         params = [param.arg for param in plain_parameters(self, template.node)]
         if len(params) != len(node.args):
             raise RelvmArgumentError(f"the lambda takes {len(params)} arguments, got {len(node.args)}")
@@ -461,7 +464,7 @@ class ExpressionTranslator:
             self.scope = outer
 
     def closure(self, template: Template, types: tuple[Type, ...]) -> Expr:
-        """A lambda as a function of the program, its parameters of the given types."""
+        """Translate a lambda to a function of the program with these parameter types."""
         params = [param.arg for param in plain_parameters(self, template.node)]
         if len(params) != len(types):
             raise RelvmArgumentError(f"the lambda takes {len(params)} arguments, expected one of {len(types)}")
@@ -473,7 +476,7 @@ class ExpressionTranslator:
         return self.builder.local_function(list(zip(params, types, strict=True)), body)
 
     def call_packed(self, node: ast.Call, name: str | None) -> Expr:
-        """`packed("name", a, b, result="f32[n]", pure=True)`"""
+        """Translate `packed("name", a, b, result="f32[n]", pure=True)`."""
         keywords = {keyword.arg: keyword.value for keyword in node.keywords}
         self.only(keywords, ("result", "pure"), node)
         function = self.expression(node.args[0]) if node.args else None
@@ -487,7 +490,7 @@ class ExpressionTranslator:
         return self.builder.packed(function, *args, result=result, pure=pure, name=name)
 
     def call_partial(self, node: ast.Call, name: str | None) -> Expr:
-        """`partial(f, b)`: f with its last arguments given"""
+        """Translate `partial(f, b)`: f with its last arguments bound."""
         self.only({keyword.arg: keyword for keyword in node.keywords}, (), node)
         if not node.args:
             raise RelvmArgumentError("partial takes a function and its last arguments")
@@ -499,7 +502,7 @@ class ExpressionTranslator:
         return self.builder.partial(function, *args, name=name)
 
     def call_match_cast(self, node: ast.Call, name: str | None) -> Expr:
-        """`match_cast(x, "f32[m]")`"""
+        """Translate `match_cast(x, "f32[m]")`."""
         self.only({keyword.arg: keyword for keyword in node.keywords}, (), node)
         if len(node.args) != 2:
             raise RelvmArgumentError(f"match_cast takes a value and a type, got {len(node.args)} arguments")
@@ -507,7 +510,7 @@ class ExpressionTranslator:
         return self.builder.match_cast(value, self.type(node.args[1]), name)
 
     def call_shape(self, node: ast.Call, name: str | None) -> Expr:
-        """`shape(n, n * 2 + 1)`"""
+        """Translate `shape(n, n * 2 + 1)`."""
         known = set(self.dims)
         try:
             found = parse_expr(ast.unparse(node), {}, self.dims)
@@ -518,7 +521,7 @@ class ExpressionTranslator:
         return found
 
     def call_const(self, node: ast.Call, name: str | None) -> Expr:
-        """`const(f32[2, 2], [[1, 2], [3, 4]])`"""
+        """Translate `const(f32[2, 2], [[1, 2], [3, 4]])`."""
         self.only({keyword.arg: keyword for keyword in node.keywords}, (), node)
         if len(node.args) != 2:
             raise RelvmArgumentError(f"const takes a type and the elements, got {len(node.args)} arguments")
@@ -541,7 +544,7 @@ class ExpressionTranslator:
 
 
 def _dim_operation(function: str, left: Value, right: Value) -> AnyDim | None:
-    """Arithmetic on dimensions that is a dimension again, of moderate size, or None."""
+    """Return arithmetic on dimensions as a dimension of limited size, or None if it is not one."""
     if not all(isinstance(value, DimValue) or type(value) is int for value in (left, right)):
         return None
     dims = [value.dim if isinstance(value, DimValue) else value for value in (left, right)]
@@ -556,7 +559,7 @@ def _dim_operation(function: str, left: Value, right: Value) -> AnyDim | None:
 
 
 def _cells(python: Any) -> dict[str, Value]:
-    """The variables of the functions around a Python function, as far as they have values."""
+    """Return the nonlocal variables of a Python function that have values."""
     found = {}
     for name, cell in zip(python.__code__.co_freevars, python.__closure__ or (), strict=True):
         try:
@@ -567,7 +570,7 @@ def _cells(python: Any) -> dict[str, Value]:
 
 
 def plain_parameters(translator: ExpressionTranslator, node: ast.Lambda | ast.FunctionDef) -> list[ast.arg]:
-    """The parameters; RelvmSyntaxError where some are not plain positional ones."""
+    """Return the parameters.  Raise RelvmSyntaxError if some are not plain positional parameters."""
     args = node.args
     if args.defaults or args.vararg or args.kwonlyargs or args.kwarg:
         raise translator.unsupported("parameters with defaults, keyword-only ones or starred ones", node)
@@ -575,8 +578,8 @@ def plain_parameters(translator: ExpressionTranslator, node: ast.Lambda | ast.Fu
 
 
 def _most_size(op: ast.AST, values: list[Value]) -> int:
-    """The most bits, items or characters that an operator of Python gives of values of Python; 0 where it is as large
-    as they are."""
+    """Return an upper bound on the bits, items or characters of an operation on Python values, or 0 if it cannot exceed
+    its operands."""
     sizes = [value.bit_length() if isinstance(value, int) else _length(value) for value in values]
     match op, values:
         case ast.Pow(), [int(), int(exponent)]:

@@ -1,11 +1,12 @@
-"""Translates the loops of a script: each becomes a local function that ends with a call of itself.
+"""Loops of scripts: each becomes a tail-recursive local function.
 
     while c:            def loop(x):
         x = f(x)            return loop(f(x)) if c else x
                         x = loop(x)
 
-What a loop assigns, and is there before, is carried from round to round as its parameters.  A loop with a return in it
-takes the statements after it into its own end, so that every way out of it ends in the result of the function.
+Variables that exist before the loop and are assigned in it are loop-carried: they become parameters of the function.
+If the loop contains a return, the statements after the loop become part of the function.  Every exit of the loop then
+ends with the result of the enclosing function.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from relvm.ir.types import PrimType, Type, is_proven, join
 
 @dataclass(frozen=True)
 class Continuation:
-    """What follows statements that do not return.  live: the names that it uses."""
+    """The continuation of statements that do not return. live: the names that it uses."""
 
     value: Callable[[], Expr]
     live: frozenset[str]
@@ -35,7 +36,7 @@ class Continuation:
 
 @dataclass(frozen=True)
 class LoopExits:
-    """The ends of a round: what gives the value of the loop when the next round is to run, and when none is."""
+    """The exits of an iteration: functions that return the loop's value when it continues, and when it ends."""
 
     next: Callable[[], Expr]
     leave: Callable[[], Expr]
@@ -43,7 +44,7 @@ class LoopExits:
 
 @dataclass(frozen=True)
 class _Counter:
-    """What a `for` counts: from `start`, by `step`, a number that is not 0, up to `stop`."""
+    """The range of a `for`: from `start` to `stop`, by a nonzero constant `step`."""
 
     start: Expr
     stop: Expr
@@ -51,7 +52,7 @@ class _Counter:
 
 
 class _WiderError(Exception):
-    """A round of a loop gives values of other types than it was translated for."""
+    """An iteration gives values of wider types than the loop was translated for."""
 
     def __init__(self, types: list[Type]) -> None:
         self.types = types
@@ -60,8 +61,8 @@ class _WiderError(Exception):
 class LoopTranslator(ControlFlowTranslator):
     """Translates loops.
 
-    result_type: of the function being translated.  loop: the innermost one around the statements.  end: what follows
-    them where they do not return; None: they must.
+    result_type: of the function being translated.  loop: the innermost enclosing loop.  end: the continuation if the
+    statements do not return, or None if they must return.
     """
 
     result_type: Type | None = None
@@ -70,19 +71,19 @@ class LoopTranslator(ControlFlowTranslator):
 
     @abstractmethod
     def path(self, body: list[ast.stmt], node: ast.AST, end: Continuation | None) -> Expr:
-        """Translates statements in a copy of the scope; gives the result, that of `end` where they do not return."""
+        """Translate statements in a copy of the scope.  Return their result, or that of `end` if they do not return."""
 
     def loop_statement(
         self, statement: ast.While | ast.For, rest: list[ast.stmt], live: frozenset[str]
     ) -> tuple[Expr | None, bool]:
-        """Translates a loop.  rest: the statements after it.  live: the names used after those.
+        """Translate a loop. rest: the statements after it.  live: the names used after those.
 
         Returns
         -------
         Expr | None
-            The result, where the loop has a return in it: then the ways out of it go on to `rest`.
+            The result, if the loop contains a return.  The exits of the loop then continue with `rest`.
         bool
-            Whether it has.
+            Whether the loop contains a return.
         """
         if statement.orelse:
             raise self.unsupported("an else after a loop", statement)
@@ -121,7 +122,7 @@ class LoopTranslator(ControlFlowTranslator):
     def exit(
         self, statement: ast.While | ast.For, exits: OpenPaths, carried: list[str], types: list[Type]
     ) -> JoinPoint:
-        """Where the ways out of a loop meet; for one that never ends, what would be there."""
+        """Return the join point of the loop's exits.  An infinite loop gets one with the types of its carried names."""
         if not exits.taken:
             return JoinPoint(
                 [(name, type_) for name, type_ in zip(carried, types, strict=True) if name in exits.names], {}
@@ -135,8 +136,8 @@ class LoopTranslator(ControlFlowTranslator):
     def rest_function(
         self, statement: ast.stmt, rest: list[ast.stmt], meeting: JoinPoint
     ) -> Callable[[list[Expr]], Expr]:
-        """Translates the statements after `statement`, where the ways through it meet, into a local function; gives
-        what calls it."""
+        """Translate the statements after `statement` to a local function.  Return a function that builds a call of
+        it."""
 
         def body(*values: Expr) -> Expr:
             outer = self.scope
@@ -172,7 +173,8 @@ class LoopTranslator(ControlFlowTranslator):
         exits: OpenPaths,
         whole: bool,
     ) -> OpenFunction:
-        """The local function; _WiderError where a round's values are not of these types."""
+        """Translate a loop to a local function.  Raise _WiderError if an iteration gives values that do not fit these
+        types."""
         params = [(f"{statement.target.id}_count", PrimType(I64))] if counter else []
         params += list(zip(carried, types, strict=True))
 
@@ -199,7 +201,7 @@ class LoopTranslator(ControlFlowTranslator):
         function: Expr,
         exits: OpenPaths,
     ) -> Expr:
-        """The body of the local function: a round and what follows it, or the end."""
+        """Translate the body of the local function: one iteration followed by the recursive call, or the exit."""
 
         def following() -> Expr:
             values = [
@@ -234,7 +236,7 @@ class LoopTranslator(ControlFlowTranslator):
         return self.builder.if_(self.as_expr(test), lambda: self.copied(inside), lambda: self.copied(leave))
 
     def copied(self, action: Callable[[], Expr]) -> Expr:
-        """What `action` gives, in a copy of the scope."""
+        """Return the result of `action`, run in a copy of the scope."""
         outer, self.scope = self.scope, dict(self.scope)
         try:
             return action()
@@ -242,7 +244,7 @@ class LoopTranslator(ControlFlowTranslator):
             self.scope = outer
 
     def next_count(self, counter: _Counter, count: Expr) -> Expr:
-        """The count of the next round; the end where it would be out of the range of i64."""
+        """Return the counter of the next iteration, or `stop` if it would overflow i64."""
         ahead = self.builder.prim("add", count, prim(counter.step))
         if abs(counter.step) == 1:
             return ahead
@@ -250,7 +252,7 @@ class LoopTranslator(ControlFlowTranslator):
         return self.builder.if_(fits, lambda: ahead, lambda: counter.stop)
 
     def widened(self, statement: ast.stmt, carried: list[str], types: list[Type], found: list[Type]) -> list[Type]:
-        """The types that hold a loop's values before and after a round."""
+        """Return types that cover the values before the loop and after an iteration."""
         joined = [join(before, self.visible(after)) for before, after in zip(types, found, strict=True)]
         for name, before, after, both in zip(carried, types, found, joined, strict=True):
             if both is None:
@@ -265,5 +267,5 @@ def _never_ends_by_itself(statement: ast.While | ast.For) -> bool:
 
 
 def _plain(type_: Type) -> Type:
-    """The type without the value of a scalar, which a round changes."""
+    """Return the type without the known value of a scalar, which an iteration changes."""
     return PrimType(type_.dtype) if isinstance(type_, PrimType) else type_

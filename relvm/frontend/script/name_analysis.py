@@ -1,4 +1,4 @@
-"""Which names statements of a script use and assign, and whether they jump."""
+"""Analysis of the names that statements of a script use and assign, and of their jumps."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ LOOPS = (ast.While, ast.For)
 
 
 def loads(body: Iterable[ast.AST]) -> set[str]:
-    """The names that statements use, those in functions inside them included."""
+    """Return the names that statements use, including those in nested functions."""
     used = [item for statement in body for item in ast.walk(statement)]
     names = {item.id for item in used if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load)}
     return names | {i.target.id for i in used if isinstance(i, ast.AugAssign) and isinstance(i.target, ast.Name)}
 
 
 def stores(body: Iterable[ast.stmt]) -> Iterator[str]:
-    """The names that statements assign, in order, those in functions inside them aside."""
+    """Yield the names that statements assign, in order, without those in nested functions."""
     for statement in body:
         match statement:
             case ast.FunctionDef(name=name):
@@ -36,22 +36,22 @@ def stores(body: Iterable[ast.stmt]) -> Iterator[str]:
 
 
 def returns(statement: ast.stmt) -> bool:
-    """Whether there is a return in a statement, those of functions inside it aside."""
+    """Return whether a statement contains a return, outside nested functions."""
     return _has(statement, (ast.Return,), ())
 
 
 def ends_round(statement: ast.stmt) -> bool:
-    """Whether there is a break or continue of the loop around a statement in it."""
+    """Return whether a statement contains a break or continue of the enclosing loop."""
     return _has(statement, (ast.Break, ast.Continue), LOOPS)
 
 
 def jumps(statement: ast.stmt) -> bool:
-    """Whether there is a return, or a break or continue of the loop around the statement, in it."""
+    """Return whether a statement contains a return, or a break or continue of the enclosing loop."""
     return returns(statement) or ends_round(statement)
 
 
 def falls_through(body: Iterable[ast.stmt]) -> bool:
-    """Whether the end of statements may be reached: none of them jumps on every path."""
+    """Return whether control may reach the end of the statements, because no statement jumps on every path."""
     return not any(map(_always_jumps, body))
 
 

@@ -1,8 +1,8 @@
-"""Translates the statements of a script.
+"""Translation of the statements of a script.
 
-What an `if` assigns and later statements use becomes the value of an If: one value, or a tuple.  An `if` with a jump in
-it takes the statements after it into itself, so that each path ends in its own result: into the branch that goes on to
-them, or, where more than one does, as a local function that each calls.
+Variables that an `if` assigns and later statements use become the value of an If: one value, or a tuple.  An `if` that
+contains a jump includes the statements after it, so that each path ends in its own result.  They join the branch that
+reaches them.  If several paths reach them, they become a local function that each path calls.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MAX_REPEATED = 20_000
 
 
 class _Assigned(ast.stmt):
-    """`target = item`, an item of Python."""
+    """The assignment `target = item`, where item is a Python value."""
 
     _fields = ("target",)
 
@@ -35,11 +35,13 @@ class _Assigned(ast.stmt):
 
 
 class StatementTranslator(LoopTranslator):
-    """Translates the body of a function and of those inside it."""
+    """Translates the body of a function, and of the functions nested in it."""
 
     def whole_body(self, function: ast.FunctionDef, params: Iterable[tuple[str, Value]], result: Type | None) -> Expr:
-        """Translates the body of `function` in a scope of its own; gives the result.  As in Python, a name that the
-        body assigns is its own throughout."""
+        """Translate the body of `function` in its own scope, and return the result.
+
+        As in Python, a name that the body assigns is local throughout the body.
+        """
         outer = self.scope, self.result_type, self.value_type, self.loop
         reason = "has no value here: it is assigned after this, or on other paths"
         unset = {name: Unbound(f"{name} {reason}") for name in stores(function.body)}
@@ -52,14 +54,15 @@ class StatementTranslator(LoopTranslator):
             self.scope, self.result_type, self.value_type, self.loop = outer
 
     def check_dims(self, function: ast.FunctionDef, result: Type | None) -> None:
-        """RelvmNameError where a dimension variable of the function's types has no value: it stands alone nowhere."""
+        """Raise RelvmNameError if a dimension variable of the function's types is never a size of its own, and so has
+        no value."""
         stated = [(self.scope[param.arg].type, param.annotation) for param in plain_parameters(self, function)]
         known = set(self.builder.known_dims())
         if result is not None:
             stated.append((result, function.returns))
             known.update(plain_dim_vars(result))
         for type_, annotation in stated:
-            if isinstance(type_, FuncType):  # it binds its own variables
+            if isinstance(type_, FuncType):  # a function type binds its own variables
                 continue
             for var in type_vars(type_):
                 if var not in known:
@@ -79,10 +82,11 @@ class StatementTranslator(LoopTranslator):
             raise self.error(RelvmSyntaxError, "a path through the function ends without a return", node)
         return result
 
-    repeated = 0  # statements of for loops over items known in advance, each as often as it is repeated
+    repeated = 0  # statements repeated by unrolling for loops so far
 
     def statements(self, body: list[ast.stmt], live: frozenset[str]) -> Expr | None:
-        """Translates statements in order; gives the result where they return.  live: the names used after them."""
+        """Translate statements in order.  Return the result if they return, otherwise None. live: the names used after
+        them."""
         for position, statement in enumerate(body):
             rest = body[position + 1 :]
             self.builder.place = f"{self.function.source.name}:{statement.lineno}:{statement.col_offset + 1}"
@@ -152,7 +156,7 @@ class StatementTranslator(LoopTranslator):
                 raise self.unsupported("an assignment to anything but names", target)
 
     def items(self, value: Value, targets: list[ast.expr], target: ast.expr) -> list[Value]:
-        """The items of a tuple that is unpacked into `targets`."""
+        """Return the items of a tuple that is unpacked into `targets`."""
         if isinstance(value, Expr) and not isinstance(value.type, TupleType):
             raise self.error(RelvmTypeError, f"a value of type {value.type} cannot be unpacked", target)
         if not isinstance(value, Expr | tuple | list):
@@ -166,12 +170,12 @@ class StatementTranslator(LoopTranslator):
         return [self.builder.emit(TupleItem(value, i), name) for i, name in enumerate(names)]
 
     def annotated(self, name: str, type_: Type, node: ast.expr) -> Expr:
-        """`name: type = value`, checked at run time where it cannot be proven."""
+        """Translate `name: type = value`, checked at run time if it is not proven."""
         value = self.typed(name, type_, node, name)
         return value if is_proven(type_, value.type) else self.builder.match_cast(value, type_, name)
 
     def typed(self, what: str, type_: Type | None, node: ast.expr, name: str | None = None) -> Expr:
-        """The value of `node`, which may be of the type that is stated for `what`."""
+        """Return the value of `node`, checked against the type declared for `what`."""
         value = self.expr(node, type_, name)
         reason = type_ and mismatch(type_, value.type)
         if isinstance(value, Null) and type_ not in (None, OBJECT):
@@ -181,8 +185,10 @@ class StatementTranslator(LoopTranslator):
         return value
 
     def result(self, statement: ast.Return) -> Expr:
-        """What a return gives.  It is checked here that it is of the function's result type, for what comes back from a
-        call at the end of the function is given on as it is."""
+        """Return the result of a return statement, checked against the result type of the function.
+
+        The check is made here because the result of a tail call is returned unchanged.
+        """
         if statement.value is None:
             statement = ast.copy_location(ast.Return(ast.copy_location(ast.Constant(None), statement)), statement)
         value = self.typed("the result", self.result_type, statement.value)
@@ -191,7 +197,7 @@ class StatementTranslator(LoopTranslator):
         return self.located(statement, lambda: self.builder.match_cast(value, self.value_type, "result"))
 
     def local_function(self, function: ast.FunctionDef) -> Expr:
-        """A def inside a def: a closure over the variables as they are here."""
+        """Translate a nested def to a closure over the current variables."""
         if function.decorator_list:
             raise self.unsupported("a decorated function inside a function", function)
         params, result = self.signature(function)
@@ -204,11 +210,11 @@ class StatementTranslator(LoopTranslator):
         return self.builder.local_function(params, body, result, name=function.name, recursive=recursive)
 
     def body_of(self, function: ast.FunctionDef, names: list[str], result: Type | None) -> Callable[..., Expr]:
-        """What gives the body, called with the values of these names."""
+        """Return a function that translates the body, given the values of these names."""
         return lambda *variables: self.whole_body(function, zip(names, variables, strict=True), result)
 
     def local_functions(self, run: list[ast.FunctionDef]) -> None:
-        """Defs next to each other, which may call each other."""
+        """Translate adjacent defs, which may call each other."""
         names = [function.name for function in run]
         described = []
         for function in run:
@@ -223,7 +229,7 @@ class StatementTranslator(LoopTranslator):
         self.scope.update(zip(names, self.builder.local_functions(described), strict=True))
 
     def python_sequence(self, statement: ast.For) -> list[Value] | None:
-        """The items that a for goes through where Python knows them; None for a range."""
+        """Return the items of a for loop over a Python sequence, or None for a range."""
         match statement.iter:
             case ast.Call(func=ast.Name("range")):
                 return None
@@ -235,7 +241,7 @@ class StatementTranslator(LoopTranslator):
         return list(value)
 
     def unrolled(self, statement: ast.For, values: list[Value]) -> list[ast.stmt]:
-        """The rounds of a for over items known in advance."""
+        """Unroll a for loop over items known at translation time."""
         self.repeated += len(values) * (1 + len(statement.body))
         if self.repeated > _MAX_REPEATED:
             reason = f"more than {_MAX_REPEATED} statements of for loops over tuples and lists of Python"
@@ -244,7 +250,7 @@ class StatementTranslator(LoopTranslator):
         return [each for statements in rounds for each in statements]
 
     def signature(self, function: ast.FunctionDef) -> tuple[list[tuple[str, Type]], Type | None]:
-        """The parameters with their types, and the result's type where it is annotated."""
+        """Return the parameters with their types, and the result type if it is annotated."""
         params = []
         for param in plain_parameters(self, function):
             if param.annotation is None:
@@ -254,12 +260,12 @@ class StatementTranslator(LoopTranslator):
         return params, self.type(function.returns) if function.returns is not None else None
 
     def if_statement(self, cond: Expr, statement: ast.If, rest: list[ast.stmt], live: frozenset[str]) -> Expr | None:
-        """Translates an if.  rest: the statements after it.  live: the names that are used after the if.
+        """Translate an if. rest: the statements after it.  live: the names used after the if.
 
         Returns
         -------
         Expr | None
-            The result, where the if has a jump in it: then it has taken `rest` into itself.
+            The result, if the if contains a jump.  It then includes `rest`.
         """
         if jumps(statement):
             return self.located(statement, lambda: self.jumping_if(cond, statement, rest, live))
@@ -267,7 +273,7 @@ class StatementTranslator(LoopTranslator):
         return None
 
     def jumping_if(self, cond: Expr, statement: ast.If, rest: list[ast.stmt], live: frozenset[str]) -> Expr:
-        """An if with a jump in it."""
+        """Translate an if that contains a jump."""
         branches = (statement.body, statement.orelse)
         if rest and all(map(falls_through, branches)):
             return self.meeting_if(cond, statement, rest, live)
@@ -278,7 +284,7 @@ class StatementTranslator(LoopTranslator):
         return self.builder.if_(cond, lambda: whole(statement.body), lambda: whole(statement.orelse), "result")
 
     def meeting_if(self, cond: Expr, statement: ast.If, rest: list[ast.stmt], live: frozenset[str]) -> Expr:
-        """An if that several ways lead through: each ends with a call of what follows, or in a jump."""
+        """Translate an if that several paths leave.  Each path ends with a call of the continuation, or with a jump."""
         ways, then, orelse = self.branches(statement, live)
         if ways.taken:
             meeting = self.if_meeting(statement, ways)
@@ -287,14 +293,15 @@ class StatementTranslator(LoopTranslator):
         return self.builder.emit(If(cond, then, orelse), "result")
 
     def merging_if(self, cond: Expr, statement: ast.If, live: frozenset[str]) -> None:
-        """An if without a jump: the variables it assigns that are used later get their new values."""
+        """Translate an if without a jump: update the variables that it assigns and that are used later."""
         ways, then, orelse = self.branches(statement, live)
         meeting = self.if_meeting(statement, ways)
         then, orelse = (self.closed(branch, ways, meeting, packed) for branch in (then, orelse))
         self.unpack(meeting, self.builder.emit(If(cond, then, orelse), meeting.value_name))
 
     def branches(self, statement: ast.If, live: frozenset[str]) -> tuple[OpenPaths, Block, Block]:
-        """The branches of an if, and the ways through them.  live: the names that are used after it."""
+        """Translate the branches of an if.  Return the paths through it, and both blocks. live: the names used after
+        it."""
         ways = OpenPaths([name for name in dict.fromkeys(stores([statement])) if name in live])
         end = Continuation(lambda: self.take(ways), live)
         then, orelse = (
@@ -315,12 +322,12 @@ _STATEMENTS = {
 
 
 def _function_run(body: list[ast.stmt]) -> list[ast.FunctionDef]:
-    """The functions that `body` begins with."""
+    """Return the functions at the beginning of `body`."""
     return list(itertools.takewhile(lambda statement: isinstance(statement, ast.FunctionDef), body))
 
 
 def _calls_ahead(run: list[ast.FunctionDef]) -> bool:
-    """Whether one of the functions uses one that comes after it."""
+    """Return whether one of the functions refers to a later one."""
     ahead: set[str] = set()
     for function in reversed(run):
         if ahead & loads(function.body):

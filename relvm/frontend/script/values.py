@@ -1,6 +1,6 @@
-"""What a name or an expression of a script stands for, and how Python values become expressions of the IR.
+"""Values of names and expressions in a script, and their conversion to IR expressions.
 
-A value is an `Expr`, or anything else: then it is a Python value, known while the script is translated.
+A value is either an `Expr` or a Python object known at translation time.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ SCRIPT_FUNCTIONS = (
     "packed",
     "partial",
     "shape",
-)  # what a script calls that is neither operator nor function
+)  # callables of scripts that are neither operators nor functions
 
 
 @dataclass(frozen=True)
 class ScriptFunctionName:
-    """One of SCRIPT_FUNCTIONS, as the value of its name."""
+    """The value of a name in SCRIPT_FUNCTIONS."""
 
     name: str
 
 
 @dataclass(frozen=True, eq=False)
 class Template:
-    """A lambda: translated anew wherever it is called, with the variables it saw where it was written."""
+    """A lambda, inlined at each call with the variables of its definition."""
 
     node: ast.Lambda
     scope: dict[str, Value]
@@ -44,9 +44,10 @@ class Template:
 
 @dataclass(frozen=True)
 class Unbound:
-    """The value of a variable that only some paths to here assign, or to values of different kinds.
+    """The value of a variable that some path leaves unassigned, or that has different kinds of values on different
+    paths.
 
-    kind: of the error that its use is.
+    kind: the class of the error raised when the variable is used.
     """
 
     reason: str
@@ -60,11 +61,11 @@ class ScriptFunction:
     Attributes
     ----------
     python
-        The function itself: gives the names around it.
+        The function itself, which provides the enclosing names.
     tree
-        Its syntax, with the lines of `source`.
+        Its syntax tree, with the lines of `source`.
     members
-        What a decorated class holds beside it, by name.
+        The other members of a decorated class, by name.
     """
 
     python: Any
@@ -74,7 +75,7 @@ class ScriptFunction:
 
     @property
     def name(self) -> str:
-        """Of the function, in Python and in the module."""
+        """The name of the function, in Python and in the module."""
         return self.tree.name
 
     def __repr__(self) -> str:
@@ -82,32 +83,32 @@ class ScriptFunction:
 
 
 def error_at_node(source: Source, kind: type[Exception], reason: str, node: ast.AST) -> Exception:
-    """An error that points at `node`, whose columns are counted in bytes."""
+    """Return an error that points at `node`, whose columns are counted in bytes."""
     line = source.text.split("\n")[node.lineno - 1]
     return source.error_at(kind, reason, node.lineno, len(line.encode()[: node.col_offset].decode()))
 
 
 def is_static(value: Value) -> bool:
-    """Whether Python computes with `value` while the script is translated: no array, no value of the program."""
+    """Return whether `value` is evaluated by Python during translation: neither an array nor a value of the program."""
     if isinstance(value, tuple):
         return all(map(is_static, value))
     return isinstance(value, bool | int | float | str | None | DType) and not isinstance(value, np.generic)
 
 
 def is_scalar(value: Value) -> bool:
-    """Whether `value` is a number, or a scalar of the program."""
+    """Return whether `value` is a number or a scalar of the program."""
     if isinstance(value, Expr):
         return isinstance(value.type, PrimType)
     return isinstance(value, bool | int | float) and not isinstance(value, np.generic)
 
 
 def number_as_scalar(value: Value, dtype: DType) -> bool | int | float:
-    """A Python value as `dtype`: bool, i64 or f64.
+    """Convert a Python number to `dtype`: bool, i64 or f64.
 
     Raises
     ------
     RelvmTypeError
-        It is no number, or one that `dtype` does not have.
+        The value is not a number, or `dtype` cannot represent it.
     """
     if dtype.is_bool:
         return bool(value)
@@ -120,12 +121,13 @@ def number_as_scalar(value: Value, dtype: DType) -> bool | int | float:
 
 
 def number_as_tensor(value: Value, dtype: DType) -> Constant:
-    """A 0-d constant of `dtype`.
+    """Convert a number to a 0-d constant of `dtype`.
 
     Raises
     ------
     RelvmTypeError
-        The dtype cannot hold the value: a float in an integer, a number in a bool, an integer out of range, no number.
+        The dtype cannot represent the value: a float in an integer type, a number in bool, an integer out of range, or
+        a value that is not a number.
     """
     kinds = bool if dtype.is_bool else bool | int if dtype.is_integer else bool | int | float
     fits = isinstance(value, kinds)
@@ -139,12 +141,12 @@ def number_as_tensor(value: Value, dtype: DType) -> Constant:
 
 
 def as_expr(value: Value, expected: Type | None = None) -> Expr:
-    """A value as an expression; a number as a tensor where one is expected.
+    """Convert a value to an expression.  A number becomes a tensor if a tensor is expected.
 
     Raises
     ------
     RelvmTypeError
-        A Python value of a kind that the IR has no constant for.
+        The IR has no constant for this kind of Python value.
     """
     match value:
         case Expr():

@@ -1,4 +1,4 @@
-"""The text form: `parse_module`, `parse_type`, `parse_expr`."""
+"""The text frontend: `parse_module`, `parse_type`, `parse_expr`."""
 
 from relvm.frontend.text.parser import parse_expr, parse_module, parse_type
 

@@ -1,4 +1,4 @@
-"""The text form's tokens, and errors that point at a place in a source."""
+"""Tokens of the text form, and errors with a position in the source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from relvm.errors import RelvmError, RelvmSyntaxError, shortened
 
 DEEPEST_NESTING = 150
-_SHOWN_AROUND = 150  # characters of a line, before the place of an error and after it
+_SHOWN_AROUND = 150  # the most characters shown on each side of an error
 
 _SPACE = re.compile(r"(?:\s+|#[^\n]*)*")
 _TOKEN = re.compile(
@@ -28,7 +28,7 @@ _TOKEN = re.compile(
 
 
 class Token(NamedTuple):
-    """kind: a group of _TOKEN, or `end`.  first: whether it is the first of its line."""
+    """A token. kind: a group of _TOKEN, or `end`.  first: whether it is the first of its line."""
 
     kind: str
     text: str
@@ -42,7 +42,7 @@ class Token(NamedTuple):
 
 
 class Source:
-    """A text and its name: what an error's place is told from."""
+    """A source text and its name, from which error positions are computed."""
 
     def __init__(self, text: str, name: str) -> None:
         self.text = text
@@ -50,24 +50,24 @@ class Source:
         self.line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def error(self, kind: type[RelvmError], reason: str, offset: int) -> RelvmError:
-        """An error at `offset` (in characters) of the text."""
+        """Return an error at `offset` (in characters) of the text."""
         line, column = self.place(offset)
         return self.error_at(kind, reason, line, column)
 
     def place(self, offset: int) -> tuple[int, int]:
-        """The line, from 1, and the column, from 0, of a character."""
+        """Return the line, from 1, and the column, from 0, of a character."""
         line = bisect_right(self.line_starts, offset)
         return line, offset - self.line_starts[line - 1]
 
     def origin(self, offset: int) -> str:
-        """`name:line:column` of a character, from 1 as in messages."""
+        """Return `name:line:column` of a character, counted from 1 as in messages."""
         line, column = self.place(offset)
         return f"{self.name}:{line}:{column + 1}"
 
     def error_at(self, kind: type[RelvmError], reason: str, line: int, column: int) -> RelvmError:
-        """An error of class `kind` whose message has the place, the line and a caret under it.
+        """Return an error of class `kind` whose message has the position, the line and a caret under it.
 
-        The message shows at most 150 characters of the line on each side of the place.
+        The message shows at most 150 characters of the line on each side of the position.
 
         Its attributes: `reason`, the bare message; `filename`; `lineno` and `offset`, from 1 as in SyntaxError.
 
@@ -80,7 +80,7 @@ class Source:
         """
         lines = self.text.split("\n")
         shown = lines[line - 1] if line <= len(lines) else ""
-        shown = shown.encode(errors="backslashreplace").decode()  # half of a surrogate pair cannot be printed
+        shown = shown.encode(errors="backslashreplace").decode()  # a lone surrogate cannot be printed
         first = max(0, column - _SHOWN_AROUND)
         caret = re.sub(r"[^\t]", " ", shown[first:column]) + "^"
         shown = shown[first : column + _SHOWN_AROUND]
@@ -90,12 +90,12 @@ class Source:
 
 
 def tokenize(source: Source) -> list[Token]:
-    """The tokens of the source, one of kind `end` last.
+    """Return the tokens of the source, followed by a token of kind `end`.
 
     Raises
     ------
     RelvmSyntaxError
-        A character that starts no token.
+        No token starts with a character of the source.
     """
     tokens = []
     offset, kind = 0, ""
@@ -115,7 +115,7 @@ def tokenize(source: Source) -> list[Token]:
 
 
 class TokenReader:
-    """Steps through the tokens of a source: what every part of the parser is made of."""
+    """A cursor over the tokens of a source, the base of every part of the parser."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -129,14 +129,14 @@ class TokenReader:
 
     @property
     def following(self) -> Token:
-        """The token after the current one; the last stays the last."""
+        """Return the token after the current one.  The last token is its own successor."""
         return self.tokens[min(self.position + 1, len(self.tokens) - 1)]
 
     def error(self, kind: type[RelvmError], reason: str, token: Token) -> RelvmError:
         return self.source.error(kind, reason, token.offset)
 
     def unexpected(self, expected: str) -> RelvmError:
-        """The error that the current token is not what should be here."""
+        """Return the error for a current token other than the expected one."""
         return self.error(RelvmSyntaxError, f"expected {expected}, got {self.token}", self.token)
 
     def take(self) -> Token:
@@ -148,7 +148,7 @@ class TokenReader:
         return self.token.text == text
 
     def accept(self, text: str) -> bool:
-        """Steps over the current token if it is `text`."""
+        """Consume the current token if it is `text`."""
         found = self.token.text == text
         self.position += found
         return found
@@ -168,7 +168,8 @@ class TokenReader:
             raise self.unexpected("the end of the text")
 
     def listed(self, closing: str, read: Callable[[], Any]) -> tuple[list[Any], bool]:
-        """What `read` reads up to and with `closing`, commas between; and whether that is a list, not one bare item."""
+        """Parse a comma-separated list up to and including `closing`, with `read` for each item.  Return the items, and
+        whether there was a comma or no item, unlike a single item."""
         items, comma = [], True
         while comma and not self.at(closing):
             items.append(read())
@@ -177,12 +178,12 @@ class TokenReader:
         return items, comma or len(items) != 1
 
     def deeper(self) -> None:
-        """Counts one level of nesting; the caller takes it off `depth` again.
+        """Enter one more level of nesting.  The caller decrements `depth` again.
 
         Raises
         ------
         RelvmSyntaxError
-            More than DEEPEST_NESTING levels.
+            There are more than DEEPEST_NESTING levels.
         """
         self.depth += 1
         if self.depth > DEEPEST_NESTING:
@@ -193,11 +194,11 @@ class TokenReader:
             )
 
     def string(self) -> str:
-        """The value of a string literal, escaped as in JSON; halves of surrogate pairs are no characters."""
+        """Return the value of a string literal, with the escapes of JSON.  Lone surrogates are errors."""
         token = self.expect_kind("string", "a string")
         try:
             value = json.loads(token.text)
-            value.encode(errors="surrogateescape")  # bytes of strings that are no UTF-8 are kept so
+            value.encode(errors="surrogateescape")  # bytes that are not UTF-8 are kept as surrogates
         except json.JSONDecodeError as error:
             raise self.error(RelvmSyntaxError, f"a bad string: {error.msg}", token) from None
         except UnicodeEncodeError as error:
@@ -206,7 +207,7 @@ class TokenReader:
         return value
 
     def integer(self) -> int:
-        """The value of an integer literal; RelvmSyntaxError where int64 cannot hold it."""
+        """Return the value of an integer literal.  Raise RelvmSyntaxError if int64 cannot hold it."""
         token = self.expect_kind("int", "an integer")
         return self.in_range(token, int(token.text) if len(token.text) < 32 else 1 << 64)
 

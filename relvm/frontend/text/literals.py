@@ -1,4 +1,4 @@
-"""Parses tensor constants and the values of attributes in the text form."""
+"""Parsing of tensor constants and attribute values in the text form."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAMED = {"true": True, "false": False, "null": None, "inf": math.inf, "nan": ma
 
 class LiteralReader(TypeReader):
     def number(self) -> int | float:
-        """An integer or a float, with its sign."""
+        """Parse an integer or a float, with its sign."""
         sign = self.token
         negative = self.accept("-")
         token = self.take()
@@ -38,14 +38,14 @@ class LiteralReader(TypeReader):
         return -value if negative else value
 
     def attributes(self) -> Attributes:
-        """`(name=value, ...)`"""
+        """Parse `(name=value, ...)`."""
         self.expect("(")
         values: dict[str, Any] = {}
         self.listed(")", lambda: self.attribute(values))
         return tuple(values.items())
 
     def attribute(self, values: dict[str, Any]) -> None:
-        """Reads one `name=value` into `values`."""
+        """Parse one `name=value` into `values`."""
         token = self.token
         name = self.string() if token.kind == "string" else self.expect_kind("name", "the name of an attribute").text
         if name in values:
@@ -54,7 +54,7 @@ class LiteralReader(TypeReader):
         values[name] = self.literal()
 
     def literal(self) -> Any:
-        """The value of an attribute: a scalar, a string, a dtype, null, or a tuple of such."""
+        """Parse an attribute value: a scalar, a string, a dtype, null, or a tuple of these."""
         token = self.token
         if token.kind == "string":
             return self.string()
@@ -69,7 +69,7 @@ class LiteralReader(TypeReader):
         raise self.unexpected("a number, a string, a dtype, true, false, null or a tuple of these")
 
     def literal_tuple(self) -> Any:
-        """`(a, b)`, `(a,)`, `()` or `[a, b]`; `(a)` is `a` itself."""
+        """Parse `(a, b)`, `(a,)`, `()` or `[a, b]`; `(a)` is `a`."""
         self.deeper()
         brackets = self.take().text == "["
         parts, is_tuple = self.listed("]" if brackets else ")", self.literal)
@@ -77,7 +77,7 @@ class LiteralReader(TypeReader):
         return tuple(parts) if brackets or is_tuple else parts[0]
 
     def constant(self) -> Constant:
-        """`(type, elements)`, the elements as nested lists or as base64 of their little-endian bytes."""
+        """Parse `(type, elements)`, with the elements as nested lists or as base64 of their little-endian bytes."""
         self.expect("(")
         start, type_ = self.token, self.type()
         known = isinstance(type_, TensorType) and type_.dtype and type_.shape is not None
@@ -95,7 +95,7 @@ class LiteralReader(TypeReader):
             elements: list[Any] = []
             self.elements(type_.dtype, type_.shape, elements)
             try:
-                with np.errstate(over="ignore"):  # what is too large for a float is infinite
+                with np.errstate(over="ignore"):  # a number too large for a float becomes infinite
                     array = np.array(elements, type_.dtype.numpy).reshape(type_.shape)
             except OverflowError:
                 raise self.error(RelvmSyntaxError, f"an element is out of the range of {type_.dtype}", first) from None
@@ -120,7 +120,7 @@ class LiteralReader(TypeReader):
         return stored.astype(type_.known_dtype.numpy).reshape(type_.shape)
 
     def elements(self, dtype: DType, shape: tuple[int, ...], out: list[Any]) -> None:
-        """Appends the elements of a nested list of that shape."""
+        """Append the elements of a nested list of that shape to `out`."""
         if not shape:
             out.append(self.element(dtype))
             return

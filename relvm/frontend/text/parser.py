@@ -1,4 +1,5 @@
-"""Parses the text form of modules, functions and expressions: what relvm/ir/printer.py writes (docs/language.md)."""
+"""Parser of the text form of modules, functions and expressions, which relvm/ir/printer.py prints
+(docs/language.md)."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ from relvm.tables import BUILTINS
 
 __all__ = ["parse_expr", "parse_module", "parse_type"]
 
-# Infix operators from the loosest to the tightest, as Python has them.
+# Infix operators from the lowest to the highest precedence, as in Python.
 _LEVELS = (("==", "!=", "<", "<=", ">", ">="), ("|",), ("^",), ("&",), ("<<", ">>"), ("+", "-"), ("*", "/", "//", "%"))
 _LEVEL = {sign: level for level, signs in enumerate(_LEVELS) for sign in signs}
 _NUMBERS = ("inf", "nan")
@@ -60,27 +61,28 @@ _BUILTIN_NAMES = frozenset(row.name for row in BUILTINS)
 
 
 def parse_module(text: str, name: str = "<text>") -> Module:
-    """The module that `text` writes, at stage PARSED.
+    """Parse a module, at stage PARSED.
 
     Parameters
     ----------
     text
-        In the language of docs/language.md.
+        A module in the language of docs/language.md.
     name
-        Of the source, for messages: a file's path.
+        The name of the source in messages, such as the path of a file.
 
     Raises
     ------
     RelvmTypeError
-        It is no text.
+        `text` is not a string.
     RelvmSyntaxError
-        Text that is not in the language: the message has the line, the column, what was expected and what came.
+        The text is not valid in the language.  The message has the line, the column, the expected token and the one
+        found.
     RelvmNameError
-        A variable, function, operator, builtin or type that does not exist.
+        A variable, function, operator, builtin or type does not exist.
     RelvmArgumentError
-        Arguments that an operator does not take.
+        An operator does not accept its arguments.
     RelvmUnsupportedError
-        A tensor of more bytes than an address holds, or a dimension or type beyond the limits.
+        A tensor is larger than the address space, or a dimension or type exceeds the limits.
     """
     expect_type("parse_module", text, str, "a text")
     with resources(name):
@@ -88,10 +90,10 @@ def parse_module(text: str, name: str = "<text>") -> Module:
 
 
 def parse_expr(text: str, variables: Mapping[str, Var] | None = None, dims: dict[str, AnyDim] | None = None) -> Expr:
-    """The expression that `text` writes, over the given variables and dimension variables by name.
+    """Parse an expression over the given variables and dimension variables, by name.
 
-    New dimension variables are added to `dims`; functions of a module may be referred to by any name.  Raises what
-    `parse_module` raises.
+    New dimension variables are added to `dims`.  Any name may refer to a function of a module.  The errors are those of
+    `parse_module`.
     """
     parser = _Parser(Source(text, "<expression>"), {} if dims is None else dims)
     parser.scopes.append(dict(variables or {}))
@@ -101,19 +103,23 @@ def parse_expr(text: str, variables: Mapping[str, Var] | None = None, dims: dict
 
 
 class _Run(NamedTuple):
-    """Local functions next to each other.  missing: names not known when they were met, a variable in place of each and
-    the error that it is unless a function of that name follows.  found: those variables -> the functions' own."""
+    """Adjacent local functions.
+
+    missing: names used before their definition, each with a placeholder variable and the error to raise if no function
+    of that name follows.  found: the function variables by placeholder.
+    """
 
     missing: dict[str, tuple[Var, RelvmError]]
     found: dict[Var, Expr]
 
 
 class _Parser(LiteralReader):
-    """Reads a module.
+    """The parser of a module.
 
-    scopes: the variables by name, innermost last; outermost the module's constants.  own_names: local functions' own
-    names, the variables that hold them. runs: of local functions that are being read, innermost last.  references:
-    where functions of the module are named. without_type: the last call whose result type was left out.
+    scopes: the variables by name, innermost last; the outermost scope is that of the module's constants.  own_names:
+    the variables of local functions by their own names.  runs: the adjacent local functions being parsed, innermost last.
+    references: the positions at which functions of the module are named.  without_type: the last call without a result
+    type.
     """
 
     def __init__(self, source: Source, dims: dict[str, AnyDim]) -> None:
@@ -149,7 +155,7 @@ class _Parser(LiteralReader):
         return Module(tuple(functions.values()), attributes=attributes)
 
     def module_constant(self) -> None:
-        """`name = const(...)`, seen by the functions after it."""
+        """Parse `name = const(...)`, which is visible in the following functions."""
         token = self.identifier("the name of a constant")
         if token.text in self.scopes[0]:
             raise self.error(RelvmSyntaxError, f"constant {token} is defined twice", token)
@@ -158,7 +164,7 @@ class _Parser(LiteralReader):
         self.scopes[0][token.text] = self.constant()
 
     def symbol(self, expected: str) -> str:
-        """The name of a function or kernel: an identifier, or any string."""
+        """Parse the name of a function or kernel: an identifier, or any string."""
         return self.string() if self.token.kind == "string" else self.identifier(expected).text
 
     def identifier(self, expected: str) -> Token:
@@ -167,7 +173,7 @@ class _Parser(LiteralReader):
         return self.expect_kind("name", expected)
 
     def function(self, name: str) -> Function:
-        """From the parameters to the end of the body."""
+        """Parse a function from its parameters to the end of its body."""
         origin = self.source.origin(self.token.offset)
         self.scopes.append({})
         params = self.parameters()
@@ -247,7 +253,7 @@ class _Parser(LiteralReader):
         return Binding(var, value)
 
     def at_function(self) -> bool:
-        """Whether a binding of a local function begins here."""
+        """Return whether a binding of a local function begins here."""
         at = self.position + 1
         if self.following.text == ":":
             while self.tokens[at].text not in ("=", ""):
@@ -255,7 +261,7 @@ class _Parser(LiteralReader):
         return self.tokens[min(at, len(self.tokens) - 1)].text == "=" and self.tokens[at + 1].text == "fn"
 
     def local_function(self) -> Binding:
-        """`name = fn ...`, which may call itself and the local functions next to it."""
+        """Parse `name = fn ...`, which may call itself and adjacent local functions."""
         token = self.identifier("a binding or return")
         stated = self.type() if self.accept(":") else None
         self.expect("=")
@@ -271,7 +277,7 @@ class _Parser(LiteralReader):
         return Binding(var, function)
 
     def end_run(self, bindings: list[Binding | MatchCast], start: int) -> None:
-        """The local functions from `start` on are all there: what they called before it was there is known now."""
+        """Resolve the calls between the local functions from `start` on, all of which are now defined."""
         run = self.runs.pop()
         if run.found:
             bindings[start:] = [substitute(binding, run.found) for binding in bindings[start:]]
@@ -312,17 +318,17 @@ class _Parser(LiteralReader):
         return expr
 
     def infix(self, left: Expr, lowest: int) -> Expr:
-        """Scalar arithmetic that begins with `left`: the operators of level `lowest` and the tighter ones."""
+        """Parse scalar arithmetic that begins with `left`, with operators of precedence `lowest` and higher."""
         outer = self.depth
         while self.token.kind == "mark" and _LEVEL.get(self.token.text, -1) >= lowest:
-            self.deeper()  # what is before the operator is inside of it
+            self.deeper()  # the left operand becomes nested in the operator
             sign = self.take().text
             left = PrimCall(FORMS[sign, 2], (left, self.infix(self.prefix(), _LEVEL[sign] + 1)))
         self.depth = outer
         return left
 
     def prefix(self) -> Expr:
-        """What stands between infix operators."""
+        """Parse an operand of infix operators."""
         negated = self.at("-") and self.following.kind not in ("int", "float") and self.following.text not in _NUMBERS
         if negated or self.at("~"):
             self.deeper()
@@ -338,12 +344,12 @@ class _Parser(LiteralReader):
         return expr
 
     def arguments(self) -> tuple[Expr, ...]:
-        """`(a, b)`"""
+        """Parse `(a, b)`."""
         self.expect("(")
         return self.rest_of_arguments()
 
     def rest_of_arguments(self) -> tuple[Expr, ...]:
-        """`a, b)`"""
+        """Parse `a, b)`."""
         args, _ = self.listed(")", self.expression)
         return tuple(args)
 
@@ -394,7 +400,7 @@ class _Parser(LiteralReader):
         return FunctionRef(name)
 
     def named(self) -> Expr:
-        """A variable, or a call of an operator."""
+        """Parse a variable, or a call of an operator."""
         token = self.take()
         name = token.text
         for scope in reversed(self.scopes):
@@ -435,7 +441,7 @@ class _Parser(LiteralReader):
             raise self.error(type(error), str(error), token) from None
 
     def keyword(self) -> Expr:
-        """What starts with a keyword."""
+        """Parse an expression that starts with a keyword."""
         token = self.take()
         match token.text:
             case "true" | "false":
@@ -495,7 +501,7 @@ class _Parser(LiteralReader):
         return self.with_result(PackedCall(name, self.rest_of_arguments(), pure))
 
     def with_result(self, call: PackedCall | BuiltinCall | KernelCall) -> Expr:
-        """`call` with the result type that follows it, if one does."""
+        """Return `call` with the result type that follows it, if there is one."""
         if self.accept(":"):
             return replace(call, type=self.type())
         self.without_type = call

@@ -1,4 +1,4 @@
-"""Parses types and dimensions in the text form."""
+"""Parsing of types and dimensions in the text form."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _OTHER_TYPES = ("tensor", "shape", "object", *_HOLDERS)
 
 
 def parse_type(text: str, dims: dict[str, AnyDim] | None = None) -> Type:
-    """The type that `text` writes, e.g. `f32[n, 4]`.
+    """Parse a type such as `f32[n, 4]`.
 
     Parameters
     ----------
     text
-        Of the type, and nothing else.
+        The text of the type, and nothing else.
     dims
-        The dimension variables by name; new ones are added to it.
+        The dimension variables by name.  New ones are added.
 
     Raises
     ------
@@ -35,8 +35,11 @@ def parse_type(text: str, dims: dict[str, AnyDim] | None = None) -> Type:
 
 
 class TypeReader(TokenReader):
-    """dims: the dimension variables of the function that is being read, by name.  in_scalar: whether the dimension
-    being read is the value of a scalar, so that its variables may be negative."""
+    """The parser of types.
+
+    dims: the dimension variables, by name, of the function being parsed.  in_scalar: whether the dimension being parsed
+    is the value of a scalar, whose variables may be negative.
+    """
 
     def __init__(self, source: Source, dims: dict[str, AnyDim]) -> None:
         super().__init__(source)
@@ -49,14 +52,14 @@ class TypeReader(TokenReader):
         try:
             type_ = self.parenthesised_type() if self.accept("(") else self.named_type()
         except RelvmUnsupportedError as error:  # a type that is too large
-            if hasattr(error, "lineno"):  # which has its place
+            if hasattr(error, "lineno"):  # the error already has its position
                 raise
             raise self.error(RelvmUnsupportedError, str(error), start) from None
         self.depth -= 1
         return type_
 
     def parenthesised_type(self) -> Type:
-        """A tuple type, a function type, or a type in parentheses, after the `(`."""
+        """Parse a tuple type, a function type, or a type in parentheses, after the `(`."""
         parts, is_tuple = self.listed(")", self.type)
         if self.at("->") or self.at("=>"):
             pure = self.take().text == "->"
@@ -92,7 +95,7 @@ class TypeReader(TokenReader):
         return PrimType(dtype, value)
 
     def holder(self, kind: type[ListType | OptionalType]) -> Type:
-        """The type in the brackets of a list or optional type; of `[]`, one without a value."""
+        """Parse the type in the brackets of a list or optional type.  `[]` has no item type."""
         if self.accept("]"):
             return kind(None)
         inner = self.type()
@@ -100,7 +103,7 @@ class TypeReader(TokenReader):
         return kind(inner)
 
     def dimension_list(self) -> tuple[tuple[AnyDim, ...] | None, int | None]:
-        """The dimensions and the rank, None where unknown, up to and with the `]`."""
+        """Parse the dimensions up to and including the `]`.  Return them and the rank, None if unknown."""
         if self.accept("..."):
             self.expect("]")
             return None, None
@@ -119,7 +122,7 @@ class TypeReader(TokenReader):
         return dim
 
     def dim(self) -> AnyDim:
-        """A sum of products."""
+        """Parse a sum of products."""
         self.deeper()
         left = self.dim_product()
         while self.at("+") or self.at("-"):
@@ -139,7 +142,7 @@ class TypeReader(TokenReader):
         return left
 
     def combined(self, operator: Token, left: AnyDim, right: AnyDim) -> AnyDim:
-        """`left operator right`, or an error at the operator where that is too large."""
+        """Return `left operator right`.  A result that is too large is an error at the operator."""
         try:
             return dim_op(_DIM_FUNCTIONS.get(operator.text, operator.text), left, right)
         except RelvmUnsupportedError as error:

@@ -38,7 +38,7 @@ def _hard_sigmoid(node: OnnxNode) -> Expr:
 
 
 def hard_sigmoid(x: TensorExpr, alpha: float, beta: float) -> TensorExpr:
-    """max(0, min(1, alpha * x + beta))"""
+    """Return max(0, min(1, alpha * x + beta))."""
     return (x * alpha + beta).apply(ops.clip, min=0, max=1)
 
 
@@ -50,7 +50,7 @@ def _hard_swish(node: OnnxNode) -> Expr:
 
 @converts("PRelu")
 def _prelu(node: OnnxNode) -> Expr:
-    """The slope broadcasts to x, never the other way.  Before opset 7 it is one number, or one for each channel."""
+    """The slope broadcasts to x, never x to the slope.  Before opset 7 it is one number, or one for each channel."""
     x, slope = term(node, 0), term(node, 1)
     if node.opset < 7 and slope.type.rank == 1 and node.type(0).rank > 1:
         slope = per_channel(node, 1, node.type(0).rank)
@@ -87,7 +87,7 @@ def _softplus(node: OnnxNode) -> Expr:
 
 
 def softplus(x: TensorExpr) -> TensorExpr:
-    """log(exp(x) + 1), as a sum of which neither part overflows."""
+    """Return log(exp(x) + 1), computed as a sum whose terms do not overflow."""
     smallness = x.apply(ops.abs).apply(ops.negative).apply(ops.exp)
     return x.apply(ops.relu) + smallness.apply(ops.log1p)
 
@@ -116,7 +116,7 @@ def _gelu(node: OnnxNode) -> Expr:
 
 
 def gelu(x: TensorExpr, how: str) -> TensorExpr:
-    """x times the share of a normal distribution below it, by erf ("none") or approximately, by tanh."""
+    """Return x * P(X <= x) for a standard normal X, by erf (how="none") or by the tanh approximation."""
     match how:
         case "none":
             share = (x * math.sqrt(0.5)).apply(ops.erf)
@@ -136,7 +136,7 @@ def _swish(node: OnnxNode) -> Expr:
 
 @converts("Shrink")
 def _shrink(node: OnnxNode) -> Expr:
-    """x + bias below -lambd, x - bias above lambd, 0 between; integers of up to 32 bits by way of f64."""
+    """x + bias below -lambd, x - bias above lambd, otherwise 0.  Integers of up to 32 bits are computed as f64."""
     x, own = term(node, 0), node.type(0).dtype
     if not own.is_float:
         if own.bits > 32:
@@ -156,7 +156,8 @@ def _log_softmax(node: OnnxNode) -> Expr:
 
 
 def _axes(node: OnnxNode) -> tuple[int, ...]:
-    """The axes of a LogSoftmax: since opset 13 one; before, where the input counts as a matrix, all from `axis` on."""
+    """Return the axes of a LogSoftmax: one since opset 13.  Earlier opsets flatten the input to a matrix, whose columns
+    are all axes from `axis` on."""
     rank = node.type(0).rank
     axis = node.axis(-1 if node.opset >= 13 else 1, rank, end=int(node.opset < 13))
     return (axis,) if node.opset >= 13 else tuple(range(axis, rank))
@@ -164,9 +165,9 @@ def _axes(node: OnnxNode) -> tuple[int, ...]:
 
 @converts("Hardmax")
 def _hardmax(node: OnnxNode) -> Expr:
-    """1 at the first of the largest elements along the axis, else 0.
+    """1 at the first of the largest elements along the axis, otherwise 0.
 
-    Before opset 13 the input counts as a matrix, its columns being all axes from `axis` on.
+    Before opset 13 the input is flattened to a matrix, whose columns are all axes from `axis` on.
     """
     x, axes, shape = term(node, 0), _axes(node), node.type(0).shape
     if shape is None:

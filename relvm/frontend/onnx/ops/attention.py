@@ -1,4 +1,4 @@
-"""Attention and what belongs to it: products, masks and a softmax."""
+"""Attention and rotary embeddings, composed of matrix products, masks and a softmax."""
 
 from __future__ import annotations
 
@@ -24,8 +24,11 @@ def _swiglu(node: OnnxNode) -> Expr:
 
 @converts("RotaryEmbedding")
 def _rotary_embedding(node: OnnxNode) -> Expr:
-    """Pairs of elements of each head are turned by the angle of their place: those of the first and the second half,
-    or neighbours where `interleaved`; only of the first `rotary_embedding_dim` elements, where that is not 0."""
+    """Rotates pairs of elements of each head by the angle of their position.
+
+    A pair is one element of the first half and one of the second, or two adjacent elements if `interleaved` is set.  If
+    `rotary_embedding_dim` is not 0, only the first `rotary_embedding_dim` elements are rotated.
+    """
     x, flat = shaped(node, 0), node.type(0).rank == 3
     shape = x.shape
     x = heads_of(x, node.attribute("num_heads", 0)) if flat else x
@@ -38,11 +41,13 @@ def _rotary_embedding(node: OnnxNode) -> Expr:
 
 
 def rotated(x: TensorExpr, cos: TensorExpr, sin: TensorExpr, turned: int, neighbours: bool) -> TensorExpr:
-    """The first `turned` elements of each head, (batch, heads, length, size), turned in pairs: of the two halves, or of
-    neighbours.   cos, sin: broadcast to (batch, heads, length, turned / 2)."""
+    """Rotate the first `turned` elements of each head in pairs: of the two halves, or of neighbors.
+
+    x: (batch, heads, length, size).   cos, sin: broadcast to (batch, heads, length, turned / 2).
+    """
     batch, heads, length, size = x.shape
     parts = x.apply(ops.slice, begin=(0,), end=(turned,), axes=(3,))
-    # pairs: the two of each along axis 4 or axis 3
+    # The two elements of a pair lie along axis 4 or axis 3.
     axis, pairs = (4, (turned // 2, 2)) if neighbours else (3, (2, turned // 2))
     parts = parts.reshape(batch, heads, length, *pairs)
     first, second = (
@@ -59,7 +64,7 @@ def rotated(x: TensorExpr, cos: TensorExpr, sin: TensorExpr, turned: int, neighb
 
 
 def _angles(node: OnnxNode, index: int) -> TensorExpr:
-    """The cosines or sines of each place: (batch, 1, length, half)."""
+    """Return the cosines or sines of each position: (batch, 1, length, half)."""
     table = term(node, index)
     if node.has(3):
         table = table.apply(ops.gather, term(node, 3), axis=0)
@@ -67,7 +72,7 @@ def _angles(node: OnnxNode, index: int) -> TensorExpr:
 
 
 def heads_of(x: TensorExpr, count: int) -> TensorExpr:
-    """(batch, length, heads * size) as (batch, heads, length, size)."""
+    """Split the heads: (batch, length, heads * size) -> (batch, heads, length, size)."""
     batch, length, width = x.shape
     if not isinstance(width, int) or count < 1 or width % count:
         raise RelvmShapeError(f"{count} heads of a tensor of type {x.type}")
@@ -75,15 +80,15 @@ def heads_of(x: TensorExpr, count: int) -> TensorExpr:
 
 
 def joined(x: TensorExpr) -> TensorExpr:
-    """(batch, heads, length, size) as (batch, length, heads * size)."""
+    """Merge the heads: (batch, heads, length, size) -> (batch, length, heads * size)."""
     batch, heads, length, size = x.shape
     return x.apply(ops.transpose, perm=(0, 2, 1, 3)).reshape(batch, length, heads * size)
 
 
 @converts("Attention")
 def _attention(node: OnnxNode) -> tuple[Expr, ...]:
-    """softmax(q * k' * scale + mask) * v for each head; several heads of q may share one of k and v.  A query that may
-    see no key gives zeros.  What is narrower than f32 is computed as f32."""
+    """softmax(q * k' * scale + mask) * v for each head.  Several heads of q may share one head of k and v.  A query
+    whose keys are all masked gives zeros.  Types narrower than f32 are computed as f32."""
     q, k, v = (shaped(node, i) for i in range(3))
     own = [x.type.dtype for x in (q, v)]
     q, k, v = map(wide_of, (q, k, v))
@@ -119,7 +124,7 @@ def wide_of(x: TensorExpr) -> TensorExpr:
 
 
 def _sharing(q: TensorExpr, k: TensorExpr) -> int:
-    """How many heads of q share one of k."""
+    """Return the number of heads of q that share one head of k."""
     many, few = q.shape[1], k.shape[1]
     if many == few:
         return 1
@@ -148,7 +153,7 @@ def values_of(shares: TensorExpr, v: TensorExpr) -> TensorExpr:
 
 
 def _masked(node: OnnxNode, scores: TensorExpr, past: AnyDim) -> TensorExpr:
-    """The scores with the mask added, and -inf where a query must not see a key."""
+    """Add the mask to the scores, and set those of masked keys to -inf."""
     allowed = _allowed(node, scores.shape[2], scores.shape[3], past)
     if node.has(3):
         mask = _as_long(shaped(node, 3), scores.shape[3])
@@ -163,7 +168,7 @@ def _masked(node: OnnxNode, scores: TensorExpr, past: AnyDim) -> TensorExpr:
 
 
 def _allowed(node: OnnxNode, queries: AnyDim, keys: AnyDim, past: AnyDim) -> list[TensorExpr]:
-    """Where the place of a key is one that a query's place lets it see."""
+    """Return the conditions, from positions only, under which a query may attend to a key."""
     key, place = iota(node, keys), iota(node, queries, 1)
     allowed = []
     if past != 0:
@@ -183,7 +188,7 @@ def _allowed(node: OnnxNode, queries: AnyDim, keys: AnyDim, past: AnyDim) -> lis
 
 
 def _as_long(mask: TensorExpr, keys: AnyDim) -> TensorExpr:
-    """A mask that is shorter than the keys hides the others."""
+    """Extend a mask that is shorter than the keys; the remaining keys are masked."""
     missing = difference(keys, mask.shape[-1])
     if missing is None or missing <= 0:
         return mask
@@ -192,6 +197,6 @@ def _as_long(mask: TensorExpr, keys: AnyDim) -> TensorExpr:
 
 
 def shares_of(scores: TensorExpr) -> TensorExpr:
-    """The softmax of each row, and zeros where all of it is -inf."""
+    """Return the softmax of each row, or zeros if the whole row is -inf."""
     largest = scores.apply(ops.max, axes=(-1,), keepdims=True)
     return largest.apply(ops.equal, -math.inf).where(0, scores.apply(ops.softmax, axis=-1))

@@ -1,4 +1,4 @@
-"""Elementwise functions of bits and of special numbers, and remainders."""
+"""Elementwise bit operations, tests for special numbers, and remainders."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _is_inf(node: OnnxNode) -> Expr:
 
 
 def _of_floats(node: OnnxNode) -> TensorExpr:
-    """Input 0; of formats of 8 bits, which are only moved and converted, what they stand for."""
+    """Return input 0, with 8-bit floats converted to f32, because they only support moves and conversions."""
     x = term(node, 0)
     return x if x.type.known_dtype.is_arithmetic else x.cast(F32)
 
@@ -65,6 +65,6 @@ def _bit_shift(node: OnnxNode) -> Expr:
 
 @converts("Mod")
 def _mod(node: OnnxNode) -> Expr:
-    """fmod: the sign of the dividend; else that of the divisor."""
+    """The result has the sign of the dividend if fmod is set, otherwise that of the divisor."""
     op = ops.remainder if node.attribute("fmod", 0) else ops.modulo
     return op(node.tensor(0), node.tensor(1))

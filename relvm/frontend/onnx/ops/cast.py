@@ -1,4 +1,4 @@
-"""Cast and CastLike: numbers of one element type as numbers of another, or as strings, and back."""
+"""Cast and CastLike: conversion between element types, including strings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from relvm.ir.dtypes import F32, F64, STR, DType
 from relvm.ir.expr import Expr
 
 _ROUND_MODES = ("up", "down", "nearest")
-# What is beyond the largest number becomes that.
+# The largest number of each type, at which saturating conversion stops.
 _LARGEST = {"f8e4m3fn": 448.0, "f8e4m3fnuz": 240.0, "f8e5m2": 57344.0, "f8e5m2fnuz": 57344.0}
 _POWERS = "f8e8m0fnu"
 
@@ -35,15 +35,15 @@ def _converted(node: OnnxNode, dtype: DType) -> Expr:
 
 
 def converted(x: TensorExpr, dtype: DType, saturate: bool = True, round_mode: str = "up") -> Expr:
-    """x as another dtype.
+    """Convert x to another dtype.
 
     Parameters
     ----------
     saturate
-        Whether what float8 cannot hold becomes the largest number that it can; else infinity, or NaN where there is
-        none.
+        Whether numbers beyond the range of float8 become its largest number.  Otherwise they become infinity, or NaN if
+        the type has no infinity.
     round_mode
-        "up", "down" or "nearest": of float8e8m0, the powers of two.
+        "up", "down" or "nearest": the rounding to powers of two, for float8e8m0.
 
     Source: ONNX Cast-25.
     """
@@ -65,9 +65,9 @@ def converted(x: TensorExpr, dtype: DType, saturate: bool = True, round_mode: st
 
 
 def _power_of_two(x: TensorExpr, saturate: bool, round_mode: str) -> TensorExpr:
-    """The power of two that stands for a number that is not negative, as f32; infinity has none, as NaN.
+    """Round a non-negative number to a power of two, as f32.  Infinity and NaN have none.
 
-    Below 2^-126 rounding is to that or to 2^-127.  Source: ONNX's notes on E8M0.
+    Numbers below 2^-126 are rounded to 2^-126 or 2^-127.  Source: ONNX's notes on E8M0.
     """
     if round_mode not in _ROUND_MODES:
         raise RelvmArgumentError(f"round_mode is {round_mode!r}, expected one of {', '.join(_ROUND_MODES)}")

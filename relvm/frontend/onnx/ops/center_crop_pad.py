@@ -15,7 +15,8 @@ from relvm.ir.symbolic import AnyDim, dim_op
 
 @converts("CenterCropPad")
 def _center_crop_pad(node: OnnxNode) -> Expr:
-    """The middle of each axis, or zeros on both of its sides; an odd one is cut off, or added, behind."""
+    """Crops each axis to its center, or pads it with zeros on both sides.  The odd element is cut off, or added, at the
+    end."""
     x = shaped(node, 0)
     rank, sizes = len(x.shape), sizes_of(node, 1, "the shape")
     axes = node.attribute("axes", list(range(rank)))

@@ -1,4 +1,4 @@
-"""Attention as ONNX Runtime's optimiser and its model builder write it (domain com.microsoft).
+"""Attention operators written by ONNX Runtime's optimizer and model builder (domain com.microsoft).
 
 Source: ONNX Runtime, docs/ContribOperators.md and contrib_ops/cpu/bert.
 """
@@ -32,7 +32,8 @@ def _refuse(node: OnnxNode, inputs: dict[int, str], attributes: tuple[str, ...] 
 
 @converts("Attention", domain=_MICROSOFT)
 def _attention(node: OnnxNode) -> tuple[Expr, ...]:
-    """x, the weights of q, k and v side by side, their biases, a mask, the past, what is added to scores."""
+    """Inputs: x; the weights of q, k and v side by side; their biases; a mask; past keys and values; a bias added to
+    the scores."""
     _refuse(node, {6: "past_sequence_length"}, ("do_rotary", "past_present_share_buffer"))
     x, weights, own = wide_of(shaped(node, 0)), wide_of(shaped(node, 1)), node.type(0).dtype
     width = weights.shape[1]
@@ -57,7 +58,7 @@ def _attention(node: OnnxNode) -> tuple[Expr, ...]:
 
 @converts("MultiHeadAttention", domain=_MICROSOFT)
 def _multi_head_attention(node: OnnxNode) -> tuple[Expr, ...]:
-    """q, k, v, which may be packed; their biases, a mask, what is added to scores, past keys and values."""
+    """Inputs: q, k, v, which may be packed; their biases; a mask; a bias added to the scores; past keys and values."""
     _refuse(node, {8: "past_sequence_length", 9: "cache_indirection"})
     own, count = node.type(0).dtype, node.attribute("num_heads", 0)
     q, k, v = _packed(node)
@@ -79,7 +80,7 @@ def _multi_head_attention(node: OnnxNode) -> tuple[Expr, ...]:
 
 
 def _packed(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """q, k and v, each (batch, length, width) or (batch, heads, length, size)."""
+    """Return q, k and v, each (batch, length, width) or (batch, heads, length, size)."""
     q = wide_of(shaped(node, 0))
     if len(q.shape) == 5:
         return tuple(q.at(i, 3).apply(ops.transpose, perm=(0, 2, 1, 3)) for i in range(3))
@@ -90,7 +91,7 @@ def _packed(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
 
 
 def _columns(x: TensorExpr, sizes: list[int]) -> list[TensorExpr]:
-    """x divided along its last axis."""
+    """Split x along its last axis into parts of these sizes."""
     ends = np.cumsum(sizes).tolist()
     pairs = zip(ends, sizes, strict=True)
     return [x.apply(ops.slice, begin=(end - size,), end=(end,), axes=(len(x.shape) - 1,)) for end, size in pairs]
@@ -106,7 +107,7 @@ def _scale(node: OnnxNode, q: TensorExpr) -> float:
 def _result(
     node: OnnxNode, qkv: tuple[TensorExpr, TensorExpr, TensorExpr], past: AnyDim, mask: int, bias: int
 ) -> TensorExpr:
-    """softmax(q k' * scale + bias + mask) v.  mask, bias: inputs."""
+    """Return softmax(q k' * scale + bias + mask) v. mask, bias: the indices of these inputs."""
     q, k, v = qkv
     scores = scores_of(q, k) * _scale(node, q)
     if node.has(bias):
@@ -123,7 +124,7 @@ def _result(
 
 
 def _seen(node: OnnxNode, index: int, queries: AnyDim, keys: AnyDim) -> TensorExpr:
-    """1 for each key that is not hidden, 0 for others, so that it broadcasts to (batch, heads, queries, keys)."""
+    """Return 1 for each visible key and 0 for each masked key, broadcastable to (batch, heads, queries, keys)."""
     mask = shaped(node, index)
     match len(mask.shape):
         case 1:
@@ -139,7 +140,8 @@ def _seen(node: OnnxNode, index: int, queries: AnyDim, keys: AnyDim) -> TensorEx
 
 @converts("RotaryEmbedding", domain=_MICROSOFT)
 def _rotary_embedding(node: OnnxNode) -> Expr:
-    """x, the places, of each of the batch or of the first one, and tables of cosines and sines for each place."""
+    """Inputs: x; positions, either one for each element or one start position for all sequences; tables of cosines and
+    sines by position."""
     if node.attribute("scale", 1.0) != 1.0 or node.attribute("is_packed_batching", 0):
         raise RelvmUnsupportedError("scale and is_packed_batching are not supported")
     x, at, flat = shaped(node, 0), shaped(node, 1).cast(I64), node.type(0).rank == 3
@@ -162,16 +164,17 @@ def _turned(node: OnnxNode, index: int) -> int:
 
 
 def _angles(table: TensorExpr, at: TensorExpr) -> TensorExpr:
-    """(batch, 1, length, half)"""
+    """Return the rows of a table at positions, as (batch, 1, length, half)."""
     return table.apply(ops.gather, at, axis=0).apply(ops.expand_dims, axes=(1,))
 
 
 @converts("GroupQueryAttention", domain=_MICROSOFT)
 def _group_query_attention(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
-    """q, k, v, or all in q; past keys and values; of each of the batch how many places there are then, less 1; the
-    most of these; tables of cosines and sines; places; what is added to scores.
+    """Inputs: q, k, v, or all three packed in q; past keys and values; for each sequence its total length less 1; the
+    maximum of these lengths; tables of cosines and sines; positions; a bias added to the scores.
 
-    The new keys and values of each go behind its own past ones, in what may have more room than there are places yet.
+    The new keys and values of each sequence are written behind its past ones.  The cache may have more room than there
+    are positions so far.
     """
     _refuse(node, {11: "head_sink", 12: "k_scale", 13: "v_scale"}, ("smooth_softmax", "qk_output"))
     own = node.type(0).dtype
@@ -202,7 +205,7 @@ def _group_query_attention(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
 
 
 def _grouped(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """q, k and v, each (batch, heads, length, size)."""
+    """Return q, k and v, each (batch, heads, length, size)."""
     counts = [node.attribute(name, 0) for name in ("num_heads", "kv_num_heads", "kv_num_heads")]
     if node.has(1):
         parts = [wide_of(shaped(node, index)) for index in range(3)]
@@ -219,9 +222,10 @@ def _grouped(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
 def _kept(
     node: OnnxNode, index: int, new: TensorExpr, where: tuple[TensorExpr, TensorExpr], total: AnyDim
 ) -> TensorExpr:
-    """All keys or values: the past ones, the new ones at their places, and zeros.
+    """Return all keys or values: the past ones, the new ones at their positions, and zeros.
 
-    where: how many past ones each of the batch has, the places of the new ones.   total: room for that many at least.
+    where: the number of past positions of each sequence, and the positions of the new ones.   total: the least number
+    of positions to make room for.
     """
     (starts, at), (batch, heads, length, size) = where, new.shape
     zeros, room = TensorExpr(node, new.operand(0)), total

@@ -1,4 +1,5 @@
-"""Weights of few bits, of which a block has a scale and a zero point: products and rows (domain com.microsoft)."""
+"""Blockwise quantized weights, with a scale and zero point per block: matrix product and gather (domain
+com.microsoft)."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ _MICROSOFT = "com.microsoft"
 
 @converts("MatMulNBits", domain=_MICROSOFT)
 def _matmul_bits(node: OnnxNode) -> Expr:
-    """a, the weights (columns, blocks, bytes of a block), scales, zero points: packed, or of the dtype of a; a bias."""
+    """Inputs: a; the weights (columns, blocks, bytes of a block); scales; zero points, packed or of the dtype of a; a
+    bias."""
     columns, depth, block = (node.attribute(name) for name in ("N", "K", "block_size"))
     bits = node.attribute("bits", 4)
     if node.has(4) or bits not in BITS:
@@ -43,7 +45,7 @@ def _matmul_bits(node: OnnxNode) -> Expr:
 
 
 def _zeros(node: OnnxNode, columns: int, blocks: int, bits: int) -> np.ndarray:
-    """The zero points, (columns, blocks); where there are none they are in the middle."""
+    """Return the zero points, (columns, blocks); the middle of the range if the input is omitted."""
     if not node.has(3):
         return np.full((columns, blocks), 2 ** (bits - 1), np.uint8)
     given = node.known(3, "the zero points")
@@ -61,7 +63,7 @@ def _of_size(node: OnnxNode, index: int, what: str, size: int) -> np.ndarray:
 
 
 def _unpacked(rows: np.ndarray, bits: int) -> np.ndarray:
-    """The numbers in rows of bytes, the lowest bits first."""
+    """Unpack numbers from rows of bytes, lowest bits first."""
     if rows.dtype != np.uint8:
         raise RelvmFormatError(f"packed numbers are {rows.dtype}, expected uint8")
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
@@ -70,8 +72,8 @@ def _unpacked(rows: np.ndarray, bits: int) -> np.ndarray:
 
 @converts("GatherBlockQuantized", domain=_MICROSOFT)
 def _gather_blocks(node: OnnxNode) -> Expr:
-    """data, places, scales, zero points; data of u8 are packed along the last axis. What is taken is scaled then; a
-    place that there is not gives zeros."""
+    """Inputs: data, indices, scales, zero points. u8 data is packed along the last axis.  Gathered elements are
+    dequantized after the gather; an index out of range gives zeros."""
     data, places, scales = shaped(node, 0), term(node, 1), shaped(node, 2)
     rank, own, bits = len(data.shape), data.type.dtype, node.attribute("bits", 4)
     axis, along = node.axis(0, rank, "gather_axis"), node.axis(1, rank, "quantize_axis")
@@ -102,7 +104,7 @@ def _gather_blocks(node: OnnxNode) -> Expr:
 
 
 def _apart(x: TensorExpr, bits: int) -> TensorExpr:
-    """The numbers in bytes, the lowest bits first, along the last axis."""
+    """Unpack the numbers in bytes along the last axis, lowest bits first."""
     *before, count = x.shape
     shifts = constant(np.arange(0, 8, bits, dtype=np.uint8))
     numbers = x.apply(ops.expand_dims, axes=(len(x.shape),)).apply(ops.shift_right, shifts)

@@ -1,4 +1,4 @@
-"""What ONNX Runtime's optimiser makes of several operators, taken apart again (domain com.microsoft)."""
+"""Operators that ONNX Runtime's optimizer fuses, decomposed again (domain com.microsoft)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MICROSOFT = "com.microsoft"
 
 @converts("Gelu", "BiasGelu", "FastGelu", domain=_MICROSOFT)
 def _gelu(node: OnnxNode) -> Expr:
-    """Of the sum, where there is a bias."""
+    """The Gelu of x + bias, if there is a bias."""
     x = term(node, 0)
     if node.has(1):
         x = x + term(node, 1)
@@ -36,7 +36,7 @@ def _quick_gelu(node: OnnxNode) -> Expr:
 
 @converts("FusedMatMul", domain=_MICROSOFT)
 def _fused_matmul(node: OnnxNode) -> Expr:
-    """alpha * A' * B', where ' is a transposition of the last two axes, or none; a vector has nothing to transpose."""
+    """alpha * A' * B', where ' transposes the last two axes or does nothing.  A vector is never transposed."""
     if node.attribute("transBatchA", 0) or node.attribute("transBatchB", 0):
         raise RelvmUnsupportedError("transBatchA and transBatchB, a transposition of the other axes, are not supported")
     transposed = {
@@ -48,7 +48,7 @@ def _fused_matmul(node: OnnxNode) -> Expr:
     return (result if alpha == 1.0 else result * alpha).expr
 
 
-# The attributes of an activation, in the order of the numbers that stand for them.
+# The attributes of an activation, in the order of activation_params.
 _ACTIVATIONS = {
     "": (),
     "Clip": ("min", "max"),
@@ -58,7 +58,7 @@ _ACTIVATIONS = {
     "Sigmoid": (),
     "Tanh": (),
 }
-_CLIP_BY_ATTRIBUTES = 6  # the opset in which Clip has no inputs for its limits
+_CLIP_BY_ATTRIBUTES = 6  # the opset in which the limits of Clip are attributes
 
 
 @converts("FusedConv", domain=_MICROSOFT)
@@ -79,7 +79,7 @@ def _fused_gemm(node: OnnxNode) -> Expr:
 
 
 def _activated(node: OnnxNode, x: Expr, numbers: list[float]) -> Expr:
-    """The activation that the node names; `numbers`: its attributes, as many as are not left at their defaults."""
+    """Apply the activation that the node names. numbers: its first attributes; the rest have their defaults."""
     from onnx import helper
 
     name = node.attribute("activation", "")
@@ -94,7 +94,7 @@ def _activated(node: OnnxNode, x: Expr, numbers: list[float]) -> Expr:
 
 @converts("SkipLayerNormalization", domain=_MICROSOFT)
 def _skip_layer_normalization(node: OnnxNode) -> tuple[Expr, Expr, Expr, Expr]:
-    """The layer normalisation of a sum: of input and skip, and a bias where there is one."""
+    """The layer normalization of input + skip, plus a bias if there is one."""
     x = term(node, 0) + term(node, 1)
     if node.has(4):
         x = x + term(node, 4)
@@ -103,8 +103,10 @@ def _skip_layer_normalization(node: OnnxNode) -> tuple[Expr, Expr, Expr, Expr]:
 
 
 def _normal(node: OnnxNode, x: TensorExpr, gamma: int, beta: int) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """x normalised along its last axis, scaled by the input `gamma` and moved by `beta`; the mean, and what the
-    deviation divides by."""
+    """Normalize x along its last axis, scale it by input `gamma` and shift it by input `beta`.
+
+    Return the result, the mean, and the inverse of the standard deviation.
+    """
     mean, apart, variance = centred(x, (-1,))
     inverse = inverse_deviation(variance, node.attribute("epsilon", 1e-12))
     result = apart * inverse * term(node, gamma)
@@ -113,7 +115,7 @@ def _normal(node: OnnxNode, x: TensorExpr, gamma: int, beta: int) -> tuple[Tenso
 
 @converts("SkipSimplifiedLayerNormalization", domain=_MICROSOFT)
 def _skip_simplified_layer_normalization(node: OnnxNode) -> tuple[Expr, Expr, Expr, Expr]:
-    """That of a sum, without a mean: the second output, which is of none, is 0."""
+    """The RMS normalization of input + skip, without subtracting a mean.  The second output, the mean, is 0."""
     x = term(node, 0) + term(node, 1)
     if node.has(3):
         x = x + term(node, 3)
@@ -123,7 +125,7 @@ def _skip_simplified_layer_normalization(node: OnnxNode) -> tuple[Expr, Expr, Ex
 
 @converts("SimplifiedLayerNormalization")
 def _simplified_layer_normalization(node: OnnxNode) -> tuple[Expr, Expr]:
-    """RMSNormalization, as ONNX Runtime had it in ONNX's own domain before that was there."""
+    """RMSNormalization, as ONNX Runtime defined it in ONNX's own domain before ONNX had the operator."""
     x = term(node, 0)
     inverse = inverse_deviation((x * x).mean(axes_from(node)), node.attribute("epsilon", 1e-5))
     return (x * inverse * term(node, 1)).expr, inverse.expr
@@ -131,8 +133,8 @@ def _simplified_layer_normalization(node: OnnxNode) -> tuple[Expr, Expr]:
 
 @converts("EmbedLayerNormalization", domain=_MICROSOFT)
 def _embed_layer_normalization(node: OnnxNode) -> tuple[Expr, ...]:
-    """The layer normalisation of the sum of the rows of words, positions and, where there are any, segments; how many
-    words of each text are not masked; the sum."""
+    """The layer normalization of the sum of word, position and, if given, segment embeddings; the number of unmasked
+    words of each text; the sum."""
     words = term(node, 0)
     batch, length = words.shape
     positions = term(node, 8) if node.has(8) else iota(node, 1, length)

@@ -1,5 +1,4 @@
-"""Windows laid over each other: Col2Im, and transposed convolution, where a matrix product gives each input position
-its window's worth."""
+"""Overlap-add of windows: Col2Im, and transposed convolution as a matrix product followed by col2im."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ def _conv_transpose(node: OnnxNode) -> Expr:
     if x.type.shape is None or w.type.shape is None:
         raise RelvmUnsupportedError(f"ConvTranspose of types {x.type} and {w.type}: the shapes must be known")
     (batch, channels, *places), (depths, filters, *window) = x.shape, w.shape
-    if not isinstance(channels, int):  # as many as the weights are for
+    if not isinstance(channels, int):  # the number that the weights have
         x, channels = TensorExpr(node, node.graph.checked(x.expr, (batch, depths, *places))), depths
     depth = node.exact_quotient(channels, groups, "channels")
     rank = len(places)
@@ -44,10 +43,10 @@ def _conv_transpose(node: OnnxNode) -> Expr:
 def _extent(
     node: OnnxNode, places: list[AnyDim], window: list[int], strides: tuple[int, ...]
 ) -> tuple[tuple[int, ...], list[AnyDim]]:
-    """The padding that is cut off before each spatial axis, and the result's spatial dimensions.
+    """Return the padding cut off before each spatial axis, and the spatial dimensions of the result.
 
-    Without padding an axis has (n - 1) * stride + window + output_padding positions.  Where output_shape states fewer,
-    the rest is padding; where it states more, zeros follow.
+    Without padding an axis has (n - 1) * stride + window + output_padding positions.  If output_shape is smaller, the
+    difference is padding.  If it is larger, zeros follow.
     """
     rank, mode = len(places), node.attribute("auto_pad", "NOTSET")
     extra = node.attribute("output_padding", [0] * rank)
@@ -64,7 +63,7 @@ def _extent(
     for axis, total in enumerate(totals):
         if not isinstance(total, int):
             raise RelvmUnsupportedError(f"output_shape {stated} for the symbolic dimension {places[axis]}")
-    # What is not SAME_UPPER has the odd one before: as in SAME_LOWER.
+    # All modes but SAME_UPPER put the odd element before, as SAME_LOWER does.
     pads = split_pads("SAME_UPPER" if mode == "SAME_UPPER" else "SAME_LOWER", [max(0, total) for total in totals])
     return pads[:rank], list(sizes)
 
@@ -88,7 +87,7 @@ def _col2im(node: OnnxNode) -> Expr:
 
 
 def _channels(node: OnnxNode, rows: AnyDim, block: AnyDim) -> AnyDim:
-    """How many channels there are, each of `block` rows; where only the machine knows, the view checks it."""
+    """Return the number of channels, each of `block` rows.  If it is only known at run time, the reshape checks it."""
     channels = exact_quotient(rows, block)
     if channels is None and isinstance(rows, int) and isinstance(block, int):
         raise RelvmShapeError(f"{rows} rows are no multiple of a block of {block}")

@@ -11,7 +11,7 @@ from relvm.ir.expr import Expr
 
 @converts("Det")
 def _det(node: OnnxNode) -> Expr:
-    """The product of the diagonal of a triangular matrix of the same determinant."""
+    """The product of the diagonal, after elimination to a triangular matrix with the same determinant."""
     rows = shaped(node, 0).apply(ops.row_echelon)
     *batch, size, _ = rows.shape
     diagonal = iota(node, size) * number_of(node, size + 1)

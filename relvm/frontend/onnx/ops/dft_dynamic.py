@@ -1,4 +1,4 @@
-"""Fourier transforms whose axis or lengths only the machine knows: it computes their matrices."""
+"""Fourier transforms whose axis or lengths are only known at run time.  Their matrices are computed at run time."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from relvm.frontend.onnx.tensor_expr import TensorExpr, term
 from relvm.ir.dtypes import F64, I64, DType
 from relvm.ir.symbolic import AnyDim, dim_op
 
-LONGEST = 4096  # a matrix is as large as the square of the length
+LONGEST = 4096  # limit on the transform length, because a matrix has length^2 entries
 
 
 def transform(
     x: TensorExpr, axis: TensorExpr, length: AnyDim | None, parts: int, *, inverse: bool, onesided: bool
 ) -> TensorExpr:
-    """A DFT of x, of known sizes, whose last axis is that of its parts.
+    """Compute a DFT of x, whose sizes are known; its last axis holds the real and imaginary parts.
 
-    axis: i64[1], another axis.   length: None: that of the axis, or what the half of a spectrum stands for.
+    axis: i64[1], the axis to transform.   length: of the transform.  None: the size of the axis, or the length of the
+    signal that half a spectrum implies.
     """
     node, rank = x.node, len(x.shape)
     axis = counted(axis, rank)
@@ -45,7 +46,8 @@ def transform(
 
 
 def frames(x: TensorExpr, parts: int, *, onesided: bool) -> TensorExpr:
-    """The transforms of a STFT: x is (batch, n, parts); the step, the length of a frame and its window are inputs."""
+    """Compute the frames of an STFT of x, (batch, n, parts).  The step, frame length and window are inputs of the
+    node."""
     node, (batch, size, _) = x.node, x.shape
     step = scalar(node, 1).cast(I64)
     assert_none(step < 1, "steps below 1")
@@ -65,7 +67,8 @@ def frames(x: TensorExpr, parts: int, *, onesided: bool) -> TensorExpr:
 def _of_whole(
     node: OnnxNode, size: AnyDim, length: AnyDim, parts: int, onesided: bool, inverse: bool, dtype: DType
 ) -> tuple[TensorExpr, AnyDim, int]:
-    """The matrix that takes `size` elements to frequencies, (size * parts, count * 2), their count, and 2."""
+    """Return the matrix from `size` elements to frequencies, (size * parts, count * 2), the number of frequencies, and
+    2."""
     if onesided and parts == 2:
         raise RelvmUnsupportedError("onesided is for real signals: a complex one has no half that says all")
     count = length // 2 + 1 if onesided else length
@@ -82,8 +85,10 @@ def _of_whole(
 def _of_half(
     node: OnnxNode, size: AnyDim, length: AnyDim, parts: int, onesided: bool, inverse: bool, dtype: DType
 ) -> tuple[TensorExpr, AnyDim, int]:
-    """The same from `size` frequencies of the first half back to a real signal: (size * 2, length), and 1.  All but the
-    first and the last of an even length stand for two."""
+    """Return the matrix from the first half of a spectrum to a real signal, (size * 2, length), the length, and 1.
+
+    Each frequency counts twice, except the first and, for an even length, the last.
+    """
     assert onesided and inverse
     real, imaginary = _wave(node, length, size, length, 1)
     whole = numbers_of(node, [length])
@@ -100,7 +105,7 @@ def _side_by_side(first: TensorExpr, second: TensorExpr) -> TensorExpr:
 def _wave(
     node: OnnxNode, length: AnyDim, rows: AnyDim, columns: AnyDim, direction: int
 ) -> tuple[TensorExpr, TensorExpr]:
-    """exp(direction * 2j * pi * row * column / length), its real and its imaginary part: f64[rows, columns]."""
+    """Return the real and imaginary parts of exp(direction * 2j * pi * row * column / length): f64[rows, columns]."""
     whole = numbers_of(node, [length])
     assert_none((whole < 1).apply(ops.logical_or, whole > LONGEST), f"lengths of a transform outside [1, {LONGEST}]")
     turns = (iota(node, rows, 1) * iota(node, columns)).apply(ops.modulo, whole)

@@ -1,4 +1,4 @@
-"""Windows, and Fourier transforms, which are products with a matrix of sines and cosines."""
+"""Window functions, and Fourier transforms as products with a matrix of sines and cosines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from relvm.ir.dtypes import F64, I64, DType
 from relvm.ir.expr import Constant, Expr, constant
 from relvm.ir.symbolic import dim_op
 
-# A window is the sum of these factors times cos(0), cos(t), cos(2 * t), t going once around.
+# A window is the sum of these factors times cos(0), cos(t), cos(2 * t), where t runs through one period.
 _WINDOWS = {
     "HannWindow": (0.5, -0.5),
     "HammingWindow": (25 / 46, -21 / 46),
@@ -27,7 +27,7 @@ _WINDOWS = {
 
 @converts(*_WINDOWS)
 def _window(node: OnnxNode) -> Expr:
-    """Periodic: the element after the last would be the first; else the last is."""
+    """Periodic: the element after the last would equal the first.  Symmetric: the last element equals the first."""
     size = size_of(node, 0, "the size of a window")
     dtype = node.graph.element_type(node.attribute("output_datatype", 1), node.proto.op_type)
     steps = number_of(node, size if node.attribute("periodic", 1) else size - 1)
@@ -40,7 +40,7 @@ def _window(node: OnnxNode) -> Expr:
 
 @converts("DFT")
 def _dft(node: OnnxNode) -> Expr:
-    """Along one axis; the last axis is that of the real and, where there is one, the imaginary part."""
+    """Transforms one axis.  The last axis holds the real and, for complex numbers, the imaginary part."""
     x = TensorExpr(node, node.known_shape(0))
     rank, inverse, onesided = len(x.shape), bool(node.attribute("inverse", 0)), bool(node.attribute("onesided", 0))
     if node.opset >= 20 and node.has(2):
@@ -73,7 +73,7 @@ def _dft(node: OnnxNode) -> Expr:
 
 @converts("STFT")
 def _stft(node: OnnxNode) -> Expr:
-    """A convolution by the rows of the matrix, each times the window."""
+    """A convolution whose filters are the rows of the DFT matrix, each multiplied by the window."""
     x = TensorExpr(node, node.known_shape(0))
     if len(x.shape) != 3:
         raise RelvmShapeError(f"a signal of rank {len(x.shape)}, expected 3")
@@ -96,24 +96,26 @@ def _stft(node: OnnxNode) -> Expr:
 
 
 def _is_number(node: OnnxNode, index: int) -> bool:
-    """Whether the input is a number that is known, or left out."""
+    """Return whether the input is a known number, or omitted."""
     return not node.has(index) or isinstance(node.inputs[index], Constant)
 
 
 def _parts(x: TensorExpr) -> int:
-    """1: a real signal, 2: a complex one."""
+    """Return 1 for a real signal, 2 for a complex one."""
     if x.shape[-1] not in (1, 2):
         raise RelvmShapeError(f"a signal of shape {x.type}: its last dimension must be known to be 1 or 2")
     return x.shape[-1]
 
 
 def _matrix(length: int, size: int, parts: int, onesided: bool, inverse: bool, dtype: DType) -> np.ndarray:
-    """What each part of each element adds to each part of each frequency: (elements, parts, frequencies, 2).
+    """Return the DFT matrix: the contribution of each part of each element to each part of each frequency.
+
+    Its shape is (elements, parts, frequencies, 2).
 
     Raises
     ------
     RelvmUnsupportedError
-        It would be too large; half of the frequencies of a complex signal are asked for.
+        The matrix would be too large, or `onesided` is set for a complex signal.
     """
     if onesided and parts == 2:
         raise RelvmUnsupportedError("onesided is for real signals: a complex one has no half that says all")
@@ -125,8 +127,10 @@ def _matrix(length: int, size: int, parts: int, onesided: bool, inverse: bool, d
 
 
 def _inverse_of_half(length: int, size: int, parts: int, dtype: DType) -> np.ndarray:
-    """The same for the first half of the frequencies of a real signal, which becomes that: (frequencies, 2, length, 1).
-    All but the first and the last of an even length stand for two."""
+    """Return the matrix from the first half of a spectrum to a real signal: (frequencies, 2, length, 1).
+
+    Each frequency counts twice, except the first and, for an even length, the last.
+    """
     if parts == 1:
         raise RelvmShapeError("the frequencies of an inverse transform that is onesided must be complex")
     wave = _wave(length, min(size, length // 2 + 1), length, 1) / length
@@ -135,17 +139,17 @@ def _inverse_of_half(length: int, size: int, parts: int, dtype: DType) -> np.nda
 
 
 def _wave(length: int, rows: int, columns: int, direction: int) -> np.ndarray:
-    """exp(direction * 2j * pi * row * column / length)."""
+    """Return exp(direction * 2j * pi * row * column / length)."""
     if not 1 <= length <= LONGEST:
         raise RelvmUnsupportedError(f"a Fourier transform of {length} elements, expected 1 to {LONGEST}")
-    turns = np.outer(np.arange(rows), np.arange(columns)) % length  # a large angle would not be exact
+    turns = np.outer(np.arange(rows), np.arange(columns)) % length  # large angles would lose precision
     return np.exp(direction * 2j * np.pi * turns / length)
 
 
 @converts("MelWeightMatrix")
 def _mel_weight_matrix(node: OnnxNode) -> Expr:
-    """A column for each band: from 0 at its lower edge up to 1 at its centre and down again.  Edges are equally far
-    apart on the mel scale, and rounded down to bins of the spectrum.
+    """A column for each triangular filter: it rises from 0 at its lower edge to 1 at its center and falls again.  The
+    edges are equally spaced on the mel scale and rounded down to bins of the spectrum.
 
     Source: onnx/reference/ops/op_mel_weight_matrix.py.
     """

@@ -1,7 +1,7 @@
-"""DynamicQuantizeLSTM: what goes into each product is quantised by its own range, x as a whole, the state at each step.
+"""DynamicQuantizeLSTM: each product quantizes its input by its own range, all of x at once, the state at every step.
 
-Source: ONNX Runtime, contrib_ops/cpu/quantization/dynamic_quantize_lstm.cc: the states of all sequences of a batch have
-one range, each direction its own.
+Source: ONNX Runtime, contrib_ops/cpu/quantization/dynamic_quantize_lstm.cc.  The states of all sequences of a batch
+share one range, and each direction has its own.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from relvm.ir.dtypes import F32, I64
 from relvm.ir.expr import Expr
 
 _MICROSOFT = "com.microsoft"
-_ACTIVATIONS = ("Sigmoid", "Tanh", "Relu", "Softsign", "Softplus")  # those that have no numbers
+_ACTIVATIONS = ("Sigmoid", "Tanh", "Relu", "Softsign", "Softplus")  # activations without parameters
 _OPSET = 17
 
-# A step.  r, r_scale, r_zero: the weights; alive: which sequences have it.
+# One step. r, r_scale, r_zero: the weights; alive: the sequences that have not ended.
 _STEP = """
 step (float h, float c, uint8 r, float r_scale, uint8 r_zero, float x, bool alive)
   => (h_ahead, c_ahead, r_same, scale_same, zero_same, row)
@@ -56,7 +56,7 @@ step (float h, float c, uint8 r, float r_scale, uint8 r_zero, float x, bool aliv
 
 @converts("DynamicQuantizeLSTM", domain=_MICROSOFT)
 def _dynamic_quantize_lstm(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
-    """x, W, R, the biases, lengths, both states, peepholes; the scale and zero point of W, then of R."""
+    """Inputs: x; W; R; the biases; lengths; both states; peepholes; the scale and zero point of W, then of R."""
     direction = node.attribute("direction", "forward")
     backwards = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}.get(direction)
     if backwards is None:
@@ -83,7 +83,7 @@ def _stack(parts: tuple[TensorExpr, ...], axis: int) -> Expr:
 def _one_way(
     node: OnnxNode, way: int, backward: bool, activations: list[str]
 ) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """The states h of all steps, (steps, batch, hidden), and both after the last one."""
+    """Run one direction.  Return the states h of all steps, (steps, batch, hidden), and the final h and c."""
     x = shaped(node, 0)
     steps, batch, _ = x.shape
     r, r_scale, r_zero = (term(node, index).at(way, 0) for index in (2, 10, 11))
@@ -116,7 +116,7 @@ def _reversed(x: TensorExpr, lengths: TensorExpr) -> TensorExpr:
 def _steps(
     node: OnnxNode, values: tuple[Expr, ...], backward: bool, activations: list[str]
 ) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """The Scan of the step: both states after the last one, and the rows."""
+    """Return the Scan over the steps: both final states, and the outputs of all steps."""
     from onnx import helper, parser
 
     body = parser.parse_graph(_STEP.format(*activations))

@@ -1,4 +1,4 @@
-"""Einsum: transpositions, sums and matrix products."""
+"""Einsum as transpositions, sums and matrix products."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.type_rules import expect_equal_dims
 
-# A label is a letter, or a number: the axis that an ellipsis stands for, counted from its end.
+# A label is a letter, or a number for an axis of an ellipsis, counted from its end.
 Label = str | int
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """A tensor with a label for each axis, none twice."""
+    """A tensor with a distinct label for each axis."""
 
     tensor: TensorExpr
     labels: tuple[Label, ...]
@@ -34,7 +34,7 @@ class Labelled:
         return [self.size(label) for label in labels]
 
     def summed(self, kept: set[Label]) -> Labelled:
-        """Without the axes whose labels are not kept."""
+        """Sum over the axes whose labels are not in `kept`."""
         gone = tuple(axis for axis, label in enumerate(self.labels) if label not in kept)
         if not gone:
             return self
@@ -42,7 +42,7 @@ class Labelled:
         return Labelled(self.tensor.apply(ops.sum, axes=gone), rest)
 
     def ordered(self, labels: tuple[Label, ...]) -> TensorExpr:
-        """The tensor with these labels' axes in that order, which are all that it has."""
+        """Transpose to this order of labels, which must be all the labels of the tensor."""
         if labels == self.labels:
             return self.tensor
         return self.tensor.apply(ops.transpose, perm=tuple(map(self.labels.index, labels)))
@@ -50,7 +50,8 @@ class Labelled:
 
 @converts("Einsum")
 def _einsum(node: OnnxNode) -> Expr:
-    """The operands are multiplied one after the other; what no later operand and not the result has is summed."""
+    """The operands are multiplied from left to right.  A label is summed as soon as neither a later operand nor the
+    result has it."""
     tensors = [shaped(node, i) for i in range(len(node.inputs))]
     terms, result = _parsed(node.attribute("equation"), [len(tensor.shape) for tensor in tensors])
     operands = [_without_repeats(*pair) for pair in zip(tensors, terms, strict=True)]
@@ -63,7 +64,7 @@ def _einsum(node: OnnxNode) -> Expr:
 
 
 def _parsed(equation: str, ranks: list[int]) -> tuple[list[tuple[Label, ...]], tuple[Label, ...]]:
-    """The operands' labels, and the result's."""
+    """Return the labels of the operands, and those of the result."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     texts = left.split(",")
     if len(texts) != len(ranks):
@@ -73,7 +74,7 @@ def _parsed(equation: str, ranks: list[int]) -> tuple[list[tuple[Label, ...]], t
     hidden = sorted({label for label in found if isinstance(label, int)}, reverse=True)
     if arrow:
         result = _labels(equation, right, len(right.replace("...", "")) + len(hidden) * ("..." in right))
-    else:  # every letter that occurs once, in alphabetical order
+    else:  # implicit output: each letter that occurs once, in alphabetical order
         result = (*hidden, *sorted({label for label in found if isinstance(label, str) and found.count(label) == 1}))
     unknown = [label for label in result if label not in found]
     if unknown or len(set(result)) != len(result):
@@ -94,7 +95,7 @@ def _labels(equation: str, text: str, rank: int) -> tuple[Label, ...]:
 
 
 def _without_repeats(tensor: TensorExpr, labels: tuple[Label, ...]) -> Labelled:
-    """Where two axes have one label, their diagonal."""
+    """Take the diagonal of axes with the same label."""
     for label in labels:
         if labels.count(label) == 1:
             continue
@@ -112,7 +113,7 @@ def _without_repeats(tensor: TensorExpr, labels: tuple[Label, ...]) -> Labelled:
 
 
 def _without_ones(operands: list[Labelled]) -> list[Labelled]:
-    """Axes of size 1 are left out where another operand has a larger one, which they are broadcast to."""
+    """Remove axes of size 1 that broadcast to a larger axis of another operand."""
     kept = []
     for operand in operands:
         others = [other for other in operands if other is not operand]
@@ -129,7 +130,7 @@ def _without_ones(operands: list[Labelled]) -> list[Labelled]:
 
 
 def _of_common_sizes(operands: list[Labelled]) -> list[Labelled]:
-    """Axes of one label whose sizes only the machine knows are brought to one size."""
+    """Unify the run-time sizes of axes with the same label by broadcasting."""
     sizes: dict[Label, AnyDim] = {}
     for operand in operands:
         for label in operand.labels:
@@ -144,7 +145,7 @@ def _of_common_sizes(operands: list[Labelled]) -> list[Labelled]:
 
 
 def _product(a: Labelled, b: Labelled, later: set[Label]) -> Labelled:
-    """The product of two, summed over what is not needed later: batches of matrices, or elementwise."""
+    """Multiply two operands, summing over labels not in `later`, by a batched matrix product or elementwise."""
     a, b = a.summed(later | set(b.labels)), b.summed(later | set(a.labels))
     for label in a.labels:
         if label in b.labels:

@@ -1,4 +1,7 @@
-"""The converters of ONNX operators, by family.  Each gives expressions of relvm's operators for one node."""
+"""Converters of elementwise operators, constants, shapes, matrix products and convolutions.
+
+Each converter returns expressions of relvm's operators for one node.
+"""
 
 from __future__ import annotations
 
@@ -57,13 +60,13 @@ _SAME = {
 
 @converts(*_SAME)
 def _same(node: OnnxNode) -> Expr:
-    """The operator of the same meaning."""
+    """The relvm operator with the same semantics."""
     return _SAME[node.proto.op_type](*operands(node))
 
 
 @converts("Pow")
 def _pow(node: OnnxNode) -> Expr:
-    """The result has the base's dtype; the power is taken in whichever dtype of the two holds more."""
+    """The result has the dtype of the base.  The power is computed in the wider of the two dtypes."""
     base, exponent = operands(node)
     own, other = base.element_type, exponent.element_type
     if own == other:
@@ -122,9 +125,10 @@ def _bit_cast(node: OnnxNode) -> Expr:
 
 @converts("Dropout")
 def _dropout(node: OnnxNode) -> Expr | tuple[Expr, Expr]:
-    """Outside of training the input itself; the mask, where it is named, says that every element is kept.
+    """At inference, the input itself; the mask, if requested, is all true.
 
-    In training no element may be dropped: the ratio is 0, which is checked at run time where only the machine knows.
+    In training mode the ratio must be 0, so that no element is dropped.  A ratio that is not known before is checked at
+    run time.
     """
     if node.has(2):
         trained = scalar(node, 2)
@@ -179,7 +183,7 @@ def _constant_of_shape(node: OnnxNode) -> Expr:
 
 @converts("Shape")
 def _shape(node: OnnxNode) -> Expr:
-    """Of a tensor whose shape is not known; others are host values."""
+    """The shape of a tensor of unknown shape.  Known shapes become host values."""
     dims = ops.shape_to_tensor(node.emit(ops.shape_of(node.tensor(0))))
     start, end = node.attribute("start", 0), node.attribute("end", _END)
     if (start, end) == (0, _END):
@@ -224,7 +228,7 @@ def _slice(node: OnnxNode) -> Expr:
             begin[i], end[i] = (taken.start, stop) if taken else (0, 0)
             if taken == range(dim):
                 begin[i], end[i], steps[i] = 0, _END, 1
-        elif step < 0 and begin[i] < -1:  # it may lie before the axis: then the first element is meant
+        elif step < 0 and begin[i] < -1:  # an end before the axis means that the first element is included
             return symbolic_slice(node)
         elif end[i] >= FAR:
             end[i] = -_END if step < 0 and end[i] in INT_MAX else _END
@@ -240,7 +244,7 @@ def _gather(node: OnnxNode) -> Expr:
 
 @converts("Softmax")
 def _softmax(node: OnnxNode) -> Expr:
-    """Before opset 13 the input counts as a matrix, its columns being all axes from `axis` on."""
+    """Before opset 13 the input is flattened to a matrix, whose columns are all axes from `axis` on."""
     x, rank = node.tensor(0), node.type(0).rank
     axis = node.axis(-1 if node.opset >= 13 else 1, rank, end=int(node.opset < 13))
     if node.opset >= 13 or axis == rank - 1:
@@ -262,7 +266,7 @@ def _matmul(node: OnnxNode) -> Expr:
 
 @converts("Gemm")
 def _gemm(node: OnnxNode) -> Expr:
-    """alpha * A' * B' + beta * C, where ' is a transposition or none."""
+    """alpha * A' * B' + beta * C, where ' transposes or does nothing."""
     transposed = {"transpose_a": bool(node.attribute("transA", 0)), "transpose_b": bool(node.attribute("transB", 0))}
     result = product_of_bytes(node, **transposed) or node.emit(ops.matmul(node.tensor(0), node.tensor(1), **transposed))
     alpha, beta = node.attribute("alpha", 1.0), node.attribute("beta", 1.0)

@@ -1,4 +1,4 @@
-"""What is taken from, or put at, computed positions."""
+"""Gather, scatter, top-k and other operators that read or write computed positions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _scatter_elements(node: OnnxNode) -> Expr:
 
 @converts("GatherND")
 def _gather_nd(node: OnnxNode) -> Expr:
-    """With batches, the batch is an index like the others, before them."""
+    """Batch dimensions become additional indices in front of the others."""
     batch, x, indices = node.attribute("batch_dims", 0), term(node, 0), term(node, 1)
     depth = _depth(indices)
     if batch == 0:
@@ -52,8 +52,8 @@ def _scatter_nd(node: OnnxNode) -> Expr:
 
 @converts("TensorScatter")
 def _tensor_scatter(node: OnnxNode) -> Expr:
-    """The update along an axis, from the position on that each of the batch has; circular: past the end comes the
-    start."""
+    """Writes the update along an axis, from the position given for each batch on.  In circular mode it wraps around to
+    the start."""
     x, update = shaped(node, 0), shaped(node, 1)
     mode, rank = node.attribute("mode", "linear"), len(x.shape)
     axis = node.axis(-2, rank)
@@ -82,7 +82,7 @@ def _depth(indices: TensorExpr) -> int:
 
 @converts("TopK")
 def _top_k(node: OnnxNode) -> tuple[Expr, Expr]:
-    """The values are sorted whether that is asked for or not."""
+    """The values are always sorted, even if sorted=0."""
     x = shaped(node, 0)
     count = node.attribute("k") if node.opset < 10 else size_of(node, 1, "the number of elements")
     axis = node.axis(-1, len(x.shape))
@@ -93,7 +93,7 @@ def _top_k(node: OnnxNode) -> tuple[Expr, Expr]:
 
 @converts("NonZero")
 def _non_zero(node: OnnxNode) -> Expr:
-    """A row for each axis of x, a column for each element that is not 0."""
+    """A row for each axis of x, a column for each nonzero element."""
     x = shaped(node, 0)
     found, count = nonzero(x if x.type.dtype == BOOL else x.apply(ops.not_equal, 0))
     if not x.shape:
@@ -103,7 +103,7 @@ def _non_zero(node: OnnxNode) -> Expr:
 
 
 def coordinates(positions: TensorExpr, shape: tuple[AnyDim, ...]) -> list[TensorExpr]:
-    """The index along each axis of row-major positions, a vector."""
+    """Convert a vector of row-major positions to indices along each axis."""
     indices = []
     for dim, stride in zip(shape, strides_of(shape), strict=True):
         above, size = positions / number_of(positions.node, stride), number_of(positions.node, dim)
@@ -112,15 +112,15 @@ def coordinates(positions: TensorExpr, shape: tuple[AnyDim, ...]) -> list[Tensor
 
 
 def nonzero(cond: TensorExpr) -> tuple[TensorExpr, AnyDim]:
-    """Where a bool tensor holds, row-major, and how often."""
+    """Return the row-major positions at which a bool tensor holds, and their number."""
     (count,) = run_time_sizes(cond.cast(I64).apply(ops.sum))
     return cond.apply(ops.nonzero, cond.node.shape([count])), count
 
 
 @converts("Compress")
 def _compress(node: OnnxNode) -> Expr:
-    """Without an axis, of all elements.  The condition may be shorter than what it is for; of a longer one only so much
-    counts."""
+    """Without an axis, selects from the flattened input.  The condition may be shorter than the axis; a longer one is
+    cut off."""
     axis, x = node.attribute("axis"), term(node, 0)
     if axis is None:
         x = shaped(node, 0)

@@ -1,4 +1,4 @@
-"""Tensors read at the places of a grid: GridSample, AffineGrid, DeformConv."""
+"""Sampling of tensors at the points of a grid: GridSample, AffineGrid, DeformConv."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic
 
 @converts("GridSample")
 def _grid_sample(node: OnnxNode) -> Expr:
-    """The grid says places from -1 to 1: between the middles of the outermost elements, or between their edges."""
+    """Grid coordinates range from -1 to 1, either between the centers of the outermost elements or between their outer
+    edges."""
     x, grid = shaped(node, 0), term(node, 1)
     asked, padding = node.attribute("mode", "linear"), node.attribute("padding_mode", "zeros")
     if asked not in _MODES:
@@ -35,7 +36,7 @@ def _grid_sample(node: OnnxNode) -> Expr:
 
 @converts("AffineGrid")
 def _affine_grid(node: OnnxNode) -> Expr:
-    """A grid from -1 to 1 along every axis, moved by a matrix for each image."""
+    """A grid of coordinates from -1 to 1 along every axis, transformed by an affine matrix for each image."""
     theta = shaped(node, 0)
     if len(theta.shape) != 3 or theta.shape[1] not in (2, 3):
         raise RelvmShapeError(f"theta is {theta.type}, expected (n, 2, 3) or (n, 3, 4)")
@@ -56,7 +57,7 @@ def _affine_grid(node: OnnxNode) -> Expr:
 
 
 def _along(node: OnnxNode, size: AnyDim, dtype: DType, aligned: bool) -> TensorExpr:
-    """The coordinates of the elements along an axis."""
+    """Return the coordinates of the elements along an axis."""
     place = iota(node, size).cast(dtype)
     count = number_of(node, size)
     count = count.cast(dtype) if isinstance(count, TensorExpr) else count
@@ -69,7 +70,8 @@ def _along(node: OnnxNode, size: AnyDim, dtype: DType, aligned: bool) -> TensorE
 
 @converts("DeformConv")
 def _deform_conv(node: OnnxNode) -> Expr:
-    """x read at the window's places, each moved by an offset of its own, as columns; their product with the weights."""
+    """Samples x at the positions of each window, each shifted by its own offset, as im2col does, and multiplies by the
+    weights."""
     x, w, offset = (shaped(node, i) for i in range(3))
     if len(x.shape) != 4:
         raise RelvmUnsupportedError(f"x of rank {len(x.shape)}: only images, of rank 4, are supported")
@@ -97,7 +99,7 @@ def _deform_conv(node: OnnxNode) -> Expr:
 
 
 def _window_places(node, kernel, strides, dilations, pads, out, dtype) -> TensorExpr:
-    """Where the elements of each place's window are without offsets: (window, places, 2)."""
+    """Return the positions of each window's elements without offsets: (window, places, 2)."""
     parts = []
     node.graph.file.count(sum(kernel) * 8, node.here)
     for axis in range(2):

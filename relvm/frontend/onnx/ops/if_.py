@@ -1,8 +1,8 @@
-"""Control flow: If becomes an If whose branches see the values around them.
+"""Control flow: an ONNX If becomes an If whose branches see the enclosing values.
 
-Of an If on a known condition only that branch is imported.  A branch whose shapes cannot be right fails when it is
-taken.  Where the branches give tensors of different ranks, which operators need to know, all that follows becomes a
-part of each.
+An If on a constant condition imports only the branch taken.  A branch whose shapes are inconsistent raises an error if
+it is taken.  Operators need to know the ranks of tensors.  If the branches give tensors of different ranks, the rest of
+the graph is therefore imported into each branch.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _ranks(type_: Type) -> list[int | None]:
 
 
 def _taken(graph: ImportContext, branch: Any) -> tuple[Value, ...]:
-    """The outputs of a branch that is known to be taken; its bindings join those around it."""
+    """Import the branch that is known to be taken into the enclosing block, and return its outputs."""
     inner = graph.inner(branch)
     values = inner.outputs(branch)
     graph.bindings += inner.bindings
@@ -67,7 +67,7 @@ def _taken(graph: ImportContext, branch: Any) -> tuple[Value, ...]:
 
 
 def _merged(graph: ImportContext, cond: Expr, then: Block, orelse: Block) -> tuple[Expr, ...]:
-    """The values of an If."""
+    """Return the values of an If."""
     type_ = join(then.type, orelse.type)
     if type_ is None or _dtypes(then.type) != _dtypes(orelse.type):
         raise RelvmTypeError(f"the branches give {then.type} and {orelse.type}")
@@ -80,7 +80,7 @@ def _merged(graph: ImportContext, cond: Expr, then: Block, orelse: Block) -> tup
 def if_then_else(
     node: OnnxNode, cond: Expr, then: Callable[[OnnxNode], Expr], orelse: Callable[[OnnxNode], Expr]
 ) -> Expr:
-    """What the one function of the node gives where a bool of rank 0 holds, else what the other does."""
+    """Return an If on a bool of rank 0 whose branches are the results of the two functions."""
     blocks = []
     for way in (then, orelse):
         inner = node.graph.inner_block()
@@ -91,9 +91,9 @@ def if_then_else(
 def parted(
     graph: ImportContext, fork: RankSplit, outputs: list[str], nodes: list[Any], names: list[str]
 ) -> list[Value]:
-    """The values of those names at the end: an If, each way of it followed by the nodes after it.
+    """Return the values of `names` from an If in which each branch is followed by the remaining nodes.
 
-    outputs: what the values of a way are called.
+    outputs: the names of the values that a branch gives.
     """
 
     def followed(way: Callable[[ImportContext], list[Value]]) -> Block:
@@ -108,10 +108,11 @@ def parted(
 
 
 def _both(graph: ImportContext, makers: list[Callable[[], Block]], *errors: type[RelvmError]) -> tuple[Block, ...]:
-    """What the makers make.
+    """Build both blocks.
 
-    A way with which the shapes of its nodes cannot be right fails when it is taken, which exporters rule out by the
-    condition, or who fixes sizes by what is given; both cannot be so.   errors: those that say that.
+    If the nodes of one block have inconsistent shapes, that block raises the error at run time.  Exporters ensure by
+    the condition, and callers by the sizes they give, that such a branch is not taken.  If both blocks are
+    inconsistent, the first error is raised now.   errors: the errors that inconsistent shapes raise.
     """
     blocks: list[Block | RelvmError] = []
     for make in makers:
@@ -126,6 +127,6 @@ def _both(graph: ImportContext, makers: list[Callable[[], Block]], *errors: type
 
 
 def _failing(graph: ImportContext, error: RelvmError, type_: Type) -> Block:
-    """A block that ends with that error where a value of the type is expected."""
+    """Return a block of that type that always raises the error."""
     never = graph.var("never", type_)
     return Block((MatchCast(never, Null(), str(error)),), never, type=type_)

@@ -1,10 +1,10 @@
-"""Loop and Scan: a body that is run again and again becomes a local function that ends with a call of itself.
+"""Loop and Scan: the loop becomes a tail-recursive local function.
 
     loop(i, go, states, rows) = if i < limit and go then loop(i + 1, go', states', [*rows, row]) else (states, i, rows)
 
-A state that the body hands on as it is is not carried but seen.  Sizes that a round changes have variables of the
-function's own.  The rows of a scan output are a list, which grows in place; when the loop is over they are copied into
-one tensor.  SequenceMap is a loop of such lists.
+Loop-invariant states are not parameters; the body refers to the outer value.  Sizes that change between iterations are
+dimension variables of the function.  The rows of a scan output are a list that grows in place, and are stacked into one
+tensor after the loop.  SequenceMap is a loop over such lists.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _loop(node: OnnxNode) -> tuple[Any, ...]:
 
     def given(graph: ImportContext, i: Expr) -> None:
         graph.values[number] = graph.emit(ops.to_tensor(i, dtype="i64"), number)
-        graph.values[condition] = constant(np.array(True))  # or there would be no round
+        graph.values[condition] = constant(np.array(True))  # otherwise the loop would not run
 
     states = [_State(*each) for each in zip(names, initial, [o.name for o in body.output[1:]], strict=False)]
     rows = [info.name for info in body.output[1 + len(names) :]]
@@ -131,7 +131,7 @@ def _scan(node: OnnxNode) -> tuple[Any, ...]:
 
 
 def _each(node: OnnxNode, name: str, count: int, most: int | None = None) -> list[int]:
-    """An attribute that has a number for each of `count`, 0 where it is not there.  most: the numbers are 0 to that."""
+    """Return an attribute with `count` numbers, all 0 if it is absent. most: each number must lie in 0..most."""
     numbers = node.attribute(name, [0] * count)
     if len(numbers) != count or (most is not None and not all(0 <= number <= most for number in numbers)):
         limits = "" if most is None else f" from 0 to {most}"
@@ -139,11 +139,11 @@ def _each(node: OnnxNode, name: str, count: int, most: int | None = None) -> lis
     return numbers
 
 
-_OF_ONE = "__of_one"  # marks a Scan of opset 8 whose states and sequences have no batch in front
+_OF_ONE = "__of_one"  # marks a Scan of opset 8 whose states and sequences have lost their batch axis
 
 
 def _over_batch(node: OnnxNode) -> OnnxNode:
-    """A Scan of opset 8, whose states and sequences have a batch in front, as the Scan of a Scan of one of them."""
+    """Rewrite a Scan of opset 8, whose states and sequences have a batch axis, as an outer Scan over the batch."""
     from onnx import helper
 
     body, count = node.attribute("body"), node.attribute("num_scan_inputs")
@@ -186,7 +186,7 @@ def _sequence_map(node: OnnxNode) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class _State:
-    """What a loop carries: the body's input, the value before the first round, the body's output."""
+    """A loop-carried state: the body's input, the initial value, the body's output."""
 
     input: str
     initial: Any
@@ -195,10 +195,10 @@ class _State:
 
 @dataclass(frozen=True)
 class _Round:
-    """One import of the body, for states of these types.
+    """The body imported once, for states of given types.
 
-    graph: the body's bindings.  params: the states.  ahead: the states after it.  go: whether another round follows, a
-    tensor; None: as before.  rows: what is added to the scan outputs.
+    graph: the body's bindings.  params: the states.  ahead: the states after the iteration.  go: whether to continue, a
+    tensor, or None if unchanged.  rows: the items appended to the scan outputs.
     """
 
     graph: ImportContext
@@ -210,8 +210,12 @@ class _Round:
 
 @dataclass(frozen=True)
 class _Repeated:
-    """A loop.  limit: of the rounds; None: none.  go: whether there is a first round.  condition: the output that says
-    whether another round follows; None: as before.  given: sets the inputs that a round of that number has."""
+    """A loop.
+
+    limit: maximum number of iterations, or None.  go: whether the first iteration runs.  condition: the body output
+    that says whether to continue, or None if there is none.  given: sets the body inputs that depend on the iteration
+    number.
+    """
 
     node: OnnxNode
     body: Any
@@ -223,14 +227,17 @@ class _Repeated:
     given: Callable[[ImportContext, Expr], None]
 
     def results(self, places: list[tuple[int, bool]] | None) -> tuple[Any, ...]:
-        """The states after the last round, then the scan outputs, each joined along an axis, the last row first where
-        that is asked.  places: None: the rows as lists, and no states."""
+        """Return the final states, then the scan outputs.
+
+        places: for each scan output, the axis along which its rows are stacked, and whether in reverse.  None: return
+        only the rows, as lists.
+        """
         node = self.node
         count = node.graph.var("round", PrimType(I64))
         carried = [state for state in self.states if _source(self.node, self.body, state.output) != state.input]
         initial = [node.graph.tensor(state.initial) for state in carried]
         types, own = [value.type for value in initial], set()
-        while True:  # each time round a size more has a name of its own, or a list holds more
+        while True:  # each pass generalizes a size to a variable, or a list to a wider item type
             try:
                 round_ = self.round(carried, types, own, count)
             except RelvmError:
@@ -259,7 +266,8 @@ class _Repeated:
         return (*(finals.get(state.input, state.initial) for state in self.states), *stacked)
 
     def stated(self, state: _State, type_: Type) -> Type:
-        """What the body says of a state that so far is an empty list, or null: it may take an item out of it."""
+        """Return the type that the body declares for a state that is an empty list or null at first, from which it may
+        take an item."""
         if type_ not in (ListType(None), OptionalType(None)):
             return type_
         info = next(info for info in self.body.input if info.name == state.input)
@@ -267,7 +275,7 @@ class _Repeated:
         return join(type_, said) or type_
 
     def round(self, carried: list[_State], types: list[Type], own: set[DimVar], count: Expr) -> _Round:
-        """Imports the body.  own: the variables in `types` that stand for whatever size a round finds."""
+        """Import the body. own: the variables in `types` for sizes that change between iterations."""
         graph = self.node.graph.inner(self.body)
         graph.own_dims |= own
         new = self.node.graph.var
@@ -282,7 +290,7 @@ class _Repeated:
         return _Round(graph, params, [found[s.output] for s in carried], go, [found[name] for name in self.rows])
 
     def function(self, round_: _Round, count: Var) -> Binding:
-        """The local function; its result is the states, the number of rounds, and the rows as lists."""
+        """Return the local function.  Its result is the states, the number of iterations, and the rows as lists."""
         graph, params, new = round_.graph, round_.params, self.node.graph.var
         lists = [new("rows", ListType(graph.outside(row.type))) for row in round_.rows]
         go = new("go", PrimType(BOOL)) if round_.go else None
@@ -306,19 +314,20 @@ class _Repeated:
         return Binding(var, Function("loop", everything, body, result, type=var.type))
 
     def test(self, graph: ImportContext, count: Expr, go: Expr) -> Expr:
-        """Whether there is a round of that number."""
+        """Return the condition under which the iteration of that number runs."""
         if self.limit is None:
             return go
         below = _prim(graph, "lt", count, self.limit)
         return below if _is_true(go) else _prim(graph, "and", below, go)
 
     def joined(self, round_: _Round, rounds: Expr, rows: Expr, row: Expr, place: tuple[int, bool]) -> Expr:
-        """The rows of a scan output as one tensor; without a round, sizes that only a round would tell are 0."""
+        """Stack the rows of a scan output.  If there are no iterations, sizes that only an iteration would determine
+        are 0."""
         node, (axis, reverse) = self.node, place
         if not isinstance(row.type, TensorType):
             raise RelvmUnsupportedError(f"a scan output of rows of type {row.type}, expected tensors")
         if row.type.rank is None:
-            return node.emit(ops.list_stack(rows, axis=axis))  # fails where there is no row: not even the rank is known
+            return node.emit(ops.list_stack(rows, axis=axis))  # fails without a row: the rank is unknown
         axis = expect_axis(node.proto.op_type, axis, row.type.rank + 1, "scan_output_axes")
         own = round_.graph.own_dims
         dims = [None] * row.type.rank if row.type.shape is None else list(row.type.shape)
@@ -354,7 +363,7 @@ def _stacked(graph: ImportContext, rows: Expr, axis: int, reverse: bool) -> Expr
 
 
 def _source(node: OnnxNode, body: Any, name: str) -> str:
-    """The value that `name` is, behind Identity."""
+    """Return the name of the value that `name` is a copy of, through Identity nodes."""
     makers = {output: proto for proto in body.node for output in proto.output}
     identity = ("", "Identity", "")
     while name in makers and key_of(makers[name]) == identity and identity not in node.graph.functions:
@@ -367,7 +376,7 @@ def _is_tensor(value: Expr) -> bool:
 
 
 def _fits(type_: Type, found: Type, own: set[DimVar]) -> bool:
-    """Whether a value of type `found` may be given where `type_` is expected; variables of `own` take any size."""
+    """Return whether a value of type `found` fits where `type_` is expected.  The variables in `own` match any size."""
     if not isinstance(type_, TensorType):
         return is_proven(type_, found)
     if not isinstance(found, TensorType) or (found.dtype, found.rank) != (type_.dtype, type_.rank):
@@ -378,7 +387,7 @@ def _fits(type_: Type, found: Type, own: set[DimVar]) -> bool:
 
 
 def _wider(name: str, type_: Type, found: Type, own: set[DimVar]) -> Type:
-    """A type that holds values of both: sizes that differ become variables, which join `own`."""
+    """Return a type that covers both types.  Sizes that differ become new variables, which are added to `own`."""
     if _fits(type_, found, own):
         return type_
     if isinstance(type_, ListType | OptionalType) or isinstance(found, OptionalType):
@@ -412,6 +421,6 @@ def _is_true(go: Expr) -> bool:
 
 
 def _prim(graph: ImportContext, function: str, left: Expr, right: Expr) -> Expr:
-    """Arithmetic on two scalars."""
+    """Return arithmetic on two scalars."""
     dtype = I64 if function in ("add", "sub") else BOOL
     return graph.emit(PrimCall(function, (left, right), type=PrimType(dtype)), function)

@@ -1,4 +1,4 @@
-"""Normalisation: means, differences, squares and roots, which fusion makes one kernel."""
+"""Normalization, composed of means, differences, squares and roots that fusion joins into one kernel."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from relvm.ir.symbolic import product
 
 
 def centred(x: TensorExpr, axes: tuple[int, ...]) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """The mean along axes, x without it, and the variance."""
+    """Return the mean along axes, x minus the mean, and the variance."""
     mean = x.mean(axes)
     apart = x - mean
     return mean, apart, (apart * apart).mean(axes)
 
 
 def inverse_deviation(variance: TensorExpr, epsilon: float) -> TensorExpr:
-    """1 / sqrt(variance + epsilon)."""
+    """Return 1 / sqrt(variance + epsilon)."""
     return (variance + epsilon).apply(ops.sqrt).apply(ops.reciprocal)
 
 
 def _computed_in(node: OnnxNode, own: DType) -> tuple[DType, DType]:
-    """The dtype that stash_type names, and the one to compute in, which is no narrower than the input's."""
+    """Return the dtype that stash_type names, and the dtype to compute in, which is at least as wide as the input's."""
     stash = node.graph.element_type(node.attribute("stash_type", 1), "stash_type")
     if not stash.is_float:
         raise RelvmUnsupportedError(f"stash_type {stash} is no float dtype")
@@ -33,7 +33,7 @@ def _computed_in(node: OnnxNode, own: DType) -> tuple[DType, DType]:
 
 @converts("BatchNormalization")
 def _batch_normalization(node: OnnxNode) -> Expr | tuple[Expr, ...]:
-    """One scale and one shift for each channel, which are constants where the statistics are."""
+    """One scale and one shift for each channel, constant if the statistics are."""
     if node.attribute("spatial", 1) != 1:
         raise RelvmUnsupportedError("spatial=0, a mean for each element, is not supported")
     x, epsilon = term(node, 0), node.attribute("epsilon", 1e-5)
@@ -64,7 +64,7 @@ def _instance_normalization(node: OnnxNode) -> Expr:
 
 @converts("GroupNormalization")
 def _group_normalization(node: OnnxNode) -> Expr:
-    """Before opset 21 there are a scale and a bias for each group, since then for each channel."""
+    """One scale and bias for each group before opset 21, for each channel since then."""
     x, shape = term(node, 0), node.type(0).shape
     groups = node.attribute("num_groups")
     if shape is None:
@@ -106,21 +106,21 @@ def _rms_normalization(node: OnnxNode) -> Expr:
 
 
 def axes_from(node: OnnxNode) -> tuple[int, ...]:
-    """All axes from `axis` on."""
+    """Return all axes from `axis` on."""
     rank = node.type(0).rank
     return tuple(range(node.axis(-1, rank), rank))
 
 
 @converts("MeanVarianceNormalization")
 def _mean_variance_normalization(node: OnnxNode) -> Expr:
-    """Its epsilon, which the operator's function body has, is added to the root."""
+    """Adds the epsilon of the operator's function body to the standard deviation."""
     _, apart, variance = centred(term(node, 0), tuple(node.attribute("axes", [0, 2, 3])))
     return (apart / (variance.apply(ops.sqrt) + 1e-9)).expr
 
 
 @converts("LpNormalization")
 def _lp_normalization(node: OnnxNode) -> Expr:
-    """Each element over the norm of its row; 0 where that is 0."""
+    """Divides each element by the norm of its row.  A row of norm 0 gives 0."""
     x, p, axes = term(node, 0), node.attribute("p", 2), (node.attribute("axis", -1),)
     if p not in (1, 2):
         raise RelvmUnsupportedError(f"p is {p}, expected 1 or 2")
@@ -128,12 +128,12 @@ def _lp_normalization(node: OnnxNode) -> Expr:
     return norm.apply(ops.equal, 0).where(0, x / norm).expr
 
 
-_MAX_CHANNELS = 2**20  # that an LRN takes together
+_MAX_CHANNELS = 2**20  # limit on the channels in one window of an LRN
 
 
 @converts("LRN")
 def _local_response(node: OnnxNode) -> Expr:
-    """x / (bias + alpha * mean)^beta, the mean being that of the squares of `size` neighbouring channels."""
+    """x / (bias + alpha * mean)^beta, where mean is that of the squares over `size` neighboring channels."""
     x, shape, size = term(node, 0), node.type(0).shape, node.attribute("size")
     if shape is None:
         raise RelvmUnsupportedError(f"LRN of a tensor of type {x.type}: its shape must be known")

@@ -1,7 +1,7 @@
-"""Steps of optimisers (domain ai.onnx.preview.training): Adagrad, Adam, Momentum.
+"""Optimizer steps (domain ai.onnx.preview.training): Adagrad, Adam, Momentum.
 
-The inputs are the learning rate, the number of steps made before, then tensors, gradients and each kind of state, all
-of a kind together; so are the outputs, tensors first.
+The inputs are the learning rate, the number of previous steps, and then all tensors, all gradients, and all states of
+each kind.  The outputs are in the same order: the tensors, then the states of each kind.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TRAINING = "ai.onnx.preview.training"
 
 
 def _stepped(node: OnnxNode, kinds: int, step: Callable[..., tuple[TensorExpr, ...]]) -> tuple[Expr, ...]:
-    """step(rate, time, tensor, gradient, state...) for each tensor, its results by kind."""
+    """Return step(rate, time, tensor, gradient, state...) for each tensor, with the results grouped by kind."""
     count, rest = divmod(len(node.inputs) - 2, kinds)
     if rest or count < 1:
         raise RelvmFormatError(f"{len(node.inputs)} inputs, expected 2 and {kinds} for each tensor")
@@ -48,7 +48,7 @@ def _adagrad(node: OnnxNode) -> tuple[Expr, ...]:
 
 @converts("Adam", domain=_TRAINING)
 def _adam(node: OnnxNode) -> tuple[Expr, ...]:
-    """The means of the first steps count for more, since they began at 0."""
+    """With bias correction for the moving averages, which start at 0."""
     alpha, beta = node.attribute("alpha", 0.9), node.attribute("beta", 0.999)
     norm, after = node.attribute("norm_coefficient", 0.0), node.attribute("norm_coefficient_post", 0.0)
     epsilon = node.attribute("epsilon", 1e-6)
@@ -72,7 +72,7 @@ def _powered(time: TensorExpr, base: float) -> TensorExpr:
 
 @converts("Momentum", domain=_TRAINING)
 def _momentum(node: OnnxNode) -> tuple[Expr, ...]:
-    """At the first step the gradient counts in full."""
+    """In the first step the gradient is weighted by 1 instead of beta."""
     alpha, beta, norm = (node.attribute(name) for name in ("alpha", "beta", "norm_coefficient"))
     mode = node.attribute("mode")
     if mode not in ("standard", "nesterov"):

@@ -1,4 +1,4 @@
-"""Margins: Pad; and the rearrangements SpaceToDepth and DepthToSpace."""
+"""Pad, SpaceToDepth and DepthToSpace."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from relvm.ir.value_ranges import range_of
 
 @converts("Pad")
 def _pad(node: OnnxNode) -> Expr:
-    """By one kernel where the numbers are known; where they are made of dimensions, or the value is not known, by
-    concatenation; where only the machine knows them, axis by axis.  Numbers below 0 take away."""
+    """One kernel if the padding is known.  Symbolic padding, or an unknown value, becomes a concatenation.  Padding
+    only known at run time is applied axis by axis.  Negative padding crops."""
     x, rank, mode = term(node, 0), node.type(0).rank, node.attribute("mode", "constant")
     if mode not in ("constant", "edge", "reflect", "wrap"):
         raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
@@ -58,7 +58,7 @@ def _pad(node: OnnxNode) -> Expr:
 
 
 def _counts(node: OnnxNode, rank: int) -> tuple[list[AnyDim], list[AnyDim]]:
-    """How much is added before and after each axis."""
+    """Return the padding before and after each axis."""
     stated = list(node.attribute("pads")) if node.opset < 11 else node.dims(1, "the pads of a Pad")
     axes = [int(axis) for axis in node.known(3, "the axes of a Pad").reshape(-1)] if node.has(3) else range(rank)
     if len(stated) != 2 * len(axes):
@@ -72,11 +72,11 @@ def _counts(node: OnnxNode, rank: int) -> tuple[list[AnyDim], list[AnyDim]]:
     return before, after
 
 
-_FARTHEST = 2**60  # more than any axis has; sums of such do not wrap
+_FARTHEST = 2**60  # larger than any axis, and small enough that sums do not overflow
 
 
 def _at_run_time(node: OnnxNode, mode: str) -> TensorExpr:
-    """Axis by axis, the numbers and the axes being what only the machine knows."""
+    """Pad axis by axis, with padding and axes that are only known at run time."""
     x, pads = TensorExpr(node, node.known_shape(0)), term(node, 1).cast(I64)
     pads = pads.apply(ops.clip, min=-_FARTHEST, max=_FARTHEST)
     rank = len(x.shape)
@@ -100,7 +100,7 @@ def _at_run_time(node: OnnxNode, mode: str) -> TensorExpr:
 
 
 def _between(x: TensorExpr, axis: int, before: TensorExpr, after: TensorExpr, value: TensorExpr) -> TensorExpr:
-    """x between copies of the value along the axis; numbers below 0 take elements away."""
+    """Pad x along the axis with the value.  Negative numbers crop."""
     skipped, left = ((0 - count).apply(ops.maximum, 0) for count in (before, after))
     (size,) = run_time_sizes(number_of(x.node, x.shape[axis]) - skipped - left)
     inner = x.apply(ops.gather, iota(x.node, size) + skipped, axis=axis)
@@ -111,9 +111,9 @@ def _between(x: TensorExpr, axis: int, before: TensorExpr, after: TensorExpr, va
 
 
 def _extended(x: TensorExpr, axis: int, size: AnyDim, before: TensorExpr | int, mode: str) -> TensorExpr:
-    """x with its own elements as margins: `size` along the axis, that many of them before the first.
+    """Pad x along the axis with its own elements to `size`, with `before` of them in front.
 
-    The element at each place is found as in `ops.pad`.
+    The source of each element is computed as in `ops.pad`.
     """
     dim = numbers_of(x.node, [x.shape[axis]])
     last, place = dim - 1, iota(x.node, size) - before
@@ -140,7 +140,8 @@ def _value(node: OnnxNode) -> Expr:
 
 @converts("DepthToSpace")
 def _depth_to_space(node: OnnxNode) -> Expr:
-    """Channels become blocks of size * size places; DCR: the block's position is the first part of the channel."""
+    """Moves channels into blocks of size * size positions.  In DCR mode the position in the block is the first part of
+    the channel index."""
     x, (batch, channels, height, width), size, mode = _blocks(node)
     depth = node.exact_quotient(channels, size * size, "channels")
     if mode == "DCR":
@@ -160,7 +161,7 @@ def _space_to_depth(node: OnnxNode) -> Expr:
 
 
 def _blocks(node: OnnxNode) -> tuple[TensorExpr, tuple[AnyDim, ...], int, str]:
-    """The input, its four dimensions, the block size and the mode."""
+    """Return the input, its four dimensions, the block size and the mode."""
     x, size, mode = term(node, 0), node.attribute("blocksize"), node.attribute("mode", "DCR")
     if x.type.shape is None or len(x.shape) != 4:
         raise RelvmUnsupportedError(f"{node.proto.op_type} of a tensor of type {x.type}, expected one of rank 4")

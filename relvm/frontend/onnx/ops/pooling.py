@@ -1,9 +1,9 @@
 """Pooling.
 
-With ceil_mode a window may begin anywhere in the input or the padding before it, and may reach past the padding behind:
-`n + before` positions in steps of `stride`, but none that begin past what `after` allows.  With s for the stride and
-w for the window's span this is the floor of (n + before + min(after + s - 1, w - 1) - w) / s, plus 1: the same as a
-larger padding behind.
+With ceil_mode, windows that reach past the end padding also count.  A window must still begin inside the input or the
+padding, so the start positions are the multiples of `stride` below `n + before`, limited by `after`.  For stride s and
+window span w the number of windows is floor((n + before + min(after + s - 1, w - 1) - w) / s) + 1.  That equals the
+count with a larger padding at the end.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ from relvm.ir.symbolic import AnyDim, product
 
 @dataclass(frozen=True)
 class _Pool:
-    """kernel, strides, dilations: for each spatial axis.  stated: the padding before, then after, as the node states
-    it. pads: the same with what ceil_mode adds."""
+    """The attributes of a pooling node.
+
+    kernel, strides, dilations: for each spatial axis.  stated: the padding before, then after, from the node.
+    pads: the same, including the padding that ceil_mode adds.
+    """
 
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
@@ -33,7 +36,7 @@ class _Pool:
     pads: tuple[AnyDim, ...]
 
     def attributes(self, pads: tuple[AnyDim, ...]) -> dict[str, tuple]:
-        """Those of relvm's operators."""
+        """Return the attributes for relvm's operators."""
         return {"kernel": self.kernel, "strides": self.strides, "pads": pads, "dilations": self.dilations}
 
 
@@ -43,7 +46,7 @@ def _pool_of(node: OnnxNode) -> _Pool:
     strides = tuple(node.attribute("strides", [1] * rank))
     dilations = tuple(node.attribute("dilations", [1] * rank))
     stated = pads_of(node, kernel, strides, dilations)
-    if not node.attribute("ceil_mode", 0) or not all(isinstance(pad, int) for pad in stated):  # SAME rounds up anyway
+    if not node.attribute("ceil_mode", 0) or not all(isinstance(pad, int) for pad in stated):  # SAME always rounds up
         return _Pool(kernel, strides, dilations, stated, stated)
     before, after = stated[:rank], stated[rank:]
     rows = list(zip(after, strides, spans(kernel, dilations), strict=True))
@@ -67,8 +70,8 @@ def _max_pool(node: OnnxNode) -> tuple[Expr, ...]:
 
 @converts("MaxUnpool")
 def _max_unpool(node: OnnxNode) -> Expr:
-    """Each element at its position among those of the tensor that was pooled, the others 0; where the result is stated
-    to be larger than what the window says that was, it has zeros behind."""
+    """Scatters each element to its position in the tensor before pooling; the others are 0.  If the output shape is
+    larger than the size that the window implies, zeros follow."""
     x, rank = shaped(node, 0), node.type(0).rank
     kernel = node.attribute("kernel_shape")
     strides, pads = node.attribute("strides", [1] * len(kernel)), node.attribute("pads", [0] * (2 * len(kernel)))
@@ -88,7 +91,7 @@ def _max_unpool(node: OnnxNode) -> Expr:
 
 @converts("AveragePool")
 def _average_pool(node: OnnxNode) -> Expr:
-    """Padding that is stated counts as zeros where count_include_pad is set, what ceil_mode adds never counts."""
+    """The node's padding counts as zeros if count_include_pad is set.  Padding that ceil_mode adds never counts."""
     pool, x = _pool_of(node), term(node, 0)
     counted = bool(node.attribute("count_include_pad", 0))
     wide, pads = padded(x, pool.pads, 0)
@@ -114,7 +117,7 @@ def _average_pool(node: OnnxNode) -> Expr:
 
 @converts("LpPool")
 def _lp_pool(node: OnnxNode) -> Expr:
-    """The p-th root of the sum of the elements' p-th powers."""
+    """The p-th root of the sum of the p-th powers of the absolute values."""
     pool, p, size = _pool_of(node), node.attribute("p", 2), 1
     for extent in pool.kernel:
         size *= extent

@@ -1,8 +1,9 @@
-"""Values that DequantizeLinear made: products of them are products of bytes, what only moves elements moves bytes.
+"""QDQ fusion: integer products of dequantized tensors, and data movement on bytes.
 
     MatMul(DequantizeLinear(a), DequantizeLinear(b))   ->   matmul_integer(a, b) * (scale of a * scale of b)
 
-Sums of bytes are exact, so this differs from the product of floats by its rounding.  Constant weights stay bytes.
+Sums of integer products are exact, so the result differs from the product of floats only by rounding.  Constant weights
+stay bytes.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from relvm.frontend.onnx.values import Dequantized
 from relvm.ir.dtypes import F32, I8, I32, U8, DType
 from relvm.ir.expr import Constant, Expr, constant
 
-# Operators whose result is elements of the first input, or, where the scale is not negative, the largest of some.
+# Operators whose result consists of elements of the first input.  MaxPool commutes with dequantization if the scale is
+# not negative.
 _MOVES = ("Flatten", "Gather", "Identity", "MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
 
 
 def keep(node: OnnxNode, result: Expr, x: Expr, scale: Expr, zero: Expr | None, axis: int) -> None:
-    """Remembers what `result` was made of, where that is bytes.   scale, zero: as DequantizeLinear has them."""
+    """Remember which bytes `result` was dequantized from. scale, zero: as in DequantizeLinear."""
     type_ = x.type
     if type_.dtype not in (I8, U8) or type_.shape is None or scale.type.dtype != F32 or scale.type.shape is None:
         return
@@ -41,7 +43,7 @@ def keep(node: OnnxNode, result: Expr, x: Expr, scale: Expr, zero: Expr | None, 
 
 
 def single(node: OnnxNode, x: Expr | None) -> Expr | None:
-    """A tensor of one element as one of rank 0; anything else as it is."""
+    """Reshape a tensor of one element to rank 0; return any other value unchanged."""
     shape = x.tensor_type.shape if x is not None else ()
     return node.emit(ops.reshape(x, node.shape([]))) if shape and all(dim == 1 for dim in shape) else x
 
@@ -52,7 +54,7 @@ def _made_of(node: OnnxNode, index: int) -> Dequantized | None:
 
 
 def product_of_bytes(node: OnnxNode, *, transpose_a: bool = False, transpose_b: bool = False) -> Expr | None:
-    """The product of the first two inputs, f32; None where they are not dequantised bytes, or no matrices."""
+    """Return the product of the first two inputs, f32, or None if they are not dequantized bytes or not matrices."""
     a, b = _made_of(node, 0), _made_of(node, 1)
     if a is None or b is None or a.axis is not None or min(a.bytes.tensor_type.rank, b.bytes.tensor_type.rank) < 2:
         return None
@@ -77,7 +79,7 @@ def _factor(node: OnnxNode, a: Dequantized, b: Dequantized) -> TensorExpr:
 
 
 def convolution_of_bytes(node: OnnxNode) -> Expr | None:
-    """The convolution of the first two inputs, f32; None where they are not dequantised bytes or do not fit."""
+    """Return the convolution of the first two inputs, f32, or None if they are not dequantized bytes or unsuitable."""
     x, w = _made_of(node, 0), _made_of(node, 1)
     if x is None or w is None or x.axis is not None or w.axis not in (None, 0):
         return None
@@ -91,13 +93,13 @@ def convolution_of_bytes(node: OnnxNode) -> Expr | None:
 
 
 def moved(node: OnnxNode, convert: Converter) -> Any:
-    """What the converter makes of the node; where that only moves dequantised bytes, they are dequantised after it."""
+    """Convert a node.  If it only moves dequantized bytes, move the bytes and dequantize the result."""
     source = _made_of(node, 0) if node.proto.op_type in _MOVES and not node.proto.domain else None
     if source is None or source.axis is not None or sum(map(bool, node.proto.output)) != 1:
         return converted(convert, node)
     try:
         made = converted(convert, replace(node, inputs=[source.bytes, *node.inputs[1:]]))
-    except RankSplit:  # what either way makes becomes the node's value as it is
+    except RankSplit:  # both cases then use the dequantized value
         return converted(convert, node)
     made = made[0] if isinstance(made, tuple) else made
     x = node.graph.known_shape(node.emit(made))
@@ -109,7 +111,8 @@ def moved(node: OnnxNode, convert: Converter) -> Any:
 
 
 def bytes_again(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None, dtype: DType) -> Expr | None:
-    """The bytes that x was made of, where quantising it by the same numbers gives them back."""
+    """Return the bytes that x was dequantized from, if quantizing it with the same parameters restores them; otherwise
+    None."""
     source = node.graph.dequantised.get(x)
     if source is None or source.axis is not None or source.bytes.element_type != dtype:
         return None

@@ -1,4 +1,4 @@
-"""Quantised networks: numbers as (q - zero) * scale, q of few bits.  All but products is elementwise."""
+"""Quantized networks: numbers as (q - zero) * scale with integers q.  All operators but products are elementwise."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _MICROSOFT = "com.microsoft"
 
 
 def quantized(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None, dtype: DType) -> Expr:
-    """round(x / scale) + zero, half to even, brought into the range of an integer dtype.  Shapes broadcast."""
+    """Return round(x / scale) + zero, rounded half to even and clamped to the range of an integer dtype.  Shapes
+    broadcast."""
     x = node.emit(ops.round(node.emit(ops.divide(x, scale))))
     if zero is not None:
         x = node.emit(ops.add(x, node.emit(ops.cast(zero, to=x.known_element_type.name))))
@@ -31,13 +32,13 @@ def quantized(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None, dtype: DT
 
 
 def dequantised(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None) -> Expr:
-    """(x - zero) * scale, of the dtype of `scale`."""
+    """Return (x - zero) * scale, of the dtype of `scale`."""
     x = shifted(node, x, zero)
     return node.emit(ops.multiply(node.emit(ops.cast(x, to=scale.known_element_type.name)), scale))
 
 
 def shifted(node: OnnxNode, x: Expr, zero: Expr | None) -> Expr:
-    """x - zero, as i32."""
+    """Return x - zero, as i32."""
     x = node.emit(ops.cast(x, to="i32"))
     return x if zero is None else node.emit(ops.subtract(x, node.emit(ops.cast(zero, to="i32"))))
 
@@ -47,8 +48,8 @@ def _optional(node: OnnxNode, index: int) -> Expr | None:
 
 
 def _along(node: OnnxNode, value: Expr | None, x: TensorType, axis: int, block: int) -> Expr | None:
-    """A scale or zero point so that it broadcasts with x: one number, one for each place of an axis, or for each block
-    of `block` places."""
+    """Reshape a scale or zero point to broadcast with x: a scalar, one per position of an axis, or one per block of
+    `block` positions."""
     if block:
         return of_blocks(node, value, x, axis, block)
     value = single(node, value)
@@ -61,7 +62,7 @@ def _along(node: OnnxNode, value: Expr | None, x: TensorType, axis: int, block: 
 
 
 def of_blocks(node: OnnxNode, value: Expr | None, x: TensorType, axis: int, block: int) -> Expr | None:
-    """Each number repeated for its block, the last block cut off where the axis ends."""
+    """Repeat each number for its block.  The last block ends with the axis."""
     if value is None:
         return None
     shape = value.tensor_type.shape
@@ -84,7 +85,7 @@ def of_blocks(node: OnnxNode, value: Expr | None, x: TensorType, axis: int, bloc
 
 
 def _axis(node: OnnxNode, x: TensorType) -> int:
-    """The attribute, counted from 0; there is none before opset 13."""
+    """Return the axis attribute counted from 0.  The default is 1; opsets before 13 do not have the attribute."""
     axis = node.attribute("axis", 1)
     return axis + x.rank if axis < 0 and x.rank is not None else axis
 
@@ -96,7 +97,7 @@ def _float_scale(node: OnnxNode, scale: Expr) -> Expr:
 @converts("QuantizeLinear", domain=_MICROSOFT)
 @converts("QuantizeLinear")
 def _quantize(node: OnnxNode) -> Expr:
-    """x is divided in the dtype that `precision` says, or in that of the scale."""
+    """x is divided in the dtype that `precision` names, or in that of the scale."""
     x = node.tensor(0)
     axis, block = _axis(node, x.type), node.attribute("block_size", 0)
     scale, zero = (_along(node, value, x.type, axis, block) for value in (node.tensor(1), _optional(node, 2)))
@@ -122,7 +123,7 @@ def _quantize(node: OnnxNode) -> Expr:
 
 
 def _is_code(dtype: DType) -> bool:
-    """Whether numbers are quantised as floats of a few bits."""
+    """Return whether the dtype is a narrow floating-point format used for quantization."""
     return dtype.is_float and dtype.bits <= 8
 
 
@@ -153,7 +154,8 @@ def _dynamic_quantize(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
 
 
 def quantised_by_range(node: OnnxNode, x: Expr) -> tuple[Expr, Expr, Expr]:
-    """x as u8, the scale, the zero point, such that the range of x, with 0, is that of u8."""
+    """Return x quantized to u8, the scale, and the zero point, so that u8 covers the range of x extended to
+    include 0."""
     if x.element_type != F32:
         raise RelvmUnsupportedError(f"x has dtype {x.element_type}, expected f32")
     made = node.emit(ops.dynamic_quantize(x))
@@ -165,7 +167,7 @@ def quantised_by_range(node: OnnxNode, x: Expr) -> tuple[Expr, Expr, Expr]:
 
 
 def _product(node: OnnxNode, a: Expr, b: Expr, a_zero: Expr | None, b_zero: Expr | None) -> Expr:
-    """The product of integers as i32; vectors and zero points as ONNX MatMulInteger takes them."""
+    """Return the product of integers as i32, with vectors and zero points as ONNX MatMulInteger allows them."""
     gone = tuple(axis for axis, value in ((-2, a), (-1, b)) if value.tensor_type.rank == 1)
     a_zero = _zero_of(node, a, a_zero, (-1,))
     b_zero = _zero_of(node, b, b_zero, (0,))
@@ -178,14 +180,14 @@ def _product(node: OnnxNode, a: Expr, b: Expr, a_zero: Expr | None, b_zero: Expr
 
 
 def _zero_of(node: OnnxNode, x: Expr, zero: Expr | None, new: tuple[int, ...]) -> Expr:
-    """A zero point as matmul_integer takes it: a vector gets the axis `new`."""
+    """Reshape a zero point for matmul_integer: a vector gets a new axis `new`."""
     if zero is None:
         return constant(np.zeros((), x.known_element_type.numpy))
     return _scale_of(node, zero, new)
 
 
 def _scale_of(node: OnnxNode, scale: Expr, new: tuple[int, ...]) -> Expr:
-    """A scale, or a zero point, one number or a vector, which gets the axis `new`."""
+    """Reshape a scale or a zero point, a scalar or a vector; a vector gets a new axis `new`."""
     scale = single(node, scale)
     return node.emit(ops.expand_dims(scale, axes=new)) if scale.tensor_type.rank == 1 else scale
 
@@ -205,9 +207,9 @@ def _qlinear_matmul(node: OnnxNode) -> Expr:
 
 
 def _requantised(node: OnnxNode, total: Expr, scales: tuple[Expr, Expr, Expr], zero: Expr) -> Expr:
-    """Sums of products as numbers of another scale.
+    """Requantize sums of products to another scale.
 
-    Source: the factor is one number, as in ONNX Runtime, so that what lies half way is rounded as there.
+    Source: the scales are combined into one factor, as in ONNX Runtime, so that ties are rounded in the same way.
     """
     left, right, result = scales
     factor = node.emit(ops.divide(node.emit(ops.multiply(left, right)), result))
@@ -223,7 +225,7 @@ def _conv_integer(node: OnnxNode) -> Expr:
 def _integer_convolution(
     node: OnnxNode, x: int, w: int, x_zero: Expr | None, w_zero: Expr | None, bias: Expr | None
 ) -> Expr:
-    """The sums as i32; the padding counts as the zero point."""
+    """Return the sums as i32.  Padding counts as the zero point."""
     as_bytes = convolved_bytes(node, node.tensor(x), node.tensor(w), single(node, x_zero), single(node, w_zero))
     if as_bytes is not None:
         if bias is None:
@@ -235,7 +237,8 @@ def _integer_convolution(
 
 
 def as_operator(node: OnnxNode, op_type: str, *inputs: Expr | None, opset: int | None = None) -> Expr:
-    """What the ONNX operator of that name, of that opset or the model's, makes of these with the node's attributes."""
+    """Convert these inputs with the node's attributes by the ONNX operator of that name, at that opset or the
+    model's."""
     convert = converter_for("", op_type)
     assert convert is not None
     proto = type(node.proto)()
@@ -246,7 +249,7 @@ def as_operator(node: OnnxNode, op_type: str, *inputs: Expr | None, opset: int |
 
 
 def _per_filter(node: OnnxNode, value: Expr | None, trailing: int) -> Expr | None:
-    """A number, or one for each filter followed by `trailing` axes."""
+    """Reshape a scalar, or one number for each filter, to broadcast with `trailing` axes behind the filters."""
     value = single(node, value)
     if value is None or value.tensor_type.rank == 0:
         return value
@@ -255,7 +258,7 @@ def _per_filter(node: OnnxNode, value: Expr | None, trailing: int) -> Expr | Non
 
 @converts("QLinearConv")
 def _qlinear_conv(node: OnnxNode) -> Expr:
-    """The bias is i32, of the scale of the products."""
+    """The bias is i32, with the scale of the products."""
     x_scale, y_scale, y_zero = (single(node, node.tensor(i)) for i in (1, 6, 7))
     total = _integer_convolution(node, 0, 3, node.tensor(2), node.tensor(5), _optional(node, 8))
     w_scale = _per_filter(node, node.tensor(4), node.type(3).rank - 2)
@@ -273,12 +276,13 @@ def _qlinear_binary(node: OnnxNode) -> Expr:
 
 
 def _dequantised_input(node: OnnxNode, index: int) -> Expr:
-    """The tensor at `index`, its scale and its zero point, which may be left out, being the inputs after it."""
+    """Return the tensor at `index`, dequantized by the scale and zero point in the following inputs, which may be
+    omitted."""
     return dequantised(node, *(single(node, _optional(node, index + i)) if i else node.tensor(index) for i in range(3)))
 
 
 def _quantised_as(node: OnnxNode, x: Expr, index: int, dtype: DType) -> Expr:
-    """x by the scale at `index` and the zero point after it."""
+    """Quantize x by the scale at input `index` and the zero point after it."""
     return quantized(node, x, single(node, node.tensor(index)), single(node, _optional(node, index + 1)), dtype)
 
 
@@ -290,15 +294,15 @@ def _qlinear_unary(node: OnnxNode) -> Expr:
 
 @converts("QLinearSoftmax", domain=_MICROSOFT)
 def _qlinear_softmax(node: OnnxNode) -> Expr:
-    """As Softmax is in the opset that the attribute `opset` says."""
+    """A Softmax of the opset given by attribute `opset`."""
     result = as_operator(node, "Softmax", _dequantised_input(node, 0), opset=node.attribute("opset"))
     return _quantised_as(node, result, 3, node.type(0).dtype)
 
 
 @converts("QGemm", domain=_MICROSOFT)
 def _qgemm(node: OnnxNode) -> Expr:
-    """a, b, each with its scale and zero point, a bias (i32) of the scale of the products; the result's scale and zero
-    point, without which it is f32."""
+    """Inputs: a, b, each with its scale and zero point; a bias (i32) with the scale of the products; the result's scale
+    and zero point.  Without the latter the result is f32."""
     a, b = (
         node.emit(ops.transpose(node.tensor(index), perm=(1, 0))) if node.attribute(name, 0) else node.tensor(index)
         for index, name in ((0, "transA"), (3, "transB"))
@@ -330,7 +334,7 @@ def _qlinear_pool(node: OnnxNode) -> Expr:
 
 @converts("QLinearConcat", domain=_MICROSOFT)
 def _qlinear_concat(node: OnnxNode) -> Expr:
-    """The result's scale and zero point come first, then each tensor with its own."""
+    """Inputs: the result's scale and zero point, then each tensor with its own."""
     parts = [_dequantised_input(node, i) for i in range(2, len(node.inputs), 3)]
     joined = node.emit(ops.concat(*parts, axis=node.attribute("axis")))
     return _quantised_as(node, joined, 0, node.type(2).dtype)
@@ -338,14 +342,14 @@ def _qlinear_concat(node: OnnxNode) -> Expr:
 
 @converts("DynamicQuantizeMatMul", domain=_MICROSOFT)
 def _dynamic_quantize_matmul(node: OnnxNode) -> Expr:
-    """a (f32), b, the scale, zero point of b, a bias."""
+    """Inputs: a (f32), b, the scale and zero point of b, a bias."""
     return quantised_product(node, *map(node.tensor, range(3)), _optional(node, 3), _optional(node, 4))
 
 
 def quantised_product(
     node: OnnxNode, a: Expr, b: Expr, scale: Expr, zero: Expr | None = None, bias: Expr | None = None
 ) -> Expr:
-    """a times (b - zero) * scale, plus the bias; a is of f32 and quantised by its range."""
+    """Return a times (b - zero) * scale, plus the bias. a is f32 and is quantized by its range."""
     a, a_scale, a_zero = quantised_by_range(node, a)
     total = _product(node, a, b, a_zero, zero)
     return _scaled(node, total, a_scale, _scale_of(node, scale, (0,)), bias)
@@ -353,7 +357,7 @@ def quantised_product(
 
 @converts("MatMulIntegerToFloat", domain=_MICROSOFT)
 def _matmul_integer_to_float(node: OnnxNode) -> Expr:
-    """a, b, their scales, their zero points, a bias."""
+    """Inputs: a, b, their scales, their zero points, a bias."""
     total = _product(node, node.tensor(0), node.tensor(1), _optional(node, 4), _optional(node, 5))
     a_scale, b_scale = _scale_of(node, node.tensor(2), (-1,)), _scale_of(node, node.tensor(3), (0,))
     return _scaled(node, total, a_scale, b_scale, _optional(node, 6))

@@ -1,4 +1,4 @@
-"""Convolutions of quantised tensors as products of bytes."""
+"""Convolutions of quantized tensors as integer convolutions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from relvm.ir.expr import Constant, Expr, constant
 
 
 def convolved_bytes(node: OnnxNode, x: Expr, w: Expr, x_zero: Expr | None, w_zero: Expr | None) -> Expr | None:
-    """The convolution that the attributes state of x - x_zero and w - w_zero, as i32.
+    """Return the convolution of x - x_zero and w - w_zero, as i32, with the node's attributes.
 
-    None where it is not one of bytes: weights that are not constant, or, less their zero point, no signed bytes;
-    padding that is not known.
+    Return None if the integer convolution does not apply.  The weights must be constant, and signed bytes after
+    subtracting their zero point.  The padding must be known.
     """
     groups = node.attribute("group", 1)
     weights = _signed_weights(w, w_zero)
@@ -30,7 +30,8 @@ def convolved_bytes(node: OnnxNode, x: Expr, w: Expr, x_zero: Expr | None, w_zer
 
 
 def _signed_weights(w: Expr, zero: Expr | None) -> np.ndarray | None:
-    """w - zero, the zero points being one number or one for each filter, where that is constant and fits i8."""
+    """Return w - zero, with a zero point for all filters or one for each, or None if it is not constant or does not fit
+    i8."""
     if not isinstance(w, Constant) or not (zero is None or isinstance(zero, Constant)) or w.value.size == 0:
         return None
     moved = w.value.astype(np.int32)

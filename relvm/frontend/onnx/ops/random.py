@@ -1,6 +1,6 @@
-"""Random numbers: a number of the machine's for each run and node, mixed with the place of each element.
+"""Random numbers: the machine's random number for each run and node, mixed with the index of each element.
 
-A node that states a seed gives the same numbers in every run.  Source: SplitMix64; Box and Muller, 1958.
+A node with a seed gives the same numbers in every run.  Source: SplitMix64; Box and Muller, 1958.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _normal(node: OnnxNode) -> Expr:
 
 @converts("Bernoulli")
 def _bernoulli(node: OnnxNode) -> Expr:
-    """1 with the probability that an element of the input is, else 0.  (ONNX's function body has it the other way.)"""
+    """1 with the probability given by each element, otherwise 0.  (The ONNX function body has the opposite.)"""
     x, number = shaped(node, 0), node.attribute("dtype")
     dtype = x.type.dtype if number is None else node.graph.element_type(number, "dtype")
     drawn = _fractions(node, x.shape, x.type.dtype).cast(x.type.dtype)
@@ -50,7 +50,7 @@ def _bernoulli(node: OnnxNode) -> Expr:
 
 @converts("Multinomial")
 def _multinomial(node: OnnxNode) -> Expr:
-    """Classes drawn from each row of logarithms of probabilities, which need not sum to 1."""
+    """Classes drawn from each row of unnormalized log probabilities."""
     x = shaped(node, 0)
     rows, count, last = x.shape[0], node.attribute("sample_size", 1), x.shape[1]
     dtype = node.graph.element_type(node.attribute("dtype", 6), "dtype")
@@ -64,7 +64,7 @@ def _multinomial(node: OnnxNode) -> Expr:
 
 
 def _wanted(node: OnnxNode) -> tuple[tuple[AnyDim, ...], DType]:
-    """The shape and the dtype of the result: by attributes, or those of the input."""
+    """Return the shape and dtype of the result, from attributes or from the input."""
     number = node.attribute("dtype")
     like = shaped(node, 0) if node.inputs else None
     dtype = like.type.dtype if like and number is None else node.graph.element_type(number or 1, "dtype")
@@ -74,7 +74,8 @@ def _wanted(node: OnnxNode) -> tuple[tuple[AnyDim, ...], DType]:
 
 
 def _fractions(node: OnnxNode, shape: tuple[AnyDim, ...], dtype: DType, stream: int = 0) -> TensorExpr:
-    """Numbers in [0, 1), of f64 for that dtype, else of f32.  stream: of the node, each has numbers of its own."""
+    """Return numbers in [0, 1), computed in f64 if that is the dtype, otherwise in f32. stream: each stream of a node
+    is independent."""
     seed = node.attribute("seed")
     if seed is None:
         start = TensorExpr(node, node.emit(ops.to_tensor(node.emit(ops.random_bits()), dtype="i64"))).cast(U64)

@@ -1,4 +1,4 @@
-"""Tensors made of sizes and positions: ranges, parts, repetitions, masks."""
+"""Tensors made from sizes and positions: Range, Split, Tile, masks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from relvm.ir.type_rules import expect_equal_dims
 
 
 def shaped(node: OnnxNode, index: int) -> TensorExpr:
-    """Input `index`, of known rank, its sizes named where only the machine knows them."""
+    """Return input `index`, of known rank, with a name for each size that is only known at run time."""
     return TensorExpr(node, node.known_shape(index))
 
 
@@ -46,7 +46,7 @@ def _size(node: OnnxNode) -> Any:
 
 @converts("Range")
 def _range(node: OnnxNode) -> Expr:
-    """start + i * delta; how many there are may be known only when the program runs."""
+    """start + i * delta.  The number of elements may be known only at run time."""
     start, delta, dtype = scalar(node, 0), scalar(node, 2), node.type(0).dtype
     if isinstance(delta.expr, Constant) and not delta.expr.value:
         raise RelvmArgumentError("delta is 0")
@@ -56,7 +56,7 @@ def _range(node: OnnxNode) -> Expr:
 
 
 def _range_count(node: OnnxNode) -> AnyDim:
-    """How many numbers there are from start towards limit."""
+    """Return the number of elements from start to limit."""
     start, limit, delta = (scalar(node, i) for i in range(3))
     if start.type.known_dtype.is_float:
         if all(isinstance(value.expr, Constant) for value in (start, limit, delta)):
@@ -88,7 +88,7 @@ def _tile(node: OnnxNode) -> Expr:
 
 
 def repeated(x: TensorExpr, repeats: Sequence[AnyDim]) -> TensorExpr:
-    """x as often along each axis as said: a repeated axis gets one in front of it, along which it is broadcast."""
+    """Repeat x along each axis.  A repeated axis gets a new axis in front of it, which is broadcast."""
     apart: list[AnyDim] = []
     wide: list[AnyDim] = []
     for dim, repeat in zip(x.shape, repeats, strict=True):
@@ -103,7 +103,8 @@ def repeated(x: TensorExpr, repeats: Sequence[AnyDim]) -> TensorExpr:
 
 @converts("Split")
 def _split(node: OnnxNode) -> tuple:
-    """Opset 18 has num_outputs, of which the last may be shorter; before it parts without sizes are equal."""
+    """Since opset 18, num_outputs gives the number of parts, of which the last may be shorter.  Before, parts without
+    given sizes are equal."""
     value, count = node.inputs[0], len(node.proto.output)
     x = None if isinstance(value, HostValue) else TensorExpr(node, node.known_shape(0))
     shape = value.array.shape if x is None else x.shape
@@ -144,7 +145,7 @@ def _split_sizes(node: OnnxNode, size: AnyDim, count: int) -> list[AnyDim]:
     if node.opset < 18:
         if isinstance(size, int):
             raise RelvmShapeError(f"an axis of size {size} in {count} equal parts")
-        return [size // count] * count  # the caller has it checked that nothing is left
+        return [size // count] * count  # the caller checks that there is no remainder
     longest = dim_op("floordiv", size + (count - 1), count)
     message = f"{count} parts of which only the last is shorter take more than {{}} elements, the axis has {{}}"
     node.require_at_most(longest * (count - 1), size, message)
@@ -162,7 +163,7 @@ def _trilu(node: OnnxNode) -> Expr:
 
 
 def _diagonals(node: OnnxNode, rows: AnyDim, columns: AnyDim) -> TensorExpr:
-    """The column minus the row of each element of a matrix."""
+    """Return the column minus the row of each element of a matrix."""
     return iota(node, columns) - iota(node, rows, 1)
 
 
@@ -178,7 +179,7 @@ def _eye_like(node: OnnxNode) -> Expr:
 
 @converts("OneHot")
 def _one_hot(node: OnnxNode) -> Expr:
-    """An index outside [-depth, depth) makes a row of which every element is off."""
+    """An index outside [-depth, depth) gives a row with the off value only."""
     indices, values = term(node, 0).cast(I64), term(node, 2)
     depth = size_of(node, 1, "the depth")
     rank = node.type(0).rank + 1

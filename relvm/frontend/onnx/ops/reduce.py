@@ -1,4 +1,4 @@
-"""Reductions, and positions of extreme elements."""
+"""Reductions, ArgMin and ArgMax."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _sum(x: TensorExpr, **axes) -> TensorExpr:
 
 
 def _mean(x: TensorExpr, **axes) -> TensorExpr:
-    """The mean; that of no elements is 0, as ONNX Runtime has it (ONNX leaves it undefined)."""
+    """Return the mean; 0 for no elements, as in ONNX Runtime (ONNX leaves it undefined)."""
     chosen = range(len(x.shape)) if axes["axes"] is None else axes["axes"]
     count = product(x.shape[axis] for axis in chosen)
     if x.type.known_dtype.is_float and range_of(count, {}).low >= 1:
@@ -42,7 +42,7 @@ def _of_bools_too(op: Operator) -> Callable[..., TensorExpr]:
 
 
 def _through_floats(function: Callable[..., TensorExpr]) -> Callable[..., TensorExpr]:
-    """The function of floats; integers are converted, and the result back."""
+    """Apply a function of floats to integers too: convert them, and convert the result back."""
 
     def reduced(x: TensorExpr, **axes) -> TensorExpr:
         own = x.type.dtype
@@ -52,7 +52,7 @@ def _through_floats(function: Callable[..., TensorExpr]) -> Callable[..., Tensor
 
 
 def _log_sum_exp(x: TensorExpr, **axes) -> TensorExpr:
-    """With the largest element taken out, so that no power overflows; where that is infinite nothing is taken out."""
+    """Subtract the largest element first, so that exp does not overflow, unless that element is infinite."""
     largest = x.apply(ops.max, axes=axes["axes"], keepdims=True)
     infinite = largest.apply(ops.abs).apply(ops.equal, np.inf)
     largest = infinite.where(0, largest)
@@ -60,7 +60,7 @@ def _log_sum_exp(x: TensorExpr, **axes) -> TensorExpr:
     return total + (largest if axes["keepdims"] else largest.reshape(*total.shape))
 
 
-# The function, and the opset since which the axes are an input.
+# For each reduction, the function, and the opset from which on the axes are an input.
 _REDUCTIONS: dict[str, tuple[Callable[..., TensorExpr], int]] = {
     "ReduceSum": (_sum, 13),
     "ReduceMean": (_mean, 18),
@@ -77,7 +77,7 @@ _REDUCTIONS: dict[str, tuple[Callable[..., TensorExpr], int]] = {
 
 @converts(*_REDUCTIONS)
 def _reduce(node: OnnxNode) -> Expr:
-    """No axes mean all; or none, where noop_with_empty_axes is set: what is done to single elements is done then."""
+    """Without axes, reduces all of them.  If noop_with_empty_axes is set, each element is reduced alone instead."""
     function, axes_are_input = _REDUCTIONS[node.proto.op_type]
     x = term(node, 0)
     if node.opset < axes_are_input:
@@ -91,7 +91,7 @@ def _reduce(node: OnnxNode) -> Expr:
 
 
 def _reduced_at_run_time(node: OnnxNode, function: Callable[..., TensorExpr]) -> TensorExpr:
-    """Along axes that the machine knows; without keepdims it must be known how many there are."""
+    """Reduce along axes only known at run time.  Without keepdims the number of axes must be known."""
     x, axes = TensorExpr(node, node.known_shape(0)), TensorExpr(node, node.known_shape(1))
     (count,), rank = axes.shape, len(x.shape)
     gone = chosen_axes(axes, rank)
@@ -107,7 +107,7 @@ def _reduced_at_run_time(node: OnnxNode, function: Callable[..., TensorExpr]) ->
 
 @converts("ArgMax", "ArgMin")
 def _extreme_position(node: OnnxNode) -> Expr:
-    """The last of equal ones is the first when the axis is walked backwards."""
+    """For select_last_index, the axis is reversed and the first of equal elements found."""
     op = ops.argmax if node.proto.op_type == "ArgMax" else ops.argmin
     axis, keepdims = node.attribute("axis", 0), bool(node.attribute("keepdims", 1))
     x = term(node, 0)

@@ -1,4 +1,4 @@
-"""The same elements under another shape, which may be known only when the program runs: Reshape and its like."""
+"""Reshape and related operators, including shapes that are only known at run time."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def _reshape(node: OnnxNode) -> Expr:
 
 
 def _reshaped(node: OnnxNode, type_: TensorType, wanted: list[AnyDim], allow_zero: bool) -> list[AnyDim]:
-    """`wanted` with 0 (the input's own dimension) and -1 (what is left) filled in.
+    """Resolve 0 (the input's own dimension) and -1 (the remaining size) in `wanted`.
 
-    A symbolic size that is 0 or -1 when the model runs would mean the same.  Where that differs from the size itself it
-    is an error.
+    A symbolic size may turn out to be 0 or -1 at run time, which ONNX gives the same special meaning.  It is an error
+    if that meaning gives another size.
     """
     if type_.shape is None:
         raise RelvmUnsupportedError(f"Reshape of a tensor of type {type_}: its shape must be known")
@@ -65,7 +65,7 @@ def _reshaped(node: OnnxNode, type_: TensorType, wanted: list[AnyDim], allow_zer
 
 
 def _reshaped_at_run_time(node: OnnxNode) -> TensorExpr:
-    """The same where only the machine knows what is wanted."""
+    """Resolve the shape of a Reshape that is only known at run time."""
     x, wanted = TensorExpr(node, node.known_shape(0)), term(node, 1).cast(I64)
     rank, count = len(x.shape), count_of(wanted, "the shape of a Reshape")
     if not node.attribute("allowzero", 0):
@@ -97,7 +97,7 @@ def _unsqueeze(node: OnnxNode) -> Expr:
 
 
 def _unsqueezed_at_run_time(node: OnnxNode) -> TensorExpr:
-    """Each axis that is not new takes the next of the sizes."""
+    """Each axis that is not new takes the next size of the input."""
     x, axes = TensorExpr(node, node.known_shape(0)), term(node, 1)
     count = count_of(axes, "the axes of an Unsqueeze")
     rank = len(x.shape) + count
@@ -111,7 +111,7 @@ def _unsqueezed_at_run_time(node: OnnxNode) -> TensorExpr:
 
 @converts("Expand")
 def _expand(node: OnnxNode) -> Expr:
-    """Broadcasting goes both ways: a 1 in the wanted shape keeps the input's own dimension."""
+    """Broadcasts in both directions: a 1 in the target shape keeps the input's own dimension."""
     if not is_known(node, 1):
         return _expanded_at_run_time(node).expr
     x, wanted = node.known_shape(0), node.dims(1, "the shape of an Expand")
@@ -133,7 +133,7 @@ def _expanded_dim(have: AnyDim, want: AnyDim) -> AnyDim:
 
 
 def _expanded_at_run_time(node: OnnxNode) -> TensorExpr:
-    """Each axis is repeated as often as is wanted where its size is 1, else once."""
+    """Broadcast axes of size 1 to a shape that is only known at run time."""
     x, wanted = TensorExpr(node, node.known_shape(0)), term(node, 1).cast(I64)
     count = count_of(wanted, "the shape of an Expand")
     rank = max(len(x.shape), count)

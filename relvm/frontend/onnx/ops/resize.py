@@ -1,7 +1,7 @@
-"""Resize and Upsample: axis by axis, each place of the result a weighted sum of elements of the input.
+"""Resize and Upsample, axis by axis: each output element is a weighted sum of input elements.
 
-Where along the input the places lie, and the weights, are computed by operators on f64 vectors: constants that are
-folded where the sizes are known, and small computations at run time where they are symbolic.
+The input coordinates and the weights are computed by operators on f64 vectors.  They are folded to constants if the
+sizes are known, and computed at run time if the sizes are symbolic.
 """
 
 from __future__ import annotations
@@ -38,13 +38,16 @@ from relvm.ir.operator import Operator
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.type_rules import expect_axes
 
-_WHOLE = (Fraction(0), Fraction(1))  # the roi where none is stated
+_WHOLE = (Fraction(0), Fraction(1))  # the roi if the node has none
 
 
 @dataclass(frozen=True, eq=False)
 class _Target:
-    """One axis to resize.  size: of the result.  scale: as stated; None where the size is stated instead.   may_stay:
-    whether only the machine knows that the axis is to stay as it is."""
+    """One axis to resize.
+
+    size: of the result.  scale: from the node, or None if the node gives the size.   may_stay: whether the axis may
+    turn out at run time to keep its size.
+    """
 
     axis: int
     size: AnyDim
@@ -55,7 +58,7 @@ class _Target:
 
 @converts("Upsample")
 def _upsample(node: OnnxNode) -> Expr:
-    """Places lie at place / scale, as in a Resize before opset 11."""
+    """Output positions map to position / scale, as in a Resize before opset 11."""
     axes = list(range(node.type(0).known_rank))
     if node.opset < 9:
         targets = _by_numbers(node, axes, node.attribute("scales"), [_WHOLE] * len(axes))
@@ -84,7 +87,7 @@ def _is_empty(node: OnnxNode, index: int) -> bool:
 
 
 def _elements(node: OnnxNode, index: int, count: int, dtype: DType) -> list[TensorExpr]:
-    """Input `index`, of so many numbers that only the machine knows, one by one: each of shape [1]."""
+    """Return the elements of input `index`, of `count` numbers only known at run time, each with shape [1]."""
     numbers = TensorExpr(node, node.graph.checked(node.tensor(index), (count,))).cast(dtype)
     return [numbers.apply(ops.slice, begin=(i,), end=(i + 1,)) for i in range(count)]
 
@@ -110,7 +113,7 @@ def _shape(node: OnnxNode) -> tuple[AnyDim, ...]:
 
 
 def _by_scales(node: OnnxNode, index: int, axes: list[int], roi: list) -> list[_Target]:
-    """The size is the dimension times the scale, input `index`, rounded down."""
+    """Return the axes to resize by scales, input `index`.  The size is the dimension times the scale, rounded down."""
     if is_known(node, index):
         return _by_numbers(node, axes, node.known(index, "the scales of a Resize").tolist(), roi)
     targets = []
@@ -122,7 +125,7 @@ def _by_scales(node: OnnxNode, index: int, axes: list[int], roi: list) -> list[_
 
 
 def _size_at_run_time(node: OnnxNode, dim: AnyDim, scale: TensorExpr | np.float32) -> AnyDim:
-    """The dimension times the scale, rounded to f32 and then down, as ONNX Runtime computes it."""
+    """Return the dimension times the scale, rounded to f32 and then down, as ONNX Runtime computes it."""
     (size,) = run_time_sizes((numbers_of(node, [dim]).cast(F32) * scale).apply(ops.floor).cast(I64))
     return size
 
@@ -144,13 +147,14 @@ def _by_numbers(node: OnnxNode, axes: list[int], scales: list[float], roi: list)
 
 
 def _is_exact(scale: float) -> bool:
-    """Whether sizes times the scale are f32 numbers, up to sizes of 2^14."""
+    """Return whether sizes up to 2^14 times the scale are exact in f32."""
     top, bottom = Fraction(scale).as_integer_ratio()
     return top <= 1 << 10 and bottom <= 1 << 10
 
 
 def _ratio(scale: float) -> Fraction:
-    """What an f32 stands for: the short fraction that rounds to it, such as 3 / 5, or else its own value."""
+    """Return the exact value of a scale: the simple fraction that rounds to the f32, such as 3 / 5, or its own
+    value."""
     short = Fraction(scale).limit_denominator(LARGEST_DENOMINATOR)
     return short if np.float32(float(short)) == np.float32(scale) else Fraction(scale)
 
@@ -180,7 +184,8 @@ def _by_sizes(node: OnnxNode, axes: list[int], roi: list) -> list[_Target]:
 def _of_one_ratio(
     node: OnnxNode, axes: list[int], dims: list[AnyDim], sizes: list[AnyDim], roi: list, choose: Operator
 ) -> list[_Target]:
-    """The scale of every axis is that of one of them; sizes are rounded to the nearest, a half up."""
+    """Resize all axes by the scale of one of them, which keeps the aspect ratio.  Sizes are rounded to the nearest,
+    half up."""
     old, new = numbers_of(node, dims), numbers_of(node, sizes)
     assert_none(old < 1, "axes without elements, whose aspect ratio cannot be kept")
     place = (new.cast(F64) / old.cast(F64)).apply(choose, axis=0, keepdims=True)
@@ -192,7 +197,7 @@ def _of_one_ratio(
 
 
 def _resized(node: OnnxNode, targets: list[_Target], how: str, nearest: str) -> Expr:
-    """how: the coordinate transformation mode.  nearest: as `nearest_positions` has it."""
+    """Resize the axes. how: coordinate_transformation_mode.  nearest: as for `nearest_positions`."""
     x, shape, mode = term(node, 0), _shape(node), node.attribute("mode", "nearest")
     if mode not in ("nearest", "linear", "cubic"):
         raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
@@ -238,7 +243,7 @@ def _sampled(axis: ResizeAxis, places: TensorExpr, x: TensorExpr, at: int, mode:
 def _unless_same(
     axis: ResizeAxis, x: TensorExpr, at: int, sampled: Callable[[ResizeAxis, TensorExpr, int], TensorExpr]
 ) -> TensorExpr:
-    """x resampled along the axis `at`, but as it is where the machine finds that the axis stays."""
+    """Return x resampled along axis `at`, or unchanged if the axis turns out at run time to keep its size."""
     node, shape = axis.node, x.shape
     same = axis.number(axis.size).apply(ops.equal, axis.number(axis.dim)) if axis.scale is None else axis.scale.is_one
     merged = if_then_else(
@@ -251,7 +256,7 @@ def _unless_same(
 
 
 def _repeats(dim: AnyDim, target: _Target, how: str, rounding: str) -> int | None:
-    """How often each element is simply repeated; None where it is not so."""
+    """Return how often each element is repeated, or None if the result is not such a repetition."""
     by_floor = how == "asymmetric" and rounding in ("floor", "")
     by_middle = how in ("half_pixel", "half_pixel_symmetric") and rounding.startswith("round")
     if target.scale is None:

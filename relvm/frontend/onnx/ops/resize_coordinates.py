@@ -1,4 +1,4 @@
-"""Where the places of a resized axis lie along the input, and the weights of the elements near them.
+"""Coordinates of a resized axis in the input, and interpolation weights of the elements near them.
 
 Source of every formula: ONNX Resize-19 and its reference, onnx/reference/ops/op_resize.py.
 """
@@ -26,7 +26,8 @@ NEAREST_MODES = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 @dataclass(frozen=True, eq=False)
 class Quotient:
-    """A scale that only the machine knows, of whole numbers where it is near such: both f64[1]."""
+    """A scale only known at run time, as a fraction of whole numbers if it is close to one.  Both tensors are
+    f64[1]."""
 
     numerator: TensorExpr
     denominator: TensorExpr
@@ -37,12 +38,13 @@ class Quotient:
 
 
 Scale = Fraction | Quotient
-Roi = tuple[Fraction, Fraction] | tuple[TensorExpr, TensorExpr]  # where a part of an axis of length 1 starts and ends
-LARGEST_DENOMINATOR = 4096  # of a short fraction
+Roi = tuple[Fraction, Fraction] | tuple[TensorExpr, TensorExpr]  # start and end, relative to the length of the axis
+LARGEST_DENOMINATOR = 4096  # of a simple fraction
 
 
 def quotient_near(scale: TensorExpr) -> Quotient:
-    """The shortest fraction that rounds to a scale, f32[1], if there is a short one; else its own value over 1."""
+    """Return the fraction with the smallest denominator that rounds to a scale, f32[1], if there is a simple one;
+    otherwise scale / 1."""
     node, own = scale.node, scale.cast(F64)
     denominators = (numbered(node, LARGEST_DENOMINATOR) + 1).cast(F64)
     numerators = (own * denominators).apply(ops.round)
@@ -55,8 +57,10 @@ def quotient_near(scale: TensorExpr) -> Quotient:
 
 @dataclass(frozen=True, eq=False)
 class ResizeAxis:
-    """An axis of `dim` elements that becomes one of `size`.  scale: as stated; None: size / dim.   roi: numbers, or
-    each f64[1]."""
+    """An axis resized from `dim` to `size` elements.
+
+    scale: from the node, or None for size / dim.   roi: two numbers, or two tensors f64[1].
+    """
 
     node: OnnxNode
     dim: AnyDim
@@ -65,7 +69,7 @@ class ResizeAxis:
     roi: Roi
 
     def number(self, dim: AnyDim) -> TensorExpr:
-        """A dimension as f64[1]."""
+        """Return a dimension as f64[1]."""
         return numbers_of(self.node, [dim]).cast(F64)
 
     @property
@@ -73,17 +77,17 @@ class ResizeAxis:
         return self.number(self.dim) - 1
 
     def divided_by_scale(self, x: TensorExpr) -> TensorExpr:
-        """x / scale, as a product and a quotient of whole numbers."""
+        """Return x / scale, computed as a product and a quotient of whole numbers."""
         if self.scale is not None:
             return x * self.scale.denominator / self.scale.numerator
         return x * self.number(self.dim) / self.number(self.size)
 
 
 def places_on(axis: ResizeAxis, how: str) -> TensorExpr:
-    """The coordinate in the input of each place of the result: f64[size].  how: coordinate_transformation_mode.
+    """Return the input coordinate of each output position: f64[size]. how: coordinate_transformation_mode.
 
-    In align_corners the length is `dim * scale`, not rounded, as in ONNX's reference and its test cases.  In
-    tf_half_pixel_for_nn an axis that keeps its size is left as it is.
+    In align_corners the length is `dim * scale`, not rounded, as in ONNX's reference and test cases.  In
+    tf_half_pixel_for_nn an axis that keeps its size is unchanged.
     """
     place = numbered(axis.node, axis.size).cast(F64)
     length = axis.number(axis.size)
@@ -117,8 +121,8 @@ def places_on(axis: ResizeAxis, how: str) -> TensorExpr:
 
 
 def _whole_numbers(roi: Roi) -> tuple[float | TensorExpr, float | TensorExpr, float]:
-    """The ends of a roi and what 1 is beside them: whole numbers where they are known, of which places between elements
-    and on the edge are exact."""
+    """Return the ends of a roi, and the value of 1 in the same unit.  Known ends become whole numbers, so that
+    positions between elements and on the edge are exact."""
     start, end = roi
     if isinstance(start, TensorExpr):
         return start, end, 1.0
@@ -127,8 +131,10 @@ def _whole_numbers(roi: Roi) -> tuple[float | TensorExpr, float | TensorExpr, fl
 
 
 def nearest_positions(axis: ResizeAxis, places: TensorExpr, how: str) -> TensorExpr:
-    """The element at each place: i64[size].  how: one of NEAREST_MODES; "", before opset 11: the element after where
-    an axis shrinks, else the one before."""
+    """Return the index of the nearest element: i64[size].
+
+    how: one of NEAREST_MODES.  For "", before opset 11: rounded up if the axis shrinks, otherwise down.
+    """
     match how:
         case "":
             assert axis.scale is not None
@@ -149,10 +155,10 @@ def nearest_positions(axis: ResizeAxis, places: TensorExpr, how: str) -> TensorE
 
 
 def table(node: OnnxNode, axis: ResizeAxis, places: TensorExpr, mode: str) -> tuple[TensorExpr, TensorExpr]:
-    """The elements near each place, also such as lie outside, and their weights: f64[taps, size], of sum 1.
+    """Return the indices of the elements near each position, which may be out of range, and their weights: f64[taps,
+    size], with sum 1.
 
-    mode: linear or cubic.  With antialias the weights of an axis that shrinks are stretched over as many elements as
-    become one.
+    mode: linear or cubic.  With antialias, the filter of a shrinking axis is widened by the ratio of the sizes.
     """
     reach = 1 if mode == "linear" else 2
     shrink = _shrink(axis) if node.attribute("antialias", 0) else 1.0
@@ -180,7 +186,7 @@ def table(node: OnnxNode, axis: ResizeAxis, places: TensorExpr, mode: str) -> tu
 
 
 def _shrink(axis: ResizeAxis) -> float | TensorExpr:
-    """The scale, if below 1."""
+    """Return the scale if it is below 1, otherwise 1."""
     match axis.scale:
         case Fraction():
             return min(1.0, float(axis.scale))
@@ -192,14 +198,14 @@ def _shrink(axis: ResizeAxis) -> float | TensorExpr:
 
 
 def _cubic(distance: TensorExpr, a: float) -> TensorExpr:
-    """Keys' piecewise polynomial of the distance: one up to 1, another up to 2, then 0."""
+    """Return Keys' piecewise cubic kernel of the distance: one polynomial up to 1, another up to 2, then 0."""
     near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
     far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
     return (distance < 1).where(near, (distance < 2).where(far, 0))
 
 
 def clamped_table(axis: ResizeAxis, made: tuple[TensorExpr, TensorExpr]) -> tuple[TensorExpr, TensorExpr]:
-    """The same with the nearest element in the place of each that lies outside."""
+    """Clamp the indices of elements out of range to the nearest element."""
     indices, weights = made
     return _clamped(axis, indices).cast(I64), weights
 

@@ -1,4 +1,4 @@
-"""Recurrent networks: the product of the whole input with W and the biases, then one operator for all steps."""
+"""Recurrent networks: one product of the whole input with W plus the biases, then one operator for all steps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def _rnn(node: OnnxNode) -> tuple[Expr, ...]:
 
 @converts("GRU")
 def _gru(node: OnnxNode) -> tuple[Expr, ...]:
-    """The bias of the recurrence is apart for the new state, which with linear_before_reset is reset after it."""
+    """The recurrence bias of the new state is kept separate, because linear_before_reset applies the reset gate after
+    adding it."""
     sizes = _Sizes(node, 3)
     hidden = sizes.hidden
     x, own = sizes.product(), sizes.zeros(sizes.directions, hidden)
@@ -54,7 +55,7 @@ def _lstm(node: OnnxNode) -> tuple[Expr, ...]:
 
 
 class _Sizes:
-    """What the three have in common.  x: (steps, batch, inputs), whatever the layout."""
+    """The sizes and inputs that RNN, GRU and LSTM share. x: (steps, batch, inputs) in either layout."""
 
     def __init__(self, node: OnnxNode, gates: int) -> None:
         self.node = node
@@ -72,18 +73,18 @@ class _Sizes:
         self.dtype = self.x.known_element_type
 
     def product(self) -> Expr:
-        """x times W, (steps, batch, directions * gates * hidden)."""
+        """Return x times W, (steps, batch, directions * gates * hidden)."""
         width = self.directions * self.gates * self.hidden
         matrix = self.node.emit(ops.reshape(self.weights, self.node.shape([width, self.x.tensor_type.known_shape[2]])))
         return self.node.emit(ops.matmul(self.x, self.node.emit(ops.transpose(matrix, perm=(1, 0)))))
 
     def recurrence(self) -> Expr:
-        """R, a row for each unit that is read."""
+        """Return R transposed, with a row for each unit that is read: (directions, hidden, gates * hidden)."""
         shape = (self.directions, self.gates * self.hidden, self.hidden)
         return self.node.emit(ops.transpose(self.node.graph.checked(self.node.tensor(2), shape), perm=(0, 2, 1)))
 
     def biases(self) -> tuple[Expr, Expr] | None:
-        """Those of W and of R, each (directions, gates * hidden)."""
+        """Return the biases of W and of R, each (directions, gates * hidden)."""
         if not self.node.has(3):
             return None
         middle = self.gates * self.hidden
@@ -98,16 +99,16 @@ class _Sizes:
         return self.node.emit(ops.add(x, row))
 
     def part(self, x: Expr, begin: int, end: int) -> Expr:
-        """Some columns of a matrix."""
+        """Return a range of columns of a matrix."""
         return self.node.emit(ops.slice(x, begin=(begin,), end=(end,), axes=(1,)))
 
     def zeros(self, *shape: AnyDim) -> Expr:
-        """Return zeros of that shape; constant folding makes small ones a constant."""
+        """Return zeros of that shape.  Constant folding makes small ones constants."""
         zero = constant(np.zeros((), self.dtype.numpy))
         return self.node.emit(ops.broadcast_to(zero, self.node.shape(shape))) if shape else zero
 
     def state(self, index: int) -> Expr:
-        """An initial state, (directions, batch, hidden)."""
+        """Return an initial state, (directions, batch, hidden)."""
         node = self.node
         shape: list[AnyDim] = [self.directions, self.x.tensor_type.known_shape[1], self.hidden]
         if not node.has(index):
@@ -123,7 +124,8 @@ class _Sizes:
         return self.node.graph.checked(self.node.tensor(4), (self.x.tensor_type.known_shape[1],))
 
     def attributes(self, usual: tuple[str, ...]) -> dict[str, Any]:
-        """The operator's attributes.  Each activation takes its numbers off the lists where it has some.
+        """Return the operator's attributes.  Each activation takes its parameters from the alpha and beta lists, if it
+        has any.
 
         Source: ONNX Runtime, core/providers/cpu/rnn/rnn_helpers.cc.
         """
@@ -146,7 +148,7 @@ class _Sizes:
         return {"direction": self.direction, "activations": tuple(names), "clip": clip, **numbers}
 
     def results(self, call: Expr) -> tuple[Expr, ...]:
-        """The node's outputs, in its layout."""
+        """Return the node's outputs, in its layout."""
         node = self.node
         made = node.emit(call)
         results = [node.emit(TupleItem(made, i, type=type_)) for i, type_ in enumerate(made.type.fields)]

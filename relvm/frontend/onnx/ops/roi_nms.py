@@ -1,4 +1,4 @@
-"""Regions of images: RoiAlign, MaxRoiPool, NonMaxSuppression."""
+"""Regions of interest: RoiAlign, MaxRoiPool, NonMaxSuppression."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from relvm.ir.symbolic import product
 
 @converts("RoiAlign")
 def _roi_align(node: OnnxNode) -> Expr:
-    """Before opset 16 the first element's middle is at 0."""
+    """Before opset 16 the center of the first element is at coordinate 0."""
     moved = node.attribute("coordinate_transformation_mode", "half_pixel" if node.opset >= 16 else "output_half_pixel")
     if moved not in ("half_pixel", "output_half_pixel"):
         raise RelvmUnsupportedError(f"coordinate_transformation_mode {moved!r} is not supported")
@@ -38,7 +38,7 @@ def _roi_align(node: OnnxNode) -> Expr:
 
 @converts("MaxRoiPool")
 def _max_roi_pool(node: OnnxNode) -> Expr:
-    """A row of regions is the image's number, then the region."""
+    """A region is a row of the image index and the four coordinates."""
     rows = term(node, 1)
     images = rows.at(0, 1).cast(I64)
     regions = rows.apply(ops.slice, begin=(1,), end=(5,), axes=(1,))
@@ -50,7 +50,7 @@ def _max_roi_pool(node: OnnxNode) -> Expr:
 
 @converts("NonMaxSuppression")
 def _non_max_suppression(node: OnnxNode) -> Expr:
-    """A row for each box that is left: image, class, box."""
+    """A row (image, class, box) for each selected box."""
     boxes, scores = term(node, 0), shaped(node, 1)
     limit = scalar(node, 2) if node.has(2) else _number(node, np.int64(0))
     overlap = scalar(node, 3) if node.has(3) else _number(node, np.float32(0))

@@ -1,7 +1,7 @@
-"""Sequences and optional values: sequences are lists, an optional value is the value or null.
+"""Sequences as lists, and optional values as nullable values.
 
-The items of a list that is made of known ones are remembered, so that what is taken out of it, or joined, is what was
-put in: a model that splits and picks never makes a list when it runs.
+The items of a list built from known values are remembered.  Extracting an item, or concatenating the list, then uses
+the items directly.  A model that only splits and picks creates no list at run time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from relvm.ir.expr import Expr, MatchCast, Null, Prim, PrimCall, constant
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import ListType, OptionalType, PrimType, TensorType, Type
 
-MAX_KNOWN_ITEMS = 64  # of a list whose items are remembered
+MAX_KNOWN_ITEMS = 64  # limit on the remembered items of a list
 
 
 @converts("Identity")
@@ -35,7 +35,7 @@ def _identity(node: OnnxNode) -> Expr:
 
 
 def _list(node: OnnxNode, index: int = 0) -> Expr:
-    """An input that is a sequence; one that is optional must have a value when it is used."""
+    """Return an input that is a sequence.  An optional one must have a value when it is used."""
     x = _value(node, node.tensor(index))
     if not isinstance(x.type, ListType):
         raise RelvmTypeError(f"input {index} is {x.type}, expected a sequence")
@@ -43,7 +43,7 @@ def _list(node: OnnxNode, index: int = 0) -> Expr:
 
 
 def _known_list(node: OnnxNode, items: tuple[Expr, ...]) -> Expr:
-    """A list of these items, which are remembered."""
+    """Return a list of these items, and remember them."""
     made = node.emit(ops.make_list(*items))
     if len(items) <= MAX_KNOWN_ITEMS:
         node.graph.items[made] = items
@@ -51,7 +51,7 @@ def _known_list(node: OnnxNode, items: tuple[Expr, ...]) -> Expr:
 
 
 def _index(node: OnnxNode, index: int) -> Expr:
-    """An input that is a position: an i64 scalar."""
+    """Return an input that is a position, as an i64 scalar."""
     scalar = scalar_of(node.graph, node.tensor(index), "the position")
     if not isinstance(scalar.type, PrimType) or scalar.type.dtype != I64:
         raise RelvmTypeError(f"input {index} is {node.tensor(index).type}, expected an integer")
@@ -59,7 +59,8 @@ def _index(node: OnnxNode, index: int) -> Expr:
 
 
 def _place(index: Expr, items: tuple[Expr, ...] | None, past: int = 0) -> int | None:
-    """The position in known items, from the front; None where one of the two is not known."""
+    """Return the position in known items, counted from the front, or None if the items or the position are not
+    known."""
     if items is None or not isinstance(index, Prim):
         return None
     place = index.value + len(items) if index.value < 0 else index.value
@@ -156,7 +157,7 @@ def _concat_from_sequence(node: OnnxNode) -> Expr:
 
 @converts("SplitToSequence")
 def _split_to_sequence(node: OnnxNode) -> Expr:
-    """Parts of one position where there are no sizes: only there may the axis go (keepdims 0)."""
+    """Splits into parts of one position if no sizes are given.  Only then does keepdims=0 remove the axis."""
     x = node.tensor(0)
     if not isinstance(x.type, TensorType):
         raise RelvmTypeError(f"input 0 is {x.type}, expected a tensor")
@@ -171,7 +172,7 @@ def _split_to_sequence(node: OnnxNode) -> Expr:
 
 
 def _sizes(node: OnnxNode) -> Expr:
-    """The size of each part, or of all but the last."""
+    """Return the size of each part, or of all but the last."""
     if not node.has(1):
         return Prim(1, I64)
     sizes = node.tensor(1)
@@ -184,7 +185,7 @@ def _sizes(node: OnnxNode) -> Expr:
 
 
 def _known_sizes(node: OnnxNode, extent: AnyDim | None) -> list[int] | None:
-    """Return the sizes of the parts where they are constants that fill an axis of this size, and are few."""
+    """Return the sizes of the parts if they are constants, fill the axis, and are few; otherwise None."""
     if not isinstance(extent, int):
         return None
     if not node.has(1):
@@ -219,7 +220,7 @@ def _known_parts(node: OnnxNode, x: Expr, axis: int, sizes: list[int], is_droppe
 
 
 def _value(node: OnnxNode, x: Expr) -> Expr:
-    """`x`, checked at run time not to be null where it may be."""
+    """Return `x`, checked at run time not to be null if its type allows null."""
     match x.type:
         case OptionalType(None):
             raise RelvmTypeError("the value of an optional that has none")

@@ -1,4 +1,4 @@
-"""Slices whose bounds are not numbers: made of symbolic dimensions, or only known when the program runs."""
+"""Slices whose bounds are symbolic dimensions or only known at run time."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from relvm.ir.expr import Constant, Expr
 from relvm.ir.symbolic import AnyDim, dim_op
 from relvm.ir.value_ranges import range_of
 
-# Exporters write INT_MAX, or a number such as 10**9, where a slice goes to the end of an axis: an end of FAR or more is
-# taken to mean that, since no axis is so long.
+# Exporters write INT_MAX, or a number such as 10**9, for a slice to the end of an axis.  An end of FAR or more means
+# the end, because no axis is that long.
 FAR = 10**9
-_LAST = 2**63 - 1  # an end that is after every element
-_FARTHEST = 2**60  # a step beyond it goes as far as this one, and sums with it do not overflow
+_LAST = 2**63 - 1  # an end after every element
+_FARTHEST = 2**60  # larger steps are clamped to this, so that sums do not overflow
 
 
 def symbolic_slice(node: OnnxNode) -> Expr:
-    """A Slice of opset 10 or later, something of it being no numbers: each axis is gathered."""
+    """A Slice of opset 10 or later with bounds that are not numbers, as a gather along each axis."""
     x = TensorExpr(node, node.known_shape(0))
     if any(node.has(i) and not is_known(node, i) for i in range(1, 5)):
         return _run_time_slice(x).expr
@@ -37,7 +37,7 @@ def symbolic_slice(node: OnnxNode) -> Expr:
 
 
 def _position(bound: AnyDim, dim: AnyDim) -> AnyDim:
-    """Where a bound is on an axis of that size: counted from the end where negative, and inside."""
+    """Normalize a bound of an axis of that size: count a negative one from the end, and clamp it to the axis."""
     possible = range_of(bound, {})
     if possible.low >= FAR:
         return dim
@@ -55,7 +55,7 @@ def _position(bound: AnyDim, dim: AnyDim) -> AnyDim:
 
 
 def part(x: TensorExpr, axis: int, start: AnyDim, size: AnyDim) -> TensorExpr:
-    """`size` elements along the axis from position `start` on, which must be there."""
+    """Return `size` elements along the axis from position `start` on, which must exist."""
     positions = iota(x.node, size)
     if start != 0:
         positions = positions + number_of(x.node, start)
@@ -63,7 +63,7 @@ def part(x: TensorExpr, axis: int, start: AnyDim, size: AnyDim) -> TensorExpr:
 
 
 def _run_time_slice(x: TensorExpr) -> TensorExpr:
-    """The bounds are brought inside of each axis, and its elements counted, when the program runs."""
+    """Slice with bounds that are clamped, and sizes that are computed, at run time."""
     node = x.node
     begins, ends, axes, steps = (term(node, i).cast(I64) if node.has(i) else None for i in range(1, 5))
     count = count_of(begins if axes is None else axes, "the axes of a Slice")
@@ -85,17 +85,17 @@ def _run_time_slice(x: TensorExpr) -> TensorExpr:
 
 
 def _step(step: TensorExpr) -> TensorExpr | int:
-    """A number where it is known; one that is not 0, and no longer than any axis."""
+    """Return the step, as a number if it is known.  It must not be 0, and is clamped to the length of an axis."""
     assert_none(step.apply(ops.equal, 0), "steps of 0")
     step = step.apply(ops.maximum, -_FARTHEST).apply(ops.minimum, _FARTHEST)
     return int(step.expr.value.item()) if isinstance(step.expr, Constant) else step
 
 
 def _stepped(x: TensorExpr, axis: int, begin: TensorExpr, end: TensorExpr, step: TensorExpr | int) -> TensorExpr:
-    """Every `step`th element along the axis; a negative step may stop before the first element."""
+    """Return every `step`th element along the axis.  A negative step may stop before the first element."""
     node, size = x.node, number_of(x.node, x.shape[axis])
     goes_back = step < 0
-    if goes_back is not False:  # an end of INT_MAX means all that is left
+    if goes_back is not False:  # an end of INT_MAX means the end of the axis in either direction
         is_last = end.apply(ops.equal, _LAST).apply(ops.logical_or, end.apply(ops.equal, 2**31 - 1))
         is_last = is_last if goes_back is True else is_last.apply(ops.logical_and, goes_back)
         end = is_last.where(-_LAST, end)
@@ -114,6 +114,6 @@ def _stepped(x: TensorExpr, axis: int, begin: TensorExpr, end: TensorExpr, step:
 
 
 def _inside(bound: TensorExpr, size: TensorExpr | int, low: TensorExpr | int, high: TensorExpr | int) -> TensorExpr:
-    """A bound counted from the end where it is below 0, and brought into the axis."""
+    """Normalize a bound at run time: count a negative one from the end, and clamp it to the axis."""
     counted = (bound < 0).where(bound + size, bound)
     return counted.apply(ops.maximum, low).apply(ops.minimum, high)

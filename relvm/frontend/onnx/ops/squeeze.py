@@ -1,4 +1,4 @@
-"""Squeeze, whose axes' sizes, and whose result's rank, may be known only when the program runs."""
+"""Squeeze, including sizes of axes and ranks that are only known at run time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _squeeze(node: OnnxNode) -> Expr:
     x = node.tensor(0)
     if axes is None:
         return _squeeze_all(node, x)
-    if x.tensor_type.shape is not None:  # what cannot be proven to be 1 is checked when the program runs
+    if x.tensor_type.shape is not None:  # a size not proven to be 1 is checked at run time
         dims = list(x.tensor_type.shape)
         for axis in axes:
             dims[axis] = 1
@@ -42,7 +42,7 @@ def _squeezed_at_run_time(node: OnnxNode) -> TensorExpr:
 
 
 def _squeeze_all(node: OnnxNode, x: Expr) -> Expr:
-    """Without every axis of size 1; where one size is not known, either that axis is one of them or not."""
+    """Removes every axis of size 1.  If one size is not known, the graph is imported for both cases."""
     dims = x.tensor_type.shape or ()
     symbolic = [axis for axis, dim in enumerate(dims) if not isinstance(dim, int)]
     if len(symbolic) != 1 or node.graph.forks >= MAX_RANK_SPLITS:

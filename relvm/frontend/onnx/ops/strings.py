@@ -1,4 +1,4 @@
-"""Operators of strings."""
+"""String operators."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ from relvm.ops.strings import string_table
 
 
 def texts(node: OnnxNode, name: str) -> np.ndarray | None:
-    """An attribute that is a list of strings as an array of str; None where there is none, or an empty one."""
+    """Return an attribute that is a list of strings as an array of str, or None if it is absent or empty."""
     found = node.attribute(name)
     return strings_of(found) if found else None
 
 
 def strings_of(values: Sequence[str]) -> np.ndarray:
-    """A vector of strings."""
+    """Return a vector of strings."""
     array = np.empty(len(values), STR.numpy)
     array[:] = values
     return array
 
 
 def place_among(x: TensorExpr, keys: np.ndarray) -> TensorExpr:
-    """Where each string of x is first among the keys: i64, -1 for what is none."""
+    """Return the index of each string of x among the keys, the first one of equal keys: i64, -1 if it is not among
+    them."""
     different = strings_of(list(dict.fromkeys(keys)))
     table = constant(string_table(different))
     place = x.apply(ops.string_lookup, constant(different), table)
@@ -63,8 +64,8 @@ def _regex_full_match(node: OnnxNode) -> Expr:
 
 @converts("StringNormalizer")
 def _string_normalizer(node: OnnxNode) -> Expr:
-    """Words that are stop words are left out; where none is left, there is an empty string.  Stop words are compared in
-    lower case where case does not matter."""
+    """Removes stop words.  If no word remains, the result is one empty string.  If case does not matter, stop words are
+    compared in lower case."""
     x, stopwords = TensorExpr(node, node.known_shape(0)), texts(node, "stopwords")
     rank, change = len(x.shape), node.attribute("case_change_action", "NONE")
     if rank not in (1, 2) or (rank == 2 and x.shape[0] != 1):
@@ -81,8 +82,8 @@ def _string_normalizer(node: OnnxNode) -> Expr:
 
 @converts("Tokenizer", domain="com.microsoft")
 def _tokenizer(node: OnnxNode) -> Expr:
-    """What matches `tokenexp`, or every character where the only separator is empty.  Behind fewer tokens than the
-    others have stands `pad_value`."""
+    """Each match of `tokenexp` is a token; with an empty separator only, each character is.  Rows with fewer tokens are
+    filled up with `pad_value`."""
     x, pattern, separators = node.known_shape(0), node.attribute("tokenexp"), texts(node, "separators")
     if separators is not None and separators.tolist() == [""]:
         pattern = "(?s)."
@@ -98,7 +99,7 @@ def _tokenizer(node: OnnxNode) -> Expr:
 
 
 def _without(words: TensorExpr, stopwords: np.ndarray, case_matters: bool) -> TensorExpr:
-    """The words that are none of these, in order; an empty string where there is none."""
+    """Return the words that are not stop words, in order; an empty string if there are none."""
     node, found = words.node, words
     if not case_matters:
         found = words.apply(ops.string_case, upper=0)
@@ -112,7 +113,7 @@ def _without(words: TensorExpr, stopwords: np.ndarray, case_matters: bool) -> Te
 
 
 def text_of_number(x: TensorExpr) -> Expr:
-    """Numbers as strings; those of bf16 as the same numbers of f32 are.  Source: ONNX Cast-25."""
+    """Convert numbers to strings; bf16 is formatted as f32.  Source: ONNX Cast-25."""
     dtype = x.type.dtype
     if dtype == STR:
         return x.expr

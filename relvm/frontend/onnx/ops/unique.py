@@ -1,4 +1,4 @@
-"""Unique: the elements, or the slices along an axis, that differ."""
+"""Unique: the distinct elements, or the distinct slices along an axis."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from relvm.ir.symbolic import AnyDim, product
 
 @converts("Unique")
 def _unique(node: OnnxNode) -> tuple[Expr, ...]:
-    """Sorted as rows, equal ones stand together; the first of each run is the first of them in the input."""
+    """Sorts the rows, so that equal ones are adjacent.  The sort is stable: the first of each run is the first in the
+    input."""
     x = shaped(node, 0)
     if node.attribute("axis") is None:
         x = x.reshape(product(x.shape))
@@ -39,7 +40,7 @@ def _unique(node: OnnxNode) -> tuple[Expr, ...]:
 
 
 def _runs(node: OnnxNode, rows: TensorExpr, size: AnyDim) -> tuple[TensorExpr, TensorExpr, AnyDim]:
-    """Where runs of equal rows begin, which run each row is in, and how many runs there are.  NaN equals NaN."""
+    """Return the start of each run of equal rows, the run of each row, and the number of runs.  NaN equals NaN."""
     here = iota(node, size)
     before = rows.apply(ops.gather, (here - 1).apply(ops.maximum, 0), axis=0)
     differs = rows.apply(ops.not_equal, before)

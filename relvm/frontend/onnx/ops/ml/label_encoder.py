@@ -1,7 +1,7 @@
-"""How ai.onnx.ml maps labels: by keys and values, and as maps of Python's kind.
+"""Mapping of labels in ai.onnx.ml: by lists of keys and values, and by maps.
 
-A map is a tuple of its keys and its values, two vectors; a sequence of maps that have the same keys, which is what
-ZipMap gives, a tuple of these keys and a matrix with a row of values for each map.
+A map is a tuple of its keys and its values, two vectors.  A sequence of maps with the same keys, as ZipMap gives it, is
+a tuple of these keys and a matrix with a row of values for each map.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from relvm.ir.types import TupleType
 
 
 def place_of(x: TensorExpr, keys: np.ndarray) -> TensorExpr:
-    """Where each element of x is among the keys, which differ: i64, the number of keys for what is none."""
+    """Return the index of each element of x among the distinct keys: i64, the number of keys if it is not among
+    them."""
     if x.type.dtype == STR:
         place = place_among(x, keys)
         return (place < 0).where(len(keys), place)
@@ -41,7 +42,7 @@ def place_of(x: TensorExpr, keys: np.ndarray) -> TensorExpr:
 
 
 def mapped(x: TensorExpr, keys: np.ndarray, values: np.ndarray, default: object) -> Expr:
-    """Each element's value by its key, of equal keys the last one's; the default for what is no key.  NaN is a key."""
+    """Look up each element's value by its key, or the default.  The last of equal keys counts, and NaN may be a key."""
     if len(keys) != len(values):
         raise RelvmFormatError(f"{len(keys)} keys and {len(values)} values")
     if x.type.known_dtype.numpy != keys.dtype:
@@ -54,7 +55,7 @@ def mapped(x: TensorExpr, keys: np.ndarray, values: np.ndarray, default: object)
 
 @converts("LabelEncoder", domain=DOMAIN)
 def _label_encoder(node: OnnxNode) -> Expr:
-    """Before version 2 by one list: strings become their places in it, and places the strings."""
+    """Before version 2, one list maps strings to their indices, and indices to the strings."""
     x = shaped(node, 0)
     classes = texts(node, "classes_strings")
     if classes is not None:
@@ -72,14 +73,14 @@ def _category_mapper(node: OnnxNode) -> Expr:
 
 
 def _mapped_both_ways(node: OnnxNode, x: TensorExpr, names: np.ndarray, places: np.ndarray) -> Expr:
-    """Strings as their numbers, or numbers as their strings."""
+    """Map strings to their indices, or indices to their strings."""
     if x.type.dtype == STR:
         return mapped(x, names, places.astype(np.int64), node.attribute("default_int64", -1))
     return mapped(x, places.astype(np.int64), names, node.attribute("default_string", "_Unused"))
 
 
 def _listed(node: OnnxNode, what: str) -> np.ndarray:
-    """The keys or the values."""
+    """Return the keys or the values."""
     tensor = node.attribute(f"{what}_tensor")
     lists = [
         texts(node, f"{what}_strings"),
@@ -106,7 +107,7 @@ def _default(node: OnnxNode, values: np.ndarray) -> object:
 
 @converts("ZipMap", domain=DOMAIN)
 def _zip_map(node: OnnxNode) -> Expr:
-    """A map for each row, from the labels of the columns: the labels, and the matrix."""
+    """A map for each row, represented by the column labels and the matrix."""
     names, integers = texts(node, "classlabels_strings"), numbers(node, "classlabels_int64s", np.int64)
     if (names is None) == (integers is None):
         raise RelvmFormatError("expected classlabels_strings or classlabels_int64s")
@@ -118,7 +119,7 @@ def _zip_map(node: OnnxNode) -> Expr:
 
 
 def _map(node: OnnxNode) -> tuple[TensorExpr, TensorExpr]:
-    """The keys and values of an input that is a map, or of a sequence of them."""
+    """Return the keys and values of an input that is a map or a sequence of maps."""
     x = node.tensor(0)
     if not isinstance(x.type, TupleType) or len(x.type.fields) != 2:
         raise RelvmFormatError(f"input 0 is {x.type}, expected a map")
@@ -129,7 +130,8 @@ def _map(node: OnnxNode) -> tuple[TensorExpr, TensorExpr]:
 
 
 def _dense(node: OnnxNode, places: TensorExpr, values: TensorExpr, size: int) -> TensorExpr:
-    """The values at their places among so many, zeros or empty strings elsewhere; a place of `size` is none."""
+    """Scatter the values into `size` positions, with zeros or empty strings elsewhere.  A position equal to `size` is
+    dropped."""
     dtype = values.type.dtype
     zero = np.array("" if dtype == STR else 0, dtype.numpy)
     dims = (*values.shape[:-1], size + 1)
@@ -141,7 +143,7 @@ def _dense(node: OnnxNode, places: TensorExpr, values: TensorExpr, size: int) ->
 
 @converts("DictVectorizer", domain=DOMAIN)
 def _dict_vectorizer(node: OnnxNode) -> Expr:
-    """The values of a map by the vocabulary, one row; what the vocabulary does not have is left out."""
+    """The values of a map in the order of the vocabulary, as one row.  Keys outside the vocabulary are dropped."""
     keys, values = _map(node)
     names, integers = texts(node, "string_vocabulary"), numbers(node, "int64_vocabulary", np.int64)
     vocabulary = integers if names is None else names
@@ -156,7 +158,7 @@ _CAST_TO: dict[str, DType] = {"TO_FLOAT": F32, "TO_INT64": I64, "TO_STRING": STR
 
 @converts("CastMap", domain=DOMAIN)
 def _cast_map(node: OnnxNode) -> Expr:
-    """The values of a map in the order of its keys (DENSE), or at its keys (SPARSE), as one row."""
+    """The values of a map in the order of its keys (DENSE), or at positions given by its keys (SPARSE), as one row."""
     keys, values = _map(node)
     name, form = node.attribute("cast_to", "TO_FLOAT"), node.attribute("map_form", "DENSE")
     if name not in _CAST_TO or form not in ("DENSE", "SPARSE"):

@@ -26,7 +26,7 @@ from relvm.ir.expr import Expr, constant
 
 
 def _linear(x: TensorExpr, coefficients: np.ndarray, intercepts: np.ndarray | None, outputs: int) -> TensorExpr:
-    """x * coefficients' + intercepts: (rows, outputs)."""
+    """Return x * coefficients' + intercepts: (rows, outputs)."""
     if outputs < 1 or len(coefficients) % outputs:
         raise RelvmFormatError(f"{len(coefficients)} coefficients for {outputs} results")
     own = x.type.known_dtype.numpy
@@ -47,7 +47,7 @@ def _regressor(node: OnnxNode) -> Expr:
 
 @converts("LinearClassifier", domain=DOMAIN)
 def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
-    """One row of coefficients is that of the second of two classes."""
+    """With two classes and one row of coefficients, the row is that of the second class."""
     labels = labels_of(node, "ints")
     coefficients, intercepts = needed(node, "coefficients"), numbers(node, "intercepts")
     x = rows_of(node, 0)
@@ -73,7 +73,7 @@ def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
 
 
 def _kernel(node: OnnxNode, x: TensorExpr, vectors: np.ndarray) -> TensorExpr:
-    """The kernel function of every row and every support vector: (rows, vectors)."""
+    """Return the kernel function of every row and every support vector: (rows, vectors)."""
     parameters = numbers(node, "kernel_params")
     gamma, shift, degree = (0.0, 0.0, 0.0) if parameters is None else (float(p) for p in parameters[:3])
     kind = node.attribute("kernel_type", "LINEAR")
@@ -111,8 +111,8 @@ def _svm_regressor(node: OnnxNode) -> Expr:
 
 @converts("SVMClassifier", domain=DOMAIN)
 def _svm_classifier(node: OnnxNode) -> tuple[Expr, Expr]:
-    """The class that wins most duels, and how they end, or the probabilities of the classes where prob_a and prob_b
-    are; these need not be largest for the winner.  Source: ONNX Runtime."""
+    """The class that wins most pairwise decisions, and the decision values, or the class probabilities if prob_a and
+    prob_b are given.  The winner need not have the largest probability.  Source: ONNX Runtime."""
     labels = labels_of(node, "ints")
     classes = len(labels) if labels is not None else 1
     x, coefficients, rho = rows_of(node, 0), needed(node, "coefficients"), needed(node, "rho")
@@ -136,7 +136,8 @@ def _svm_classifier(node: OnnxNode) -> tuple[Expr, Expr]:
 
 
 def _duels(coefficients: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """For each two classes, what every support vector counts for: those of the two classes alone do."""
+    """Return the weight of every support vector in the decision between each two classes; it is 0 for other classes'
+    vectors."""
     starts = np.concatenate([[0], np.cumsum(counts)])
     rows = []
     for i, j in itertools.combinations(range(len(counts)), 2):
@@ -148,7 +149,7 @@ def _duels(coefficients: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def _probabilities(duels: TensorExpr, classes: int, slopes: np.ndarray, shifts: np.ndarray) -> TensorExpr:
-    """The probability of each class, by Platt's sigmoid of each duel: (rows, classes)."""
+    """Return the probability of each class, by Platt scaling of each pairwise decision: (rows, classes)."""
     pairs, own = list(itertools.combinations(range(classes), 2)), duels.type.known_dtype.numpy
     if not len(slopes) == len(shifts) == len(pairs):
         raise RelvmFormatError(f"prob_a and prob_b have {len(slopes)} and {len(shifts)} numbers for {len(pairs)} pairs")
@@ -162,7 +163,7 @@ def _probabilities(duels: TensorExpr, classes: int, slopes: np.ndarray, shifts: 
 
 
 def _votes(duels: TensorExpr, classes: int) -> TensorExpr:
-    """How many duels each class wins: (rows, classes)."""
+    """Return the number of pairwise decisions that each class wins: (rows, classes)."""
     wins = (duels > 0.0).cast(I64)
     pairs = list(itertools.combinations(range(classes), 2))
     first = np.array([[i == c for c in range(classes)] for i, _ in pairs], np.int64)

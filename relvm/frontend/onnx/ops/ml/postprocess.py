@@ -1,4 +1,4 @@
-"""What the classifiers and regressors of ai.onnx.ml have in common: how scores become results, and labels."""
+"""Post-processing shared by the classifiers and regressors of ai.onnx.ml: transforms of scores, and labels."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ DOMAIN = "ai.onnx.ml"
 
 
 def floats(x: TensorExpr) -> TensorExpr:
-    """x as f32, or as it is where that is f64."""
+    """Convert x to f32 unless it is f64."""
     return x if x.type.known_dtype.is_float and not x.type.known_dtype.is_narrow_float else x.cast(F32)
 
 
 def rows_of(node: OnnxNode, index: int) -> TensorExpr:
-    """Input `index` as a matrix of floats, a vector being one row."""
+    """Return input `index` as a matrix of floats; a vector becomes one row."""
     x = floats(TensorExpr(node, node.known_shape(index)))
     return x.apply(ops.expand_dims, axes=(0,)) if x.type.rank == 1 else x
 
 
 def numbers(node: OnnxNode, name: str, dtype: np.dtype | type = np.float32) -> np.ndarray | None:
-    """An attribute that is a list of numbers, or the tensor of the same name; None where there is neither."""
+    """Return an attribute that is a list of numbers, or the tensor attribute of the same name; None if both are
+    absent."""
     found = node.attribute(f"{name}_as_tensor")
     found = node.attribute(name) if found is None else found
     return None if found is None or len(found) == 0 else np.asarray(found, dtype).reshape(-1)
 
 
 def needed(node: OnnxNode, name: str, dtype: np.dtype | type = np.float32) -> np.ndarray:
-    """The same; RelvmFormatError where there is neither."""
+    """Return the same as `numbers`, or raise RelvmFormatError if both are absent."""
     found = numbers(node, name, dtype)
     if found is None:
         raise RelvmFormatError(f"there is no attribute {name}")
@@ -44,14 +45,14 @@ def needed(node: OnnxNode, name: str, dtype: np.dtype | type = np.float32) -> np
 
 
 def labels_of(node: OnnxNode, kind: str) -> np.ndarray | None:
-    """The labels of classes: `classlabels_strings`, or by `kind` `classlabels_int64s` or `classlabels_ints`; None where
-    there are none."""
+    """Return the labels of classes, or None: `classlabels_strings`, or, by `kind`, `classlabels_int64s` or
+    `classlabels_ints`."""
     names = texts(node, "classlabels_strings")
     return names if names is not None else numbers(node, f"classlabels_{kind}", np.int64)
 
 
 def transformed(node: OnnxNode, scores: TensorExpr) -> TensorExpr:
-    """The scores after `post_transform`: (rows, classes)."""
+    """Apply `post_transform` to the scores: (rows, classes)."""
     match node.attribute("post_transform", "NONE"):
         case "NONE":
             return scores
@@ -68,7 +69,8 @@ def transformed(node: OnnxNode, scores: TensorExpr) -> TensorExpr:
 
 
 def _softmax_zero(scores: TensorExpr) -> TensorExpr:
-    """The softmax of what is not 0; zeros count as exp(-max) of it, and are multiplied by that."""
+    """Return the softmax in which a score below 1e-7 in magnitude contributes score * exp(-max).  A sum of 0 gives
+    0.5."""
     largest = scores.apply(ops.max, axes=(1,), keepdims=True)
     is_zero = scores.apply(ops.abs) < 1e-7
     powers = is_zero.where(scores * (0.0 - largest).apply(ops.exp), (scores - largest).apply(ops.exp))
@@ -77,7 +79,7 @@ def _softmax_zero(scores: TensorExpr) -> TensorExpr:
 
 
 def _probit(scores: TensorExpr) -> TensorExpr:
-    """sqrt(2) times the inverse of erf at 2 * score - 1, by Winitzki's formula, as ONNX Runtime has it."""
+    """Return sqrt(2) * erfinv(2 * score - 1), by Winitzki's formula, as ONNX Runtime does."""
     x = scores * 2 - 1
     log = ((1 - x) * (x + 1)).apply(ops.log)
     half = log * 0.5 + 2 / (math.pi * 0.147)
@@ -86,17 +88,17 @@ def _probit(scores: TensorExpr) -> TensorExpr:
 
 
 def beside(first: TensorExpr, second: TensorExpr) -> TensorExpr:
-    """Two columns as one matrix."""
+    """Concatenate two columns to a matrix."""
     return first.apply(ops.concat, second, axis=1)
 
 
 def column_of_largest(scores: TensorExpr) -> TensorExpr:
-    """The first column of each row's largest score: i64[rows]."""
+    """Return the first column with the largest score of each row: i64[rows]."""
     return scores.apply(ops.argmax, axis=1, keepdims=False)
 
 
 def labelled(node: OnnxNode, chosen: TensorExpr, labels: np.ndarray | None) -> Expr:
-    """The labels at those positions; the positions themselves where there are no labels."""
+    """Return the labels at those indices, or the indices themselves if there are no labels."""
     if labels is None or (labels == np.arange(len(labels))).all():
         return chosen.cast(I64).expr
     return ops.gather(constant(labels), chosen.expr, axis=0)

@@ -1,4 +1,4 @@
-"""How ai.onnx.ml prepares features: scaling, filling in, encoding, choosing."""
+"""Feature preparation in ai.onnx.ml: scaling, imputation, encoding, selection."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _scaler(node: OnnxNode) -> Expr:
 
 @converts("Normalizer", domain=DOMAIN)
 def _normalizer(node: OnnxNode) -> Expr:
-    """Rows divided by their largest value, the sum of absolute ones, or their length; what would be 0 counts as 1."""
+    """Divides rows by their maximum, L1 norm, or L2 norm; a divisor of 0 is replaced by 1."""
     x = rows_of(node, 0).cast(F32)
     match node.attribute("norm", "MAX"):
         case "MAX":
@@ -65,7 +65,7 @@ def _binarizer(node: OnnxNode) -> Expr:
 
 @converts("ArrayFeatureExtractor", domain=DOMAIN)
 def _array_feature_extractor(node: OnnxNode) -> Expr:
-    """Columns by number; a vector gives one row."""
+    """Columns by index; a vector gives one row."""
     x, indices = shaped(node, 0), shaped(node, 1)
     flat = indices.reshape(product(indices.shape))
     columns = x.apply(ops.gather, flat, axis=-1)
@@ -74,7 +74,7 @@ def _array_feature_extractor(node: OnnxNode) -> Expr:
 
 @converts("FeatureVectorizer", domain=DOMAIN)
 def _feature_vectorizer(node: OnnxNode) -> Expr:
-    """Columns of several tensors beside each other, each cut off or filled up with zeros to the size asked for."""
+    """Concatenates columns of several tensors, each cut off or padded with zeros to the given size."""
     parts, sizes = [rows_of(node, i).cast(F32) for i in range(len(node.inputs))], node.attribute("inputdimensions")
     for i, size in enumerate(sizes or []):
         columns = parts[i].shape[1]
@@ -89,7 +89,8 @@ def _feature_vectorizer(node: OnnxNode) -> Expr:
 
 @converts("OneHotEncoder", domain=DOMAIN)
 def _one_hot(node: OnnxNode) -> Expr:
-    """1 where an element is a category; what is none gives zeros where `zeros` says so, else it must not be there."""
+    """1 where an element is a category.  An element that is no category gives zeros if `zeros` is set, otherwise it is
+    an error."""
     x, categories, names = shaped(node, 0), numbers(node, "cats_int64s", np.int64), texts(node, "cats_strings")
     if x.type.dtype == STR and names is not None:
         x, categories = place_among(x, names), np.arange(len(names))

@@ -1,4 +1,4 @@
-"""TfIdfVectorizer: how often each of some sequences of numbers, or of strings, occurs."""
+"""TfIdfVectorizer: counts of n-grams of numbers or strings."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from relvm.ir.symbolic import AnyDim, dim_op
 
 @dataclass(frozen=True, eq=False)
 class _Grams:
-    """Sequences of one length.  rows: i64[n, length].   columns: the element of the result that each is counted at."""
+    """The n-grams of one length. rows: i64[n, length].   columns: the output column that counts each of them."""
 
     rows: np.ndarray
     columns: np.ndarray
 
 
 def _grams_of(node: OnnxNode, pool: np.ndarray) -> list[_Grams]:
-    """The pool by lengths, those asked for; of equal sequences the last one counts."""
+    """Return the n-grams of the pool by length, within the requested lengths.  The last of equal n-grams counts."""
     starts = node.attribute("ngram_counts")
     columns, found, used = node.attribute("ngram_indexes"), [], 0
     for length, (start, end) in enumerate(pairwise([*starts, len(pool)]), 1):
@@ -42,16 +42,15 @@ def _grams_of(node: OnnxNode, pool: np.ndarray) -> list[_Grams]:
     return found
 
 
-_MAX_COLUMNS = 2**24  # of a TfIdfVectorizer's result
+_MAX_COLUMNS = 2**24  # limit on the columns of a TfIdfVectorizer's result
 
 
-_MAX_SKIPPED = 1000  # between two elements of a sequence
+_MAX_SKIPPED = 1000  # limit on the skipped elements between two elements of an n-gram
 
 
 @converts("TfIdfVectorizer")
 def _tf_idf_vectorizer(node: OnnxNode) -> Expr:
-    """Of longer sequences also those count between whose elements others are skipped, up to max_skip_count of them each
-    time."""
+    """Also counts skip-grams: up to max_skip_count elements are skipped between successive elements of an n-gram."""
     x, columns = shaped(node, 0), node.attribute("ngram_indexes")
     size = max(columns) + 1
     if min(columns) < 0 or size > _MAX_COLUMNS:
@@ -82,19 +81,19 @@ def _tf_idf_vectorizer(node: OnnxNode) -> Expr:
             total = total + part
         columns.append(grams.columns)
         counts.append(total)
-    place = np.zeros(size, np.int64)  # where the count of each element of the result stands; the first is 0
+    place = np.zeros(size, np.int64)  # index of the count of each output column; the first is 0
     place[np.concatenate(columns)] = 1 + np.arange(sum(map(len, columns)))
     found = counts[0].apply(ops.concat, *counts[1:], axis=1).apply(ops.gather, constant(place), axis=1)
     return _weighted(node, found).reshape(*batch, size).expr
 
 
 def _first(words: np.ndarray) -> dict[str, int]:
-    """Where each word is first."""
+    """Return the first index of each word."""
     return {word: place for place, word in reversed(list(enumerate(words)))}
 
 
 def _count(rows: TensorExpr, grams: _Grams, distance: int) -> TensorExpr:
-    """How often each sequence stands in each row, its elements that far apart: i64[rows, sequences]."""
+    """Count the n-grams in each row, with elements `distance` apart: i64[rows, sequences]."""
     node, length = rows.node, grams.rows.shape[1]
     windows: AnyDim = dim_op("max", rows.shape[1] - (length - 1) * distance, 0)
     same: TensorExpr | None = None
@@ -108,7 +107,7 @@ def _count(rows: TensorExpr, grams: _Grams, distance: int) -> TensorExpr:
 
 
 def _weighted(node: OnnxNode, counts: TensorExpr) -> TensorExpr:
-    """What the counts are worth, as `mode` says."""
+    """Weight the counts as `mode` says."""
     mode, weights = node.attribute("mode"), node.attribute("weights")
     if mode not in ("TF", "IDF", "TFIDF"):
         raise RelvmUnsupportedError(f"mode {mode!r} is not supported")

@@ -1,7 +1,7 @@
-"""The trees of ai.onnx.ml: the leaves at which rows arrive, and what these leaves say.
+"""Tree ensembles of ai.onnx.ml: find the leaf that each row reaches, and aggregate the weights of these leaves.
 
-Forms: TreeEnsembleClassifier and TreeEnsembleRegressor name nodes by a tree's number and their own; TreeEnsemble (5)
-has nodes and leaves in tables of their own.  All become a `Forest`.
+TreeEnsembleClassifier and TreeEnsembleRegressor identify nodes by the numbers of tree and node.  TreeEnsemble (5) has
+separate tables of nodes and leaves.  Both forms become a `Forest`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MODES = {
     "BRANCH_EQ": "==",
     "BRANCH_NEQ": "!=",
 }
-# The names that the numbers of TreeEnsemble stand for.
+# The mode names that the numbers of TreeEnsemble stand for.
 _MODES_5 = (*_MODES, "BRANCH_MEMBER")
 _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
@@ -46,10 +46,10 @@ _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """Trees in tables, a row for each node; a leaf is followed by itself.
+    """Trees as tables with a row for each node.  The successor of a leaf is the leaf itself.
 
-    tests: of the operator tree_leaves, by name.   weights: (nodes, targets), or (leaves, targets) where those are the
-    first nodes, what a leaf adds to each target, NaN where it says nothing of it.
+    tests: arguments of the operator tree_leaves, by name.   weights: (nodes, targets), or (leaves, targets) if the
+    leaves are the first nodes.  A weight is what a leaf adds to a target, or NaN if the leaf has none for it.
     """
 
     features: np.ndarray
@@ -61,12 +61,12 @@ class Forest:
     weights: np.ndarray
 
     def branches(self) -> np.ndarray:
-        """Which nodes are no leaves."""
+        """Return which nodes are not leaves."""
         own = np.arange(len(self.yes))
         return (self.yes != own) | (self.no != own)
 
     def depth(self) -> int:
-        """The longest way from a root to a leaf.  RelvmFormatError: a way that does not end."""
+        """Return the longest path from a root to a leaf.  Raise RelvmFormatError if a path is a cycle."""
         steps = np.zeros(len(self.yes), np.int64)
         branches = self.branches()
         for _ in range(len(steps) + 1):
@@ -77,10 +77,9 @@ class Forest:
         raise RelvmFormatError("the trees have nodes from which no way ends at a leaf")
 
     def with_leaves_first(self, weights: np.ndarray) -> Forest:
-        """The same, whose first nodes are the leaves, one for each different row of `weights`, all of which have one:
-        the others have none.
+        """Return the same forest with the leaves first, one leaf for each distinct row of `weights`.
 
-        weights: (nodes, targets), of float32.
+        weights: (nodes, targets), of float32.  Every leaf has a row, and the other nodes have none.
         """
         branches = self.branches()
         own, leaves = np.flatnonzero(branches), np.flatnonzero(~branches)
@@ -93,7 +92,7 @@ class Forest:
         return Forest(*columns, *ways, number[self.roots], weights[leaves[firsts]])
 
     def scores(self, x: TensorExpr, aggregate: str) -> TensorExpr:
-        """(rows, targets), without base values."""
+        """Return the scores, (rows, targets), without base values."""
         if aggregate not in _AGGREGATES:
             raise RelvmFormatError(f"aggregate_function is {aggregate!r}: there is no such")
         columns = x.shape[1] if isinstance(x.shape[1], int) else 2**31
@@ -123,7 +122,7 @@ class Forest:
 
 
 def _named_forest(node: OnnxNode, prefix: str, targets: int) -> Forest:
-    """Of nodes that are named by their tree and number.  prefix: `class` or `target`."""
+    """Return the forest of nodes identified by tree and number. prefix: `class` or `target`."""
     tree, number = (_integers(node, f"nodes_{name}") for name in ("treeids", "nodeids"))
     modes = node.attribute("nodes_modes", [])
     count = len(modes)
@@ -176,7 +175,8 @@ def _named_forest(node: OnnxNode, prefix: str, targets: int) -> Forest:
 
 
 def _expect_few_targets(targets: int) -> None:
-    """Raise RelvmUnsupportedError if a forest has more targets than any real one: they are columns of a table."""
+    """Raise RelvmUnsupportedError if a forest has more targets, which are columns of a table, than any realistic
+    model."""
     if targets > _MAX_TARGETS:
         raise RelvmUnsupportedError(f"n_targets is {targets}, at most {_MAX_TARGETS}")
 
@@ -186,7 +186,7 @@ def _integers(node: OnnxNode, name: str) -> np.ndarray:
 
 
 def _tracks(node: OnnxNode, count: int) -> np.ndarray:
-    """Of each node whether it holds for NaN."""
+    """Return for each node whether a missing value (NaN) takes the true branch."""
     found = numbers(node, "nodes_missing_value_tracks_true", np.int64)
     return np.zeros(count, np.int64) if found is None else found
 
@@ -211,8 +211,8 @@ def _with_base(node: OnnxNode, scores: TensorExpr, targets: int) -> TensorExpr:
 
 @converts("TreeEnsembleClassifier", domain=DOMAIN)
 def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
-    """One score for two classes is that of the second: behind it is a threshold of 0, or of 0.5 where no leaf says
-    anything negative.  Source: ONNX Runtime."""
+    """With one score for two classes, the score is that of the second.  Its threshold is 0, or 0.5 if no leaf has a
+    negative weight.  Source: ONNX Runtime."""
     labels = labels_of(node, "int64s")
     classes = 0 if labels is None else len(labels)
     named = sorted(set(_integers(node, "class_ids").tolist()))
@@ -235,8 +235,10 @@ def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
 
 
 def binary_scores(node: OnnxNode, score: TensorExpr, all_positive: bool) -> TensorExpr:
-    """The scores of two classes, of that of the second: (rows, 1) -> (rows, 2).  Source: ONNX Runtime, which leaves
-    SOFTMAX out here, and with PROBIT writes half of its result."""
+    """Return the scores of two classes from that of the second: (rows, 1) -> (rows, 2).
+
+    Source: ONNX Runtime, which ignores SOFTMAX here, and with PROBIT writes half of its result.
+    """
     match node.attribute("post_transform", "NONE"):
         case "PROBIT":
             raise RelvmUnsupportedError("PROBIT of one score for two classes is not supported")
@@ -247,7 +249,7 @@ def binary_scores(node: OnnxNode, score: TensorExpr, all_positive: bool) -> Tens
 
 @converts("TreeEnsemble", domain=DOMAIN)
 def _ensemble(node: OnnxNode) -> Expr:
-    """Nodes and leaves in tables of their own; a set of values that a feature may have is a chain of nodes."""
+    """Separate tables of nodes and leaves.  A set-membership test becomes a chain of nodes."""
     targets, own = node.attribute("n_targets", 1), node.type(0).dtype
     forest = _tabled_forest(node, targets)
     scores = forest.scores(rows_of(node, 0), _meant(node, "aggregate_function", 1, _AGGREGATES))
@@ -258,7 +260,7 @@ def _ensemble(node: OnnxNode) -> Expr:
 
 
 def _meant(node: OnnxNode, name: str, default: int, names: tuple[str, ...]) -> str:
-    """What the number of an attribute stands for."""
+    """Return the name that the number of an attribute stands for."""
     number = node.attribute(name, default)
     if not 0 <= number < len(names):
         raise RelvmFormatError(f"{name} is {number}, expected 0 to {len(names) - 1}")
@@ -285,7 +287,8 @@ def _tabled_forest(node: OnnxNode, targets: int) -> Forest:
         if not 0 <= each < targets:
             raise RelvmFormatError(f"leaf_targetids has {each}, there are {targets} targets")
         rows.leaf(weight, each)
-    # A node is one row, or one for each member of its set but for the last ones, which stand behind all nodes.
+    # A node is one row.  A set-membership node is one row for each member; all but its first stand behind the other
+    # nodes.
     for i in range(count):
         bounded = all(0 <= way[i] < (leaves if leaf[i] else count) for way, leaf in zip(ways, at_leaf, strict=True))
         if not bounded or not 0 <= modes[i] < len(_MODES_5):
@@ -302,7 +305,7 @@ def _tabled_forest(node: OnnxNode, targets: int) -> Forest:
 
 
 def _member_sets(node: OnnxNode, modes: np.ndarray) -> dict[int, list[float]]:
-    """For each node that asks for a set of values, those values: they stand in a row, NaN behind each set."""
+    """Return the member set of each set-membership node.  The attribute lists them in order, each followed by NaN."""
     nodes = [i for i, mode in enumerate(modes) if _MODES_5[mode] == "BRANCH_MEMBER"]
     sets: list[list[float]] = [[]]
     values = node.attribute("membership_values")
@@ -317,7 +320,7 @@ def _member_sets(node: OnnxNode, modes: np.ndarray) -> dict[int, list[float]]:
 
 
 class _Rows:
-    """The rows of a forest, as they are made."""
+    """The rows of a forest under construction."""
 
     def __init__(self, targets: int) -> None:
         self.targets = targets
@@ -335,7 +338,7 @@ class _Rows:
         self.weights.append(np.full(self.targets, np.nan))
 
     def spread(self, at: int, values: list[float]) -> None:
-        """The node holds where its feature is one of the values: a chain of nodes, one for each."""
+        """Make the node test whether its feature is one of the values, by a chain of one node for each."""
         feature, _, test, yes, no = self.rows[at]
         for value in values[:0:-1]:
             self.node(feature, value, test, yes, no)
