@@ -116,10 +116,10 @@ class _Run(NamedTuple):
 class _Parser(LiteralReader):
     """The parser of a module.
 
-    scopes: the variables by name, innermost last; the outermost scope is that of the module's constants.  own_names:
-    the variables of local functions by their own names.  runs: the adjacent local functions being parsed, innermost last.
-    references: the positions at which functions of the module are named.  without_type: the last call without a result
-    type.
+    scopes: the variables by name, innermost last; the outermost scope is that of the module's constants.
+    own_names: the variables of local functions by their own names.   runs: the adjacent local functions being parsed,
+    innermost last.   references: the positions at which functions of the module are named.   without_type: the last
+    call without a result type.
     """
 
     def __init__(self, source: Source, dims: dict[str, AnyDim]) -> None:
