@@ -83,8 +83,8 @@ def list_item(x: ListType, index: PrimType) -> Type:
     """One item of a list.
 
     x: a list.   index: i64; a negative one counts from the end.   Result: of the type of the items.
-    Raises RelvmTypeError: x is not a list or has no items, or index is not i64.  At run time, RelvmIndexError: the index
-    is out of range.   Source: ONNX SequenceAt-11.
+    Raises RelvmTypeError: x is not a list or has no items, or index is not i64.  At run time, RelvmIndexError: the
+    index is out of range.   Source: ONNX SequenceAt-11.
     """
     _expect_list("list_item", x)
     _expect_index("list_item", index)
