@@ -131,7 +131,7 @@ def attention(
     numbers in [1, 256].   allowed: bool; bias: f32; both broadcast to the scores, (..., m, n), and the other axes of q,
     k, v broadcast.
     absent: the softmax weights of a row without valid scores.  `nan` gives the result of softmax, NaN if all scores are
-    -inf or one is NaN or infinite; `zero` gives 0 if all scores are -inf; `no_nan` gives 0 wherever a weight would be
+    -inf or one is NaN or +inf; `zero` gives 0 if all scores are -inf; `no_nan` gives 0 wherever a weight would be
     NaN.   Without keys the result is 0.
     Result: f32, (..., m, e).  With more than 320 keys, sums are scaled at the end: values above 1e30 may overflow.  A
     weight that underflows may count as 0 or not, which an infinite element of v makes visible.
