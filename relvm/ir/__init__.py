@@ -1,4 +1,4 @@
-"""The IR: nodes, types, symbolic dimensions, and what works on any module."""
+"""The IR: nodes, types, symbolic dimensions, and generic operations on modules."""
 
 from relvm.ir.builder import Builder
 from relvm.ir.dtypes import DType, dtype_of

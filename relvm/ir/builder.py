@@ -1,6 +1,6 @@
-"""Builds a module expression by expression.
+"""The IR builder: constructs a module expression by expression.
 
-Adding an expression costs the same however long the function has become.
+Adding an expression takes the same time however long the function has become.
 """
 
 from __future__ import annotations
@@ -57,9 +57,10 @@ Params = Sequence[tuple[str, Type]]
 
 @dataclass
 class _Frame:
-    """A function or block being built.
+    """A function or block under construction.
 
-    place: the function's name, for messages.  dims: the dimension variables known.  names: how often each was given.
+    place: the function's name, for messages.  dims: the known dimension variables.  names: how often each name was
+    used.
     """
 
     place: str
@@ -71,9 +72,9 @@ class _Frame:
 
 @dataclass(frozen=True)
 class OpenFunction:
-    """A local function whose body is built, and whose result's type is not known yet.
+    """A local function whose body is built, and whose result type is not known yet.
 
-    var: the function, as its own body calls it.
+    var: the function as its own body calls it.
     """
 
     var: Var
@@ -83,7 +84,7 @@ class OpenFunction:
 
 
 class Builder:
-    """Makes one module, expression by expression, each typed as it is added::
+    """Builds one module, expression by expression.  Each expression is typed when it is added::
 
         b = Builder()
         with b.function("main", [("x", TensorType(F32, (dim_var("n"), 4)))]) as (x,):
@@ -92,8 +93,8 @@ class Builder:
         module = b.module()
 
     attributes: of the module.
-    place: where in a source what is added from now on comes from (Var.origins); None: the line of Python that adds it,
-    which messages begin with.  Who sets a place says it in messages.
+    place: the position in a source recorded for the expressions added next (Var.origins).  None: the line of Python
+    that adds them, with which error messages then begin.  A caller that sets a place adds it to messages itself.
     """
 
     def __init__(self, attributes: Attributes = ()) -> None:
@@ -102,7 +103,7 @@ class Builder:
         self._functions: dict[str, Function] = {}
         self._types: dict[str, FuncType] = {}
         self._frames: list[_Frame] = []
-        self._ended: set[Expr] = set()  # the variables of blocks and functions that are complete
+        self._ended: set[Expr] = set()  # the variables of completed blocks and functions
 
     @contextmanager
     def function(
@@ -114,30 +115,31 @@ class Builder:
         attributes: Attributes = (),
         private: bool = False,
     ) -> Iterator[tuple[Var, ...]]:
-        """A function of the module: gives its parameters; what is emitted inside, up to `ret`, is its body.
+        """Build a function of the module.  The context manager returns its parameters; what is emitted inside, up to
+        `ret`, is its body.
 
-        Functions may be built inside one another (each is a function of the module).  One that is called before it is
-        finished, recursively or by a function before it, needs `result_type` or `declare`.
+        Functions may be built inside one another, and each is a function of the module.  A function that is called
+        before it is finished, recursively or by an earlier function, needs `result_type` or `declare`.
 
         Parameters
         ----------
         name
-            Of the function.
+            The name of the function.
         params
             The name and the type of each parameter.
         result_type
-            None: that of its body.
+            The result type, or None to use that of the body.
         attributes
-            Of the function, as (name, value).
+            The attributes of the function, as (name, value).
         private
-            Only the module itself calls it; passes may inline or remove it.
+            Whether only the module itself calls it, so that passes may inline or remove it.
 
         Raises
         ------
         RelvmNameError
-            A second function of that name.
+            The module already has a function of that name.
         RelvmVerifyError
-            No `ret` inside.
+            There is no `ret` inside.
         """
         if name in self._functions:
             raise RelvmNameError(f"function {name} is built twice")
@@ -160,21 +162,22 @@ class Builder:
         self._functions[name] = Function(name, variables, body, result_type, attributes=attributes, private=private)
 
     def declare(self, name: str, params: Params, result_type: Type) -> None:
-        """States the type of a function that is built later, so that it can be called now.
+        """Declare the type of a function that is built later, so that it can be called now.
 
-        `name`, `params` and `result_type` are those of `function`.
+        `name`, `params` and `result_type` are as for `function`.
         """
         self._types[name] = FuncType(tuple(type_ for _, type_ in params), result_type)
 
     def emit(self, expr: Expr, name: str | None = None) -> Var:
-        """Binds `expr`, typed, to a new variable.
+        """Type `expr` and bind it to a new variable.
 
         Parameters
         ----------
         expr
-            Over variables this builder has given.
+            An expression over variables that this builder returned.
         name
-            Of the variable; a number is added where it is taken.  Without it the name comes from the expression.
+            The name of the variable, with a number added if it is in use.  By default the name is derived from the
+            expression.
 
         Raises
         ------
@@ -189,9 +192,10 @@ class Builder:
         return var
 
     def op(self, operator: str, *args: Expr | complex, name: str | None = None, **attributes: Any) -> Var:
-        """An operator, by name, applied to `args`, with `attributes`; RelvmArgumentError where they do not fit it.
+        """Bind a call of an operator, by name, with `args` and `attributes`.  Raise RelvmArgumentError if they do not
+        fit it.
 
-        A Python number among the arguments is a constant of the dtype of the first tensor among them.
+        A Python number among the arguments becomes a constant of the dtype of the first tensor among them.
         """
         found = find_operator(operator)
         try:
@@ -202,26 +206,28 @@ class Builder:
         return self.emit(OpCall(found, args, bound), name)
 
     def prim(self, function: str, *args: Expr, name: str | None = None) -> Var:
-        """Arithmetic on scalars, `args`, by its function in csrc/tables/scalar_operators.def; `name` is the
-        variable's."""
+        """Bind arithmetic on the scalars `args`, by its function in csrc/tables/scalar_operators.def.  `name` is that
+        of the variable."""
         return self.emit(PrimCall(function, args), name)
 
     def tuple_(self, *fields: Expr, name: str | None = None) -> Var:
-        """A tuple of `fields`; `name` is the variable's."""
+        """Bind a tuple of `fields`.  `name` is that of the variable."""
         return self.emit(Tuple(fields), name)
 
     def call(self, callee: str | Expr, *args: Expr, name: str | None = None) -> Var:
-        """A call, with `args`, of a `callee`: a function of the module, by name, or a function value."""
+        """Bind a call with `args` of a `callee`: a function of the module, by name, or a function value.  `name` is
+        that of the variable."""
         if isinstance(callee, str):
             callee = self.function_ref(callee)
         return self.emit(Call(callee, args), name)
 
     def partial(self, function: Expr, *last: Expr, name: str | None = None) -> Var:
-        """A `function` whose last arguments are `last`; it takes the ones before them.  `name` is the variable's."""
+        """Bind a `function` with its last arguments fixed to `last`; it takes the remaining arguments.  `name` is that
+        of the variable."""
         return self.emit(BuiltinCall("make_closure", (function, *last)), name or "partial")
 
     def function_ref(self, name: str) -> FunctionRef:
-        """The function `name` of the module, built or declared, as a value."""
+        """Return the function `name` of the module, built or declared, as a value."""
         if name not in self._types:
             raise RelvmNameError(f"no function {name}{near_matches(name, self._types)}")
         return FunctionRef(name, type=self._types[name])
@@ -229,15 +235,20 @@ class Builder:
     def packed(
         self, function: str, *args: Expr, result: Type = OBJECT, pure: bool = False, name: str | None = None
     ) -> Var:
-        """A call of a packed function, by its registered name, with `args`; variables new in its `result`'s type take
-        the sizes found.  pure: it may be removed where nothing uses its result.  name: the variable's."""
+        """Bind a call with `args` of a packed function, by its registered name.
+
+        Dimension variables that are new in the type `result` take the actual sizes. pure: whether the call may be
+        removed if its result is unused. name: that of the variable.
+        """
         if all(var in self._frame().dims for var in type_vars(result)):
             return self.emit(PackedCall(function, args, pure, type=result), name)
         return self.match_cast(self.emit(PackedCall(function, args, pure)), result, name)
 
     def match_cast(self, value: Expr, type_: Type, name: str | None = None) -> Var:
-        """`value`, checked at run time to be of `type_`; plain dimension variables new to it take the sizes found.
-        `name` is the variable's."""
+        """Bind `value`, checked at run time to be of `type_`.  New plain dimension variables take the actual sizes.
+
+        `name` is that of the variable.
+        """
         frame = self._frame()
         typed = self._typed(Block((MatchCast(Var("v", type=type_), value),), value), name)
         (cast,) = typed.bindings
@@ -247,7 +258,7 @@ class Builder:
         return var
 
     def block(self, body: Callable[[], Expr]) -> Block:
-        """What `body` emits, with what it returns as the result, as a block of its own."""
+        """Return a block of what `body` emits, with the value that it returns as the result."""
         outer = self._frame()
         frame = _Frame(outer.place, set(outer.dims), outer.names)
         self._frames.append(frame)
@@ -258,8 +269,8 @@ class Builder:
             self._end_frame()
 
     def if_(self, cond: Expr, then: Callable[[], Expr], orelse: Callable[[], Expr], name: str | None = None) -> Var:
-        """`if cond then ... else orelse`: each function emits its branch and returns its value.  `name` is the
-        variable's."""
+        """Bind `if cond then ... else orelse`.  Each function emits its branch and returns its value.  `name` is that
+        of the variable."""
         return self.emit(If(cond, self.block(then), self.block(orelse)), name)
 
     def local_function(
@@ -271,10 +282,10 @@ class Builder:
         name: str | None = None,
         recursive: bool = False,
     ) -> Var:
-        """A closure: `body` is called with the parameters, emits the function's body and returns its result.
+        """Bind a closure.  `body` is called with the parameters, emits the function's body and returns its result.
 
-        params, result_type: as those of `function`.  name: the variable's.
-        recursive: `body` gets the function itself as a first argument; needs `result_type`.
+        params, result_type: as for `function`.  name: that of the variable.
+        recursive: whether `body` gets the function itself as first argument, which requires `result_type`.
         """
         if recursive:
             return self.local_functions([(name, params, result_type, body)])[0]
@@ -284,18 +295,18 @@ class Builder:
     def local_functions(
         self, functions: Sequence[tuple[str | None, Params, Type | None, Callable[..., Expr]]]
     ) -> tuple[Var, ...]:
-        """Closures that may call themselves and each other.
+        """Bind closures that may call themselves and each other.
 
         Parameters
         ----------
         functions
-            The name, the parameters, the result's type and the body of each; a body is called with all the functions,
+            The name, the parameters, the result type and the body of each.  A body is called with all the functions,
             then its own parameters.
 
         Raises
         ------
         RelvmTypeError
-            One has no result type.
+            A function has no result type.
         """
         declared = []
         for name, params, result_type, body in functions:
@@ -312,16 +323,16 @@ class Builder:
     def open_function(
         self, name: str, params: Params, body: Callable[..., Expr], result_type: Type | None = None
     ) -> OpenFunction:
-        """A closure that may call itself, to be finished by `close_function`.
+        """Start a closure that may call itself.  `close_function` finishes it.
 
         Parameters
         ----------
         name, params
-            As those of `function`.
+            As for `function`.
         body
-            Is called with the function, then its parameters; emits the function's body and returns its result.
+            Called with the function, then its parameters.  It emits the function's body and returns its result.
         result_type
-            What the body may take its own calls to give; without it `object`.
+            The result type that the body assumes for its own calls, by default `object`.
         """
         type_ = FuncType(tuple(each for _, each in params), result_type or OBJECT)
         var = Var(self._unique(name, False), type=type_, origins=self._origins())
@@ -329,12 +340,12 @@ class Builder:
         return OpenFunction(var, name, variables, block)
 
     def close_function(self, function: OpenFunction, body: Block, result_type: Type) -> Var:
-        """The function, its body replaced by `body`, which is typed anew; `result_type` is what that gives."""
+        """Finish a function: replace its body by `body`, which is typed again and gives a `result_type`."""
         value = Function(function.name, function.params, body, result_type)
         return self._bind_functions((Binding(function.var, value),))[0]
 
     def _local_functions(self, functions: Sequence[tuple]) -> tuple[Var, ...]:
-        """functions: the variable, the name, the parameters, the result's type and the body of each."""
+        """Bind local functions, each given by its variable, name, parameters, result type and body."""
         bindings = []
         for var, name, params, result_type, body in functions:
             variables, block = self._function_block(params, body)
@@ -342,7 +353,7 @@ class Builder:
         return self._bind_functions(tuple(bindings))
 
     def _function_block(self, params: Params, body: Callable[..., Expr]) -> tuple[tuple[Var, ...], Block]:
-        """The parameters of a local function, and its body."""
+        """Return the parameters of a local function, and its body."""
         variables: tuple[Var, ...] = ()
 
         def whole_body() -> Expr:
@@ -354,7 +365,8 @@ class Builder:
         return variables, block
 
     def _bind_functions(self, bindings: tuple[Binding, ...]) -> tuple[Var, ...]:
-        """Types and emits local functions.  A result's type that is not stated may be inferred again: it stays open."""
+        """Type and emit local functions.  A result type that is not declared stays open, so that it may be inferred
+        again."""
         typed = self._typed(Block(bindings, Tuple(tuple(binding.var for binding in bindings))))
         made = tuple(binding for binding in typed.bindings if isinstance(binding, Binding))
         for given, binding in zip(bindings, made, strict=True):
@@ -363,26 +375,26 @@ class Builder:
         return tuple(binding.var for binding in made)
 
     def known_dims(self) -> frozenset[DimVar]:
-        """The dimension variables that have a value where the next expression is emitted."""
+        """Return the dimension variables that have a value where the next expression is emitted."""
         return frozenset(self._frame().dims)
 
     def names(self) -> Counter[str]:
-        """How often each name was given, for `restore_names`."""
+        """Return how often each name was used, for `restore_names`."""
         return Counter(self._frame().names)
 
     def restore_names(self, names: Counter[str]) -> None:
-        """Forgets the names given since: what they were given to is not in the module."""
+        """Forget the names used since then, because what they were given to is not in the module."""
         counts = self._frame().names
         counts.clear()
         counts.update(names)
 
     def ret(self, value: Expr | bool | int | float) -> None:
-        """Ends the function: `value` is its result; a Python number is a scalar.
+        """End the function with the result `value`.  A Python number is a scalar.
 
         Raises
         ------
         RelvmTypeError
-            It is neither.
+            `value` is neither an expression nor a number.
         """
         frame = self._frame()
         value = prim(value) if isinstance(value, bool | int | float) else value
@@ -390,7 +402,7 @@ class Builder:
         frame.result = self._typed(value)
 
     def module(self) -> Module:
-        """The module, at stage TYPED."""
+        """Return the module, at stage TYPED."""
         if self._frames:
             raise RelvmVerifyError("a function is still open")
         missing = [name for name in self._types if name not in self._functions]
@@ -424,7 +436,7 @@ class Builder:
         return (origin,) if origin else ()
 
     def _line(self) -> str:
-        """The line of Python that calls the builder; empty where it has a place to state."""
+        """Return the line of Python that calls the builder, or "" if the builder has a place."""
         if self.place is not None:
             return ""
         frame: FrameType | None = sys._getframe(1)
@@ -447,7 +459,7 @@ class Builder:
         return Block(tuple(frame.bindings), result, type=result.type)
 
     def _unique(self, name: str, numbered: bool) -> str:
-        """`name` if it is free and not to be `numbered`, else `name_1`, `name_2`..."""
+        """Return `name` if it is free and not to be `numbered`, otherwise `name_1`, `name_2`..."""
         if name == "_":
             return name
         names = self._frames[-1].names
@@ -457,7 +469,7 @@ class Builder:
 
 
 def _numbered(expr: Expr) -> str:
-    """The stem of the name of a variable that holds `expr`."""
+    """Return the base name of a variable that holds `expr`."""
     match expr:
         case Expr(type=type_) if type_ == VOID and isinstance(expr, KernelRun | Kill | BuiltinCall):
             return "_"

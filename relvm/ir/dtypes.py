@@ -1,4 +1,4 @@
-"""The element types of tensors and scalars: the rows of csrc/tables/dtypes.def as objects of the compiler."""
+"""Element types of tensors and scalars: the rows of csrc/tables/dtypes.def as compiler objects."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from relvm.tables import DTYPES
 
 @dataclass(frozen=True)
 class DType:
-    """One row of csrc/tables/dtypes.def.
+    """An element type: a row of csrc/tables/dtypes.def.
 
     Attributes
     ----------
     name
-        As the text form writes it: `f32`, `i64`, `bool`.
+        The name in the text form: `f32`, `i64`, `bool`.
     index
-        The row's number: what a DTYPE value and an executable hold.
+        The number of the row, by which a DTYPE value and an executable refer to it.
     bits
-        Size of one element.
+        The size of one element.
     ctype
         The C type of one element in memory.
     """
@@ -35,32 +35,32 @@ class DType:
 
     @property
     def numpy(self) -> np.dtype:
-        """That of NumPy, or of ml_dtypes."""
+        """The corresponding dtype of NumPy or of ml_dtypes."""
         return numpy_dtype(self.index)
 
     @property
     def size_bytes(self) -> int:
-        """Of one element: those of less than 8 bits take a byte each."""
+        """The size of one element in bytes.  Elements of less than 8 bits take a byte each."""
         return (self.bits + 7) // 8
 
     @property
     def is_float(self) -> bool:
-        """Whether it is a floating-point number, of any width."""
+        """Whether it is a floating-point type, of any width."""
         return self.name[0] == "f" or self.name == "bf16"
 
     @property
     def is_string(self) -> bool:
-        """Whether elements are strings: no numbers, and in no memory that kernels see."""
+        """Whether elements are strings, which are not numbers and are never in memory that kernels access."""
         return self.name == "str"
 
     @property
     def is_integer(self) -> bool:
-        """Whether it is an integer, of any width; bool is none."""
+        """Whether it is an integer type, of any width; bool is not one."""
         return self.name[0] in "iu"
 
     @property
     def is_signed(self) -> bool:
-        """Whether it is a number that may be below 0."""
+        """Whether it is a number type with negative values."""
         return self.is_float or self.name[0] == "i"
 
     @property
@@ -70,7 +70,7 @@ class DType:
 
     @property
     def is_arithmetic(self) -> bool:
-        """Whether operators compute with it; others are only moved, compared bit by bit, and converted."""
+        """Whether operators compute with it.  Other types are only moved, compared bitwise, and converted."""
         return (self.is_float and self.bits >= 16) or (self.is_integer and self.bits >= 8)
 
     @property
@@ -108,12 +108,12 @@ STR = ALL_DTYPES["str"]
 
 
 def dtype_of(source: str | DType | np.dtype | type) -> DType:
-    """The element type that `source` names: its own name, a NumPy dtype or anything np.dtype() takes.
+    """Return the element type that `source` names: a name in relvm, a NumPy dtype, or anything that np.dtype() accepts.
 
     Raises
     ------
     RelvmTypeError
-        No row of csrc/tables/dtypes.def has it.
+        csrc/tables/dtypes.def has no such type.
     """
     if isinstance(source, DType):
         return source
@@ -125,7 +125,7 @@ def dtype_of(source: str | DType | np.dtype | type) -> DType:
             return STR
         name = found.name if found.isnative else None
     except TypeError:
-        name = source if isinstance(source, str) else None  # one of ml_dtypes's, which may not be loaded yet
+        name = source if isinstance(source, str) else None  # a type of ml_dtypes, which may not be loaded yet
     if name not in _BY_NUMPY:
         hint = near_matches(source, ALL_DTYPES) if isinstance(source, str) else ""
         raise RelvmTypeError(f"no dtype {source}; there are {', '.join(ALL_DTYPES)}{hint}")

@@ -1,7 +1,7 @@
-"""The whole IR: expressions, bindings, functions, modules.
+"""The nodes of the IR: expressions, bindings, functions, modules.
 
-Every expression has a `type`; it is None only before type inference (stage PARSED).  A block is flat: a tuple of
-bindings and a result, so no walk recurses along the length of a program.
+Every expression has a `type`, which is None only before type inference (stage PARSED).  A block is flat, a tuple of
+bindings and a result, so no traversal recurses along the length of a program.
 """
 
 from __future__ import annotations
@@ -31,36 +31,36 @@ def _typed(default: Type | None = None):
 
 
 def _origins():
-    """Several of these, in order."""
+    """Return an attribute for several origins, in order."""
     return field(default=(), kw_only=True, metadata={"derived": True})
 
 
 def _origin():
-    """`file:line:column` of a text, or the node of a model; empty where nothing of the source says it."""
+    """Return an attribute for one origin: `file:line:column` of a text, or the node of a model; "" if it is unknown."""
     return field(default="", kw_only=True, metadata={"derived": True})
 
 
 class Expr(Node):
-    """Base of every expression.
+    """Base class of expressions.
 
-    Python's arithmetic on expressions with types gives expressions: of operators on tensors, of scalar arithmetic on
-    scalars.  A Python number beside one is a constant of its dtype.
+    Python's arithmetic on typed expressions returns expressions: operator calls on tensors, scalar arithmetic on
+    scalars.  A Python number as other operand is a constant of the same dtype.
     """
 
-    # None before type inference (`infer_types`), which the annotation leaves out: only the front ends, type inference,
-    # the printer and the verifier meet expressions without types.
+    # None before type inference (`infer_types`).  The annotation omits None, because only the front ends, type
+    # inference, the printer and the verifier handle untyped expressions.
     type: Type
 
     @property
     def tensor_type(self) -> TensorType:
-        """The type, which must be a tensor's."""
+        """The type, which must be a tensor type."""
         if not isinstance(self.type, TensorType):
             raise RelvmTypeError(f"{type(self).__name__} of type {self.type}, expected a tensor")
         return self.type
 
     @property
     def element_type(self) -> DType | None:
-        """The dtype of a tensor or a scalar; None where a tensor's is not known."""
+        """The dtype of a tensor or a scalar; None if that of a tensor is not known."""
         if not isinstance(self.type, TensorType | PrimType):
             raise RelvmTypeError(f"{type(self).__name__} of type {self.type}, expected a tensor or a scalar")
         return self.type.dtype
@@ -105,8 +105,8 @@ class Expr(Node):
 
 
 def _arithmetic(sign: str, name: str, *operands: Any) -> Expr:
-    """An operator of Python applied to expressions and numbers."""
-    from relvm.ir.operator import find_operator  # made of expressions
+    """Return a Python operator for expressions and numbers."""
+    from relvm.ir.operator import find_operator  # it is built from expressions
     from relvm.ir.scalar_ops import DTYPE_OF_LETTER, FORMS, find_row
 
     if not all(isinstance(operand, Expr | bool | int | float) for operand in operands):
@@ -126,9 +126,11 @@ def _arithmetic(sign: str, name: str, *operands: Any) -> Expr:
 
 @node
 class Var(Expr):
-    """A name bound once: by a parameter or a binding.  Two variables are the same only when they are the same
-    object.  origins: where in what the module was read from its value comes from: its own place first, then those of
-    what is computed along with it."""
+    """A variable: a name bound once by a parameter or a binding, and compared by identity.
+
+    origins: the positions in the source from which its value comes, its own first, then those of what is computed along
+    with it.
+    """
 
     name: str
     type: Type = _typed()
@@ -136,17 +138,18 @@ class Var(Expr):
 
     @property
     def origin(self) -> str:
-        """Its own place; empty where nothing of the source says it."""
+        """Its own position in the source, or "" if it is unknown."""
         return self.origins[0] if self.origins else ""
 
     def part(self, what: str, type_: Type) -> Var:
-        """A new variable of type `type_`, for a part of how this one is computed: its name, `_` and `what`."""
+        """Return a new variable of type `type_` for a part of this one's computation, named after this variable, `_`
+        and `what`."""
         return Var(f"{self.name}_{what}", type=type_, origins=self.origins)
 
 
 @node
 class FunctionRef(Expr):
-    """A function of the module, by name."""
+    """A reference to a function of the module, by name."""
 
     name: str
     type: Type = _typed()
@@ -162,8 +165,10 @@ class PackedRef(Expr):
 
 @node
 class Constant(Expr):
-    """A tensor known at compile time.  value: read-only, C-contiguous, of a dtype in csrc/tables/dtypes.def; of strings
-    an array of objects that are str."""
+    """A tensor known at compile time.
+
+    value: read-only, C-contiguous, of a dtype in csrc/tables/dtypes.def; for strings an array of str objects.
+    """
 
     value: np.ndarray
     type: Type = _typed()
@@ -199,7 +204,7 @@ class DimValue(Expr):
 
 @node
 class String(Expr):
-    """A text as a value."""
+    """A string as a value."""
 
     value: str
     type: Type = _typed(OBJECT)
@@ -215,14 +220,14 @@ class DTypeValue(Expr):
 
 @node
 class Null(Expr):
-    """No value."""
+    """The null value."""
 
     type: Type = _typed(OptionalType(None))
 
 
 @node
 class Shape(Expr):
-    """A list of dimensions, `dims`, symbolic ones included, as a value."""
+    """A list of dimensions, `dims`, possibly symbolic, as a value."""
 
     dims: tuple[AnyDim, ...]
     type: Type = _typed()
@@ -241,7 +246,7 @@ class Tuple(Expr):
 
 @node
 class TupleItem(Expr):
-    """tuple[index].  index: 0-based, inside the tuple."""
+    """An item of a tuple, tuple[index]. index: 0-based, in range."""
 
     tuple: Expr
     index: int
@@ -250,8 +255,8 @@ class TupleItem(Expr):
 
 @node
 class If(Expr):
-    """`if cond then ... else orelse`.  cond: a bool or integer scalar or 0-d tensor.  type: the join of the branches'
-    types."""
+    """A conditional, `if cond then ... else orelse`. cond: a bool or integer scalar or 0-d tensor.  type: the join of
+    the branches' types."""
 
     cond: Expr
     then: Expr
@@ -261,7 +266,7 @@ class If(Expr):
 
 @node
 class Call(Expr):
-    """`callee(args...)`.  callee: a function of the module, or a function value (a closure)."""
+    """A call, `callee(args...)`. callee: a function of the module, or a function value (a closure)."""
 
     callee: Expr
     args: tuple[Expr, ...]
@@ -270,8 +275,10 @@ class Call(Expr):
 
 @node
 class OpCall(Expr):
-    """An operator, `op`, applied to `args`, with all its `attributes`.  Kernels replace it at stage LOWERED.
-    origins: where it is written, and of what a pass has found to be a part of it."""
+    """An operator, `op`, applied to `args`, with all its `attributes`.  Kernel calls replace it at stage LOWERED.
+
+    origins: its position in the source, and those of expressions that a pass merged into it.
+    """
 
     op: Operator
     args: tuple[Expr, ...]
@@ -282,10 +289,10 @@ class OpCall(Expr):
 
 @node
 class Fused(Expr):
-    """A group of operators that becomes one kernel: made by the pass fuse_ops, removed by lower_to_kernels.
+    """A group of operators that becomes one kernel.  The pass fuse_ops creates it, and lower_to_kernels replaces it.
 
-    body: bindings of calls of pure operators on values from around, and a result: a variable that they bind, or a tuple
-    of such variables.
+    body: bindings of pure operator calls on outer values, and a result: a variable that they bind, or a tuple of such
+    variables.
     """
 
     body: Block
@@ -294,8 +301,8 @@ class Fused(Expr):
 
 @node
 class PrimCall(Expr):
-    """Arithmetic on unboxed scalars.  function: of csrc/tables/scalar_operators.def; the operands' types choose its
-    row."""
+    """Arithmetic on unboxed scalars. function: of csrc/tables/scalar_operators.def, where the operands' types select
+    the row."""
 
     function: str
     args: tuple[Expr, ...]
@@ -304,8 +311,11 @@ class PrimCall(Expr):
 
 @node
 class PackedCall(Expr):
-    """A call of a packed function by name, with `args`.  type: what the program says it returns; checked at run time
-    where it says more than `object`.  pure: it may be removed when its result is not used."""
+    """A call of a packed function by name, with `args`.
+
+    type: the declared type of the result, checked at run time if it is more specific than `object`.  pure: whether it
+    may be removed if its result is unused.
+    """
 
     name: str
     args: tuple[Expr, ...]
@@ -315,8 +325,10 @@ class PackedCall(Expr):
 
 @node
 class KernelCall(Expr):
-    """A kernel of the module, called with `args`, writing into new tensors (stage LOWERED): type is that of its result,
-    one tensor or a tuple of tensors.  origins: of all that it computes."""
+    """A call with `args` of a kernel of the module, which writes into new tensors (stage LOWERED).
+
+    type: that of its result, a tensor or a tuple of tensors.  origins: of everything that it computes.
+    """
 
     kernel: str
     args: tuple[Expr, ...]
@@ -326,8 +338,11 @@ class KernelCall(Expr):
 
 @node
 class KernelRun(Expr):
-    """A `kernel` with explicit memory (stage PLANNED): the tensors to write are the last of `args`; void.   names: of
-    the values that they are then, as a kernel may write over an argument."""
+    """A call of a `kernel` with explicit memory (stage PLANNED).  The last `args` are the tensors to write; the result
+    is void.
+
+    names: of the values written, because a kernel may overwrite an argument.
+    """
 
     kernel: str
     args: tuple[Expr, ...]
@@ -337,8 +352,8 @@ class KernelRun(Expr):
 
 @node
 class BuiltinCall(Expr):
-    """A call of a runtime builtin, by its name in csrc/tables/builtins.def.  The machine, where the row's signature has
-    `ctx`, is not among args."""
+    """A call of a runtime builtin, by its name in csrc/tables/builtins.def. args exclude the machine, which a builtin
+    with `ctx` in its signature also receives."""
 
     name: str
     args: tuple[Expr, ...]
@@ -347,7 +362,7 @@ class BuiltinCall(Expr):
 
 @node
 class Kill(Expr):
-    """Drops the value of a variable, `var`, that nothing uses any more (stage PLANNED); void."""
+    """The release of a variable, `var`, that is dead from here on (stage PLANNED); void."""
 
     var: Expr
     type: Type = _typed(VOID)
@@ -369,9 +384,11 @@ class Binding(Node):
 
 @node
 class MatchCast(Node):
-    """`var = match_cast(value, type)`: the same value, checked at run time to be of the variable's type.  A dimension
-    variable seen here for the first time takes the value found.  where: what an error's message begins with; empty: the
-    function's and the variable's names."""
+    """The binding `var = match_cast(value, type)`: the same value, checked at run time to be of the variable's type.
+
+    A dimension variable that first occurs here takes the actual size. where: the beginning of an error message; "": the
+    names of the function and the variable.
+    """
 
     var: Var
     value: Expr
@@ -380,7 +397,7 @@ class MatchCast(Node):
 
 @node
 class Block(Expr):
-    """`bindings` in order, then a `result`."""
+    """A block: `bindings` in order, then a `result`."""
 
     bindings: tuple[Binding | MatchCast, ...]
     result: Expr
@@ -390,13 +407,13 @@ class Block(Expr):
 
 @node
 class Function(Expr):
-    """A function of `params` and a `body`: of the module, or (as an expression) local, a closure over the variables
-    around it.
+    """A function of `params` with a `body`, either of the module or, as an expression, local: a closure over the
+    enclosing variables.
 
-    result_type: as annotated, or None where it is to be inferred.  name: the module's key, or a local function's own
-    name.  private: of a function of the module that only the module itself calls; passes may change or remove it.
-    pure: False where it may have effects; inference finds out.  claims_pure: whether the program says that it has none,
-    so that an effect in it is an error.  attributes: what tools say of it, upper_bounds and lower_bounds among it.
+    result_type: the annotation, or None to infer it.  name: its key in the module, or a local function's own name.
+    private: whether only the module itself calls it, so that passes may change or remove it.
+    pure: False if it may have effects, set by inference.  claims_pure: whether the program declares it pure, so that an
+    effect is an error.  attributes: annotations for tools, such as upper_bounds and lower_bounds.
     """
 
     name: str
@@ -412,20 +429,22 @@ class Function(Expr):
 
     @property
     def block(self) -> Block:
-        """The body of a function from stage ANF on, where it is a block."""
+        """The body of a function from stage ANF on, which is a block."""
         assert isinstance(self.body, Block)
         return self.body
 
     @property
     def func_type(self) -> FuncType:
-        """The type as far as it is declared; the result is `object` where nothing is known yet."""
+        """The declared type; an unknown result type is `object`."""
         return FuncType(tuple(p.type for p in self.params), self.result_type or OBJECT, self.pure)
 
 
 @node
 class Module(Node):
-    """Named functions.  kernels: stage LOWERED on, name -> what the function table calls.  attributes: e.g. the source
-    file."""
+    """Named functions.
+
+    kernels: from stage LOWERED on, the kernels by name.  attributes: of the module, such as the source file.
+    """
 
     functions: tuple[Function, ...]
     kernels: tuple[tuple[str, Any], ...] = field(default=(), metadata={"derived": True})
@@ -438,7 +457,7 @@ class Module(Node):
         return any(f.name == name for f in self.functions)
 
     def with_functions(self, functions: tuple[Function, ...]) -> Module:
-        """This module with other functions; itself where they are those that it has."""
+        """Return this module with other functions, or the module itself if they are the same."""
         same = len(functions) == len(self.functions) and all(map(operator.is_, functions, self.functions))
         return self if same else replace(self, functions=functions)
 
@@ -447,14 +466,14 @@ ATOMS = (Var, FunctionRef, PackedRef, Constant, Prim, DimValue, String, DTypeVal
 
 
 def is_atom(expr: Expr) -> bool:
-    """Whether `expr` may be an argument in A-normal form: it costs nothing to evaluate again."""
+    """Return whether `expr` may be an argument in A-normal form: evaluating it again costs nothing."""
     return isinstance(expr, ATOMS)
 
 
 def constant(value, dtype: str | DType | None = None) -> Constant:
-    """A tensor constant from a `value` that np.asarray takes, copied so that later changes do not reach it.
+    """Return a tensor constant with a copy of `value`, which np.asarray must accept.
 
-    dtype: of the elements; None: that of the array, or f32 of Python's floats.
+    dtype: of the elements; None: that of the array, or f32 for Python floats.
     """
     array = np.array(value, dtype=dtype_of(dtype).numpy if dtype is not None else None, order="C")
     if array.dtype.kind in "UTO":
@@ -466,12 +485,12 @@ def constant(value, dtype: str | DType | None = None) -> Constant:
 
 
 def constant_key(array: np.ndarray) -> Hashable:
-    """What two constants have in common if their elements are the same, bit for bit; a large one only with itself."""
+    """Return a key that is equal for constants with bitwise equal elements.  A large constant equals only itself."""
     return (array.dtype.name, array.shape, plain_bytes(array).tobytes()) if array.nbytes <= 256 else id(array)
 
 
 def prim(value: bool | int | float) -> Prim:
-    """A scalar constant: bool, i64 or f64 by the Python type of `value`."""
+    """Return a scalar constant: bool, i64 or f64 by the Python type of `value`."""
     match value:
         case bool():
             return Prim(value, BOOL)
@@ -483,6 +502,6 @@ def prim(value: bool | int | float) -> Prim:
 
 
 def tuple_type_of(fields: tuple[Expr, ...]) -> TupleType | None:
-    """The type of a tuple of typed expressions; None while one of them has none."""
+    """Return the type of a tuple of expressions, or None if one is not typed yet."""
     types = tuple(field.type for field in fields)
     return None if None in types else TupleType(types)

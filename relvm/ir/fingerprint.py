@@ -1,4 +1,4 @@
-"""What a module was read from, as a key for what was made of it before."""
+"""Module origins: cache keys for what is computed from a module."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from weakref import WeakKeyDictionary
 
 from relvm.ir.expr import Module
 
-# By identity: a module cannot change, and what is made of it by a pass is another one.
+# By identity: modules are immutable, and a pass returns a new one.
 _ORIGINS: WeakKeyDictionary[Module, str] = WeakKeyDictionary()
 
 
 def set_origin(module: Module, origin: str) -> Module:
-    """States that whoever gives the same `origin` gives the same module, in this version of relvm."""
+    """Declare that equal `origin`s imply equal modules, within this version of relvm.  Return the module."""
     _ORIGINS[module] = origin
     return module
 
 
 def origin_of(module: Module) -> str | None:
-    """What `set_origin` stated of this very module."""
+    """Return the origin that `set_origin` recorded for this module object, or None."""
     return _ORIGINS.get(module)

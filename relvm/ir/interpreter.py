@@ -1,7 +1,7 @@
-"""The meaning of a module in NumPy: an evaluator of the IR, slow and plain, that the tests hold both modes against.
+"""Reference interpreter: evaluates the IR with NumPy.  Tests compare both execution modes with it.
 
-Values: tensors are np.ndarray, scalars Python bool, int and float, shapes and tuples Python tuples, lists
-Python lists, null None, functions `InterpretedClosure`.
+Values: tensors are np.ndarray, scalars Python bool, int and float, shapes and tuples Python tuples, lists Python lists,
+null None, functions `InterpretedClosure`.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ from relvm.ir.types import (
 
 @dataclass(frozen=True, eq=False)
 class _TailCall:
-    """What a function's body came to: the call that it ends with."""
+    """A tail call that a function's body ends with."""
 
     callee: Any
     args: tuple
@@ -80,7 +80,7 @@ class _TailCall:
 
 @dataclass(frozen=True, eq=False)
 class InterpretedClosure:
-    """A function with the variables and dimensions around it."""
+    """A function with the captured variables and dimensions."""
 
     evaluator: _Evaluator
     function: Function
@@ -93,7 +93,7 @@ class InterpretedClosure:
 
 @dataclass(frozen=True, eq=False)
 class _Partial:
-    """A function with its last arguments given."""
+    """A function with its last arguments bound."""
 
     evaluator: _Evaluator
     function: Any
@@ -104,18 +104,18 @@ class _Partial:
 
 
 def evaluate(module: Module, name: str, *args: Any, packed: Mapping[str, Callable] | None = None) -> Any:
-    """What function `name` of the module returns for `args`, by the operators' NumPy meanings.
+    """Evaluate function `name` of the module for `args`, with the operators' NumPy reference implementations.
 
     Parameters
     ----------
     module
         At stage PARSED, TYPED or ANF.
     name
-        Of a function of it.
+        The name of one of its functions.
     args
-        np.ndarray, Python scalars, tuples of them.
+        np.ndarray, Python scalars, tuples of these.
     packed
-        The packed functions the module calls, taking and returning such values.
+        The packed functions that the module calls, which take and return such values.
 
     Raises
     ------
@@ -143,7 +143,7 @@ class _Evaluator:
         return result
 
     def enter(self, callee: Any, args: tuple) -> Any:
-        """Runs a function up to the call that it ends with, if it ends with one."""
+        """Run a function up to its tail call, if it has one."""
         while isinstance(callee, _Partial):
             callee, args = callee.function, (*args, *callee.captured)
         if not isinstance(callee, InterpretedClosure):
@@ -165,7 +165,7 @@ class _Evaluator:
         return result
 
     def tail(self, expr: Expr, variables: dict[Var, Any], dims: dict[DimVar, int], wanted: Type | None) -> Any:
-        """The value of what a function ends with, or the call that gives it, where nothing is left to be checked."""
+        """Return the value of a function's result, or its tail call if nothing remains to be checked afterwards."""
         match expr:
             case Block(bindings=(*before, Binding(var, value)), result=result) if result is var:
                 self.bindings(before, variables, dims)
@@ -231,7 +231,7 @@ class _Evaluator:
                     return _as_values(op.numpy(*values, **dict(attributes)), expr.type)
                 except RelvmError:
                     raise
-                except ValueError as error:  # an array that is too large
+                except ValueError as error:  # the array is too large
                     raise RelvmShapeError(f"{op}: {error}") from error
                 except MemoryError as error:
                     raise RelvmMemoryError(f"{op}: {error}") from error
@@ -259,10 +259,10 @@ class _Evaluator:
         raise AssertionError(f"the reference evaluator does not know {type(expr).__name__}")
 
     def check_sizes(self, call: OpCall, values: tuple, dims: Mapping[DimVar, int]) -> None:
-        """Checks what an operator needs of the sizes of its arguments: what its type rule says of them.
+        """Check the requirements of an operator's type rule on the sizes of its arguments.
 
-        A size is a number where the type states it, else a variable, because a size that only happens to be 1 is not
-        repeated.  Sizes that must be equal are compared.
+        A size is a number if the type gives it, otherwise a variable, because a size that merely happens to be 1 does
+        not broadcast.  Sizes that must be equal are compared.
 
         Raises
         ------
@@ -321,7 +321,7 @@ def _dim_value(dim: AnyDim, dims: Mapping[DimVar, int]) -> int:
 
 
 def _as_values(result: Any, type_: Type | None) -> Any:
-    """What an operator's NumPy meaning returned, as arrays of the dtypes that its type states."""
+    """Convert the result of a NumPy reference implementation to arrays of the dtypes in its type."""
     if isinstance(result, tuple) and not isinstance(type_, ShapeType):
         fields = type_.fields if isinstance(type_, TupleType) else (None,) * len(result)
         return tuple(_as_values(part, field) for part, field in zip(result, fields, strict=True))
@@ -331,14 +331,14 @@ def _as_values(result: Any, type_: Type | None) -> Any:
 
 
 def _check(where: str, type_: Type, value: Any, dims: dict[DimVar, int]) -> None:
-    """Checks a value against a type whose variables, where they are new, take the sizes found."""
+    """Check a value against a type.  New variables of the type take the actual sizes."""
     pending: list[tuple[str, AnyDim, int]] = []
     _match(where, type_, value, dims, pending)
     _check_pending(pending, dims)
 
 
 def _match(where: str, type_: Type, value: Any, dims: dict[DimVar, int], pending: list) -> None:
-    """Checks a value against a type; variables seen first take the size found, compound dimensions are left in
+    """Check a value against a type.  Variables that occur first take the actual size; compound dimensions are added to
     `pending`."""
     match type_:
         case TensorType(dtype, shape, rank):
@@ -361,7 +361,7 @@ def _match(where: str, type_: Type, value: Any, dims: dict[DimVar, int], pending
                 raise RelvmTypeError(f"{where}: expected a tuple of {len(fields)}")
             for i, (field, part) in enumerate(zip(fields, value, strict=True)):
                 _match(f"{where}, item {i}", field, part, dims, pending)
-        case ListType(item):  # what is inside gives no variable its value: it waits for those that do
+        case ListType(item):  # an item binds no variables: check it after those that do
             if not isinstance(value, list | tuple):
                 raise RelvmTypeError(f"{where}: expected a list, got {type(value).__name__}")
             for i, part in enumerate(value):

@@ -1,7 +1,8 @@
-"""What all nodes of the IR share: a node is its fields, and everything generic walks the fields.
+"""Base of the IR nodes: a node consists of its fields, and generic operations walk the fields.
 
-`@node` makes a class a frozen dataclass compared by identity; `@value_node` one compared by its fields (types).  The
-functions below never recurse along the bindings of a block, so their depth is the nesting of a program, not its length.
+`@node` makes a class a frozen dataclass compared by identity; `@value_node` makes one compared by its fields, such as
+types.  The functions below never recurse along the bindings of a block.  Their recursion depth is the nesting of a
+program, not its length.
 """
 
 from __future__ import annotations
@@ -17,34 +18,34 @@ _field_names: dict[type, tuple[str, ...]] = {}
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Node:
-    """Base of every node."""
+    """Base class of nodes."""
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 def node(cls: type[_Node]) -> type[_Node]:
-    """A node with identity: equal only to itself."""
+    """Make a class a node with identity: equal only to itself."""
     return _register(dataclasses.dataclass(frozen=True, eq=False)(cls))
 
 
 @dataclass_transform(frozen_default=True)
 def value_node(cls: type[_Node]) -> type[_Node]:
-    """A node that is its value: equal to every node with equal fields."""
+    """Make a class a node with value semantics: equal to every node with equal fields."""
     return _register(dataclasses.dataclass(frozen=True)(cls))
 
 
 def _register(cls: type[_Node]) -> type[_Node]:
-    # A field marked metadata={"derived": True} is computed from the others: not walked, not compared.
+    # A field marked metadata={"derived": True} is computed from the others, and is neither walked nor compared.
     _field_names[cls] = tuple(f.name for f in dataclasses.fields(cls) if not f.metadata.get("derived"))
     return cls
 
 
 def fields_of(item: Node) -> tuple[str, ...]:
-    """The names of a node's fields, in order, derived ones left out."""
+    """Return the names of a node's fields, in order, without derived ones."""
     return _field_names[type(item)]
 
 
 def children(item: Node) -> Iterator[Node]:
-    """The nodes directly inside `item`, in field order."""
+    """Yield the child nodes of `item`, in field order."""
     for name in fields_of(item):
         yield from _nodes_in(getattr(item, name))
 
@@ -58,7 +59,7 @@ def _nodes_in(value: Any) -> Iterator[Node]:
 
 
 def map_children(function: Callable[[Any], Node], item: _Node) -> _Node:
-    """`item` with `function` applied to each node directly inside it; `item` itself where nothing changed."""
+    """Apply `function` to each child node; return `item` itself if nothing changed."""
     changes = {}
     for name in fields_of(item):
         old = getattr(item, name)
@@ -72,7 +73,7 @@ def _map_value(function: Callable[[Any], Node], value: Any) -> Any:
     if isinstance(value, Node):
         return function(value)
     if isinstance(value, tuple):
-        mapped = []  # a plain loop: a generator would cost a stack frame for every level of nesting
+        mapped = []  # a plain loop, because a generator would need a stack frame for every level of nesting
         for part in value:
             mapped.append(function(part) if isinstance(part, Node) else _map_value(function, part))
         return value if all(a is b for a, b in zip(mapped, value, strict=True)) else tuple(mapped)
@@ -80,7 +81,7 @@ def _map_value(function: Callable[[Any], Node], value: Any) -> Any:
 
 
 def walk(item: Node) -> Iterator[Node]:
-    """`item` and every node inside it, outside first, in program order."""
+    """Yield `item` and every node inside it, in pre-order, which is program order."""
     stack = [item]
     while stack:
         current = stack.pop()

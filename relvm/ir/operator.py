@@ -3,14 +3,15 @@
     @op("softmax", numpy=..., lower=...)
     def softmax(x: TensorType, *, axis: int = -1) -> TensorType: ...
 
-The decorated function is the type rule: positional parameters are the arguments' types, keyword-only parameters the
-attributes with their defaults (a parameter without default is required), a `*xs` parameter takes any number.  The
-docstring is the operator's documentation.  `numpy` is its meaning: a function of NumPy arrays (shapes as tuples of int)
-and the same attributes.  `moves` says that elements become elements of the result as they are, or converted, and none
-is computed: the other operators compute with floats narrower than f32 as f32, and their `numpy` need not know them.
-`strings` says that tensors of strings are among what it takes, as they are of those that only move elements.
-`traits` are the algebraic properties on which rules of `canonicalize` rest.
-`lower` makes its kernel (relvm/kernels/lowering_rules.py says how).
+The decorated function is the type rule.  Positional parameters are the types of the arguments; a `*xs` parameter takes
+any number.  Keyword-only parameters are the attributes with their defaults; one without default is required.  The
+docstring is the operator's documentation.
+`numpy` is the reference implementation: a function of NumPy arrays (shapes as tuples of int) and the same attributes.
+`moves` declares that elements of the result are unchanged or converted elements of the arguments.  All other operators
+compute with floats narrower than f32 as f32, and their `numpy` need not handle these.
+`strings` declares that arguments may be tensors of strings, as for operators that only move elements.
+`traits` are the algebraic properties that the rules of `canonicalize` use.
+`lower` describes its kernel (relvm/kernels/lowering_rules.py).
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from relvm.tables import DTYPES
 
 
 class Effect(enum.Enum):
-    """PURE: the result is all there is.  IMPURE: calls stay, in order, even when their result is not used."""
+    """Effects of an operator.  PURE: the result is the only effect.  IMPURE: calls are kept in order, even if their
+    result is unused."""
 
     PURE = "pure"
     IMPURE = "impure"
@@ -43,7 +45,7 @@ class Effect(enum.Enum):
 
 @dataclass(frozen=True)
 class SizeClaim:
-    """A relation of two sizes that an operator or a model needs and that types cannot prove.
+    """A relation between two sizes that an operator or a model requires and that types cannot prove.
 
     Attributes
     ----------
@@ -52,7 +54,7 @@ class SizeClaim:
     left, right
         The sizes: numbers, or expressions of symbolic dimensions.
     message
-        What is wrong where it does not hold, with two `{}`, which are the sizes.
+        The error message, with two `{}` for the sizes.
     """
 
     relation: str
@@ -61,21 +63,22 @@ class SizeClaim:
     message: str
 
     def holds(self) -> bool | None:
-        """Whether the claim holds for every value of the variables (True), for none (False), or it depends (None)."""
+        """Return True if the claim holds for every value of the variables, False if for none, and None if it depends on
+        them."""
         room = dim_op("sub", self.right, self.left)
         if isinstance(room, int):
             return room == 0 if self.relation == "equal" else room >= 0
         return True if self.relation == "at_most" and is_natural(room) else None
 
     def is_open(self) -> bool:
-        """Whether only a run can tell if the claim holds.  Raises RelvmShapeError: it holds for no values."""
+        """Return whether the claim must be checked at run time.  Raise RelvmShapeError if it holds for no values."""
         holds = self.holds()
         if holds is False:
             raise RelvmShapeError(self.message.format(self.left, self.right))
         return holds is None
 
     def check(self, left: int, right: int) -> None:
-        """Raise RelvmShapeError unless the claim holds of the sizes `left` and `right`."""
+        """Raise RelvmShapeError unless the claim holds for the sizes `left` and `right`."""
         if not (left == right if self.relation == "equal" else left <= right):
             raise RelvmShapeError(self.message.format(left, right))
 
@@ -97,7 +100,7 @@ def shape_claims(dims: Sequence[AnyDim]) -> list[SizeClaim]:
 class _Claims:
     """The claims that a type rule has made so far.
 
-    natural: dimensions of the result that are not negative where the claims hold.
+    natural: dimensions of the result that are not negative if the claims hold.
     """
 
     made: dict[SizeClaim, None] = field(default_factory=dict)
@@ -148,7 +151,7 @@ def claimed_natural(dim: AnyDim) -> AnyDim:
 
 @dataclass(frozen=True)
 class Traits:
-    """Algebraic properties of an elementwise operator f, on which rules of `canonicalize` rest.
+    """Algebraic properties of an elementwise operator f, which the rules of `canonicalize` use.
 
     commutative
         f(x, y) is f(y, x).
@@ -168,8 +171,8 @@ class Traits:
 
 @dataclass(frozen=True, eq=False)
 class Operator:
-    """A row of the operator table.  Made by `op`, which says what the fields are; called with expressions and
-    attributes, it gives the expression that applies it."""
+    """An operator.  Made by `op`, which documents the fields.  Calling it with expressions and attributes returns an
+    OpCall."""
 
     name: str
     type_rule: Callable[..., Type]
@@ -188,7 +191,7 @@ class Operator:
 
     @property
     def doc(self) -> str:
-        """Its documentation: the docstring of its type rule."""
+        """The documentation: the docstring of the type rule."""
         return inspect.getdoc(self.type_rule) or ""
 
     @property
@@ -198,22 +201,23 @@ class Operator:
 
     @property
     def attributes(self) -> tuple[inspect.Parameter, ...]:
-        """What calls give by name, besides the arguments."""
+        """The attributes, which calls pass by keyword."""
         return tuple(p for p in self.signature.parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY)
 
     @functools.cached_property
     def signature(self) -> inspect.Signature:
-        """The type rule's, without annotations: the arguments, then the attributes as keyword-only parameters."""
+        """The signature of the type rule without annotations: the arguments, then the attributes as keyword-only
+        parameters."""
         parameters = inspect.signature(self.type_rule).parameters.values()
         return inspect.Signature([parameter.replace(annotation=parameter.empty) for parameter in parameters])
 
     def bind(self, args: tuple, attributes: dict[str, Any]) -> Attributes:
-        """The attributes of a call with these `args` and `attributes`, with defaults filled in, as a call holds them.
+        """Return the attributes of a call with these `args` and `attributes`, with defaults filled in.
 
         Raises
         ------
         RelvmArgumentError
-            A wrong number of arguments, an unknown attribute, or a required one left out.
+            The number of arguments is wrong, an attribute is unknown, or a required one is missing.
         """
         try:
             bound = self.signature.bind(*args, **attributes)
@@ -228,8 +232,8 @@ class Operator:
         return tuple((p.name, _hashable(bound.arguments[p.name])) for p in self.attributes)
 
     def infer(self, arg_types: tuple[Type, ...], attributes: Attributes) -> Type:
-        """The result's type for `arg_types` and `attributes`; RelvmTypeError or RelvmShapeError where they do not
-        fit."""
+        """Return the result type for `arg_types` and `attributes`.  Raise RelvmTypeError or RelvmShapeError if they do
+        not fit."""
         for parameter, type_ in zip(self._argument_names(len(arg_types)), arg_types, strict=True):
             dtype = type_.dtype if isinstance(type_, TensorType) else None
             if dtype == STR:
@@ -240,10 +244,10 @@ class Operator:
         return self.type_rule(*arg_types, **dict(attributes))
 
     def claims(self, arg_types: tuple[Type, ...], attributes: Attributes) -> tuple[SizeClaim, ...]:
-        """The claims about sizes of a call with `arg_types` and `attributes`, beyond what `infer` proves.
+        """Return the claims about sizes of a call with `arg_types` and `attributes`, beyond what `infer` proves.
 
-        Every claim must hold when the call runs: its kernel relies on them.  That no dimension of the result is
-        negative is one of them.
+        Every claim must hold when the call runs, because its kernel relies on them.  One of them is that no dimension
+        of the result is negative.
         """
         found = _Claims()
         token = _claims.set(found)
@@ -263,7 +267,7 @@ class Operator:
         return names[:count] + names[-1:] * (count - len(names))
 
     def __call__(self, *args: Expr, **attributes: Any) -> OpCall:
-        """The expression that applies this operator, typed when its arguments are."""
+        """Return the call of this operator with `args` and `attributes`.  It is typed if its arguments are."""
         args = with_constants(self.name, args)
         bound = self.bind(args, attributes)
         types = tuple(arg.type for arg in args if arg.type is not None)
@@ -277,7 +281,8 @@ _NO_TRAITS = Traits()
 
 
 def _in_f32(numpy: Callable[..., Any]) -> Callable[..., Any]:
-    """The meaning of an operator on floats narrower than f32: that on f32, each f32 result rounded to their dtype."""
+    """Extend a reference implementation to floats narrower than f32: compute in f32 and round the result to their
+    dtype."""
 
     @functools.wraps(numpy)
     def wide(*args: Any, **attributes: Any) -> Any:
@@ -302,12 +307,12 @@ _NARROW = frozenset(row.numpy for row in DTYPES if ALL_DTYPES[row.name].is_narro
 
 
 def with_constants(name: str, args: tuple[Expr | complex, ...]) -> tuple[Expr, ...]:
-    """The arguments of operator `name`, Python numbers among them as constants of the first tensor's dtype.
+    """Return the arguments of operator `name`, with Python numbers as constants of the first tensor's dtype.
 
     Raises
     ------
     RelvmTypeError
-        An argument is neither an expression nor a number, or there is no tensor whose dtype a number could have.
+        An argument is neither an expression nor a number, or there is no tensor that determines the dtype of a number.
     """
     tensors = (arg.type for arg in args if isinstance(arg, Expr) and isinstance(arg.type, TensorType))
     dtype = next((type_.dtype for type_ in tensors if type_.dtype is not None), None)
@@ -335,24 +340,24 @@ def op(
     strings: bool = False,
     traits: Traits = _NO_TRAITS,
 ) -> Callable[..., Operator]:
-    """Declare an operator: what it decorates is the operator's type rule, and its docstring the documentation.
+    """Declare an operator.  The decorated function is its type rule, with the documentation as its docstring.
 
     Parameters
     ----------
     name
-        As programs call it.
+        The name in programs.
     numpy
-        Its meaning: a function of arrays and the attributes.
+        The reference implementation: a function of arrays and the attributes.
     lower
-        How its kernel is made: one of the forms of relvm/kernels/lowering_rules.py.
+        The lowering to a kernel: one of the forms of relvm/kernels/lowering_rules.py.
     effect
         Whether calls may be removed, merged and moved.
     moves
-        Whether elements become elements of the result as they are, or converted, and none is computed.
+        Whether elements of the result are unchanged or converted elements of the arguments.
     strings
-        Whether it takes tensors of strings, as all that only move elements do.
+        Whether it accepts tensors of strings, as all operators that only move elements do.
     traits
-        Its algebraic properties.
+        The algebraic properties.
     """
 
     def declare(type_rule: Callable[..., Type]) -> Operator:
@@ -365,25 +370,25 @@ def op(
 
 
 def operators() -> dict[str, Operator]:
-    """Every declared operator by name.  Importing relvm.ops declares them all."""
+    """Return every declared operator by name.  Importing relvm.ops declares them all."""
     return _operators
 
 
 def _declared(module: str, name: str) -> Operator:
-    """The operator of that name, which a module of Python declares: how a pickled program finds it again."""
+    """Return the operator of that name, declared in a Python module.  Unpickling finds operators by this function."""
     importlib.import_module(module)
     return find_operator(name)
 
 
 def find_operator(name: str) -> Operator:
-    """The operator of that name; RelvmNameError with near matches where there is none."""
+    """Return the operator of that name.  Raise RelvmNameError with near matches if there is none."""
     if name not in _operators:
         raise RelvmNameError(f"no operator {name}{near_matches(name, _operators)}")
     return _operators[name]
 
 
 def expect(condition: bool, message: str, *values: Any, error: type[Exception] = RelvmTypeError) -> None:
-    """Raises `error` with `message.format(*values)` unless the condition holds."""
+    """Raise `error` with `message.format(*values)` unless the condition holds."""
     if not condition:
         raise error(message.format(*values))
 

@@ -1,7 +1,7 @@
-"""The text form of a module: what relvm/frontend/text/parser.py parses (docs/language.md has the grammar).
+"""Printer of the text form of a module, which relvm/frontend/text/parser.py parses (docs/language.md has the grammar).
 
-Names are made unique inside each function of the module, and never those of a keyword or an operator, so that the text
-reads back as the same program.  Nothing recurses along the bindings of a block.
+Names are made unique in each function of the module and differ from keywords and operators, so that the text parses to
+the same program.  The printer does not recurse along the bindings of a block.
 """
 
 from __future__ import annotations
@@ -62,23 +62,23 @@ KEYWORDS = frozenset(
     + "packed packed_pure builtin kernel run kill prim dim".split()  # noqa: SIM905
 )
 DIM_KEYWORDS = frozenset(("_", "min", "max"))
-MAX_LISTED_ELEMENTS = 64  # of a constant; a longer one is printed as base64
+MAX_LISTED_ELEMENTS = 64  # longer constants are printed as base64
 
 _SIGNS = {(function, operands): form for (form, operands), function in FORMS.items()}
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
 def print_module(module: Module, *, elide_constants: bool = False, show_types: bool = True) -> str:
-    """The module as text, ending in a new line, which `parse_module` reads back.
+    """Return the module as text, ending in a newline, which `parse_module` parses.
 
     Parameters
     ----------
     module
         At any stage.
     elide_constants
-        Constants of more than 64 elements become `const(f32[512, 64], ...)`, which does not parse.
+        Whether constants of more than 64 elements become `const(f32[512, 64], ...)`, which does not parse.
     show_types
-        Whether bindings state the types of their variables; parameters and results always do.
+        Whether bindings show the types of their variables; parameters and results always do.
     """
     return "".join(f"{line}\n" for line, _ in module_lines(module, elide_constants, show_types))
 
@@ -86,7 +86,7 @@ def print_module(module: Module, *, elide_constants: bool = False, show_types: b
 def module_lines(
     module: Module, elide_constants: bool = False, show_types: bool = True
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The lines of `print_module`, each with the origins of what is in it."""
+    """Yield the lines of `print_module`, each with the origins of its contents."""
     constants = _shared_constants(module)
     if module.attributes:
         yield f"module with ({_attributes(module.attributes)})", ()
@@ -106,7 +106,7 @@ def module_lines(
 
 
 def _shared_constants(module: Module) -> dict[int, tuple[Constant, str]]:
-    """The long constants that the module uses at several places: id of the array -> the constant and its name."""
+    """Return the long constants that the module uses more than once: id of the array -> the constant and its name."""
     uses: dict[int, list[Constant]] = {}
     taken = {item.name for item in walk(module) if isinstance(item, Var)}
     for item in walk(module):
@@ -118,19 +118,19 @@ def _shared_constants(module: Module) -> dict[int, tuple[Constant, str]]:
 
 
 def print_function(function: Function, *, elide_constants: bool = False, show_types: bool = True) -> str:
-    """One function of a module as text; `elide_constants` and `show_types` are those of `print_module`."""
+    """Return one function of a module as text.  `elide_constants` and `show_types` are those of `print_module`."""
     return _Printer(elide_constants, show_types).top_level(function)
 
 
 def printed_names(function: Function) -> dict[Var, str]:
-    """The names that the text of a function of a module gives its variables."""
+    """Return the names of variables in the printed text of a function."""
     printer = _Printer(elide_constants=True, show_types=False)
     printer.top_level(function)
     return printer.name_of.given | dict.fromkeys(printer.unused, "_")
 
 
 def print_expr(expr: Expr | Binding | MatchCast, *, elide_constants: bool = False, show_types: bool = True) -> str:
-    """An expression or a binding, `expr`, as text, its free variables by their names; `elide_constants` and
+    """Return an expression or a binding, `expr`, as text, with free variables by their names.  `elide_constants` and
     `show_types` are those of `print_module`."""
     printer = _Printer(elide_constants, show_types)
     printer.find_unused(expr)
@@ -142,7 +142,7 @@ def print_expr(expr: Expr | Binding | MatchCast, *, elide_constants: bool = Fals
 
 
 class _Names:
-    """Gives each object a name of its own: its own name where that is free, else that name and a number."""
+    """Unique names of objects: the object's own name if it is free, otherwise that name with a number."""
 
     def __init__(self, reserved: Iterable[str], default: str) -> None:
         self.taken = set(reserved)
@@ -185,18 +185,18 @@ class _Printer:
         self.show_types = show_types
         self.out: list[str] = []
         self.line_number = 0
-        self.origins: dict[int, dict[str, None]] = {}  # of what is in a line, by its number
+        self.origins: dict[int, dict[str, None]] = {}  # the origins of each line, by its number
         self.indent = 0
         self.name_of = _Names(
             KEYWORDS | operators().keys() | {"_"} | {name for _, name in self.constants.values()}, "v"
         )
         self.dim_name_of = _Names(DIM_KEYWORDS, "d")
-        self.dim_vars: dict[DimVar, AnyDim] = {}  # -> the same with its printed name
+        self.dim_vars: dict[DimVar, AnyDim] = {}  # -> the same variable with its printed name
         self.type_texts: dict[Type, str] = {}
         self.unused: set[Var] = set()
 
     def find_unused(self, expr: Node) -> None:
-        """Variables of the name `_` keep it while nothing uses them."""
+        """Find variables named `_` that are unused, which keep that name."""
         seen = Counter(item for item in walk(expr) if isinstance(item, Var) and item.name == "_")
         self.unused = {var for var, count in seen.items() if count == 1}
 
@@ -212,7 +212,7 @@ class _Printer:
         return "_" if var in self.unused else self.name_of(var)
 
     def dim(self, dim: AnyDim) -> AnyDim:
-        """`dim` over variables that have their printed names: the order of its terms is that of the names."""
+        """Rename the variables of `dim` to their printed names, by which its terms are then ordered."""
         return evaluate_with(dim, self.dim_var)
 
     def dim_var(self, var: DimVar) -> AnyDim:
@@ -230,7 +230,7 @@ class _Printer:
         self.line_number += 1
 
     def note(self, origins: Iterable[str]) -> None:
-        """The line that is being written has something from there."""
+        """Record that the current line contains something with these origins."""
         self.origins.setdefault(self.line_number, {}).update((origin, None) for origin in origins if origin)
 
     def listed(self, items: Iterable, write: Callable[[Any], None]) -> None:
@@ -282,14 +282,14 @@ class _Printer:
             self.out.append(f", {self.type(var.type)}{where})")
             return
         void = var in self.unused and (var.type == VOID or var.type is None) and is_void_call(value)
-        if void and var.type is None:  # `_ = run k()` states a void; this one states nothing
+        if void and var.type is None:  # `_ = run k()` implies void; this binding has no type
             self.unused.remove(var)
         typed = self.show_types and var.type is not None and not void
         self.out.append(f"{self.var(var)}: {self.type(var.type)} = " if typed else f"{self.var(var)} = ")
         self.expr(value, var.type if typed or void else None)
 
     def expr(self, expr: Expr, stated: Type | None = None) -> None:
-        """Appends `expr`; stated: what the text has said of its type."""
+        """Append `expr`. stated: the type that the text has already given for it."""
         put = self.out.append
         if isinstance(expr, OpCall | KernelCall):
             self.note(expr.origins)
@@ -351,7 +351,7 @@ class _Printer:
                 self.out.append(")")
 
     def call(self, expr: Call | OpCall | PackedCall | BuiltinCall | KernelCall | KernelRun) -> None:
-        """A call without the type of its result."""
+        """Append a call without its result type."""
         put = self.out.append
         attributes = ""
         match expr:
@@ -375,7 +375,7 @@ class _Printer:
         put((", " if attributes and expr.args else "") + attributes + ")")
 
     def operand(self, expr: Expr, bare: _Class = Var | FunctionRef | PackedRef | TupleItem | Tuple | Call) -> None:
-        """What stands before `.0` or `(...)`: in parentheses unless it is one of `bare`."""
+        """Append the operand before `.0` or `(...)`, in parentheses unless it is one of `bare`."""
         if isinstance(expr, bare):
             return self.expr(expr)
         self.out.append("(")
@@ -418,7 +418,7 @@ class _Printer:
 
 
 def is_void_call(value: Expr) -> bool:
-    """Whether `_ = value` without a type states that the value is a void."""
+    """Return whether `_ = value` without a type implies that the value is void."""
     return isinstance(value, KernelRun | Kill | BuiltinCall)
 
 
@@ -449,7 +449,7 @@ def _literal(value: Any) -> str:
 
 
 def _nested(array: np.ndarray | str) -> str:
-    if isinstance(array, str):  # what a vector of strings has
+    if isinstance(array, str):  # an element of a vector of strings
         return text_string(array)
     if array.ndim:
         return f"[{', '.join(map(_nested, array))}]"
@@ -461,12 +461,12 @@ def _nested(array: np.ndarray | str) -> str:
         return "true" if dtype.is_bool and scalar else "false" if dtype.is_bool else str(int(scalar))
     if dtype.is_narrow_float:
         return repr(float(scalar))
-    text = str(scalar)  # the shortest that gives the same value in this dtype, as long as it does so by way of a double
+    text = str(scalar)  # the shortest text that restores the value in this dtype, also by way of a double
     return text if array.dtype.type(float(text)) == scalar else repr(float(scalar))
 
 
 def _has_odd_nan(array: np.ndarray) -> bool:
-    """Whether an element is a NaN of other bits than those that `nan` stands for."""
+    """Return whether an element is a NaN with other bits than `nan` denotes."""
     if not dtype_of(array.dtype).is_float:
         return False
     bits, flat = f"u{array.itemsize}", np.ravel(array)

@@ -1,4 +1,4 @@
-"""Random values of a type, for trying a program on."""
+"""Random values of a type, as sample inputs of a program."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from relvm.ir.types import TensorType, Type, format_type
 
 
 def random_array(type_: Type, sizes: Mapping[str, int], rng: np.random.Generator) -> np.ndarray:
-    """Floats from the normal distribution, integers in [0, 2).
+    """Return an array of floats from the normal distribution, or of integers in [0, 2).
 
     Parameters
     ----------
     type_
-        A tensor's.
+        A tensor type.
     sizes
-        Of its symbolic dimensions by their names; those that are not there, and axes of unknown size, have size 1.
+        The sizes of its symbolic dimensions by name.  Missing ones, and axes of unknown size, have size 1.
 
     Raises
     ------
     RelvmArgumentError
-        The type is not that of a tensor of known dtype and rank, or a size would be negative, or
-        NumPy has no array of so many axes or elements.
+        The type is not a tensor type of known dtype and rank, a size would be negative, or NumPy does not support so
+        many axes or elements.
     """
     if not isinstance(type_, TensorType) or type_.dtype is None or type_.rank is None:
         raise RelvmArgumentError(f"no random value is made of type {type_}")
@@ -36,6 +36,6 @@ def random_array(type_: Type, sizes: Mapping[str, int], rng: np.random.Generator
         raise RelvmArgumentError(f"type {type_} has no such sizes")
     try:
         values = rng.standard_normal(shape) if type_.dtype.is_float else rng.integers(0, 2, shape)
-    except ValueError as error:  # more axes, or elements, than NumPy has
+    except ValueError as error:  # more axes or elements than NumPy supports
         raise RelvmArgumentError(f"no array is of the type {format_type(type_):.200}: {error}") from None
     return np.asarray(values).astype(type_.dtype.numpy)

@@ -1,4 +1,4 @@
-"""Dynamic shapes: names for dimensions that no type names, relations that an operator needs, and their checks."""
+"""Dynamic shapes: variables for unnamed dimensions, relations that operators require, and their run-time checks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from relvm.ir.types import VOID, ShapeType, TensorType, Type, substitute_dims
 
 
 def with_dims(type_: Type) -> Type:
-    """`type_` with a new variable for each dimension where only the rank is known."""
+    """Return `type_` with a new variable for each dimension if only the rank is known."""
     match type_:
         case TensorType(dtype, None, rank) if rank is not None:
             return TensorType(dtype, tuple(dim_var(f"d{i}") for i in range(rank)))
@@ -22,7 +22,7 @@ def with_dims(type_: Type) -> Type:
 
 
 def has_dims(type_: Type) -> bool:
-    """Whether every dimension of a tensor or shape type is known; true of other types."""
+    """Return whether every dimension of a tensor or shape type is known; True for other types."""
     match type_:
         case TensorType(dtype, shape):
             return dtype is not None and shape is not None
@@ -32,13 +32,13 @@ def has_dims(type_: Type) -> bool:
 
 
 def check_of(claim: SizeClaim, message: str, origins: tuple[str, ...] = ()) -> Binding:
-    """The binding that checks a claim when it runs."""
+    """Return the binding that checks a claim at run time."""
     args = (DimValue(claim.left), DimValue(claim.right), String(message))
     return Binding(Var("_", type=VOID, origins=origins), BuiltinCall(f"check_{claim.relation}", args, type=VOID))
 
 
 def claim_of(value: Expr) -> SizeClaim | None:
-    """The claim that a binding's value checks, with the whole message; None where it is something else."""
+    """Return the claim that a binding's value checks, with the complete message, or None if it is not a check."""
     match value:
         case BuiltinCall("check_equal" | "check_at_most" as name, (DimValue(left), DimValue(right), String(message))):
             return SizeClaim(name.removeprefix("check_"), left, right, message)
@@ -51,22 +51,23 @@ def relate(
     attributes: Attributes,
     replacement: Callable[[AnyDim, AnyDim], tuple[DimVar, AnyDim] | None],
 ) -> tuple[tuple[Type, ...], Type]:
-    """The argument types with those variables replaced that must equal another dimension, and the result's type.
+    """Replace variables of the argument types that must equal another dimension.  Return the argument types and the
+    result type.
 
     Parameters
     ----------
     op, types, attributes
         A call; every dimension of the types is known.
     replacement
-        Returns the variable to replace, and by what, for two dimensions that the type rule cannot prove equal; or None.
+        Takes two dimensions that the type rule cannot prove equal, and returns a variable and its replacement, or None.
 
     Raises
     ------
     RelvmError
-        The operator's type rule does, and `replacement` returns None.
+        The operator's type rule raises it, and `replacement` returns None.
     """
     types = tuple(types)
-    while True:  # there is one variable less after each iteration
+    while True:  # each iteration removes one variable
         try:
             return types, op.infer(types, attributes)
         except RelvmShapeError as error:
@@ -77,7 +78,8 @@ def relate(
 
 
 def replace_one_of(variables: set[DimVar] | None, first: AnyDim, second: AnyDim) -> tuple[DimVar, AnyDim] | None:
-    """The one of two dimensions that is among the variables (None: that is any variable), and the other dimension."""
+    """Return the one of two dimensions that is one of the variables (None: any variable), and the other dimension; or
+    None."""
     for dim, other in ((second, first), (first, second)):
         var = as_var(dim)
         if var is not None and (variables is None or var in variables) and var not in dim_vars(other):

@@ -1,4 +1,4 @@
-"""Arithmetic on unboxed scalars: the rows of csrc/tables/scalar_operators.def, their types and their meaning."""
+"""Arithmetic on unboxed scalars: types and evaluation of the rows of csrc/tables/scalar_operators.def."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _ROWS = {(row.function, tuple(DTYPE_OF_LETTER[letter] for letter in row.operands
 
 
 def find_row(function: str, operands: tuple[DType, ...]) -> Any:
-    """The row for operands of these dtypes.
+    """Return the row for operands of these dtypes.
 
     Raises
     ------
     RelvmTypeError
-        There is none; the message lists what the function takes.
+        There is no such row; the message lists the accepted dtypes.
     """
     row = _ROWS.get((function, operands))
     if row is not None:
@@ -38,17 +38,17 @@ def find_row(function: str, operands: tuple[DType, ...]) -> Any:
 
 
 def scalar_dtype(value: Scalar) -> DType:
-    """The dtype of a Python scalar: bool, i64 or f64."""
+    """Return the dtype of a Python scalar: bool, i64 or f64."""
     return BOOL if isinstance(value, bool) else I64 if isinstance(value, int) else F64
 
 
 def evaluate_row(row: Any, *operands: Scalar) -> Scalar:
-    """The value of a row, as scalar_ops.h has it.
+    """Evaluate a row, as scalar_ops.h does.
 
     Raises
     ------
     RelvmArithmeticError
-        It has none for these operands.
+        The result is undefined for these operands.
     """
     if not has_value(row, operands):
         raise RelvmArithmeticError(f"{row.name}({', '.join(map(str, operands))}): {row.fails}")
@@ -62,7 +62,7 @@ def evaluate_row(row: Any, *operands: Scalar) -> Scalar:
 
 
 def has_value(row: Any, operands: tuple[Scalar, ...]) -> bool:
-    """Whether the row has a value for these operands."""
+    """Return whether the row is defined for these operands."""
     match row.name:
         case "floordiv_i64" | "mod_i64":
             return operands[1] != 0
@@ -74,7 +74,7 @@ def has_value(row: Any, operands: tuple[Scalar, ...]) -> bool:
 
 
 def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A NumPy function of float64, without its warnings."""
+    """Return a NumPy function of float64 without its warnings."""
     return np.errstate(all="ignore")(lambda *operands: function(*map(np.float64, operands)))
 
 

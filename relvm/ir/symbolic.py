@@ -1,9 +1,9 @@
-"""Symbolic dimensions: integers, variables, and arithmetic on them in one canonical form.
+"""Symbolic dimensions: integers, variables, and arithmetic on them in a canonical form.
 
-A dimension is a Python int, or a `Dim`: a polynomial with integer coefficients over atoms, an atom being a `DimVar` or
-a floordiv, mod, min or max of two dimensions.  Arithmetic brings every result into that one form, so two dimensions
-that are equal as polynomials compare equal with `==`; a constant result is a plain int.  Variables stand for
-integers >= 0, unless they are signed.
+A dimension is a Python int, or a `Dim`: a polynomial with integer coefficients over atoms.  An atom is a `DimVar`, or a
+floordiv, mod, min or max of two dimensions.  Arithmetic normalizes every result, so two dimensions that are equal as
+polynomials compare equal with `==`, and a constant result is a plain int.  Variables stand for integers >= 0, unless
+they are signed.
 """
 
 from __future__ import annotations
@@ -17,20 +17,19 @@ from relvm.errors import RelvmTypeError, RelvmUnsupportedError
 from relvm.quoting import terminal
 
 _serial = itertools.count()
-# Limits of a dimension; the largest of the real models in benchmarks/models has 432 parts.
-_DEEPEST = 100  # floordiv, mod, min and max inside each other
+# Limits of a dimension.  The largest in the real models of benchmarks/models has 432 parts.
+_DEEPEST = 100  # nesting depth of floordiv, mod, min and max
 _LARGEST = 2_000  # variables, constants and operators
-_MAX_PRODUCTS = 10_000  # of terms, to multiply two sums
+_MAX_PRODUCTS = 10_000  # products of terms in a multiplication of two sums
 _WIDEST = 128  # bits of a constant
 
 
 @dataclass(frozen=True, eq=False)
 class DimVar:
-    """A named unknown size.  Two variables are the same only when they are the same object.  Made by `dim_var`, as a
-    size that is just this variable.
+    """A named unknown size, compared by identity.  Made by `dim_var`, as a dimension that consists of this variable.
 
-    signed: whether it may be negative, because a scalar gives its value, as in `i64(n)`.  What a tensor or a shape
-    gives is at least 0.
+    signed: whether it may be negative, because it is the value of a scalar, as in `i64(n)`.  A variable bound by a
+    tensor or a shape is at least 0.
     """
 
     name: str
@@ -39,13 +38,13 @@ class DimVar:
 
     @property
     def order(self) -> tuple:
-        """Its place in the canonical form: by name, then by age."""
+        """Its sort key in the canonical form: by name, then by age."""
         return (0, self.name, self.serial)
 
 
 @dataclass(frozen=True)
 class DimOp:
-    """`function(left, right)`, one of floordiv, mod, min, max, that no rule of `dim_op` could simplify."""
+    """`function(left, right)`, one of floordiv, mod, min, max, that `dim_op` could not simplify."""
 
     function: str
     left: AnyDim
@@ -57,23 +56,23 @@ class DimOp:
 
     @cached_property
     def depth(self) -> int:
-        """How many such operators are inside each other, at most."""
+        """The nesting depth of such operators."""
         return 1 + max((atom.depth for side in (self.left, self.right) for atom in _operators_of(side)), default=0)
 
     @cached_property
     def size(self) -> int:
-        """How many variables and operators it is made of, each counted as often as it appears."""
+        """The number of variables and operators in it, with repeats."""
         return 1 + dim_size(self.left) + dim_size(self.right)
 
 
 Atom = DimVar | DimOp
-Monomial = tuple[Atom, ...]  # in order, an atom to the power of k repeated k times
+Monomial = tuple[Atom, ...]  # sorted; an atom to the power of k is repeated k times
 
 
 @dataclass(frozen=True)
 class Dim:
-    """Sum of `coefficient * monomial`, in order; never a plain constant (that is an int).  Made by `dim_var` and by
-    arithmetic on such sizes."""
+    """A sorted sum of `coefficient * monomial`, never a plain constant, which is an int.  Made by `dim_var` and by
+    arithmetic on dimensions."""
 
     terms: tuple[tuple[Monomial, int], ...]
 
@@ -118,12 +117,12 @@ AnyDim = int | Dim
 
 
 def dim_var(name: str, *, signed: bool = False) -> Dim:
-    """A new variable as a dimension; distinct from every other, whatever its name.  signed: see `DimVar`."""
+    """Return a new variable as a dimension, distinct from every other variable of any name. signed: see `DimVar`."""
     return var_dim(DimVar(name, signed))
 
 
 def var_dim(var: DimVar) -> Dim:
-    """The variable as a dimension."""
+    """Return the variable as a dimension."""
     return Dim((((var,), 1),))
 
 
@@ -135,7 +134,7 @@ def known_size(dim: AnyDim) -> int:
 
 
 def as_var(dim: AnyDim) -> DimVar | None:
-    """The variable that `dim` is, or None when it is anything else."""
+    """Return the variable that `dim` consists of, or None."""
     match dim:
         case Dim(terms=(((DimVar() as var,), 1),)):
             return var
@@ -143,12 +142,12 @@ def as_var(dim: AnyDim) -> DimVar | None:
 
 
 def dim_op(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
-    """`function(left, right)` in canonical form.
+    """Return `function(left, right)` in canonical form.
 
     Parameters
     ----------
     function
-        add, sub, mul, floordiv, mod, min or max (csrc/tables/dim_operators.def); floordiv and mod round towards minus
+        add, sub, mul, floordiv, mod, min or max (csrc/tables/dim_operators.def). floordiv and mod round toward minus
         infinity.
 
     Raises
@@ -156,7 +155,7 @@ def dim_op(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
     ZeroDivisionError
         floordiv or mod by the constant 0.
     RelvmUnsupportedError
-        The result has more operators inside each other, more parts in all, or larger constants than any model needs.
+        The result exceeds the limits on nested operators, number of parts, or size of constants.
     """
     match function:
         case "add":
@@ -175,7 +174,7 @@ def dim_op(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
 
 
 def product(dims) -> AnyDim:
-    """The product of the dimensions; 1 for none."""
+    """Return the product of the dimensions; 1 for none."""
     result: AnyDim = 1
     for dim in dims:
         result = _multiply(result, dim)
@@ -183,20 +182,22 @@ def product(dims) -> AnyDim:
 
 
 def difference(left: AnyDim, right: AnyDim) -> int | None:
-    """`left - right` where it is the same for all values of the variables, else None: 0 proves the two equal."""
+    """Return `left - right` if it is the same for all values of the variables, otherwise None. 0 proves the two
+    equal."""
     rest = _combine(left, right, -1)
     return rest if isinstance(rest, int) else None
 
 
 def is_natural(dim: AnyDim) -> bool:
-    """Whether a simple rule proves that `dim` is never negative; False proves nothing."""
+    """Return whether a simple rule proves that `dim` is never negative.  False proves nothing."""
     if isinstance(dim, int):
         return dim >= 0
     return all(coefficient > 0 and all(map(_is_natural_atom, monomial)) for monomial, coefficient in dim.terms)
 
 
 def exact_quotient(dividend: AnyDim, divisor: AnyDim) -> AnyDim | None:
-    """The dimension q with `q * divisor == dividend` for all values of the variables, or None where no rule finds one.
+    """Return the dimension q with `q * divisor == dividend` for all values of the variables, or None if no rule finds
+    one.
 
     The divisor must be a constant or a single term, as in `n * 2048 / 2048`.
     """
@@ -220,12 +221,12 @@ def exact_quotient(dividend: AnyDim, divisor: AnyDim) -> AnyDim | None:
 
 
 def substitute(dim: AnyDim, values: Mapping[DimVar, AnyDim]) -> AnyDim:
-    """`dim` with each variable that `values` has replaced, the rest left as they are."""
+    """Return `dim` with the variables in `values` replaced."""
     return evaluate_with(dim, lambda var: values.get(var, None))
 
 
 def evaluate_with(dim: AnyDim, value_of: Callable[[DimVar], AnyDim | None]) -> AnyDim:
-    """`dim` with each variable replaced by what `value_of` gives, or left where that is None."""
+    """Return `dim` with each variable replaced by `value_of(variable)`, unless that is None."""
     if isinstance(dim, int):
         return dim
     total: AnyDim = 0
@@ -238,7 +239,7 @@ def evaluate_with(dim: AnyDim, value_of: Callable[[DimVar], AnyDim | None]) -> A
 
 
 def dim_vars(dim: AnyDim) -> Iterator[DimVar]:
-    """The variables in `dim`, left to right, repeats included."""
+    """Yield the variables in `dim`, from left to right, with repeats."""
     if isinstance(dim, int):
         return
     for monomial, _ in dim.terms:
@@ -251,7 +252,7 @@ def dim_vars(dim: AnyDim) -> Iterator[DimVar]:
 
 
 def dim_size(dim: AnyDim) -> int:
-    """How many variables and operators `dim` is made of, each counted as often as it appears."""
+    """Return the number of variables and operators in `dim`, with repeats."""
     if isinstance(dim, int):
         return 1
     atoms = (atom for monomial, _ in dim.terms for atom in monomial or (1,))
@@ -259,7 +260,7 @@ def dim_size(dim: AnyDim) -> int:
 
 
 def format_dim(dim: AnyDim, name_of: Callable[[DimVar], str] = lambda var: terminal(var.name)) -> str:
-    """The dimension as the text form writes it: `n * 2 + m // 3`.  name_of: by default the name for a terminal."""
+    """Return the dimension in the text form: `n * 2 + m // 3`. name_of: by default the name for a terminal."""
     if isinstance(dim, int):
         return str(dim)
     pieces: list[str] = []
@@ -310,7 +311,7 @@ def _make(terms: Mapping[Monomial, int]) -> AnyDim:
         return 0
     if set(kept) == {()}:
         return kept[()]
-    # Constants last, so that `n + 1` reads as it is written.
+    # Constants come last, so that `n + 1` is printed as usual.
     ordered = sorted(kept.items(), key=lambda term: (not term[0], -len(term[0]), [atom.order for atom in term[0]]))
     made = Dim(tuple(ordered))
     _expect_small(dim_size(made))
@@ -318,7 +319,7 @@ def _make(terms: Mapping[Monomial, int]) -> AnyDim:
 
 
 def _expect_narrow(constant: int) -> int:
-    """Raises RelvmUnsupportedError: a constant of more than 128 bits."""
+    """Raise RelvmUnsupportedError if a constant has more than 128 bits."""
     if constant.bit_length() > _WIDEST:
         raise RelvmUnsupportedError(
             f"a dimension with a constant of {constant.bit_length()} bits: expected at most {_WIDEST}"
@@ -327,7 +328,7 @@ def _expect_narrow(constant: int) -> int:
 
 
 def _expect_small(size: int) -> None:
-    """Raises RelvmUnsupportedError: a dimension of more parts than `_LARGEST`."""
+    """Raise RelvmUnsupportedError if a dimension has more parts than `_LARGEST`."""
     if size > _LARGEST:
         raise RelvmUnsupportedError(
             f"a dimension of {size} variables and operators: expected at most {_LARGEST}; give a size in it as a number"
@@ -431,6 +432,6 @@ def _is_natural_atom(atom: Atom) -> bool:
     match atom.function:
         case "max":
             return left or right
-        case "mod":  # of the sign of the divisor
+        case "mod":  # it has the sign of the divisor
             return right
     return left and right

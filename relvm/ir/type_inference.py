@@ -1,9 +1,9 @@
 """Type inference: PARSED -> TYPED.
 
-Every expression gets its type; every variable the type of what it is bound to.  Where an annotation says more than can
-be proven (a result type, an annotated binding) a `match_cast` is put in, so the check is made at run time; what can
-never hold is an error here.  Purity is inferred too: a function that makes an impure call is impure; if it claims to be
-pure, that is an error.
+Every expression gets its type, and every variable the type of its value.  If an annotation (a result type, an annotated
+binding) is more specific than what can be proven, a `match_cast` is inserted, which checks it at run time.  An
+annotation that can never hold is an error.  Purity is inferred too: a function that makes an impure call is impure,
+which is an error if it claims to be pure.
 """
 
 from __future__ import annotations
@@ -74,23 +74,23 @@ _CHECKS = frozenset(row.name for row in BUILTINS if row.effect == "CHECK")
 
 
 def infer_types(module: Module, *, stated: bool = True) -> Module:
-    """The module with every expression typed.
+    """Return the module with every expression typed.
 
     Parameters
     ----------
     module
-        At stage PARSED, or TYPED already.
+        At stage PARSED or TYPED.
     stated
-        Whether the types that variables have are the program's own words, which are checked; if not, they were inferred
+        Whether the types of variables are annotations of the program, which are checked.  Otherwise they were inferred
         before all functions were known, and are inferred again.
 
     Raises
     ------
     RelvmTypeError, RelvmShapeError
-        An expression that no values could satisfy, or an effect in a function that claims to have none; the message
-        says where in the source that is, and names the function and the binding.
+        No values can satisfy an expression, or a function that claims to be pure has an effect.  The message gives the
+        position in the source, the function and the binding.
     RelvmNameError
-        A function that the module does not have.
+        The module has no function of that name.
     """
     references = {f.name: _referenced(f) for f in module.functions}
     callers = _callers(module.functions)
@@ -103,7 +103,7 @@ def infer_types(module: Module, *, stated: bool = True) -> Module:
         found = {f.name for f in finished.values() if not f.pure} - impure
         if found.isdisjoint(name for names in references.values() for name in names):
             return module.with_functions(tuple(finished[f.name] for f in module.functions))
-        impure = _with_callers(impure | found, callers)  # only types showed it: who refers to them is typed again
+        impure = _with_callers(impure | found, callers)  # found by types only: users of these are typed again
 
 
 def infer_expr(
@@ -113,18 +113,18 @@ def infer_expr(
     place: str = "expression",
     origin: str = "",
 ) -> AnyExpr:
-    """`expr` typed on its own: its free variables have types already, those it binds get theirs anew.
+    """Type a single expression.  Its free variables must be typed; the variables that it binds are typed again.
 
     Parameters
     ----------
     functions
-        The types of the module's functions that `expr` may refer to.
+        The types of the module's functions to which `expr` may refer.
     known_dims
-        The dimension variables bound where `expr` stands.
+        The dimension variables bound at `expr`.
     place
-        What a message says of where that is.
+        The position of `expr` in messages.
     origin
-        And of where in the source.
+        Its position in the source.
     """
     inference = _Inference(place, functions.get, functions.keys(), set(known_dims), stated=False, origin=origin)
     typed = inference.expr(expr)
@@ -140,7 +140,7 @@ def _finish(
     trail: tuple[str, ...],
     stated: bool,
 ) -> None:
-    """Types function `name`, and first those it refers to whose result type is not annotated."""
+    """Type function `name`, after the functions without an annotated result type to which it refers."""
     if name in finished:
         return
     function = declared[name]
@@ -163,7 +163,7 @@ def _referenced(function: Function) -> list[str]:
 
 
 def _callers(functions: Iterable[Function]) -> dict[str, list[str]]:
-    """Function -> those that call it by name in their own bodies."""
+    """Return function -> the functions that call it by name in their own bodies."""
     callers: dict[str, list[str]] = {}
     for function in functions:
         for item in _own_nodes(function.body):
@@ -174,7 +174,7 @@ def _callers(functions: Iterable[Function]) -> dict[str, list[str]]:
 
 
 def _with_callers(names: set[str], callers: dict[str, list[str]]) -> set[str]:
-    """`names`, and those of the functions that call them, directly or not."""
+    """Return `names` and the functions that call them, directly or indirectly."""
     reached, waiting = set(names), list(names)
     while waiting:
         new = set(callers.get(waiting.pop(), ())) - reached
@@ -184,12 +184,12 @@ def _with_callers(names: set[str], callers: dict[str, list[str]]) -> set[str]:
 
 
 def impure_call(body: Expr) -> Expr | None:
-    """The first call in the body of a function that may have an effect; those in local functions aside."""
+    """Return the first call in the body of a function that may have an effect, without local functions."""
     return next((node for node in _own_nodes(body) if isinstance(node, Expr) and is_impure_call(node)), None)
 
 
 def _own_nodes(body: Expr) -> Iterator[Node]:
-    """The nodes of a function's body, those in local functions aside."""
+    """Yield the nodes of a function's body, without local functions."""
     stack: list[Node] = [body]
     while stack:
         item = stack.pop()
@@ -199,7 +199,7 @@ def _own_nodes(body: Expr) -> Iterator[Node]:
 
 
 def is_impure_call(item) -> bool:
-    """Whether evaluating this very node, its arguments aside, has an effect."""
+    """Return whether evaluating this node, without its arguments, has an effect."""
     match item:
         case PackedCall(pure=pure):
             return not pure
@@ -213,14 +213,14 @@ def is_impure_call(item) -> bool:
             return not pure
         case Call(
             callee=callee
-        ):  # of a function of the module (its own purity counts), or of anything: assume the worst
+        ):  # a function of the module has its own purity; for an unknown function assume the worst
             return not isinstance(callee, FunctionRef) and callee.type is not None
     return False
 
 
 def may_fail(item) -> bool:
-    """Whether `item` is a check, or scalar arithmetic that may have no value: its error is kept even where its value is
-    not used."""
+    """Return whether `item` is a check, or scalar arithmetic that may be undefined.  Its error is kept even if its
+    value is unused."""
     if isinstance(item, BuiltinCall):
         return item.name in _CHECKS
     if not isinstance(item, PrimCall):
@@ -235,7 +235,8 @@ def may_fail(item) -> bool:
 class _Inference:
     """The inference of one function of the module.
 
-    place, origin: of what is being typed: in the module, as messages say it, and in the source, or near it.
+    place, origin: of what is being typed: its position in the module, as in messages, and its nearest known position in
+    the source.
     """
 
     def __init__(
@@ -250,7 +251,7 @@ class _Inference:
         self.name = name
         self.type_of = type_of
         self.names = names
-        self.vars: dict[Var, Var] = {}  # as written -> as typed
+        self.vars: dict[Var, Var] = {}  # before typing -> after typing
         self.known = known_dims
         self.stated = stated
         self.place = name
@@ -261,7 +262,7 @@ class _Inference:
 
     @contextlib.contextmanager
     def at_place(self) -> Iterator[None]:
-        """Say the place in errors that come without one."""
+        """Add the current position to errors that have none."""
         try:
             yield
         except RelvmError as error:
@@ -352,7 +353,7 @@ class _Inference:
             case BuiltinCall("make_closure", (callee, *captured)) if expr.type in (None, OBJECT):
                 return replace(expr, type=self.closure_type(callee, captured))
             case PackedCall():
-                self.bind_dims(expr.type)  # its result is checked at run time, as a match_cast is
+                self.bind_dims(expr.type)  # the result is checked at run time, as by a match_cast
         return expr
 
     def var(self, var: Var) -> Var:
@@ -376,7 +377,8 @@ class _Inference:
         return replace(block, bindings=tuple(bindings), result=result, type=result.type)
 
     def functions(self, run: Sequence[Binding]) -> Iterable[Binding]:
-        """Local functions that may call themselves and each other: those that state their results are known before."""
+        """Type local functions that may call themselves and each other.  Those with declared results are known in
+        advance."""
         for binding in run:
             if binding.function.result_type is not None:
                 self.vars[binding.var] = replace(binding.var, type=binding.function.func_type)
@@ -387,7 +389,7 @@ class _Inference:
                 self.place, self.origin = f"{self.name}: {binding.var.name}", binding.var.origin or self.origin
                 value = self.function(binding.function)
                 known = self.vars.get(binding.var)
-                if known is None or known.type != value.type:  # it turned out to have effects: so may its callers
+                if known is None or known.type != value.type:  # it turned out to be impure, so its callers may be, too
                     changed |= known is not None
                     self.vars[binding.var] = replace(binding.var, type=value.type)
                 typed.append(Binding(self.vars[binding.var], value))
@@ -447,7 +449,7 @@ class _Inference:
         return result
 
     def closure_type(self, callee: Expr, captured: list[Expr]) -> Type:
-        """The type of a function whose last arguments are given."""
+        """Return the type of a function whose last arguments are bound."""
         match callee.type:
             case FuncType(params, result, pure) if len(params) >= len(captured):
                 given = len(params) - len(captured)
@@ -480,8 +482,11 @@ class _Inference:
         raise self.error(f"a call of {call.callee.type}, which is no function")
 
     def instantiate(self, call: Call, params: tuple[Type, ...], result: Type) -> Type:
-        """The type of a call: the callee's dimension variables take the values that the arguments' shapes give.  One
-        that they do not give is unknown: when a function calls itself it is not the caller's."""
+        """Return the type of a call: the callee's dimension variables take their values from the shapes of the
+        arguments.
+
+        A variable without a value becomes unknown, because in a recursive call it is not the variable of the caller.
+        """
         callee = getattr(call.callee, "name", "the function")
         if len(params) != len(call.args):
             raise self.error(f"{callee} takes {len(params)} arguments, got {len(call.args)}", RelvmArgumentError)
@@ -496,7 +501,7 @@ class _Inference:
         return forget_vars(substitute_dims(result, values), outer.__contains__)
 
     def bind_dims(self, type_: Type) -> None:
-        """The plain variables of `type_` are bound from here on; every other variable in it must be already."""
+        """Bind the plain variables of `type_`; every other variable in it must be bound already."""
         self.known.update(plain_dim_vars(type_))
         if not isinstance(type_, FuncType):
             self.check_vars(type_vars(type_))
@@ -513,7 +518,7 @@ class _Inference:
 
 
 def _result_origin(body: Expr) -> str:
-    """Where the result of a function is; empty where nothing of the source says it."""
+    """Return the position of a function's result in the source, or "" if it is unknown."""
     return body.origin if isinstance(body, Block) else ""
 
 
@@ -522,7 +527,7 @@ def _own_dims(types: Iterable[Type]) -> Iterable[DimVar]:
 
 
 def _described(call: Expr) -> str:
-    """An impure call, for messages."""
+    """Return a description of an impure call for messages."""
     match call:
         case PackedCall(name=name):
             return f"packed function {name}"
@@ -538,8 +543,8 @@ def _described(call: Expr) -> str:
 
 
 def plain_dim_vars(type_: Type) -> Iterable[DimVar]:
-    """The variables that stand alone as a dimension of a tensor or shape, or as the value of a scalar, in `type_`:
-    those that a value gives."""
+    """Yield the plain variables of `type_`: those that are a dimension of a tensor or shape, or the value of a scalar,
+    on their own.  A value binds them."""
     match type_:
         case TensorType(shape=dims) | ShapeType(dims=dims):
             yield from (var for var in map(as_var, dims or ()) if var)
@@ -552,7 +557,7 @@ def plain_dim_vars(type_: Type) -> Iterable[DimVar]:
 
 
 def match_dims(param: Type, arg: Type, values: dict[DimVar, AnyDim]) -> None:
-    """Records in `values` what each plain variable of `param` is where a value of type `arg` is given."""
+    """Record in `values` the value of each plain variable of `param`, given a value of type `arg`."""
     match param, arg:
         case (TensorType(shape=ours), TensorType(shape=theirs)) | (ShapeType(dims=ours), ShapeType(dims=theirs)):
             for ours_dim, theirs_dim in zip(ours or (), theirs or (), strict=False):
@@ -576,7 +581,7 @@ def _is_condition(type_: Type) -> bool:
 
 
 def _checked_result(body: Expr, type_: Type) -> Block:
-    """`body` with its result checked at run time to be of `type_`."""
+    """Return `body` with a run-time check that its result is of `type_`."""
     block = body if isinstance(body, Block) else Block((), body, type=body.type)
     unchecked, checked = Var("result", type=body.type), Var("result", type=type_)
     added = (Binding(unchecked, block.result), MatchCast(checked, unchecked))

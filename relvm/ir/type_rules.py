@@ -1,7 +1,7 @@
-"""What the type rules share: checks that name the operator, the argument and what came, and the shapes of results.
+"""Helpers of type rules: argument checks, whose messages name the operator and the argument, and result shapes.
 
-A rule gives the narrowest type it can: a shape where all arguments' shapes are known, symbolic dimensions included; a
-rank where only ranks are known; a dtype always.
+A rule returns the most specific type: a shape if all arguments' shapes are known, including symbolic ones; a rank if
+only ranks are known; always a dtype.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from relvm.ir.types import ShapeType, TensorType, Type
 
 
 def expect_tensor(op: str, **args: Type) -> None:
-    """Every argument, given under its parameter's name, is a tensor of known dtype."""
+    """Check that every argument, given by its parameter's name, is a tensor of known dtype."""
     for name, type_ in args.items():
         if not isinstance(type_, TensorType):
             raise RelvmTypeError(f"{op}: {name} is {type_}, expected a tensor")
@@ -43,7 +43,7 @@ def _expect_dtype(op: str, args: dict[str, TensorType], expected: str, holds: Ca
 
 
 def expect_same_dtype(op: str, **args: TensorType) -> None:
-    """All arguments are of the dtype of the first: operators do not convert."""
+    """Check that all arguments have the dtype of the first, because operators do not convert."""
     expect_tensor(op, **args)
     (first, reference), *rest = args.items()
     for name, type_ in rest:
@@ -52,7 +52,7 @@ def expect_same_dtype(op: str, **args: TensorType) -> None:
 
 
 def expect_shape(op: str, name: str, type_: Type) -> None:
-    """The argument is a shape; what is known of its dimensions is not negative."""
+    """Check that the argument is a shape whose known dimensions are not negative."""
     if not isinstance(type_, ShapeType):
         raise RelvmTypeError(f"{op}: {name} is {type_}, expected a shape")
     for dim in type_.dims or ():
@@ -61,7 +61,7 @@ def expect_shape(op: str, name: str, type_: Type) -> None:
 
 
 def expect_integers(op: str, name: str, values: Any, count: int | None = None) -> None:
-    """The attribute is a tuple of Python integers, `count` of them where that is given."""
+    """Check that the attribute is a tuple of Python integers, of length `count` if that is given."""
     fits = isinstance(values, tuple) and all(isinstance(v, int) and not isinstance(v, bool) for v in values)
     expect(fits, "{}: {} is {!r}, expected a tuple of integers", op, name, values, error=RelvmArgumentError)
     message = "{}: {} has {} items, expected {}"
@@ -69,7 +69,7 @@ def expect_integers(op: str, name: str, values: Any, count: int | None = None) -
 
 
 def expect_axis(op: str, axis: Any, rank: int, name: str = "axis") -> int:
-    """The axis counted from 0; it is given in [-rank, rank)."""
+    """Return an axis in [-rank, rank), counted from 0."""
     is_integer = isinstance(axis, int) and not isinstance(axis, bool)
     expect(is_integer, "{}: {} is {!r}, expected an integer", op, name, axis, error=RelvmArgumentError)
     expect(-rank <= axis < rank, "{}: {} is {}, outside [-{}, {})", op, name, axis, rank, rank)
@@ -77,7 +77,7 @@ def expect_axis(op: str, axis: Any, rank: int, name: str = "axis") -> int:
 
 
 def expect_axes(op: str, axes: Any, rank: int) -> tuple[int, ...]:
-    """The axes counted from 0, in the order given; none twice."""
+    """Return distinct axes counted from 0, in the order given."""
     expect_integers(op, "axes", axes)
     counted = tuple(expect_axis(op, axis, rank, "an axis of axes") for axis in axes)
     expect(len(set(counted)) == len(counted), "{}: axes {} name an axis twice", op, axes)
@@ -85,12 +85,12 @@ def expect_axes(op: str, axes: Any, rank: int) -> tuple[int, ...]:
 
 
 def expect_equal_dims(op: str, what: str, first: AnyDim, second: AnyDim) -> None:
-    """The two are the same size for every value of the variables.
+    """Check that the two sizes are equal for every value of the variables.
 
     Raises
     ------
     RelvmShapeError
-        They differ, or it cannot be proven that they do not.
+        They differ, or cannot be proven equal.
     """
     apart = difference(first, second)
     if apart == 0:
@@ -102,7 +102,7 @@ def expect_equal_dims(op: str, what: str, first: AnyDim, second: AnyDim) -> None
 
 
 def broadcast_dims(op: str, shapes: Iterable[tuple[AnyDim, ...]]) -> tuple[AnyDim, ...]:
-    """The shapes broadcast as NumPy does: aligned at the end, a dimension of 1 repeated as often as the other needs.
+    """Broadcast shapes as NumPy does: aligned at their last axes, with dimensions of 1 repeated.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def broadcast_dims(op: str, shapes: Iterable[tuple[AnyDim, ...]]) -> tuple[AnyDi
 
 
 def broadcast(op: str, dtype: DType | None, *types: TensorType) -> TensorType:
-    """The type of an elementwise result: `dtype`, and the arguments' shapes broadcast."""
+    """Return the type of an elementwise result: `dtype`, and the arguments' shapes broadcast."""
     shapes = [type_.shape for type_ in types if type_.shape is not None]
     if len(shapes) == len(types):
         return TensorType(dtype, broadcast_dims(op, shapes))
@@ -130,12 +130,12 @@ def broadcast(op: str, dtype: DType | None, *types: TensorType) -> TensorType:
 
 
 def with_dtype(type_: TensorType, dtype: DType) -> TensorType:
-    """The same shape, as far as it is known, of another dtype."""
+    """Return the type with the same shape, as far as it is known, and another dtype."""
     return TensorType(dtype, type_.shape, type_.rank)
 
 
 def claim_same_size(op: str, first: tuple[AnyDim, ...], second: tuple[AnyDim, ...]) -> None:
-    """The shapes have equal products, which is checked at run time where it depends on variables."""
+    """Claim that the shapes have equal products, checked at run time if that depends on variables."""
     text = [", ".join(map(format_dim, shape)) for shape in (first, second)]
     message = f"{op}: a tensor of shape [{text[0]}] has {{}} elements, but [{text[1]}] has {{}}"
     claim_equal(product(first), product(second), message)

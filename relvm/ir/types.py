@@ -1,9 +1,9 @@
-"""The types of values, and what it takes for a value of one type to be used as another.
+"""Types of values, and the subtyping relation between them.
 
 Text form: `f32[n, 4]` tensor, `f32[]` 0-d tensor, `f32[_, _]` tensor of known rank, `f32[...]` tensor of unknown rank,
 `i64` scalar, `i64(n)` scalar of the value n, `shape[n, 4]`, `shape[_, _]`, `shape[...]`, `(f32[n], i64)` tuple,
-`list[f32[n]]` list, `list[]` list without items, `optional[f32[n]]` a value or null, `optional[]` null,
-`(f32[n]) -> f32[n]` function (`=>` when calling it may have effects), `object` anything.
+`list[f32[n]]` list, `list[]` list without items, `optional[f32[n]]` a value or null, `optional[]` null, `(f32[n]) ->
+f32[n]` function (`=>` if calling it may have effects), `object` anything.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ from relvm.ir.node import Node, children, map_children, value_node
 from relvm.ir.symbolic import AnyDim, Dim, DimVar, difference, dim_size, dim_vars, evaluate_with, format_dim, var_dim
 from relvm.quoting import terminal
 
-# Limits of a type.  A program of n tuples, each of which holds the one before twice, has types of 2**n parts.
-_DEEPEST = 100  # types inside each other
-_LARGEST = 20_000  # types, dimensions and operators in them
+# Limits of a type.  A program of n tuples, each of which holds the previous one twice, has types of 2**n parts.
+_DEEPEST = 100  # nesting depth of types
+_LARGEST = 20_000  # types, and dimensions and operators in them
 
-_TOO_MANY_BYTES = 1 << 63  # of a tensor
+_TOO_MANY_BYTES = 1 << 63  # limit on the size of a tensor
 
 
 class Type(Node):
-    """Base of every type."""
+    """Base class of types."""
 
     def __str__(self) -> str:
         return format_type(self)
 
     @cached_property
     def depth(self) -> int:
-        """The nesting depth: 1 for a type with no type inside it."""
+        """The nesting depth: 1 for a type without inner types."""
         return 1 + max((inner.depth for inner in children(self) if isinstance(inner, Type)), default=0)
 
     @cached_property
     def parts(self) -> int:
-        """The number of types, and of variables and operators of dimensions, in it; repeats count."""
+        """The number of types in it, and of variables and operators of its dimensions, with repeats."""
         return 1 + sum(map(dim_size, self.own_dims)) + sum(t.parts for t in children(self) if isinstance(t, Type))
 
     @property
     def own_dims(self) -> tuple[AnyDim, ...]:
-        """The dimensions in it that are not in a type inside it."""
+        """The dimensions in it that are not in an inner type."""
         return ()
 
     def __post_init__(self) -> None:
-        """Raises RelvmUnsupportedError: more parts than any program needs."""
+        """Raise RelvmUnsupportedError if the type exceeds the limits."""
         if self.depth > _DEEPEST:
             raise RelvmUnsupportedError(
                 f"a type with {self.depth} types inside each other: expected at most {_DEEPEST}; keep the values in"
@@ -65,7 +65,7 @@ AnyType = TypeVar("AnyType", bound=Type)
 
 
 def _expect_dims(name: str, dims: object) -> None:
-    """Raises RelvmTypeError: no tuple of integers and dimensions."""
+    """Raise RelvmTypeError unless the argument is a tuple of integers and dimensions."""
     if not isinstance(dims, tuple):
         raise RelvmTypeError(f"{name}: expected a tuple of dimensions, got {type(dims).__name__}")
     for dim in dims:
@@ -75,7 +75,7 @@ def _expect_dims(name: str, dims: object) -> None:
 
 
 def _expect_possible(dtype: DType | None, shape: tuple[AnyDim, ...]) -> None:
-    """Raises RelvmUnsupportedError: the known sizes, but for those that are 0, make too many bytes for an address."""
+    """Raise RelvmUnsupportedError if the known nonzero sizes give more bytes than the address space."""
     bytes_ = math.prod(dim for dim in shape if isinstance(dim, int) and dim) * (dtype.size_bytes if dtype else 1)
     if abs(bytes_) >= _TOO_MANY_BYTES:
         sizes = ", ".join(map(str, shape))
@@ -84,8 +84,8 @@ def _expect_possible(dtype: DType | None, shape: tuple[AnyDim, ...]) -> None:
 
 @value_node
 class TensorType(Type):
-    """An array.  shape: None when only the rank is known.  rank: None when not even that; given by the shape if there
-    is one. dtype: None when unknown."""
+    """A tensor type. shape: None if only the rank is known.  rank: None if unknown; given by the shape if there is one.
+    dtype: None if unknown."""
 
     dtype: DType | None
     shape: tuple[AnyDim, ...] | None = None
@@ -130,7 +130,7 @@ class TensorType(Type):
 
 @value_node
 class PrimType(Type):
-    """An unboxed scalar.  dtype: bool, i64 or f64.  value: what it is, of an i64, where that is known."""
+    """The type of an unboxed scalar. dtype: bool, i64 or f64.  value: that of an i64, if it is known."""
 
     dtype: DType
     value: AnyDim | None = None
@@ -142,7 +142,7 @@ class PrimType(Type):
 
 @value_node
 class ShapeType(Type):
-    """A list of dimensions.  dims: None when only the rank is known; rank: None when not even that."""
+    """The type of a list of dimensions. dims: None if only the rank is known.  rank: None if unknown."""
 
     dims: tuple[AnyDim, ...] | None = None
     rank: int | None = None
@@ -167,22 +167,24 @@ class TupleType(Type):
 
 @value_node
 class ListType(Type):
-    """Any number of values.  item: what holds all of them; None of a list that has none.  No dimension takes its value
-    from an item."""
+    """The type of a list of any number of values. item: a type that covers all of them, or None for an empty list.
+    Items bind no dimension variables."""
 
     item: Type | None
 
 
 @value_node
 class OptionalType(Type):
-    """A value, or null.  value: None where it is null.  A T is an optional[T]; no dimension takes its value from it."""
+    """The type of a value or null. value: None for null only.  A T is an optional[T].  The value binds no dimension
+    variables."""
 
     value: Type | None
 
 
 @value_node
 class FuncType(Type):
-    """A function of parameters of the types `params`.  pure: calling it has no effect but its result."""
+    """The type of a function with parameters of the types `params`. pure: whether calling it has no effect besides its
+    result."""
 
     params: tuple[Type, ...]
     result: Type
@@ -191,7 +193,7 @@ class FuncType(Type):
 
 @value_node
 class ObjectType(Type):
-    """Any value: strings, dtypes, storages, and whatever is not known better."""
+    """The type of any value: strings, dtypes, storages, and values of unknown type."""
 
 
 OBJECT = ObjectType()
@@ -199,7 +201,7 @@ VOID = TupleType(())
 
 
 def map_dims(function: Callable[[AnyDim], AnyDim], type_: AnyType) -> AnyType:
-    """`type_` with `function` applied to every dimension in it."""
+    """Return `type_` with `function` applied to every dimension in it."""
 
     def mapped(type_: Type) -> Type:
         match type_:
@@ -218,14 +220,15 @@ def map_dims(function: Callable[[AnyDim], AnyDim], type_: AnyType) -> AnyType:
 
 
 def _once_each(function: Callable[[Type], Type]) -> Callable[[Type], Type]:
-    """`function`, called once for each object, as a type may hold one in many places; equal results are one object."""
-    results: dict[int, tuple[Type, Type]] = {}  # with the type itself, which so keeps its id
+    """Memoize `function` by object, because a type may contain an object many times.  Equal results become one
+    object."""
+    results: dict[int, tuple[Type, Type]] = {}  # the type is kept as well, so that its id stays valid
     shared: dict[object, Type] = {}
 
     def result_of(type_: Type) -> Type:
         if id(type_) not in results:
             made = function(type_)
-            inner = tuple(map(id, children(made)))  # equal types in it are one object already
+            inner = tuple(map(id, children(made)))  # equal inner types are one object already
             key = (type(made), inner, isinstance(made, FuncType) and made.pure) if inner else made
             results[id(type_)] = type_, shared.setdefault(key, made)
         return results[id(type_)][1]
@@ -234,12 +237,13 @@ def _once_each(function: Callable[[Type], Type]) -> Callable[[Type], Type]:
 
 
 def substitute_dims(type_: AnyType, values: Mapping[DimVar, AnyDim]) -> AnyType:
-    """`type_` with the variables in `values` replaced."""
+    """Return `type_` with the variables in `values` replaced."""
     return map_dims(lambda dim: evaluate_with(dim, values.get), type_) if values else type_
 
 
 def dims_of(type_: Type) -> Iterator[AnyDim]:
-    """Every dimension in `type_`, left to right, but for those in function types, which bind their own variables."""
+    """Yield every dimension in `type_`, from left to right.  Function types, which bind their own variables, are
+    skipped."""
     match type_:
         case TensorType() | ShapeType() | PrimType():
             yield from type_.own_dims
@@ -251,13 +255,14 @@ def dims_of(type_: Type) -> Iterator[AnyDim]:
 
 
 def type_vars(type_: Type) -> Iterator[DimVar]:
-    """The dimension variables in `type_`, left to right, repeats included."""
+    """Yield the dimension variables in `type_`, from left to right, with repeats."""
     for dim in dims_of(type_):
         yield from dim_vars(dim)
 
 
 def forget_vars(type_: Type, known: Callable[[DimVar], bool]) -> Type:
-    """The narrowest type without the variables that are not `known`: a shape that has one keeps only its rank."""
+    """Return the most specific type without the variables that are not `known`: a shape with such a variable keeps only
+    its rank."""
 
     def bound(dims: tuple[AnyDim, ...]) -> bool:
         return all(known(var) for dim in dims for var in dim_vars(dim))
@@ -270,7 +275,7 @@ def forget_vars(type_: Type, known: Callable[[DimVar], bool]) -> Type:
                 return ShapeType(None, len(dims))
             case PrimType(dtype, value) if value is not None and not bound((value,)):
                 return PrimType(dtype)
-            case FuncType():  # binds its own variables
+            case FuncType():  # it binds its own variables
                 return type_
         return map_children(once, type_)
 
@@ -279,9 +284,9 @@ def forget_vars(type_: Type, known: Callable[[DimVar], bool]) -> Type:
 
 
 def mismatch(expected: Type, got: Type) -> str | None:
-    """Why a value of type `got` can never be one of type `expected`, or None where it is or may be one.
+    """Return why a value of type `got` can never be one of type `expected`, or None if it may be one.
 
-    Lists are taken to have items.  Null is let pass everywhere: to use it is an error only at run time.
+    Lists are assumed to have items.  Null is accepted everywhere, because using it is an error only at run time.
     """
     if expected is got:
         return None
@@ -337,7 +342,8 @@ def _dims_mismatch(expected: tuple[AnyDim, ...] | None, got: tuple[AnyDim, ...] 
 
 
 def is_proven(expected: Type, got: Type) -> bool:
-    """Whether every value of type `got` is known to be one of type `expected`: no check at run time is needed."""
+    """Return whether every value of type `got` is known to be one of type `expected`, so that no run-time check is
+    needed."""
     if expected is got:
         return True
     match expected, got:
@@ -366,12 +372,12 @@ def is_proven(expected: Type, got: Type) -> bool:
 
 
 def join(first: Type, second: Type) -> Type | None:
-    """The narrowest type that holds the values of both, or None where they are of different kinds."""
+    """Return the most specific type that covers both, or None if they are of different kinds."""
     return _join(first, second, {})
 
 
 def _join(first: Type, second: Type, done: dict[tuple[int, int], Type | None]) -> Type | None:
-    """The join of two types.  done: those of two tuples that were found before, by the ids of the tuples."""
+    """Return the join of two types. done: joins of tuple types found so far, by the ids of the two."""
     if first is second:
         return first
     match first, second:
@@ -411,7 +417,7 @@ def _join_inner(
     second: Type | None,
     done: dict[tuple[int, int], Type | None],
 ) -> Type | None:
-    """The list or optional type of values of both, where None stands for no values."""
+    """Return the list or optional type that covers both; None stands for no values."""
     if first is None or second is None:
         return kind(first or second)
     both = _join(first, second, done)
@@ -419,14 +425,14 @@ def _join_inner(
 
 
 def _with_variables_of(first: FuncType, second: FuncType) -> FuncType:
-    """`second`, which binds its own variables, with those of `first` in the same places of the parameters."""
+    """Return `second` with its own variables renamed to those of `first` at the same positions of the parameters."""
     ours = (var for param in first.params for var in type_vars(param))
     theirs = (var for param in second.params for var in type_vars(param))
     return substitute_dims(second, {b: var_dim(a) for a, b in zip(ours, theirs, strict=False)})
 
 
 def format_type(type_: Type, name_of: Callable[[DimVar], str] = lambda var: terminal(var.name)) -> str:
-    """The type as the text form writes it; `name_of` names the dimension variables."""
+    """Return the type in the text form.  `name_of` returns the name of a dimension variable."""
 
     def listed(dims: tuple[AnyDim, ...] | None, rank: int | None) -> str:
         if dims is not None:

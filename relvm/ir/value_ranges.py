@@ -1,4 +1,5 @@
-"""What sizes can be: the bounds that a function states for its dimension variables, and intervals of dimensions."""
+"""Ranges of sizes: bounds that a function declares for its dimension variables, and interval arithmetic on
+dimensions."""
 
 from __future__ import annotations
 
@@ -12,14 +13,14 @@ from relvm.ir.expr import Function
 from relvm.ir.symbolic import AnyDim, Atom, DimVar
 from relvm.ir.types import type_vars
 
-LOWER, UPPER = "lower_bounds", "upper_bounds"  # the attributes of a function that state them
+LOWER, UPPER = "lower_bounds", "upper_bounds"  # the function attributes that declare bounds
 
 Number = int | float  # an integer, or an infinity
 
 
 @dataclass(frozen=True)
 class Range:
-    """All integers from `low` to `high`, both included; an infinity where there is no bound."""
+    """All integers from `low` to `high`, inclusive; an infinity means no bound."""
 
     low: Number = 0
     high: Number = inf
@@ -29,15 +30,15 @@ ANYTHING = Range(-inf, inf)
 
 
 def stated_ranges(function: Function) -> dict[DimVar, Range]:
-    """The ranges that the attributes `upper_bounds=(("n", 32),)` and `lower_bounds` state, for the dimension variables
-    of the function's parameters; those that no attribute names are left out.
+    """Return the ranges of parameter dimension variables that the attributes `upper_bounds=(("n", 32),)` and
+    `lower_bounds` declare.  Variables without a bound are omitted.
 
     Raises
     ------
     RelvmTypeError
-        An attribute is no tuple of (name, integer) pairs.
+        An attribute is not a tuple of (name, integer) pairs.
     RelvmShapeError
-        A bound is negative, stated twice, or the lower one is above the upper one.
+        A bound is negative or declared twice, or the lower one is above the upper one.
     RelvmNameError
         No parameter's type has a variable of that name.
     """
@@ -79,11 +80,11 @@ def _pairs(function: str, key: str, value: Any, variables: Mapping[str, list[Dim
 
 
 def range_of(dim: AnyDim, ranges: Mapping[DimVar, Range]) -> Range:
-    """The range of `dim` while its variables are in theirs.
+    """Return an interval that contains `dim` for all values of its variables in their ranges.
 
-    A variable without a range is any size, at least 0, or any integer where it is signed.
+    A variable without a range is at least 0, or any integer if it is signed.
 
-    An interval that holds all values; not always the narrowest, since a variable that appears twice counts as two.
+    The interval is not always the narrowest, because a variable that occurs twice is treated as two variables.
     """
     if isinstance(dim, int):
         return Range(dim, dim)
@@ -121,7 +122,7 @@ def _product(left: Range, right: Range) -> Range:
 
 
 def _quotient(dividend: Number, divisor: Number) -> Number:
-    """dividend // divisor, the limit where one is infinite; divisor > 0."""
+    """Return dividend // divisor for divisor > 0, or the limit if one of them is infinite."""
     if divisor == inf:
         return -1 if dividend < 0 else 0
     return dividend if dividend in (inf, -inf) else dividend // divisor

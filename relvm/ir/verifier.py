@@ -1,4 +1,4 @@
-"""The stages a module goes through, and what each allows: one table, checked by `verify`."""
+"""The stages of a module, and the verifier of the rules of each stage."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ from relvm.ir.visitor import are_functions, function_runs
 
 
 class Stage(enum.IntEnum):
-    """Each stage has the facts of those before it."""
+    """The stages of a module.  Each stage keeps the guarantees of the previous ones."""
 
     PARSED = 0  # as written
     TYPED = 1  # every expression has a type
     ANF = 2  # A-normal form: arguments are atoms, only bindings compute
     LOWERED = 3  # no operator calls, no local functions: kernels and builtins
-    PLANNED = 4  # memory is explicit; at its end shapes are computed and dead values dropped
+    PLANNED = 4  # memory is explicit; at its end shapes are computed and dead values released
 
 
 _CALLS = (Call, PrimCall, PackedCall, BuiltinCall, Tuple, TupleItem, If)
@@ -53,8 +53,8 @@ _CALLS = (Call, PrimCall, PackedCall, BuiltinCall, Tuple, TupleItem, If)
 
 @dataclass(frozen=True)
 class Rules:
-    """nodes: the expressions allowed.  typed: all have types.  normal: A-normal form.  local_functions: whether
-    they may still be there."""
+    """The rules of a stage. nodes: the allowed expressions.  typed: whether all have types.  normal: whether they are
+    in A-normal form.  local_functions: whether these are allowed."""
 
     nodes: tuple[type, ...]
     typed: bool = True
@@ -72,12 +72,12 @@ RULES = {
 
 
 def verify(module: Module, stage: Stage) -> None:
-    """Checks that the module is well formed for `stage`: scopes, types, form, and the nodes allowed.
+    """Check that the module is well formed for `stage`: scopes, types, form, and the nodes allowed.
 
     Raises
     ------
     RelvmVerifyError
-        Names the function, the binding and the rule that is broken.
+        The message names the function, the binding and the violated rule.
     """
     names: set[str] = set()
     for function in module.functions:
@@ -211,7 +211,7 @@ class _Verifier:
         self.argument(block.result)
 
     def function_run(self, run: Sequence[Binding]) -> None:
-        """Local functions, which see each other."""
+        """Check adjacent local functions, which see each other."""
         for binding in run:
             self.bind(binding.var)
             self.typed(binding.var)

@@ -35,7 +35,8 @@ AnyExpr = TypeVar("AnyExpr", bound=Expr)
 
 
 def rewrite(rule: Callable[[Expr], Expr | None], expr: AnyNode) -> AnyNode:
-    """`expr` with `rule` applied to every expression in it, innermost first; None from the rule leaves it as it is."""
+    """Apply `rule` to every expression in `expr`, innermost first.  If the rule returns None, the expression is
+    unchanged."""
 
     def visit(item: Any) -> Any:
         item = map_children(visit, item)
@@ -46,28 +47,28 @@ def rewrite(rule: Callable[[Expr], Expr | None], expr: AnyNode) -> AnyNode:
 
 
 def substitute(expr: AnyNode, values: Mapping[Var, Expr]) -> AnyNode:
-    """`expr` with free uses of the variables in `values` replaced."""
+    """Return `expr` with free uses of the variables in `values` replaced."""
     if not values:
         return expr
     return rewrite(lambda e: values.get(e) if isinstance(e, Var) else None, expr)
 
 
 def inner_blocks(value: Expr) -> list[Block]:
-    """The blocks directly inside a binding's value: the branches of an if, the body of a local function."""
+    """Return the blocks directly inside a binding's value: the branches of an If, the body of a local function."""
     if not isinstance(value, If | Function):
         return []
     return [part for part in children(value) if isinstance(part, Block)]
 
 
 def map_blocks(function: Callable[[Block], Block], value: AnyExpr) -> AnyExpr:
-    """A binding's value with `function` applied to its `inner_blocks`; `value` itself where nothing changed."""
+    """Apply `function` to the `inner_blocks` of a binding's value; return `value` itself if nothing changed."""
     if not isinstance(value, If | Function):
         return value
     return map_children(lambda part: function(part) if isinstance(part, Block) else part, value)
 
 
 def map_parts(atom: Callable[[Expr], Expr], block: Callable[[Block], Block], value: Expr) -> Expr:
-    """A binding's value with `atom` applied to what it uses and `block` to the blocks in it; `value` itself where
+    """Apply `atom` to the atoms that a binding's value uses, and `block` to its blocks; return `value` itself if
     nothing changed."""
     if isinstance(value, Var):
         return atom(value)
@@ -75,12 +76,12 @@ def map_parts(atom: Callable[[Expr], Expr], block: Callable[[Block], Block], val
 
 
 def with_value(binding: OneBinding, value: Expr) -> OneBinding:
-    """`binding` of another value; `binding` itself where it is the one that it has."""
+    """Return `binding` with another value, or `binding` itself if the value is the same."""
     return binding if value is binding.value else replace(binding, value=value)
 
 
 def with_bindings(block: Block, bindings: Sequence[AnyBinding], result: Expr | None = None) -> Block:
-    """`block` with other bindings and, if given, another result; `block` itself where they are those that it has."""
+    """Return `block` with other bindings and, if given, another result, or `block` itself if they are the same."""
     result = block.result if result is None else result
     same = len(bindings) == len(block.bindings) and result is block.result
     if same and all(a is b for a, b in zip(bindings, block.bindings, strict=True)):
@@ -89,7 +90,7 @@ def with_bindings(block: Block, bindings: Sequence[AnyBinding], result: Expr | N
 
 
 def bound_vars(expr: Node) -> set[Var]:
-    """Every variable that a parameter or a binding inside `expr` binds."""
+    """Return every variable that a parameter or a binding inside `expr` binds."""
     bound: set[Var] = set()
     for item in walk(expr):
         match item:
@@ -101,14 +102,14 @@ def bound_vars(expr: Node) -> set[Var]:
 
 
 def free_vars(expr: Node) -> list[Var]:
-    """The variables that `expr` uses and does not bind, each once, in order of first use."""
-    bound = bound_vars(expr)  # a variable is bound in one place only, so scopes need not be tracked
+    """Return the free variables of `expr`, each once, in order of first use."""
+    bound = bound_vars(expr)  # a variable is bound in only one place, so scopes need not be tracked
     used = (item for item in walk(expr) if isinstance(item, Var) and item not in bound)
     return list(dict.fromkeys(used))
 
 
 def use_counts(expr: Node) -> Counter[Var]:
-    """How often each variable is used inside `expr`."""
+    """Return how often each variable is used inside `expr`."""
     items = list(walk(expr))
     uses = Counter(item for item in items if isinstance(item, Var))
     uses.subtract(item.var for item in items if isinstance(item, Binding | MatchCast))
@@ -121,7 +122,7 @@ def are_functions(run: Sequence[AnyBinding]) -> TypeGuard[Sequence[Binding]]:
 
 
 def function_runs(bindings: Iterable[AnyBinding]) -> Iterator[tuple[AnyBinding, ...]]:
-    """The bindings in order, those of local functions that follow each other together: they see each other."""
+    """Yield the bindings in order.  Adjacent bindings of local functions, which see each other, are grouped."""
     run: list[AnyBinding] = []
     for binding in bindings:
         is_function = isinstance(binding, Binding) and isinstance(binding.value, Function)
@@ -139,9 +140,11 @@ def function_runs(bindings: Iterable[AnyBinding]) -> Iterator[tuple[AnyBinding, 
 def fresh_copy(
     expr: AnyNode, values: Mapping[Var, Expr], dims: Mapping[DimVar, AnyDim], origins: tuple[str, ...] = ()
 ) -> AnyNode:
-    """`expr`, typed, with the variables in `values` and the dimension variables in `dims` replaced, and with a new
-    variable for each that it binds, so that it may stand beside the original.  origins: what these have besides their
-    own."""
+    """Return a copy of a typed `expr` that may stand beside the original: every variable that it binds is renamed.
+
+    The variables in `values` and the dimension variables in `dims` are replaced. origins: added to those of the new
+    variables.
+    """
     return _Copier(dict(values), dims, origins)(expr)
 
 
@@ -169,7 +172,7 @@ class _Copier:
                 return Shape(tuple(evaluate_with(dim, self.dims.get) for dim in dims))
             case DimValue(dim):
                 return DimValue(evaluate_with(dim, self.dims.get))
-            case Block(bindings=bindings):  # local functions are seen by those before them
+            case Block(bindings=bindings):  # earlier bindings see local functions
                 for binding in bindings:
                     if isinstance(binding.value, Function):
                         self.bind(binding.var)
@@ -190,13 +193,12 @@ class _Copier:
 
 
 def structural_equal(first: Node, second: Node) -> bool:
-    """Whether `first` and `second` are the same program up to the names and identities of variables and of dimension
-    variables."""
+    """Return whether `first` and `second` are the same program up to renaming of variables and dimension variables."""
     return _Matcher().same(first, second)
 
 
 class _Matcher:
-    """Pairs up bound variables and dimension variables as they are met, one to one."""
+    """A one-to-one mapping of bound variables and dimension variables, built during the comparison."""
 
     def __init__(self) -> None:
         self.pairs: dict[Any, Any] = {}
@@ -223,7 +225,7 @@ class _Matcher:
                 return a == b or (a != a and b != b)
             case tuple():
                 return len(a) == len(b) and all(self.same(x, y) for x, y in zip(a, b, strict=True))
-            case Module():  # variables belong to one function, and so do dimension variables
+            case Module():  # variables and dimension variables belong to one function
                 same = a.attributes == b.attributes and len(a.functions) == len(b.functions)
                 return same and all(_Matcher().same(f, g) for f, g in zip(a.functions, b.functions, strict=True))
             case Node():
@@ -259,5 +261,5 @@ class _Matcher:
 
 
 def _in_binding_order(item: Node) -> list[str]:
-    """A node's fields with the parameters of a function first, so that they are paired before they are used."""
+    """Return a node's fields with the parameters of a function first, so that they are paired before they are used."""
     return sorted(fields_of(item), key=lambda name: name != "params")

@@ -1,4 +1,4 @@
-"""Every operator, under its name.  Importing this module declares them all."""
+"""All operators, by name.  Importing this module declares them."""
 
 # ruff: noqa: F401  (the names are for those who import this)
 

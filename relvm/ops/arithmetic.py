@@ -67,7 +67,7 @@ def _numpy_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _divide(x: Scalar, y: Scalar) -> Scalar:
-    """The machine's division traps at a zero divisor and at the smallest number divided by -1."""
+    """Return the quotient with C's undefined cases handled: a zero divisor, and the smallest integer divided by -1."""
     if x.dtype.is_float:
         return x / y
     quotient = x / y
@@ -78,11 +78,12 @@ def _divide(x: Scalar, y: Scalar) -> Scalar:
 
 @op("divide", numpy=_numpy_divide, lower=elementwise(_divide), traits=Traits(neutral=lambda dtype: 1))
 def divide(x: TensorType, y: TensorType) -> TensorType:
-    """x / y, elementwise.  Integers: rounded towards zero, 0 where y is 0; the smallest number divided by -1 is itself.
+    """x / y, elementwise.  Integers are rounded toward zero; the result is 0 where y is 0, and the smallest integer
+    divided by -1 is itself.
 
     x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.
-    Source: ONNX Div-14; what it leaves open for integers: NumPy.
+    Source: ONNX Div-14; integer cases that it leaves open: NumPy.
     """
     return _binary("divide", x, y)
 
@@ -96,7 +97,7 @@ def _numpy_power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _power(x: Scalar, y: Scalar) -> Scalar:
-    """Constant squares and cubes are products."""
+    """Return the power; a constant exponent of 2 or 3 becomes products."""
     match y:
         case Literal(value=2):
             return x * x
@@ -112,8 +113,8 @@ def _power(x: Scalar, y: Scalar) -> Scalar:
 def power(x: TensorType, y: TensorType) -> TensorType:
     """x to the power of y, elementwise.
 
-    Integers wrap around; a negative exponent rounds the true value towards zero, and gives 0 for x = 0.  Where y is the
-    constant 2 or 3, floats are multiplied: a cube is rounded twice.
+    Integers wrap around; for a negative exponent the exact value is rounded toward zero, and x = 0 gives 0.  If y is
+    the constant 2 or 3, floats are multiplied, so a cube is rounded twice.
 
     x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.

@@ -1,4 +1,4 @@
-"""Attention as one operator: the matrix of scores is in no memory as a whole."""
+"""Fused attention: the matrix of scores is never in memory as a whole."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Scala
 from relvm.kernels.lowering_rules import Contraction, strides_of
 from relvm.ops.matmul import batch_start, each_axis
 
-MOST = 256  # elements of a query, and of a value: what a block of rows needs lies on the stack
-ABSENT = ("nan", "zero", "no_nan")  # by their numbers in csrc/codegen/attention.h
-_ROWS, _KEYS, _PANEL, _STEP = 96, 320, 64, 16  # as csrc/codegen/attention.h has them
+MOST = 256  # limit on the width of queries and values, because a block of rows lies on the stack
+ABSENT = ("nan", "zero", "no_nan")  # numbered as in csrc/codegen/attention.h
+_ROWS, _KEYS, _PANEL, _STEP = 96, 320, 64, 16  # as in csrc/codegen/attention.h
 
 Shape = tuple[AnyDim, ...]
 
@@ -28,7 +28,7 @@ Shape = tuple[AnyDim, ...]
 def _attention(
     k: KernelBuilder, inputs, result: Epilogue, *, scale: float, hidden: float, absent: str, transposed: bool
 ) -> None:
-    """Blocks of rows of q, for each place of the batch."""
+    """Generate attention over blocks of rows of q, for each batch element."""
     q, key, v, allowed, bias = inputs
     batch, (rows, width) = result.shape[:-2], result.shape[-2:]
     depth, columns = q.shape[-1], -(-width // _STEP) * _STEP
@@ -69,13 +69,14 @@ def _attention(
 
 
 def _at_most(size: AnyDim, most: int, step: int) -> int:
-    """How many of `size` are taken at a time, rounded up to a multiple of `step`: no more than `most`, and one at
-    least."""
+    """Return the block size for `size` elements: `size` rounded up to a multiple of `step`, at least one step and at
+    most `most`."""
     return min(most, -(-max(size, 1) // step) * step) if isinstance(size, int) else most
 
 
 def _steps(mask: Buffer) -> tuple[AnyDim, AnyDim]:
-    """From one row, and one key, of what broadcasts to the scores to the next."""
+    """Return the strides of a tensor that broadcasts to the scores: from one row to the next, and from one key to the
+    next."""
     shape = (1, 1, *mask.shape)
     return tuple(0 if dim == 1 else step for dim, step in zip(shape, strides_of(shape), strict=True))[-2:]
 
@@ -104,7 +105,8 @@ def _numpy_attention(
 
 
 def _operations(q: Shape, k: Shape, v: Shape, allowed: Shape, bias: Shape, out: Shape, **attributes) -> AnyDim:
-    """Both products, and of each score the scale, the bias, the choice and the five of a softmax."""
+    """Count the operations: both products, and for each score the scale, the bias, the selection and five of the
+    softmax."""
     scores = product(out[:-1]) * v[-2]
     return scores * (2 * q[-1] + 2 * out[-1] + 8)
 
@@ -122,16 +124,17 @@ def attention(
     absent: str = "nan",
     transposed: bool = False,
 ) -> TensorType:
-    """softmax(scores) v, for each place of a batch; the score of a query and a key is q k' scale + bias where `allowed`
-    holds, else `hidden`.
+    """Scaled dot-product attention: softmax(scores) v, for each batch element.  The score of a query and a key is q k'
+    scale + bias where `allowed` is true, otherwise `hidden`.
 
-    q: f32, (..., m, d).   k: f32, (..., n, d), or (..., d, n) where `transposed`.   v: f32, (..., n, e).   d, e: known
+    q: f32, (..., m, d).   k: f32, (..., n, d), or (..., d, n) if `transposed`.   v: f32, (..., n, e).   d, e: known
     numbers in [1, 256].   allowed: bool; bias: f32; both broadcast to the scores, (..., m, n), and the other axes of q,
     k, v broadcast.
-    absent: the shares of a row that has none: `nan` where all scores are -inf, NaN or infinite, as softmax has them;
-    `zero` makes them 0 where all scores are -inf, `no_nan` wherever they would be NaN.   Without keys the result is 0.
-    Result: f32, (..., m, e).  Of more than 320 keys sums are scaled at the end: values above 1e30 may overflow, and
-    a share too small for a number may count as 0 or not, which an infinite element of v shows.
+    absent: the softmax weights of a row without valid scores.  `nan` gives the result of softmax, NaN if all scores are
+    -inf or one is NaN or +inf; `zero` gives 0 if all scores are -inf; `no_nan` gives 0 wherever a weight would be
+    NaN.   Without keys the result is 0.
+    Result: f32, (..., m, e).  With more than 320 keys, sums are scaled at the end: values above 1e30 may overflow.  A
+    weight that underflows may count as 0 or not, which an infinite element of v makes visible.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: dimensions that are not provably equal, do not
     broadcast, or are out of range.  RelvmArgumentError: another `absent`.
     Source: Vaswani and others, Attention is all you need, 2017; ONNX Attention-23.

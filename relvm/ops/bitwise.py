@@ -1,4 +1,4 @@
-"""Elementwise functions of the bits of two integers."""
+"""Elementwise bitwise operators on two integer tensors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _integers(name: str, x: TensorType, y: TensorType) -> TensorType:
     traits=Traits(commutative=True, neutral=lambda dtype: -1 if dtype.is_signed else dtype.highest),
 )
 def bitwise_and(x: TensorType, y: TensorType) -> TensorType:
-    """The bits that both x and y have, elementwise.
+    """Bitwise AND of x and y, elementwise.
 
     x, y: the same integer dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX BitwiseAnd-18.
@@ -38,7 +38,7 @@ def bitwise_and(x: TensorType, y: TensorType) -> TensorType:
 
 @op("bitwise_or", numpy=np.bitwise_or, lower=_bitwise("|"), traits=Traits(commutative=True, neutral=lambda dtype: 0))
 def bitwise_or(x: TensorType, y: TensorType) -> TensorType:
-    """The bits that x or y or both have, elementwise.
+    """Bitwise OR of x and y, elementwise.
 
     x, y: the same integer dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX BitwiseOr-18.
@@ -48,7 +48,7 @@ def bitwise_or(x: TensorType, y: TensorType) -> TensorType:
 
 @op("bitwise_xor", numpy=np.bitwise_xor, lower=_bitwise("^"), traits=Traits(commutative=True, neutral=lambda dtype: 0))
 def bitwise_xor(x: TensorType, y: TensorType) -> TensorType:
-    """The bits that one of x and y has, elementwise.
+    """Bitwise exclusive OR of x and y, elementwise.
 
     x, y: the same integer dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX BitwiseXor-18.
@@ -72,7 +72,7 @@ def _shift_right(x: Scalar, y: Scalar) -> Scalar:
 
 @op("shift_left", numpy=np.left_shift, lower=elementwise(_shift_left), traits=Traits(neutral=lambda dtype: 0))
 def shift_left(x: TensorType, y: TensorType) -> TensorType:
-    """The bits of x moved up by y places, elementwise; 0 where y is negative or not below the number of bits.
+    """Left shift of x by y bits, elementwise; 0 where y is negative or at least the number of bits.
 
     x, y: the same integer dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX BitShift-28.
@@ -82,8 +82,8 @@ def shift_left(x: TensorType, y: TensorType) -> TensorType:
 
 @op("shift_right", numpy=np.right_shift, lower=elementwise(_shift_right), traits=Traits(neutral=lambda dtype: 0))
 def shift_right(x: TensorType, y: TensorType) -> TensorType:
-    """The bits of x moved down by y places, elementwise, the sign staying; where y is negative or not below the number
-    of bits, -1 for negative x and else 0.
+    """Right shift of x by y bits, elementwise, arithmetic for signed integers.  Where y is negative or at least the
+    number of bits, -1 for negative x, otherwise 0.
 
     x, y: the same integer dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX BitShift-28.

@@ -1,6 +1,6 @@
-"""Products with a constant matrix of few bits whose numbers have a scale and a zero point for each block of rows.
+"""Matrix product with a constant, blockwise quantized matrix: each block of rows has a scale and a zero point.
 
-Such a matrix stays packed in memory; a panel of it is made into floats where the product reads it.
+The matrix stays packed in memory.  Each panel of it is dequantized to floats when the product reads it.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ BITS = (2, 4, 8)
 
 
 def pack_blocks(numbers: np.ndarray, bits: int) -> np.ndarray:
-    """Pack a matrix (depth, columns) of numbers below 2 ** bits as the argument `b` of `matmul_blockwise_quant`.
+    """Pack a matrix (depth, columns) of numbers below 2 ** bits for argument `b` of `matmul_blockwise_quant`.
 
-    The last panel is filled up with zeros.  depth: a multiple of the numbers in a byte.
+    The last panel is padded with zeros. depth: a multiple of the numbers in a byte.
     """
     count = 8 // bits
     parts = numbers.astype(np.uint8).reshape(-1, count, numbers.shape[1])
@@ -40,7 +40,7 @@ def pack_blocks(numbers: np.ndarray, bits: int) -> np.ndarray:
 
 
 def pack_block_values(values: np.ndarray, panels: np.ndarray) -> np.ndarray:
-    """The scales or zero points of blocks, (blocks, columns), filled up to the columns of panels, with zeros."""
+    """Pad the scales or zero points of blocks, (blocks, columns), with zeros to the columns of whole panels."""
     filled = np.zeros((values.shape[0], panels.shape[0] * panels.shape[2]), values.dtype)
     filled[:, : values.shape[1]] = values
     return filled
@@ -103,14 +103,14 @@ def _numpy_matmul_blockwise_quant(
 def matmul_blockwise_quant(
     a: TensorType, b: TensorType, scales: TensorType, zeros: TensorType, *, columns: int, bits: int, block: int
 ) -> TensorType:
-    """a times the matrix (b - zero) * scale, whose numbers are packed, and whose scales and zero points are for `block`
-    rows of a column each.
+    """a times the matrix (b - zero) * scale. b is packed; each column has a scale and a zero point for every `block`
+    rows.
 
-    a: f32, rank >= 1, (..., k).   b: u8, (panels, k * bits / 8, width), what `pack_blocks` makes of (k, columns).
+    a: f32, rank >= 1, (..., k).   b: u8, (panels, k * bits / 8, width), the result of `pack_blocks` for (k, columns).
     scales: f32, zeros: u8 or f32, (k / block rounded up, panels * width).   columns: in ((panels - 1) * width, panels *
     width].   bits: 2, 4 or 8.   block: a multiple of 8 / bits.   Result: f32, (..., columns).
-    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: shapes that do not fit.  RelvmArgumentError: another
-    number of columns, bits or rows of a block.   Source: MatMulNBits of ONNX Runtime.
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: shapes that do not fit.  RelvmArgumentError: invalid
+    `columns`, `bits` or `block`.   Source: MatMulNBits of ONNX Runtime.
     """
     name = "matmul_blockwise_quant"
     expect_tensor(name, a=a, b=b, scales=scales, zeros=zeros)

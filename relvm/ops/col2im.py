@@ -1,4 +1,4 @@
-"""Overlapping windows added up: the other way of what a convolution reads."""
+"""col2im: sum overlapping windows (the adjoint of im2col)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest
 
 
 def _window(x_shape: tuple, strides, pads, dilations) -> Window:
-    """pads: before each axis only; what is behind the end is left out by the result's shape."""
+    """Return the window. pads: before each axis only, because the result's shape determines the padding at the end."""
     spatial = (len(x_shape) - 2) // 2
     return window_of("col2im", x_shape[2 : 2 + spatial], strides, None if pads is None else (*pads, *pads), dilations)
 
@@ -38,7 +38,7 @@ def _numpy_col2im(x: np.ndarray, shape: tuple[int, ...], *, strides, pads, dilat
 
 
 def _col2im(k: KernelBuilder, inputs, outputs, *, strides, pads, dilations) -> None:
-    """Row after row of the result; each position of the window adds a row of x to those elements that it meets."""
+    """Generate col2im row by row of the result: each window position adds a row of x to the elements that it covers."""
     (x,), (out,) = inputs, outputs
     window, spatial = _window(x.shape, strides, pads, dilations), len(out.shape) - 2
     indices = [as_scalar(dim, I64) for dim in x.shape[2 + spatial :]]
@@ -53,7 +53,7 @@ def _col2im(k: KernelBuilder, inputs, outputs, *, strides, pads, dilations) -> N
             for axis, size in enumerate(window.sizes):
                 taps.append(loops.enter_context(k.loop(size, name="at")))
                 offset = k.let("offset", taps[axis] * window.dilations[axis] - window.pads[axis])
-                if axis < last:  # the place whose window has this tap at the row
+                if axis < last:  # the output position whose window has this tap at the row
                     apart, step = k.let("apart", row[axis] - offset), window.strides[axis]
                     meets = (apart >= 0).logical_and((apart % step).eq(0)).logical_and(apart / step < indices[axis])
                     loops.enter_context(k.branch(meets))
@@ -76,8 +76,8 @@ def col2im(
     pads: tuple[int, ...] | None = None,
     dilations: tuple[int, ...] | None = None,
 ) -> TensorType:
-    """The sum of windows laid over each other: element i of the result is the sum of x at all window positions k and
-    places o with `o * stride + k * dilation - pad == i` along every spatial axis; 0 where there are none.
+    """col2im, the sum of overlapping windows.  Element i of the result is the sum of x at all window positions k and
+    output positions o with `o * stride + k * dilation - pad == i` along every spatial axis; 0 if there are none.
 
     x: (batch, channels, window..., places...), an integer or float dtype.   shape: (batch, channels, spatial...).
     strides, dilations: one number >= 1 for each spatial axis; None: 1.   pads: numbers >= 0, before each spatial axis;

@@ -94,7 +94,7 @@ def greater_equal(x: TensorType, y: TensorType) -> TensorType:
     traits=Traits(commutative=True, neutral=lambda dtype: True),
 )
 def logical_and(x: TensorType, y: TensorType) -> TensorType:
-    """Whether both x and y hold, elementwise.
+    """x and y, elementwise.
 
     x, y: bool, shapes that broadcast.   Result: bool, the broadcast shape.
     Raises RelvmTypeError: another dtype.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX And-7.
@@ -109,7 +109,7 @@ def logical_and(x: TensorType, y: TensorType) -> TensorType:
     traits=Traits(commutative=True, neutral=lambda dtype: False),
 )
 def logical_or(x: TensorType, y: TensorType) -> TensorType:
-    """Whether x or y or both hold, elementwise.
+    """x or y, elementwise.
 
     x, y: bool, shapes that broadcast.   Result: bool, the broadcast shape.
     Raises RelvmTypeError: another dtype.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Or-7.
@@ -124,7 +124,7 @@ def logical_or(x: TensorType, y: TensorType) -> TensorType:
     traits=Traits(involution=True),
 )
 def logical_not(x: TensorType) -> TensorType:
-    """Whether x does not hold, elementwise.
+    """not x, elementwise.
 
     x: bool.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Not-1.
     """

@@ -1,4 +1,4 @@
-"""Convolution of bytes with a zero point, which the padding has, too."""
+"""Integer convolution of 8-bit tensors with a zero point; the padding equals the zero point."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from relvm.ops.convolution import convolved_shape, fill_from_windows, numpy_conv
 
 
 def _conv_integer(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilations, groups: int) -> None:
-    """As conv: for each image and group the weights, which are signed, times what each window sees, made unsigned."""
+    """Generate a matrix product for each image and group: the signed weights times the windows of x, made unsigned."""
     x, w, x_zero = inputs
     window = window_of("conv_integer", w.shape[2:], strides, pads, dilations)
     filters, padding = w.shape[0] // groups, k.let("padding", x_zero.flat(Literal(0, I64)))
@@ -69,11 +69,12 @@ def convolve_words(
     sum_of: Callable[[Scalar], Scalar],
     right: Callable[[Scalar], PackOnTheFly],
 ) -> None:
-    """For each image and group a matrix product: the weights, which are signed, times words of what each window sees.
+    """Generate a matrix product for each image and group: the signed weights times words of the windows of x.
 
-    groups: how many, and the channels of x in each.   width: of panels.   zero: the zero point of x, made unsigned.
-    sum_of: gives the sum of a filter's weights.   right: gives the matrix of words for the channels of x from that flat
-    position on.
+    groups: the number of groups, and the channels of x in each.   width: of panels.   zero: the zero point of x, made
+    unsigned.
+    sum_of: returns the sum of a filter's weights.   right: returns the matrix of words for the channels of x that start
+    at a flat position.
     """
     depth, filters = product(w.shape[1:]), w.shape[0] // groups[0]
     deep = k.size((depth,))
@@ -96,7 +97,7 @@ def convolve_words(
 
 
 def _words_of(k: KernelBuilder, rows: PackOnTheFly, dtype: DType, depth: Scalar, width: int) -> PackOnTheFly:
-    """A right matrix of words, of one of bytes with `depth` rows, which become unsigned."""
+    """Return a right operand of words from one of bytes with `depth` rows.  The bytes become unsigned."""
     four = k.allocate("four", dtype, (WORD * width,))
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
@@ -118,14 +119,14 @@ def numpy_conv_integer(
 
 
 def expect_bytes(op: str, x: TensorType, x_zero: TensorType) -> None:
-    """x is of bytes, and has one zero point."""
+    """Check that x is i8 or u8 and has a scalar zero point."""
     expect(x.dtype in (I8, U8), "{}: x has dtype {}, expected i8 or u8", op, x.dtype)
     right = x_zero.dtype == x.dtype and x_zero.rank in (None, 0)
     expect(right, "{}: x_zero is {}, expected {} of rank 0", op, x_zero, x.dtype)
 
 
 def expect_known(op: str, name: str, type_: TensorType, dtype: DType) -> None:
-    """It is of that dtype, and its dimensions, where it has any yet, are numbers."""
+    """Check that a type has this dtype and that its dimensions, if they are given, are numbers."""
     right = type_.dtype == dtype and all(isinstance(dim, int) for dim in type_.shape or ())
     expect(right, "{}: {} is {}, expected {} with known dimensions", op, name, type_, dtype)
 
@@ -141,7 +142,7 @@ def conv_integer(
     dilations: tuple[int, ...] | None = None,
     groups: int = 1,
 ) -> TensorType:
-    """Cross-correlation of x - x_zero with w, x being padded with x_zero.
+    """Cross-correlation of x - x_zero with w; x is padded with x_zero.
 
     x: i8 or u8.   w: i8, of known dimensions.   x_zero: the dtype of x, rank 0.
     Shapes, strides, pads, dilations, groups: as in conv.

@@ -1,7 +1,7 @@
-"""Convolutions of bytes by weights that lie as products read them: a word is four channels of one place.
+"""Integer convolutions with prepacked weights: a word holds four channels at one window position.
 
-The depth of the product goes through the window positions, and at each through the channels, filled up to a multiple of
-four by weights of 0: csrc/codegen/gemm_int8.h has what makes words of four rows of bytes.
+The rows of the product are the window positions and, for each, the channels, padded to a multiple of four with weights
+of 0. csrc/codegen/gemm_int8.h combines four rows of bytes into words.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from relvm.ops.convolution import ColumnRun, convolved_shape, each_run, pad_run,
 
 
 def pack_windows(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The second and third arguments of `conv_integer_packed` for weights (filters, channels, window...) of i8."""
+    """Pack weights (filters, channels, window...) of i8 into the second and third arguments of
+    `conv_integer_packed`."""
     last = np.moveaxis(w, 1, -1)
     packed = np.zeros((*last.shape[:-1], -(-w.shape[1] // WORD) * WORD), np.int8)
     packed[..., : w.shape[1]] = last
@@ -36,7 +37,7 @@ def pack_windows(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilations, groups: int) -> None:
-    """For each image and group, a matrix product: the weights times what each output position's window sees."""
+    """Generate a matrix product for each image and group: the weights times the window of each output position."""
     x, w, sums, x_zero = inputs
     window = window_of("conv_integer_packed", w.shape[1:-1], strides, pads, dilations)
     if window.is_point():
@@ -54,8 +55,8 @@ def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilation
 
 
 def _width(k: KernelBuilder, indices: AnyDim) -> int:
-    """Of panels: the most columns, since the last panel, of fewer, is computed as narrow as it is; the least where
-    they are to take little memory."""
+    """Return the width of panels: the smallest that covers the output positions, otherwise the widest.  If the code
+    must be compact, return the narrowest."""
     if k.is_compact:
         return WIDTHS[-1]
     return min((width for width in WIDTHS if isinstance(indices, int) and width >= indices), default=WIDTHS[0])
@@ -75,7 +76,7 @@ def _fill(
     width: int,
     padding: Scalar,
 ) -> PackOnTheFly:
-    """The right matrix of words; start: the flat position of the first channel."""
+    """Return the right operand as words. start: the flat position of the first channel."""
     blocks, area = -(-channels // WORD), k.size(x.shape[2:])
     flip, step = flip_of(x.dtype), window.strides[-1]
 
@@ -125,9 +126,9 @@ def conv_integer_packed(
     dilations: tuple[int, ...] | None = None,
     groups: int = 1,
 ) -> TensorType:
-    """`conv_integer` by constant weights that lie as products read them.
+    """`conv_integer` with constant, prepacked weights.
 
-    x: i8 or u8, with a known number of channels.   w, sums: what `pack_windows` makes of the weights: i8 (filters,
+    x: i8 or u8, with a known number of channels.   w, sums: the result of `pack_windows` for the weights: i8 (filters,
     window..., channels / groups rounded up to a multiple of four), i32 (filters).   x_zero, strides, pads, dilations,
     groups: as in conv_integer.   Result: i32; sums wrap around.
     Raises RelvmTypeError: other dtypes or ranks, unknown dimensions of w or channels.  RelvmArgumentError,

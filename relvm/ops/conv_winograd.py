@@ -1,4 +1,4 @@
-"""Convolutions by windows of 3 x 3 on tiles of the result, which take fewer products (csrc/codegen/winograd.h)."""
+"""Winograd convolution with 3 x 3 windows: fewer multiplications, on tiles of the result (csrc/codegen/winograd.h)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from relvm.kernels.lowering_rules import Contraction, clip
 from relvm.ops.convolution import numpy_conv, walked_axes
 
 _LANES, _MAX_TILES = 16, 64  # as in csrc/codegen/winograd.h
-_MAX_BYTES = 384 << 10  # of a block's transformed elements: they are on the C stack, and best in the second cache
-_MIN_GROUPS = 12  # of a part of a block, which each part transforms for itself: that takes as long as 3 of them
+_MAX_BYTES = 384 << 10  # limit on a block's transformed elements, which lie on the C stack and should fit the L2 cache
+_MIN_GROUPS = 12  # the least groups in a part of a block: each part repeats the transform, at the cost of 3 groups
 
 MAX_CHANNELS = _MAX_BYTES // (16 * _LANES * 4)
 
@@ -27,21 +27,21 @@ _G = np.float64([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
 
 
 def transform_windows(w: np.ndarray) -> np.ndarray:
-    """What stands for the weights, (filters, channels, 3, 3), in products of tiles: (16, filters, channels)."""
+    """Transform weights, (filters, channels, 3, 3), to the Winograd domain: (16, filters, channels)."""
     return np.ascontiguousarray(
         np.moveaxis((_G @ w.astype(np.float64) @ _G.T).reshape(*w.shape[:2], 16), -1, 0), w.dtype
     )
 
 
 def _windows(u: np.ndarray) -> np.ndarray:
-    """The weights that `transform_windows` made this of."""
+    """Return the weights from which `transform_windows` made u."""
     g = np.moveaxis(u, 0, -1).reshape(*u.shape[1:], 4, 4)
     undo = np.float32([[1, 0, 0, 0], [0, 1, -1, 0], [0, 0, 0, 1]])
     return undo @ g @ undo.T
 
 
 def _conv_winograd(k: KernelBuilder, inputs, result: Epilogue, *, pads: tuple[int, ...], spread: int) -> None:
-    """Blocks of tiles, which are transformed once, times groups of ROWS filters."""
+    """Generate products of transformed blocks of tiles with groups of ROWS filters."""
     x, u = inputs
     _, filters, channels = u.shape
     columns = _columns(channels)
@@ -66,12 +66,12 @@ def _conv_winograd(k: KernelBuilder, inputs, result: Epilogue, *, pads: tuple[in
 
 
 def _columns(channels: int) -> int:
-    """Tiles of a block."""
+    """Return the number of tiles in a block."""
     return max(_LANES, min(_MAX_TILES, _MAX_BYTES // (16 * 4 * channels) // _LANES * _LANES))
 
 
 class _Block:
-    """A block of tiles of an image, next to each other row-major, on all channels."""
+    """A block of tiles of an image, consecutive in row-major order, on all channels."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class _Block:
         return Address(buffer, Literal(0, I64))
 
     def write(self, filter_: Local, rows: int) -> None:
-        """The results of some filters."""
+        """Write the results of some filters."""
         k, filters = self.k, self.u.shape[1]
         u = Address(self.u, filter_ * self.channels)
         with k.branch(self.too_large[0].eq(0)):
@@ -124,7 +124,7 @@ class _Block:
         self._finish(filter_, rows)
 
     def _finish(self, filter_: Local, rows: int) -> None:
-        """Row after row of the result, as far as the block has it."""
+        """Write the rows of the result that the block covers."""
         k, across = self.k, self.tiles_wide
         high, wide = (as_scalar(dim, I64) for dim in self.result.shape[2:])
         begin = k.let("begin", self.start / across)
@@ -148,20 +148,21 @@ def _numpy_conv_winograd(x: np.ndarray, u: np.ndarray, *, pads: tuple[int, ...],
 
 
 def _operations(x: tuple, u: tuple, out: tuple, **attributes) -> AnyDim:
-    """Those of the convolution, which are 2.25 times as many as there are products of tiles."""
+    """Count the operations of the direct convolution, 2.25 times the multiplications of Winograd's."""
     return window_operations(x, (u[1], u[2], 3, 3), out)
 
 
 @op("conv_winograd", numpy=_numpy_conv_winograd, lower=Contraction(_conv_winograd, walked_axes, _operations))
 def conv_winograd(x: TensorType, u: TensorType, *, pads: tuple[int, ...], spread: int = 1) -> TensorType:
-    """`conv` over two spatial axes by constant windows of 3 x 3, for tiles of 2 x 2 places of the result at a time.
+    """`conv` over two spatial axes by Winograd's algorithm, for constant 3 x 3 windows and 2 x 2 tiles of the result.
 
-    x: f32, (batch, channels, h, w).   u: f32, (16, filters, channels), what `transform_windows` makes of the weights,
-    at most MAX_CHANNELS channels.   pads: numbers >= 0, before both spatial axes, then after both.   spread: the
-    dilation along the first spatial axis, a number >= 1.
-    Result: f32, (batch, filters, h', w'), as of conv, but for rounding: what is added up are sums and differences of
-    elements.  Where an element of x is 1e30 or more, infinite or NaN, the results near it are computed as conv does.
-    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: channels that are not provably right, a padded input
+    x: f32, (batch, channels, h, w).   u: f32, (16, filters, channels), the result of `transform_windows` for the
+    weights, at most MAX_CHANNELS channels.   pads: numbers >= 0, before both spatial axes, then after both.   spread:
+    the dilation along the first spatial axis, a number >= 1.
+    Result: f32, (batch, filters, h', w'), that of conv except for rounding, because it adds products of sums and
+    differences of elements.  Near an element of x that is at least 1e30, infinite or NaN, the results are computed as
+    in conv.
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: channels that are not provably equal, a padded input
     smaller than the window.   Source: the pass pack_weights; Lavin and Gray, 2015.
     """
     expect_same_dtype("conv_winograd", x=x, u=u)

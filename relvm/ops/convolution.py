@@ -34,11 +34,11 @@ from relvm.kernels.lowering_rules import Contraction, flat_position, part_loops
 Shape = tuple[AnyDim, ...]
 Numbers = tuple[int, ...] | None
 
-_STRIP = 128  # places
+_STRIP = 128  # output positions computed at a time
 
 
 def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilations, groups: int) -> None:
-    """For each image and group, a matrix product: the weights times what each output position's window sees."""
+    """Generate a matrix product for each image and group: the weights times the window of each output position."""
     x, w = inputs
     window = window_of("conv", w.shape[2:], strides, pads, dilations)
     (x, w), result, window = without_points((x, w), result, window)
@@ -68,8 +68,11 @@ def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilation
 def without_points(
     buffers: tuple[Buffer, ...], result: Epilogue, window: Window
 ) -> tuple[tuple[Buffer, ...], Epilogue, Window]:
-    """The same without spatial axes of one place, of which one stays at least: along a line of one place there is
-    nothing to go through in order.  buffers: the input, and what else has its axes."""
+    """Remove spatial axes of size 1 with windows of size 1, but keep at least one axis.  A row of one position would be
+    inefficient.
+
+    buffers: the input, and other buffers with its axes.
+    """
     rank, (_, _, *dims) = len(window.sizes), buffers[0].shape
     points = [dims[n] == 1 and window.sizes[n] == 1 and not any(window.pads[n::rank]) for n in range(rank)]
     kept = [n for n in range(rank) if not points[n]] or [rank - 1]
@@ -94,9 +97,10 @@ def fill_from_windows(
     width: int,
     padding: int | Scalar = 0,
 ) -> PackOnTheFly:
-    """The right matrix has a row for each input channel and window position, a column for each output position.
+    """Return the im2col matrix as the right operand: a row for each input channel and window position, a column for
+    each output position.
 
-    Where a position meets the input is found once for all channels.
+    The part of the input that a window position covers is computed once for all channels.
     """
     taps, area = k.size(window.sizes), k.size(x.shape[2:])
 
@@ -116,7 +120,7 @@ def fill_from_windows(
                         with k.loop(run.end, start=run.first, name="j", simd=True) as j:
                             k.store(panel, (to + j,), x.flat(source + j * window.strides[-1]))
 
-            with k.branch(begin < end):  # a panel of few rows has no channel at some positions
+            with k.branch(begin < end):  # a panel of few rows may have no channel at some positions
                 each_run(k, x.shape[2:], shape[2:], window, tap, column, count, copy)
         clear_rest(k, panel, span, count, width)
 
@@ -125,8 +129,11 @@ def fill_from_windows(
 
 @dataclass(frozen=True)
 class ColumnRun:
-    """The columns [low, high) of a panel that are places of one line of the output.  At a window position, columns
-    [first, end) meet the input, column j at `source + j * stride` of it; the others meet the padding."""
+    """The columns [low, high) of a panel that are consecutive positions on one line of the output.
+
+    At a window position, columns [first, end) lie inside the input, column j at index `source + j * stride`.  The other
+    columns are padding.
+    """
 
     low: Local
     first: Local
@@ -136,7 +143,7 @@ class ColumnRun:
 
 
 def pad_run(k: KernelBuilder, panel: Buffer, to: Scalar, run: ColumnRun, padding: int | Scalar) -> None:
-    """Stores the padding that a run meets, column j at `to + j` of the panel."""
+    """Store the padding of a run; column j goes to `to + j` of the panel."""
     for start, stop in ((run.low, run.first), (run.end, run.high)):
         with k.loop(stop, start=start, name="j", simd=True) as j:
             k.store(panel, (to + j,), padding)
@@ -152,10 +159,11 @@ def each_run(
     count: Local,
     body: Callable[[ColumnRun], None],
 ) -> None:
-    """body(run) for each run of the `count` columns from `column` on, which are output positions counted row-major.
+    """Generate body(run) for each run of the `count` columns from `column` on.  Columns are output positions in
+    row-major order.
 
-    dims, places: the input's and the output's spatial dimensions.   row: a channel and window position, counted
-    row-major.
+    dims, places: the spatial dimensions of the input and of the output.   row: a channel and window position, in
+    row-major order.
     """
     rank = len(window.sizes)
     extents, sizes = ([as_scalar(dim, I64) for dim in given] for given in (dims, window.sizes))
@@ -191,7 +199,7 @@ def each_run(
 
 
 def _places_of(k: KernelBuilder, line: Local, lines: list[Scalar]) -> list[Scalar]:
-    """The places on all axes but the last of a line, counted row-major."""
+    """Return the indices along all output axes but the last of a line, given its row-major number."""
     rest: Scalar = line
     indices: list[Scalar] = []
     for size in reversed(lines[1:]):
@@ -201,7 +209,8 @@ def _places_of(k: KernelBuilder, line: Local, lines: list[Scalar]) -> list[Scala
 
 
 def _conv_rows(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, window: Window, filters: int) -> None:
-    """For groups of few filters: _STRIP places of a row of the result at a time, one weight after the other."""
+    """Generate the convolution for groups of few filters: _STRIP positions of an output row at a time, one weight after
+    the other."""
     dims, indices = x.shape[2:], result.shape[2:]
     channels, taps, area, wide = k.size(w.shape[1:2]), k.size(w.shape[2:]), k.size(dims), k.size(indices[-1:])
     each = k.size(indices) * channels * taps
@@ -232,7 +241,7 @@ def _conv_rows(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, window:
 
 
 def walked_axes(*shapes: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
-    """Of the result, whose shape is the last: images, filters, places."""
+    """Return the axes of the loops over the result, whose shape is the last: images, filters, positions."""
     return (0,), (1,), tuple(range(2, len(shapes[-1])))
 
 
@@ -252,7 +261,7 @@ def numpy_conv(x: np.ndarray, w: np.ndarray, *, strides, pads, dilations, groups
 def convolved_shape(
     name: str, x: TensorType, w: TensorType, strides: Numbers, pads: Numbers, dilations: Numbers, groups: int
 ) -> tuple[Shape | None, int | None]:
-    """The shape and the rank, as far as they are known, of what the operator `name` makes of an input and weights."""
+    """Return the shape and the rank, as far as they are known, of the result of operator `name`."""
     positive = isinstance(groups, int) and groups >= 1
     expect(positive, "{}: groups is {!r}, expected an integer >= 1", name, groups, error=RelvmArgumentError)
     for parameter, type_ in (("x", x), ("w", w)):
@@ -279,16 +288,16 @@ def conv(
     dilations: tuple[int, ...] | None = None,
     groups: int = 1,
 ) -> TensorType:
-    """Cross-correlation over any number of spatial axes, the input padded with zeros.
+    """Cross-correlation over any number of spatial axes; the input is padded with zeros.
 
-    x: (batch, channels, spatial...), an integer or float dtype.   w: (filters, channels / groups, window...), the
-    same dtype.
-    strides, dilations: one number >= 1 for each spatial axis; None: 1.   pads: numbers >= 0, before each spatial
-    axis, then after each; None: 0.   groups: divides channels and filters; group g of the filters sees group g of the
+    x: (batch, channels, spatial...), an integer or float dtype.   w: (filters, channels / groups, window...), the same
+    dtype.
+    strides, dilations: one number >= 1 for each spatial axis; None: 1.   pads: numbers >= 0, before each spatial axis,
+    then after each; None: 0.   groups: divides channels and filters; group g of the filters reads group g of the
     channels.
     Result: (batch, filters, places...), along each axis (n + pads - (window - 1) * dilation - 1) // stride + 1.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: attributes that do not fit.  RelvmShapeError:
-    channels that are not provably right, a window larger than the padded input.   Source: ONNX Conv-22.
+    channels that are not provably equal, a window larger than the padded input.   Source: ONNX Conv-22.
     """
     expect_numeric("conv", x=x, w=w)
     expect_same_dtype("conv", x=x, w=w)

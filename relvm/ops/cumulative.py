@@ -1,4 +1,4 @@
-"""Sums and products of all elements up to each, along an axis."""
+"""Cumulative sums and products along an axis."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _numpy_cumulation(function: np.ufunc) -> Callable[..., np.ndarray]:
 
 
 def _cumulation(combine: Callable[[Scalar, Scalar], Scalar], start: int) -> CustomKernel:
-    """One row of what follows the axis after the other, each made of the one before."""
+    """Return the kernel: it computes each row of the axes behind `axis` from the previous row."""
 
     def lower(k: KernelBuilder, inputs, outputs, *, axis: int, exclusive: bool, reverse: bool) -> None:
         (x,), (out,) = inputs, outputs
@@ -61,11 +61,11 @@ def _type(name: str, x: TensorType, axis: int, exclusive: object, reverse: objec
 
 @op("cumsum", numpy=_numpy_cumulation(np.add), lower=_cumulation(lambda total, x: total + x, 0))
 def cumsum(x: TensorType, *, axis: int, exclusive: bool = False, reverse: bool = False) -> TensorType:
-    """The sum of the elements up to each along an axis; integers wrap around.
+    """The cumulative sum along an axis; integers wrap around.
 
-    x: an integer or float dtype, rank >= 1.   axis: in [-rank, rank).   exclusive: whether the element itself is left
-    out.   reverse: whether sums are those from each element to the end.   Result: the type of x.
-    Raises RelvmTypeError: bool, an axis out of range.  RelvmArgumentError: a flag that is no bool.
+    x: an integer or float dtype, rank >= 1.   axis: in [-rank, rank).   exclusive: whether a sum excludes the element
+    itself.   reverse: whether sums run from each element to the end.   Result: the type of x.
+    Raises RelvmTypeError: bool, an axis out of range.  RelvmArgumentError: a flag that is not a bool.
     Source: ONNX CumSum-14.
     """
     return _type("cumsum", x, axis, exclusive, reverse)
@@ -73,11 +73,11 @@ def cumsum(x: TensorType, *, axis: int, exclusive: bool = False, reverse: bool =
 
 @op("cumprod", numpy=_numpy_cumulation(np.multiply), lower=_cumulation(lambda total, x: total * x, 1))
 def cumprod(x: TensorType, *, axis: int, exclusive: bool = False, reverse: bool = False) -> TensorType:
-    """The product of the elements up to each along an axis; integers wrap around.
+    """The cumulative product along an axis; integers wrap around.
 
-    x: an integer or float dtype, rank >= 1.   axis: in [-rank, rank).   exclusive: whether the element itself is left
-    out.   reverse: whether products are those from each element to the end.   Result: the type of x.
-    Raises RelvmTypeError: bool, an axis out of range.  RelvmArgumentError: a flag that is no bool.
+    x: an integer or float dtype, rank >= 1.   axis: in [-rank, rank).   exclusive: whether a product excludes the
+    element itself.   reverse: whether products run from each element to the end.   Result: the type of x.
+    Raises RelvmTypeError: bool, an axis out of range.  RelvmArgumentError: a flag that is not a bool.
     Source: ONNX CumProd-26.
     """
     return _type("cumprod", x, axis, exclusive, reverse)

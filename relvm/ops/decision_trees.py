@@ -1,4 +1,4 @@
-"""Decision trees: at which leaf of each tree a row of features arrives."""
+"""Decision trees: find the leaf of each tree that a row of features reaches."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _NUMPY = {
     "!=": lambda x, y: (x != y) & (x == x),
 }
 CONDITIONS = (*_NUMPY, *(f"{test}?" for test in _NUMPY))
-_BLOCK = 16  # trees that a row goes through at once
-_STEP_WORK = 12  # eighths of a nanosecond
+_BLOCK = 16  # trees evaluated for a row at the same time
+_STEP_WORK = 12  # work of a step, in eighths of a nanosecond
 
 
 def _numpy_leaves(x, features, thresholds, conditions, yes, no, roots, *, tests, depth):
@@ -73,7 +73,7 @@ def _leaves(
 
 
 def _inside(index: Scalar, size: Scalar) -> Scalar:
-    """The nearest position there is: tables may be anything."""
+    """Clamp an index to a table, whose entries may be arbitrary."""
     return Select(index < 0, Literal(0, I64), Select(index < size, index, size - 1))
 
 
@@ -114,15 +114,16 @@ def tree_leaves(
     tests: tuple[str, ...],
     depth: int,
 ) -> TensorType:
-    """The node of each tree at which each row arrives after `depth` steps from the tree's root.
+    """The node of each tree that each row reaches after `depth` steps from the root.
 
-    x: a float dtype, (rows, features).   features, thresholds, conditions, yes, no: (nodes,), for each node: which
-    feature it looks at, what it compares it with (the dtype of x), how (u8: a place in `tests`; of one test (0)), and
-    the next node where that holds and where not; a leaf is a node that is followed by itself.   roots: (trees,).
-    features, yes, no, roots: i32.   tests: of `<= < >= > == !=`, with a `?` behind it one that a NaN passes; others it
-    does not.   depth: the longest way to a leaf, not negative.
-    Result: i64, (rows, trees); a number that names no node, feature or test counts as the nearest that does.
-    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: tables of differing length; when it runs, no
+    x: a float dtype, (rows, features).   features, thresholds, conditions, yes, no: (nodes,), for each node: the
+    feature that it tests, the number to compare it with (the dtype of x), the comparison (u8: an index in `tests`; (0)
+    if there is only one test), and the next node if the test is true and if it is false; the next node of a leaf is the
+    leaf itself.   roots: (trees,).
+    features, yes, no, roots: i32.   tests: of `<= < >= > == !=`, each optionally followed by `?`, so that NaN passes
+    the test; otherwise NaN fails it.   depth: the longest path to a leaf, not negative.
+    Result: i64, (rows, trees).  The index of a node, feature or test that is out of range is clamped.
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: tables of different lengths; at run time, no
     features or no nodes.  RelvmArgumentError: another depth, other tests.
     Source: ONNX ai.onnx.ml TreeEnsembleClassifier-3.
     """

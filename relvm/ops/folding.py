@@ -1,4 +1,4 @@
-"""Limits of constant folding: short programs state constants and work of any size."""
+"""Limits of constant folding, because short programs can describe constants and work of any size."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from relvm.ir.expr import OpCall
 from relvm.ir.types import TensorType
 from relvm.kernels.lowering_rules import Contraction, CustomKernel
 
-_MAX_BYTES = 64 << 20  # of a constant
-_MAX_OPERATIONS = 1 << 32  # a second of a slow processor's
-_STRING_BYTES = 64  # of a string of Python, without its characters
+_MAX_BYTES = 64 << 20  # limit on the size of a constant
+_MAX_OPERATIONS = 1 << 32  # about one second on a slow processor
+_STRING_BYTES = 64  # size of a Python string without its characters
 
-# Operators that read arguments and results more than once or twice, and whose operations nothing counts.
+# Operators that read arguments and results more than twice, without an operation count.
 _UNCOUNTED = frozenset(
     {"non_max_suppression", "pairwise_coupling", "roi_align", "roi_max_pool", "row_echelon", "tree_leaves"}
 )
 
 
 class FoldingBudget:
-    """Bytes and operations that folding may still take.
+    """The bytes and operations that folding may still use.
 
     Parameters
     ----------
     known_bytes
-        The bytes of the constants that are there.  What is made may be four times as large, and 128 MB more.
+        The bytes of the existing constants.  Folded constants may use four times as many, and 128 MB more.
     """
 
     def __init__(self, known_bytes: int = 0) -> None:
@@ -50,8 +50,8 @@ class FoldingBudget:
 
 
 def _operations(call: OpCall) -> int | None:
-    """The operations that count, beyond a few for each element; None: unknown, or padded windows, whose padding may be
-    of any size."""
+    """Return the operations beyond a few for each element, or None if unknown.  Padded windows are unknown, because the
+    padding may be of any size."""
     op, attributes = call.op, dict(call.attributes)
     if op.name in _UNCOUNTED or ("pads" in attributes and not op.moves):
         return None
@@ -63,7 +63,7 @@ def _operations(call: OpCall) -> int | None:
 
 
 def _most_bytes(call: OpCall, args: Sequence[np.ndarray | tuple[int, ...]]) -> int:
-    """The most bytes of the result: of a tensor of strings each element may be all characters of the arguments."""
+    """Return an upper bound on the bytes of the result.  Each string may consist of all characters of the arguments."""
     count: Any = math.prod(call.tensor_type.known_shape)
     if call.element_type != STR:
         return count * call.known_element_type.size_bytes

@@ -1,4 +1,4 @@
-"""Elements and slices that are found, or put, by computed positions."""
+"""Gather: elements and slices at computed positions."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from relvm.kernels.lowering_rules import (
 
 
 def expect_indices(op: str, indices: TensorType) -> None:
-    """Positions are i32 or i64."""
+    """Check that indices are i32 or i64."""
     expect_tensor(op, indices=indices)
     expect(indices.dtype in (I32, I64), "{}: indices has dtype {}, expected i32 or i64", op, indices.dtype)
 
 
 def numpy_position(op: str, index: int, axis: int, size: int) -> int:
-    """The index counted from 0; RelvmIndexError where it is outside the axis."""
+    """Return the index counted from 0.  Raise RelvmIndexError if it is out of range."""
     if not -size <= index < size:
         raise RelvmIndexError(f"{op}: index {index} is outside axis {axis} of size {size}")
     return int(index % size)
 
 
 def position(k: KernelBuilder, op: str, index: Scalar, axis: int, size: AnyDim) -> Scalar:
-    """The index counted from 0; the kernel fails where it is outside the axis."""
+    """Return the index counted from 0.  The kernel raises an error if it is out of range."""
     count, index = as_scalar(size, I64), k.let("index", index.to(I64))
     outside = (index < -count).logical_or(index >= count)
     k.fail(outside, "INDEX_ERROR", f"{op}: index %lld is outside axis {axis} of size %lld", index, count)
@@ -52,7 +52,7 @@ def _numpy_gather(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarra
 
 
 def _gather(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
-    """Every index is checked before anything is copied."""
+    """Generate a gather.  All indices are checked before anything is copied."""
     (x, indices), (out,) = inputs, outputs
     axis %= len(x.shape)
     size, count, width = k.size(x.shape[axis : axis + 1]), k.size(indices.shape), k.size(x.shape[axis + 1 :])
@@ -72,13 +72,12 @@ def _check_indices(k: KernelBuilder, indices: Buffer, size: AnyDim, axis: int) -
 
 @op("gather", numpy=_numpy_gather, lower=GatherKernel(_gather, check=_check_indices), moves=True)
 def gather(x: TensorType, indices: TensorType, *, axis: int = 0) -> TensorType:
-    """The slices of x along an axis that the indices name.
+    """The slices of x along an axis at the given indices.
 
-    x: any tensor of rank >= 1.   indices: i32 or i64, each in [-n, n) for the axis's size n.   axis: in [-rank,
-    rank).
-    Result: the dtype of x; the shape of x with the shape of indices in the place of the axis.
-    Raises RelvmTypeError: another dtype of indices, an axis out of range.  At run time RelvmIndexError: an index out
-    of range.   Source: ONNX Gather-13.
+    x: any tensor of rank >= 1.   indices: i32 or i64, each in [-n, n) for the axis's size n.   axis: in [-rank, rank).
+    Result: the dtype of x; the shape of x with the axis replaced by the shape of indices.
+    Raises RelvmTypeError: another dtype of indices, an axis out of range.  At run time RelvmIndexError: an index out of
+    range.   Source: ONNX Gather-13.
     """
     expect_tensor("gather", x=x, indices=indices)
     expect(indices.dtype in (I32, I64), "gather: indices has dtype {}, expected i32 or i64", indices.dtype)
@@ -94,8 +93,10 @@ def gather(x: TensorType, indices: TensorType, *, axis: int = 0) -> TensorType:
 
 
 def expect_inside(op: str, x: TensorType, indices: TensorType, axis: int) -> int | None:
-    """The axis counted from 0, where the rank of x is known: both are of one rank, and indices are no longer than x
-    along the other axes, as far as that is known."""
+    """Return the axis counted from 0, if the rank of x is known.
+
+    Check as far as possible that both have the same rank, and that indices are no longer than x along the other axes.
+    """
     expect_tensor(op, x=x)
     expect_indices(op, indices)
     rank = indices.rank if x.rank is None else x.rank
@@ -110,14 +111,14 @@ def expect_inside(op: str, x: TensorType, indices: TensorType, axis: int) -> int
 
 
 def numpy_places(op: str, x: np.ndarray, indices: np.ndarray, axis: int):
-    """Pairs: where an index is, and the place in x that it means."""
+    """Yield pairs: the position of an index, and the position in x that it refers to."""
     axis %= x.ndim
     for at in np.ndindex(indices.shape):
         yield at, (*at[:axis], numpy_position(op, indices[at], axis, x.shape[axis]), *at[axis + 1 :])
 
 
 def each_place(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, axis: int, body) -> None:
-    """body(at, place) for each index: its position, and that in x which it means."""
+    """Generate body(at, place) for each index: its position, and the position in x that it refers to."""
     axis %= len(x.shape)
     with loop_nest(k, list(indices.shape)) as counters:
         at = k.let("at", flat_position(tuple(counters), indices.shape))
@@ -143,10 +144,11 @@ def _gather_elements(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
 
 @op("gather_elements", numpy=_numpy_gather_elements, lower=CustomKernel(_gather_elements), moves=True)
 def gather_elements(x: TensorType, indices: TensorType, *, axis: int) -> TensorType:
-    """For each index, the element of x at the index's own place, the index being the position along one axis.
+    """Elements of x along one axis: each index selects the element at its own position, with the index as the position
+    along `axis`.
 
-    x: any tensor of rank >= 1.   indices: i32 or i64, of the rank of x, along other axes no longer than x; each in
-    [-n, n) for the axis's size n.   axis: in [-rank, rank).   Result: the dtype of x, the shape of indices.
+    x: any tensor of rank >= 1.   indices: i32 or i64, of the rank of x, along other axes no longer than x; each in [-n,
+    n) for the axis's size n.   axis: in [-rank, rank).   Result: the dtype of x, the shape of indices.
     Raises RelvmTypeError: another dtype of indices, other ranks, an axis out of range.  RelvmShapeError: too many
     indices along another axis.  At run time RelvmIndexError: an index out of range.   Source: ONNX GatherElements-13.
     """
@@ -158,7 +160,7 @@ def gather_elements(x: TensorType, indices: TensorType, *, axis: int) -> TensorT
 
 
 def expect_rows(op: str, indices: TensorType, depth: object) -> None:
-    """indices is (..., depth)."""
+    """Check that indices has the shape (..., depth)."""
     expect_indices(op, indices)
     expect_integers(op, "depth", (depth,))
     expect(depth >= 0, "{}: depth is {}, expected at least 0", op, depth)
@@ -168,7 +170,7 @@ def expect_rows(op: str, indices: TensorType, depth: object) -> None:
 
 
 def row_start(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, row: Scalar, depth: int) -> Scalar:
-    """Which slice of x, counted row-major over its first `depth` axes, the indices of that row name."""
+    """Return the row-major number, over the first `depth` axes of x, of the slice that a row of indices refers to."""
     start: Scalar = Literal(0, I64)
     for axis in range(depth):
         index = position(k, op, indices.flat(row * depth + axis), axis, x.shape[axis])
@@ -177,7 +179,7 @@ def row_start(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, row: Scalar
 
 
 def numpy_slices(op: str, x: np.ndarray, indices: np.ndarray):
-    """Pairs: where a row of indices is, and the slice of x that it names."""
+    """Yield pairs: the position of a row of indices, and the slice of x that it refers to."""
     for at in np.ndindex(indices.shape[:-1]):
         yield at, tuple(numpy_position(op, i, axis, x.shape[axis]) for axis, i in enumerate(indices[at]))
 
@@ -201,13 +203,13 @@ def _gather_nd(k: KernelBuilder, inputs, outputs, *, depth: int) -> None:
 
 @op("gather_nd", numpy=_numpy_gather_nd, lower=CustomKernel(_gather_nd), moves=True)
 def gather_nd(x: TensorType, indices: TensorType, *, depth: int) -> TensorType:
-    """The slices of x that rows of indices name: element a... of the result is x[indices[a...]].
+    """The slices of x at rows of indices: element a... of the result is x[indices[a...]].
 
     x: any tensor of rank >= depth.   indices: i32 or i64, (..., depth): a position along each of the first axes, in
     [-n, n) for its size n.   Result: the dtype of x; the shape of indices without its last dimension, then that of x
     without its first `depth` ones.
-    Raises RelvmTypeError: another dtype of indices, a rank that is too small.  RelvmShapeError: another last
-    dimension of indices.  At run time RelvmIndexError: an index out of range.
+    Raises RelvmTypeError: another dtype of indices, a rank that is too small.  RelvmShapeError: another last dimension
+    of indices.  At run time RelvmIndexError: an index out of range.
     Source: ONNX GatherND-13 without batches.
     """
     expect_tensor("gather_nd", x=x)

@@ -1,4 +1,4 @@
-"""Tensors read between their elements, at computed places."""
+"""Interpolation of tensors at computed positions between their elements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from relvm.kernels.lowering_rules import CustomKernel, part_loops, strides_of
 
 _MODES = ("nearest", "linear", "cubic")
 _PADDINGS = ("zeros", "border", "reflection")
-_SHARPNESS = -0.75  # Keys' coefficient
+_SHARPNESS = -0.75  # coefficient a of Keys' cubic kernel
 
 
 def _numpy_bounds(size: int, align_corners: bool) -> tuple[float, float]:
@@ -25,7 +25,7 @@ def _numpy_bounds(size: int, align_corners: bool) -> tuple[float, float]:
 
 
 def _numpy_padded(at: np.ndarray, size: int, padding: str, align_corners: bool) -> np.ndarray:
-    """Where what stands at those places is found; outside of [0, size): nowhere."""
+    """Map positions according to the padding mode.  A position outside [0, size) has no element."""
     low, high = _numpy_bounds(size, align_corners)
     match padding:
         case "border":
@@ -107,11 +107,11 @@ def _weights(mode: str, part: Scalar) -> list[Scalar]:
     return [far[0], near[0], near[1], far[1]]
 
 
-Tap = tuple[Local, Local, Local]  # the index along an axis, whether it is inside, the weight
+Tap = tuple[Local, Local, Local]  # index along an axis, whether it is in range, weight
 
 
 def _taps(k: KernelBuilder, at: Scalar, size: Scalar, mode: str, padding: str, align_corners: bool) -> list[Tap]:
-    """The elements along one axis that a place is made of."""
+    """Return the elements along one axis that contribute to a position."""
     dtype = at.dtype
     extent = k.let("extent", size.to(dtype))
     at = k.let("at", Intrinsic("rint", (at,), dtype) if mode == "nearest" else at)
@@ -129,7 +129,7 @@ def _taps(k: KernelBuilder, at: Scalar, size: Scalar, mode: str, padding: str, a
 
 
 def _grid_sample(k: KernelBuilder, inputs, outputs, *, mode: str, padding: str, align_corners: bool) -> None:
-    """The elements around a place, and their weights, are found once for all channels."""
+    """Generate grid sampling.  The elements near a position, and their weights, are computed once for all channels."""
     (x, grid), (out,) = inputs, outputs
     channels, sizes = as_scalar(x.shape[1], I64), x.shape[2:]
     points = k.size(grid.shape[1:-1])
@@ -157,7 +157,7 @@ def _grid_sample(k: KernelBuilder, inputs, outputs, *, mode: str, padding: str, 
 
 
 def _combined(chosen: tuple[Tap, ...], sizes: tuple) -> tuple[Scalar, Scalar, Scalar]:
-    """One tap of each axis: the position among the elements of an image, whether it is inside, the weight."""
+    """Combine one tap of each axis: return the position in an image, whether it is in range, and the weight."""
     (offset, inside, weight), *rest = chosen
     for size, (index, within, factor) in zip(sizes[1:], rest, strict=True):
         offset = offset * as_scalar(size, I64) + index
@@ -169,16 +169,19 @@ def _combined(chosen: tuple[Tap, ...], sizes: tuple) -> tuple[Scalar, Scalar, Sc
 def grid_sample(
     x: TensorType, grid: TensorType, *, mode: str, padding: str = "zeros", align_corners: bool = False
 ) -> TensorType:
-    """Every channel of x at places between its elements.
+    """Every channel of x sampled at positions between its elements.
 
-    x: (n, channels, size...), of a float dtype, or of any where mode is "nearest".   grid: a float dtype, (n, ...,
-    axes): for each place its coordinate along each axis behind the channels, in elements: 0 is the first one's middle.
-    mode: "nearest" (of two equally near the even one), "linear", "cubic" (Keys' polynomial, a = -0.75).
-    padding: what stands where x has no element: "zeros"; "border", the nearest element; "reflection", x mirrored again
-    and again.   align_corners: x ends in the middle of its outermost elements, not at their edges; this says what is
-    mirrored, and from where on a place counts as outside.   Result: the dtype of x, (n, channels, ...).
-    Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: another mode or padding, align_corners no bool.
-    RelvmShapeError: two numbers of images, or as many coordinates as there are not axes.   Source: ONNX GridSample-22.
+    x: (n, channels, size...), of a float dtype, or of any if mode is "nearest".   grid: a float dtype, (n, ..., axes):
+    for each position its coordinate along each spatial axis, in elements; 0 is the center of the first element.
+    mode: "nearest" (half to even), "linear", "cubic" (Keys' kernel, a = -0.75).
+    padding: the values outside x: "zeros"; "border", the nearest element; "reflection", x mirrored repeatedly.
+    align_corners: whether x ends at the centers of its outermost elements instead of at their outer edges; this
+    determines the points of reflection, and from where on a position is outside.   Result: the dtype of x, (n,
+    channels, ...).
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: another mode or padding, align_corners not a
+    bool.
+    RelvmShapeError: different numbers of images, or a number of coordinates other than that of the axes.   Source: ONNX
+    GridSample-22.
     """
     expect_float("grid_sample", grid=grid)
     expect_tensor("grid_sample", x=x)

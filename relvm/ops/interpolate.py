@@ -1,4 +1,4 @@
-"""Positions as numbers, and tensors sampled along an axis between their elements."""
+"""Element positions as numbers, and interpolation along an axis."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from relvm.kernels.lowering_rules import CustomKernel, part_loops
 
 Shape = tuple[AnyDim, ...]
 
-_UNROLLED = 4  # taps: up to as many are added in one expression
+_UNROLLED = 4  # up to this number of taps are added in one expression
 
 
 def _iota(k: KernelBuilder, inputs, outputs) -> None:
@@ -37,7 +37,7 @@ def _numpy_iota(shape: tuple[int, ...]) -> np.ndarray:
 
 @op("iota", numpy=_numpy_iota, lower=CustomKernel(_iota, lambda *shapes: 0))
 def iota(shape: ShapeType) -> TensorType:
-    """0, 1, 2...: every element is its own row-major position.
+    """0, 1, 2...: every element is its row-major position.
 
     shape: any.   Result: i64, of that shape.   Raises RelvmTypeError: not a shape.   Source: numpy.arange.
     """
@@ -58,8 +58,10 @@ def _numpy_interpolate(x: np.ndarray, indices: np.ndarray, weights: np.ndarray, 
 
 
 def _interpolate(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
-    """Every index is checked before anything is written.  Along the last axis a loop over the places, else whole rows
-    of what follows the axis are added."""
+    """Generate interpolation.  All indices are checked before anything is written.
+
+    Along the last axis the loop runs over positions.  Along any other axis, whole rows of the axes behind it are added.
+    """
     (x, indices, weights), (out,) = inputs, outputs
     axis %= len(x.shape)
     taps, places = indices.shape
@@ -97,7 +99,7 @@ def _along_places(k: KernelBuilder, buffers: tuple[Buffer, ...], source: Scalar,
 
 
 def _sum_of_taps(k: KernelBuilder, out: Buffer, at: Scalar, width: Scalar, taps, tap, element) -> None:
-    """out.flat[at + i] = the sum of element(tap(t), i) over the taps t, for each i below width."""
+    """Generate out.flat[at + i] = the sum of element(tap(t), i) over the taps t, for each i below width."""
     if isinstance(taps, int) and 1 <= taps <= _UNROLLED:
         made = [tap(Literal(t, I64)) for t in range(taps)]
         with k.loop(width, simd=True) as i:
@@ -120,13 +122,13 @@ def _operations(x: Shape, indices: Shape, weights: Shape, out: Shape, *, axis: i
 
 @op("interpolate", numpy=_numpy_interpolate, lower=CustomKernel(_interpolate, _operations))
 def interpolate(x: TensorType, indices: TensorType, weights: TensorType, *, axis: int) -> TensorType:
-    """Weighted sums of elements along an axis: place p of the result is the sum over t of weights[t, p] times
+    """Weighted sums of elements along an axis: position p of the result is the sum over t of weights[t, p] times
     element indices[t, p] of x.
 
     x: a float dtype.   indices: i64[taps, places], each in [0, n) for the axis's size n.   weights: of that shape and
-    the dtype of x.   axis: in [-rank, rank).   Result: the type of x, the axis of size `places`.
-    Raises RelvmTypeError: other dtypes or ranks, an axis out of range.  RelvmShapeError: shapes of indices and
-    weights that differ.  At run time RelvmIndexError: an index out of range.
+    the dtype of x.   axis: in [-rank, rank).   Result: the type of x, with `places` elements along the axis.
+    Raises RelvmTypeError: other dtypes or ranks, an axis out of range.  RelvmShapeError: shapes of indices and weights
+    that differ.  At run time RelvmIndexError: an index out of range.
     Source: the interpolation of ONNX Resize-19, whose coefficients are `weights`.
     """
     expect_float("interpolate", x=x, weights=weights)

@@ -1,7 +1,7 @@
-"""Lists: any number of values of one type; and values that may be null.  A list never changes: operators make new ones.
+"""Immutable lists of any number of values of one type, and values that may be null.
 
-What an operator makes of n items costs n steps, but for list_append: that adds to the list itself where nothing else
-holds it any more (relvm/passes/list_append_in_place.py), so that a loop adds n items in O(n).
+An operator whose result has n items takes O(n) steps.  The exception is list_append, which extends the list in place if
+nothing else refers to it (relvm/passes/list_append_in_place.py).  A loop thus appends n items in O(n).
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ def _expect_axis_of(name: str, axis: object, rank: int | None) -> None:
 
 
 def _with_item(name: str, x: ListType, item: Type) -> ListType:
-    """The type of a list with one more item."""
+    """Return the type of a list with one more item."""
     both = item if x.item is None else join(x.item, item)
     expect(both is not None, "{}: an item of type {} in a list of {}", name, item, x.item)
     return ListType(both)
 
 
 def _place(name: str, items: list, index: int, past: int = 0) -> int:
-    """The index counted from the front."""
+    """Return the index counted from the front."""
     place = index + len(items) if index < 0 else index
     if not 0 <= place < len(items) + past:
         raise RelvmIndexError(f"{name}: index {index}, the list has {len(items)} items")
@@ -57,7 +57,7 @@ def _place(name: str, items: list, index: int, past: int = 0) -> int:
 def make_list(*items: Type) -> ListType:
     """A list of the arguments.
 
-    items: any values of one kind; none: a list without items.   Result: a list of what holds them all.
+    items: any values of one kind; none: a list without items.   Result: a list whose item type covers all of them.
     Raises RelvmTypeError: items of different kinds, such as a tensor and a scalar.
     Source: ONNX SequenceConstruct-11, SequenceEmpty-11.
     """
@@ -71,7 +71,7 @@ def make_list(*items: Type) -> ListType:
 def list_length(x: ListType) -> PrimType:
     """The number of items.
 
-    x: a list.   Result: i64.   Raises RelvmTypeError: x is no list.
+    x: a list.   Result: i64.   Raises RelvmTypeError: x is not a list.
     Source: ONNX SequenceLength-11.
     """
     _expect_list("list_length", x)
@@ -80,11 +80,11 @@ def list_length(x: ListType) -> PrimType:
 
 @op("list_item", numpy=lambda x, index: x[_place("list_item", x, index)], lower=Builtin("list_item"))
 def list_item(x: ListType, index: PrimType) -> Type:
-    """One item.
+    """One item of a list.
 
-    x: a list.   index: i64, from the end where it is negative.   Result: of the type of the items.
-    Raises RelvmTypeError: x is no list, or one that has no items; index is no i64.  When it runs, RelvmIndexError:
-    there is no such item.   Source: ONNX SequenceAt-11.
+    x: a list.   index: i64; a negative one counts from the end.   Result: of the type of the items.
+    Raises RelvmTypeError: x is not a list or has no items, or index is not i64.  At run time, RelvmIndexError: the
+    index is out of range.   Source: ONNX SequenceAt-11.
     """
     _expect_list("list_item", x)
     _expect_index("list_item", index)
@@ -94,10 +94,10 @@ def list_item(x: ListType, index: PrimType) -> Type:
 
 @op("list_append", numpy=lambda x, item: [*x, item], lower=Builtin("list_append"), moves=True)
 def list_append(x: ListType, item: Type) -> ListType:
-    """The list with one more item at its end.
+    """The list with an item appended.
 
-    x: a list.   item: a value of the kind of its items.   Result: a list of what holds them all.
-    Raises RelvmTypeError: x is no list; an item of another kind.
+    x: a list.   item: a value of the kind of its items.   Result: a list whose item type covers all of them.
+    Raises RelvmTypeError: x is not a list, or the item is of another kind.
     Source: ONNX SequenceInsert-11.
     """
     _expect_list("list_append", x)
@@ -111,12 +111,12 @@ def _insert(x: list, index: int, item: Any) -> list:
 
 @op("list_insert", numpy=_insert, lower=Builtin("list_insert"), moves=True)
 def list_insert(x: ListType, index: PrimType, item: Type) -> ListType:
-    """The list with one more item before another.
+    """The list with an item inserted before another.
 
-    x: a list of n items.   index: i64 in [-n, n], of the item that will follow, from the end where it is negative; n:
-    at the end.   item: a value of the kind of its items.   Result: a list of what holds them all.
-    Raises RelvmTypeError: x is no list, index no i64; an item of another kind.  When it runs, RelvmIndexError: another
-    index.   Source: ONNX SequenceInsert-11.
+    x: a list of n items.   index: i64 in [-n, n], of the item that will follow; a negative one counts from the end, and
+    n appends.   item: a value of the kind of its items.   Result: a list whose item type covers all of them.
+    Raises RelvmTypeError: x is not a list, index is not i64, or the item is of another kind.  At run time,
+    RelvmIndexError: the index is out of range.   Source: ONNX SequenceInsert-11.
     """
     _expect_list("list_insert", x)
     _expect_index("list_insert", index)
@@ -132,8 +132,9 @@ def _erase(x: list, index: int) -> list:
 def list_erase(x: ListType, index: PrimType) -> ListType:
     """The list without one item.
 
-    x: a list.   index: i64, from the end where it is negative.   Result: the type of x.
-    Raises RelvmTypeError: x is no list, index no i64.  When it runs, RelvmIndexError: there is no such item.
+    x: a list.   index: i64; a negative one counts from the end.   Result: the type of x.
+    Raises RelvmTypeError: x is not a list, or index is not i64.  At run time, RelvmIndexError: the index is out of
+    range.
     Source: ONNX SequenceErase-11.
     """
     _expect_list("list_erase", x)
@@ -145,7 +146,7 @@ def list_erase(x: ListType, index: PrimType) -> ListType:
 
 
 def _expect_tensors(name: str, x: Type) -> TensorType:
-    """The type of a list's items, which are tensors of one dtype."""
+    """Return the type of a list's items, which must be tensors of one dtype."""
     _expect_list(name, x)
     expect(x.item is not None, "{}: x is {}, a list without items", name, x)
     expect(isinstance(x.item, TensorType), "{}: x is {}, expected a list of tensors", name, x)
@@ -174,11 +175,11 @@ def _concat(x: list, *, axis: int) -> np.ndarray:
 
 @op("list_concat", numpy=_concat, lower=Builtin("list_concat", ("axis",)))
 def list_concat(x: ListType, *, axis: int) -> TensorType:
-    """The tensors of a list joined along an axis.
+    """The tensors of a list concatenated along an axis.
 
     x: a list of tensors of one dtype and rank, at least 1.   axis: in [-rank, rank).   Result: that dtype and rank.
-    Raises RelvmTypeError: x is no list of tensors, or has no items; an axis out of range.  When it runs,
-    RelvmIndexError: the list has no items; RelvmShapeError: sizes along another axis differ.
+    Raises RelvmTypeError: x is not a list of tensors or has no items, or the axis is out of range.  At run time,
+    RelvmIndexError: the list is empty.  RelvmShapeError: sizes along another axis differ.
     Source: ONNX ConcatFromSequence-11.
     """
     item = _expect_tensors("list_concat", x)
@@ -192,12 +193,12 @@ def _stack(x: list, *, axis: int) -> np.ndarray:
 
 @op("list_stack", numpy=_stack, lower=Builtin("list_stack", ("axis",)))
 def list_stack(x: ListType, *, axis: int) -> TensorType:
-    """The tensors of a list joined along a new axis.
+    """The tensors of a list stacked along a new axis.
 
-    x: a list of tensors of one dtype and shape.   axis: of the result, in [-rank - 1, rank].   Result: that dtype, the
-    rank one more.
-    Raises RelvmTypeError: x is no list of tensors, or has no items; an axis out of range.  When it runs,
-    RelvmIndexError: the list has no items; RelvmShapeError: sizes differ.
+    x: a list of tensors of one dtype and shape.   axis: of the result, in [-rank - 1, rank].   Result: that dtype, with
+    one axis more.
+    Raises RelvmTypeError: x is not a list of tensors or has no items, or the axis is out of range.  At run time,
+    RelvmIndexError: the list is empty.  RelvmShapeError: sizes differ.
     Source: ONNX ConcatFromSequence-11 with new_axis.
     """
     item = _expect_tensors("list_stack", x)
@@ -222,13 +223,13 @@ def _split(x: np.ndarray, sizes: int | tuple[int, ...], *, axis: int) -> list:
 
 @op("list_split", numpy=_split, lower=Builtin("list_split", ("axis",)), moves=True)
 def list_split(x: TensorType, sizes: PrimType | ShapeType, *, axis: int) -> ListType:
-    """A tensor in parts along an axis.
+    """A tensor split along an axis.
 
-    x: any dtype, rank at least 1.   sizes: a shape, of the parts' sizes, which make up the axis; or an i64 scalar: of
-    all but the last, which is what is left.   axis: in [-rank, rank).   Result: a list of tensors of that dtype and
-    rank.
-    Raises RelvmTypeError: x is no tensor, an axis out of range, other sizes.  When it runs, RelvmShapeError: sizes that
-    do not make up the axis, a scalar less than 1.
+    x: any dtype, rank at least 1.   sizes: a shape with the sizes of the parts, whose sum is that of the axis; or an
+    i64 scalar, the size of all parts but the last, which may be smaller.   axis: in [-rank, rank).   Result: a list of
+    tensors of that dtype and rank.
+    Raises RelvmTypeError: x is not a tensor, the axis is out of range, or sizes has another type.  At run time,
+    RelvmShapeError: the sizes do not sum to that of the axis, or a scalar is less than 1.
     Source: ONNX SplitToSequence-11.
     """
     expect_tensor("list_split", x=x)
@@ -250,11 +251,11 @@ def _unstack(x: np.ndarray, *, axis: int) -> list:
 
 @op("list_unstack", numpy=_unstack, lower=Builtin("list_unstack", ("axis",)), moves=True)
 def list_unstack(x: TensorType, *, axis: int) -> ListType:
-    """What is at each position along an axis, without that axis.
+    """The slices at each position along an axis, without that axis.
 
-    x: any dtype, rank at least 1.   axis: in [-rank, rank).   Result: a list of tensors of that dtype, the rank one
+    x: any dtype, rank at least 1.   axis: in [-rank, rank).   Result: a list of tensors of that dtype, with one axis
     less.
-    Raises RelvmTypeError: x is no tensor, an axis out of range.
+    Raises RelvmTypeError: x is not a tensor, or the axis is out of range.
     Source: ONNX SplitToSequence-11 with keepdims 0.
     """
     expect_tensor("list_unstack", x=x)

@@ -30,11 +30,11 @@ from relvm.kernels.lowering_rules import Contraction, loop_nest, strides_of
 
 Shape = tuple[AnyDim, ...]
 
-_FEW = 4  # rows for which a transposed matrix is not copied
+_FEW = 4  # the most rows for which a transposed matrix is not copied
 
 
 def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, transpose_b: bool) -> None:
-    """One product for each place of the batch."""
+    """Generate one product for each batch element."""
     a, b = inputs
     left: Shape = a.shape if len(a.shape) > 1 else (1, *a.shape)
     right: Shape = b.shape if len(b.shape) > 1 else (*b.shape, 1)
@@ -72,7 +72,7 @@ def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, tr
 
 
 def _dot_products(k: KernelBuilder, sizes, left: Lhs, at_b: Scalar, b: Buffer, result: Epilogue, indices) -> None:
-    """Few rows times the rows of b: both are read in order as they are."""
+    """Generate dot products of a few rows with the rows of b.  Both are read sequentially without packing."""
     rows, columns, depth = sizes
     with (
         k.parallel(columns, rows * depth) as (first, last),
@@ -86,7 +86,8 @@ def _dot_products(k: KernelBuilder, sizes, left: Lhs, at_b: Scalar, b: Buffer, r
 
 
 def batch_start(counters: Sequence[Scalar], batch: Shape, shape: Shape) -> Scalar:
-    """Where the matrix for a place of the batch begins; the last two dimensions of the shape are the matrices'."""
+    """Return the start of the matrix for a batch element.  The last two dimensions of the shape are those of the
+    matrix."""
     start: Scalar = Literal(0, I64)
     for axis, stride in enumerate(strides_of(shape)[:-2]):
         if shape[axis] != 1:
@@ -95,14 +96,15 @@ def batch_start(counters: Sequence[Scalar], batch: Shape, shape: Shape) -> Scala
 
 
 def _walked(a: Shape, b: Shape, out: Shape, *, transpose_a: bool, transpose_b: bool) -> tuple[tuple[int, ...], ...]:
-    """Each axis by itself; but a batch that only `a` has is just more rows of it."""
+    """Return the axes of the loops: each axis separately, except that batch axes of `a` only are merged with its
+    rows."""
     if len(b) == 2 and len(a) > 2 and not transpose_a:
         return tuple(range(len(out) - 1)), (len(out) - 1,)
     return each_axis(out)
 
 
 def each_axis(*shapes: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
-    """Each axis of the result, whose shape is the last, by itself."""
+    """Return each axis of the result, whose shape is the last, as a separate loop."""
     return tuple((axis,) for axis in range(len(shapes[-1])))
 
 
@@ -112,11 +114,11 @@ def _numpy_matmul(a: np.ndarray, b: np.ndarray, *, transpose_a: bool, transpose_
 
 @op("matmul", numpy=_numpy_matmul, lower=Contraction(_matmul, _walked, matrix_operations))
 def matmul(a: TensorType, b: TensorType, *, transpose_a: bool = False, transpose_b: bool = False) -> TensorType:
-    """The matrix product of the last two axes, for each place of the others, which broadcast.
+    """The matrix product of the last two axes, for each element of the batch axes, which broadcast.
 
-    a, b: the same integer or float dtype, rank >= 1, (..., m, k) and (..., k, n).  A 1-d `a` is a row, a 1-d `b` a
-    column, and that axis is left out of the result.   transpose_a, transpose_b: the matrices are given as (..., k,
-    m), (..., n, k); not for 1-d.   Result: that dtype, (..., m, n).
+    a, b: the same integer or float dtype, rank >= 1, (..., m, k) and (..., k, n).  A 1-d `a` is a row and a 1-d `b` a
+    column, and the result omits that axis.   transpose_a, transpose_b: the matrices are given as (..., k, m), (..., n,
+    k); not for 1-d.   Result: that dtype, (..., m, n).
     Raises RelvmTypeError: other dtypes, rank 0, a transposed vector.  RelvmShapeError: dimensions k that are not
     provably equal, or others that do not broadcast.   Source: numpy.matmul, ONNX MatMul-13.
     """
@@ -156,7 +158,7 @@ def _matmul_packed(k: KernelBuilder, inputs, result: Epilogue, *, columns: int) 
 
 
 def rows_and_columns(*shapes: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
-    """All axes of the result but the last, which is the last of `shapes`, as one, and the last."""
+    """Return two loops over the result, the last of `shapes`: all axes but the last merged, and the last axis."""
     last = len(shapes[-1]) - 1
     return (tuple(range(last)), (last,)) if last else ((0,),)
 
@@ -167,9 +169,9 @@ def _numpy_matmul_packed(a: np.ndarray, b: np.ndarray, *, columns: int) -> np.nd
 
 @op("matmul_packed", numpy=_numpy_matmul_packed, lower=Contraction(_matmul_packed, rows_and_columns, matrix_operations))
 def matmul_packed(a: TensorType, b: TensorType, *, columns: int) -> TensorType:
-    """The product of a matrix, or of many, and a constant one that lies in panels, ready to be read in order.
+    """The product of a matrix, or of several, with a constant matrix packed in panels, which are read sequentially.
 
-    a: an integer or float dtype, rank >= 1, (..., k).   b: the same dtype, rank 1, what `pack_columns` makes of (k,
+    a: an integer or float dtype, rank >= 1, (..., k).   b: the same dtype, rank 1, the result of `pack_columns` for (k,
     columns).   Result: that dtype, (..., columns).
     Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: dimensions k that are not provably equal, a size of
     b that does not fit.  RelvmArgumentError: columns below 1.   Source: the pass pack_weights.

@@ -1,4 +1,4 @@
-"""Products of quantised matrices: bytes times bytes, added up in 32 bits."""
+"""Quantized matrix products: 8-bit factors, accumulated in 32 bits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Shape = tuple[AnyDim, ...]
 
 
 def _matmul_integer(k: KernelBuilder, inputs, result: Epilogue) -> None:
-    """One product for each place of the batch; a batch that only `a` has is just more rows of it."""
+    """Generate one product for each batch element.  Batch axes of `a` only are merged with its rows."""
     a, b, a_zero, b_zero = inputs
     left = _rows_of(a.shape, b.shape, a_zero.shape)
     rows, columns, depth = (k.size((dim,)) for dim in (left[-2], b.shape[-1], left[-1]))
@@ -56,7 +56,7 @@ def _matmul_integer(k: KernelBuilder, inputs, result: Epilogue) -> None:
 
 
 def _rows_of(a: Shape, b: Shape, a_zero: Shape) -> Shape:
-    """The shape of `a` as the kernel sees it."""
+    """Return the shape of `a` as the kernel sees it."""
     return (product(a[:-1]), a[-1]) if len(b) == 2 and not a_zero else a
 
 
@@ -73,7 +73,7 @@ def _numpy_matmul_integer(a: np.ndarray, b: np.ndarray, a_zero: np.ndarray, b_ze
 
 @op("matmul_integer", numpy=_numpy_matmul_integer, lower=Contraction(_matmul_integer, _walked, matrix_operations))
 def matmul_integer(a: TensorType, b: TensorType, a_zero: TensorType, b_zero: TensorType) -> TensorType:
-    """(a - a_zero) times (b - b_zero), for each place of the axes before the last two, which broadcast.
+    """(a - a_zero) times (b - b_zero), for each element of the batch axes, which broadcast.
 
     a, b: i8 or u8 each, rank >= 2, (..., m, k) and (..., k, n).   a_zero: the dtype of a, of rank 0, or a number for
     each row, (..., m, 1).   b_zero: the dtype of b, of rank 0, or a number for each column, (..., 1, n).
@@ -111,7 +111,7 @@ def matmul_integer(a: TensorType, b: TensorType, a_zero: TensorType, b_zero: Ten
 
 
 def pack_bytes(b: np.ndarray, b_zero: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The last three arguments of `matmul_integer_packed` but for a_zero: panels, sums, zero points.
+    """Pack a matrix for `matmul_integer_packed`: return its arguments b (panels), sums, and b_zero (zero points).
 
     b: (depth, columns) of i8 or u8.   b_zero: a number, or one for each column.
     """
@@ -130,7 +130,7 @@ def pack_bytes(b: np.ndarray, b_zero: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _unpacked(b: np.ndarray, columns: int) -> np.ndarray:
-    """The bytes (depth rounded up, columns) as i32."""
+    """Return the packed bytes (depth rounded up, columns) as i32."""
     words = unpack_columns(b, columns)[:, :, None]
     return words.view(np.int8).swapaxes(1, 2).reshape(-1, columns).astype(np.int32)
 
@@ -167,11 +167,11 @@ def _packed(k: KernelBuilder, inputs, result: Epilogue, *, columns: int) -> None
 def matmul_integer_packed(
     a: TensorType, b: TensorType, sums: TensorType, a_zero: TensorType, b_zero: TensorType, *, columns: int
 ) -> TensorType:
-    """(a - a_zero) times (b - b_zero), b being a constant matrix of signed bytes that lies as products read it.
+    """(a - a_zero) times (b - b_zero), where b is a constant, prepacked matrix of signed bytes.
 
-    a: i8 or u8, rank >= 1, (..., k).   b, sums, b_zero: i32, what `pack_bytes` makes of a matrix: words of four bytes
-    of a column, what `pack_columns` makes of (k / 4 rounded up, columns); the sums of the columns (columns), the zero
-    points (columns), or (0) where all are 0.   a_zero: the dtype of a, rank 0.
+    a: i8 or u8, rank >= 1, (..., k).   b, sums, b_zero: i32, the result of `pack_bytes` for a matrix: words of four
+    bytes of a column, packed by `pack_columns` as (k / 4 rounded up, columns); the sums of the columns (columns); the
+    zero points (columns), or (0) if all are 0.   a_zero: the dtype of a, rank 0.
     Result: i32, (..., columns); sums wrap around.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: shapes that do not fit.  RelvmArgumentError: columns
     below 1.   Source: the pass pack_weights.

@@ -1,4 +1,4 @@
-"""What is left of a division, elementwise: two conventions of its sign."""
+"""Remainders of elementwise division, with two conventions for the sign."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _numbers(name: str, x: TensorType, y: TensorType) -> TensorType:
 
 
 def _remainder(x: Scalar, y: Scalar) -> Scalar:
-    """The machine's division traps at a zero divisor and at the smallest number divided by -1."""
+    """Return the remainder with C's undefined cases handled: a zero divisor, and the smallest integer divided by -1."""
     if x.dtype.is_float:
         return Intrinsic("fmod", (x, y), x.dtype)
     rest = x % y
@@ -33,14 +33,14 @@ def _modulo(x: Scalar, y: Scalar) -> Scalar:
         return rest
     other_side = rest.ne(0).logical_and((rest < 0).ne(y < 0))
     moved = Select(other_side, rest + y, rest)
-    if x.dtype.is_float:  # a zero has the sign of y
+    if x.dtype.is_float:  # a zero gets the sign of y
         moved = Select(rest.eq(0), Intrinsic("copysign", (rest, y), x.dtype), moved)
     return moved
 
 
 @op("remainder", numpy=np.fmod, lower=elementwise(_remainder))
 def remainder(x: TensorType, y: TensorType) -> TensorType:
-    """x - trunc(x / y) * y, elementwise: it has the sign of x.  Integers: 0 where y is 0.
+    """x - trunc(x / y) * y, elementwise, with the sign of x.  Integers: 0 where y is 0.
 
     x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.
@@ -51,7 +51,7 @@ def remainder(x: TensorType, y: TensorType) -> TensorType:
 
 @op("modulo", numpy=np.mod, lower=elementwise(_modulo))
 def modulo(x: TensorType, y: TensorType) -> TensorType:
-    """x - floor(x / y) * y, elementwise: it has the sign of y.  Integers: 0 where y is 0.
+    """x - floor(x / y) * y, elementwise, with the sign of y.  Integers: 0 where y is 0.
 
     x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.

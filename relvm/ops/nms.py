@@ -1,4 +1,4 @@
-"""Boxes that overlap with better ones, left out."""
+"""Non-maximum suppression."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from relvm.ops.sort_topk import Heap, comes_first, heap_levels, numpy_top_positi
 
 
 def _numpy_corners(box: np.ndarray, centred: bool) -> tuple:
-    """Along both axes, the lower and the higher end."""
+    """Return the lower and the higher coordinate of a box along both axes."""
     if centred:
         half = box[2:] / np.float32(2)
         return (box[0] - half[0], box[0] + half[0]), (box[1] - half[1], box[1] + half[1])
@@ -23,7 +23,7 @@ def _numpy_corners(box: np.ndarray, centred: bool) -> tuple:
 
 
 def _numpy_overlap(first: tuple, second: tuple) -> np.float32:
-    """The part of both boxes' area that is common."""
+    """Return the intersection over union (IoU) of two boxes."""
     sides = [min(a[1], b[1]) - max(a[0], b[0]) for a, b in zip(first, second, strict=True)]
     areas = [(box[0][1] - box[0][0]) * (box[1][1] - box[1][0]) for box in (first, second)]
     if min(*sides, *areas) <= 0:
@@ -50,8 +50,11 @@ def _numpy_non_max_suppression(boxes, scores, limit, overlap, threshold, *, cent
 
 
 def _non_max_suppression(k: KernelBuilder, inputs, outputs, *, centred: bool) -> None:
-    """Of each row of the result the front is a heap of the boxes that are left, the best at its root, and the boxes
-    chosen so far stand at the end, the first of them last; the row is turned around when all is done."""
+    """Generate non-maximum suppression in place, in the rows of the result.
+
+    The front of a row is a heap of the remaining boxes with the best at the root.  The selected boxes stand at the end
+    of the row in reverse order, and the row is reversed at the end.
+    """
     (boxes, scores, limit, overlap, threshold), (out,) = inputs, outputs
     images, kinds, count = scores.shape
     size = as_scalar(count, I64)
@@ -121,15 +124,15 @@ def non_max_suppression(
     *,
     centred: bool = False,
 ) -> TensorType:
-    """Of each image and kind, the boxes that do not overlap with a better one that is chosen.
+    """Non-maximum suppression: for each image and class, the boxes that do not overlap a better selected box.
 
-    boxes: f32(images, n, 4): two opposite corners, or where `centred` is set the centre and the sides.   scores:
-    f32(images, kinds, n); of equal ones the first is better.   limit: i64[]: how many are chosen at most.   overlap:
-    f32[]: a box overlaps with another where the common part of the area of both is more than that.   threshold: f32[]:
-    a box whose score is not above it is not chosen; NaN: none is left out.   Result: i64, the shape of scores: the
-    boxes chosen, the best first, then -1.
-    Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: `centred` is no bool.  RelvmShapeError: numbers
-    that differ.   Source: ONNX NonMaxSuppression-11.
+    boxes: f32(images, n, 4): two opposite corners, or, if `centred` is set, the center and the sides.   scores:
+    f32(images, kinds, n); of equal ones the first is better.   limit: i64[]: the maximum number of selected boxes.
+    overlap: f32[]: two boxes overlap if their intersection over union is greater than this.   threshold: f32[]: only
+    boxes with a greater score are selected; NaN: all scores pass.   Result: i64, the shape of scores: the selected
+    boxes, the best first, then -1.
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: `centred` is not a bool.  RelvmShapeError:
+    numbers that differ.   Source: ONNX NonMaxSuppression-11.
     """
     given = {"boxes": boxes, "scores": scores, "limit": limit, "overlap": overlap}
     wanted = (F32, 3), (F32, 3), (I64, 0), (F32, 0), (F32, 0)

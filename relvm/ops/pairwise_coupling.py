@@ -1,4 +1,4 @@
-"""Probabilities of classes out of those of pairs of classes."""
+"""Pairwise coupling: class probabilities from probabilities of pairs of classes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Intrinsic, KernelBuilder, Literal, Scalar, Select, as_scalar
 from relvm.kernels.lowering_rules import CustomKernel, part_loops
 
-_MAX_CLASSES = 512  # two numbers for each are on the C stack
+_MAX_CLASSES = 512  # two numbers for each class lie on the C stack
 _MIN_ROUNDS, _TOLERANCE = 100, 0.005
 
 
@@ -37,7 +37,8 @@ def _numpy_pairwise_coupling(x: np.ndarray) -> np.ndarray:
 
 
 def _pairwise_coupling(k: KernelBuilder, inputs, outputs) -> None:
-    """Newton's steps for one class after the other, the shares being made to sum up to 1 after each."""
+    """Generate Newton's steps for one class after the other.  After each step the probabilities are normalized to sum
+    1."""
     (x,), (out,) = inputs, outputs
     count, dtype = x.shape[1], x.dtype
     classes, zero = as_scalar(count, I64), Literal(0.0, dtype)
@@ -57,7 +58,7 @@ def _pairwise_coupling(k: KernelBuilder, inputs, outputs) -> None:
             with k.loop(classes, name="j") as j:
                 k.assign(total, total + Select(t.eq(j), zero, pair(j, t) * pair(j, t)))
             k.store(own, (t,), total)
-        left = k.let("left", classes)  # 0 once the shares are found
+        left = k.let("left", classes)  # becomes 0 on convergence
         with k.loop(max(_MIN_ROUNDS, count), name="round"):
             mean, farthest = k.let("mean", zero), k.let("farthest", zero)
             with k.loop(left, name="t") as t:
@@ -82,14 +83,14 @@ def _pairwise_coupling(k: KernelBuilder, inputs, outputs) -> None:
 
 @op("pairwise_coupling", numpy=_numpy_pairwise_coupling, lower=CustomKernel(_pairwise_coupling))
 def pairwise_coupling(x: TensorType) -> TensorType:
-    """For each row the probabilities of the classes that agree best with those of all pairs of them.
+    """The class probabilities of each row that agree best with the probabilities of all pairs of classes.
 
-    x: (n, classes, classes), a float dtype: at i, j the probability of class i where only i and j may be; the diagonal
-    counts for nothing.   Result: (n, classes), the dtype of x; rows sum up to 1.
-    Raises RelvmTypeError: another dtype or rank, more than 512 classes or a number of them that is not known.
+    x: (n, classes, classes), a float dtype: at i, j the probability of class i given that the class is i or j; the
+    diagonal is ignored.   Result: (n, classes), the dtype of x; rows sum to 1.
+    Raises RelvmTypeError: another dtype or rank, more than 512 classes, or an unknown number of classes.
     RelvmShapeError: matrices that are not square.
-    Source: T.-F. Wu, C.-J. Lin, R. C. Weng, Probability Estimates for Multi-class Classification by Pairwise Coupling,
-    2004, second method; with the tolerance of LIBSVM and ONNX Runtime.
+    Source: T.-F.  Wu, C.-J.  Lin, R.  C.  Weng, Probability Estimates for Multi-class Classification by Pairwise
+    Coupling, 2004, second method; with the tolerance of LIBSVM and ONNX Runtime.
     """
     expect_float("pairwise_coupling", x=x)
     expect(x.rank in (None, 3), "pairwise_coupling: x has rank {}, expected 3", x.rank)

@@ -1,4 +1,4 @@
-"""Pooling: the largest or mean element of each window over the spatial axes of (batch, channel, spatial...) tensors."""
+"""Pooling: the maximum or mean of each window over the spatial axes of (batch, channel, spatial...) tensors."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ from relvm.kernels.flop_count import pooling_operations
 from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar, maximum, minimum
 from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest, part_loops
 
-_STRIP, _MAX_ELEMENTS = 128, 2048  # places, and elements of the input, that are taken at a time
+_STRIP, _MAX_ELEMENTS = 128, 2048  # output positions and input elements processed at a time
 
 
 def _pool(
     k: KernelBuilder, x: Buffer, out: Buffer, window: Window, start: float, combine: Callable, finish: Callable | None
 ) -> None:
-    """Row after row of the result.
+    """Generate pooling, row by row of the result.
 
-    finish(k, row): gives a function of a place in the row, None where all positions of the window along it meet the
-    input, and of what the place's window came to; None where nothing is left to do.
+    finish(k, row): returns a function that completes an element, or is None if nothing remains to be done.  Its
+    arguments are a position in the row, None if the window lies inside the input along that axis, and the combined
+    value of the window.
     """
     indices = out.shape[2:]
     planes: AnyDim = product(out.shape[:2])
@@ -46,7 +47,8 @@ def _pool(
 
 
 def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finish, plane, row, target) -> None:
-    """Some places at a time: the rows of the input that the window meets become one, then each place takes its part."""
+    """Generate some positions at a time: combine the input rows of the window into one row, then its columns for each
+    position."""
     dims, indices = x.shape[2:], out.shape[2:]
     size, stride, dilation = window.sizes[-1], window.strides[-1], window.dilations[-1]
     pad = window.pads[len(dims) - 1]
@@ -93,7 +95,7 @@ def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finis
 
 
 def _write_row(k, x: Buffer, out: Buffer, window: Window, start, combine, finish, plane, row, target) -> None:
-    """One position of a wide window at a time."""
+    """Generate a row with one position of a wide window at a time."""
     dims, indices = x.shape[2:], out.shape[2:]
     with k.loop(indices[-1], name="o", simd=True) as o:
         k.store(out, (target + o,), start)
@@ -145,7 +147,7 @@ def _average_pool(
 
 
 def _taps_inside(x: Buffer, window: Window, axis: int, place: Scalar) -> Scalar:
-    """How many positions of the window meet the input along one axis."""
+    """Return how many positions of the window lie inside the input along one axis."""
     size, taps = as_scalar(x.shape[2 + axis], I64), Literal(window.sizes[axis], I64)
     corner = place * window.strides[axis] - window.pads[axis]
     first, last = valid_range(size, taps, window.dilations[axis], corner)
@@ -182,10 +184,11 @@ def max_pool(
     pads: tuple[int, ...] | None = None,
     dilations: tuple[int, ...] | None = None,
 ) -> TensorType:
-    """The largest element in each window; NaN where there is one; the dtype's smallest value (-inf) for padding alone.
+    """The largest element in each window; NaN if the window contains one.  A window of padding only gives the dtype's
+    smallest value (-inf).
 
-    x: (batch, channels, spatial...), an integer or float dtype.   kernel, strides, dilations: one number >= 1 for
-    each spatial axis; None: 1.   pads: numbers >= 0, before each spatial axis, then after each; None: 0.
+    x: (batch, channels, spatial...), an integer or float dtype.   kernel, strides, dilations: one number >= 1 for each
+    spatial axis; None: 1.   pads: numbers >= 0, before each spatial axis, then after each; None: 0.
     Result: (batch, channels, places...), along each axis (n + pads - (kernel - 1) * dilation - 1) // stride + 1.
     Raises RelvmTypeError: bool, rank below 3.  RelvmArgumentError: attributes that do not fit.  RelvmShapeError: a
     window larger than the padded input.   Source: ONNX MaxPool-22 (ceil_mode 0); NaN: NumPy.
@@ -220,7 +223,7 @@ def average_pool(
 
     x: (batch, channels, spatial...), a float dtype.   kernel, strides, dilations: one number >= 1 for each spatial
     axis; None: 1.   pads: numbers >= 0, before each spatial axis, then after each; None: 0.   count_include_pad:
-    whether the padding counts as zeros; else it does not count, and the mean of padding alone is NaN.
+    whether the padding counts as zeros.  Otherwise it does not count, and the mean of a window of padding only is NaN.
     Result: (batch, channels, places...), along each axis (n + pads - (kernel - 1) * dilation - 1) // stride + 1.
     Raises RelvmTypeError: another dtype, rank below 3.  RelvmArgumentError: attributes that do not fit.
     RelvmShapeError: a window larger than the padded input.   Source: ONNX AveragePool-22 (ceil_mode 0).
@@ -288,11 +291,11 @@ def max_pool_indices(
     dilations: tuple[int, ...] | None = None,
     column_major: bool = False,
 ) -> TensorType:
-    """Where max_pool finds the largest element of each window: its position in x as one row, the first of equal ones,
-    the first NaN where there is one; -1 for padding alone.
+    """The position in flattened x of the maximum that max_pool finds in each window: the first of equal ones, the first
+    NaN if there is one, and -1 for padding only.
 
-    x, kernel, strides, pads, dilations: as for max_pool.   column_major: whether positions inside a channel count
-    along the first spatial axis first; else along the last.   Result: i64, of the shape that max_pool gives.
+    x, kernel, strides, pads, dilations: as for max_pool.   column_major: whether positions inside a channel count along
+    the first spatial axis first instead of along the last.   Result: i64, of the shape that max_pool gives.
     Raises RelvmTypeError, RelvmArgumentError, RelvmShapeError: as max_pool does.
     Source: the second output of ONNX MaxPool-22.
     """

@@ -1,4 +1,4 @@
-"""Numbers as (q - zero) * scale, q of few bits, where the scale comes from the numbers themselves."""
+"""Dynamic quantization: numbers as (q - zero) * scale, with the scale computed from the numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HIGHEST = 255
 
 
 def _dynamic_quantize(k: KernelBuilder, inputs, outputs) -> None:
-    """One walk for the range, one for the numbers."""
+    """Generate one pass for the range, and one for the numbers."""
     (x,), (out, scale_out, zero_out) = inputs, outputs
     size, nothing = k.size(x.shape), Literal(0, I64)
     low, high = (k.let(name, Literal(0, F32)) for name in ("low", "high"))
@@ -37,7 +37,7 @@ def _rounded(x: Scalar) -> Scalar:
 
 
 def _within(x: Scalar) -> Scalar:
-    """x in the range of u8; NaN is 0."""
+    """Clamp x to the range of u8; NaN becomes 0."""
     above = Select(x > 0, x, Literal(0, F32))
     return Select(above < _HIGHEST, above, Literal(_HIGHEST, F32))
 
@@ -55,17 +55,20 @@ def _numpy_dynamic_quantize(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.n
 
 
 def _operations(x: tuple[AnyDim, ...], *shapes: tuple[AnyDim, ...]) -> AnyDim:
-    """For each element two of the range, a division, a rounding, an addition and two that keep it in the range."""
+    """Count the operations of each element: two for the range, a division, a rounding, an addition and two for
+    clamping."""
     return 7 * product(x)
 
 
 @op("dynamic_quantize", numpy=_numpy_dynamic_quantize, lower=CustomKernel(_dynamic_quantize, _operations))
 def dynamic_quantize(x: TensorType) -> TupleType:
-    """x as u8, such that the range of x, with 0, is that of u8: round(x / scale) + zero, half to even.
+    """x quantized to u8 so that u8 covers the range of x extended to include 0: round(x / scale) + zero, half to even.
 
-    x: f32.   NaN has no part in the range, and becomes 0.   All zeros, or no elements: a scale of 1.
+    x: f32.   NaN does not affect the range, and becomes 0.   If all elements are zero or there are none, the scale is
+    1.
     Result: u8, the shape of x; the scale, f32 of rank 0; the zero point, u8 of rank 0.
-    Raises RelvmTypeError: another dtype.   Source: ONNX DynamicQuantizeLinear-11; what it leaves open, ONNX Runtime.
+    Raises RelvmTypeError: another dtype.   Source: ONNX DynamicQuantizeLinear-11; cases that it leaves open: ONNX
+    Runtime.
     """
     expect(x.dtype == F32, "dynamic_quantize: x has dtype {}, expected f32", x.dtype)
     return TupleType((TensorType(U8, x.shape, x.rank), TensorType(F32, ()), TensorType(U8, ())))

@@ -1,4 +1,4 @@
-"""Random numbers: all are made of `random_bits`, the one operator that gives another result each time."""
+"""Random numbers.  All are derived from `random_bits`, the only operator whose result differs from call to call."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from relvm.kernels.lowering_rules import Builtin
     effect=Effect.IMPURE,
 )
 def random_bits() -> PrimType:
-    """The next of the machine's random numbers, 64 bits of which each is 0 or 1 alike; `VirtualMachine.seed` says where
-    they begin.
+    """The next 64 uniformly random bits of the machine.  `VirtualMachine.seed` sets the start of the sequence.
 
     Result: i64.   Raises nothing.
     Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014.

@@ -1,4 +1,4 @@
-"""Reductions: many elements become one, along some axes or all."""
+"""Reductions along some or all axes."""
 
 from __future__ import annotations
 
@@ -98,10 +98,10 @@ def _divide_by_count(total: Scalar, count: AnyDim) -> Scalar:
 
 @op("mean", numpy=_numpy_mean, lower=Reduce(_SUM, _divide_by_count))
 def mean(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
-    """The sum along some axes divided by the number of elements; NaN for none.
+    """The mean along some axes; NaN for no elements.
 
-    x: a float dtype.   axes: each in [-rank, rank), none twice; None: all.   keepdims: whether the axes stay, with
-    size 1.
+    x: a float dtype.   axes: each in [-rank, rank), none twice; None: all.   keepdims: whether the axes stay, with size
+    1.
     Result: the dtype of x.
     Raises RelvmTypeError: another dtype, an axis out of range or given twice.   Source: ONNX ReduceMean-18.
     """
@@ -132,14 +132,15 @@ def min_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
 
 
 def _along(k: KernelBuilder, x: Buffer, axis: int):
-    """An axis's size, the step along it, and the loops over everything before it and after it."""
+    """Return the size of an axis, its stride, and the loops over the axes before and behind it."""
     axis %= len(x.shape)
     size, step = k.size(x.shape[axis : axis + 1]), k.size(x.shape[axis + 1 :])
     return size, step, loop_nest(k, [product(x.shape[:axis]), product(x.shape[axis + 1 :])])
 
 
 def _argument(better: Callable[[Scalar, Scalar], Scalar], name: str) -> CustomKernel:
-    """better: whether the second element takes the place of the first; NaN, once taken, stays."""
+    """Return the kernel of argmax or argmin. better: whether the second element replaces the first; NaN is never
+    replaced."""
 
     def lower(k: KernelBuilder, inputs, outputs, *, axis: int, keepdims: bool) -> None:
         (x,), (out,) = inputs, outputs
@@ -180,10 +181,10 @@ def _numpy_argument(function: Callable) -> Callable:
 
 @op("argmax", numpy=_numpy_argument(np.argmax), lower=_argument(lambda best, x: x > best, "argmax"))
 def argmax(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
-    """The place of the largest element along an axis, the first of equal ones; the first NaN where there is one.
+    """The index of the largest element along an axis, the first of equal ones; the first NaN if there is one.
 
-    x: an integer or float dtype.   axis: in [-rank, rank), of size >= 1.   keepdims: whether the axis stays, with
-    size 1.
+    x: an integer or float dtype.   axis: in [-rank, rank), of size >= 1.   keepdims: whether the axis stays, with size
+    1.
     Result: i64.   Raises RelvmTypeError: bool, an axis out of range.  RelvmShapeError: an axis without elements.
     Source: ONNX ArgMax-13; NaN: NumPy.
     """
@@ -192,10 +193,10 @@ def argmax(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
 
 @op("argmin", numpy=_numpy_argument(np.argmin), lower=_argument(lambda best, x: x < best, "argmin"))
 def argmin(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
-    """The place of the smallest element along an axis, the first of equal ones; the first NaN where there is one.
+    """The index of the smallest element along an axis, the first of equal ones; the first NaN if there is one.
 
-    x: an integer or float dtype.   axis: in [-rank, rank), of size >= 1.   keepdims: whether the axis stays, with
-    size 1.
+    x: an integer or float dtype.   axis: in [-rank, rank), of size >= 1.   keepdims: whether the axis stays, with size
+    1.
     Result: i64.   Raises RelvmTypeError: bool, an axis out of range.  RelvmShapeError: an axis without elements.
     Source: ONNX ArgMin-13; NaN: NumPy.
     """
@@ -214,7 +215,7 @@ def _softmax(x: Expr, *, axis: int) -> Expr:
 
 @op("softmax", numpy=_numpy_softmax, lower=Composition(_softmax))
 def softmax(x: TensorType, *, axis: int = -1) -> TensorType:
-    """exp(x - max(x)) / sum, along an axis.
+    """exp(x - max(x)) divided by its sum, along an axis.
 
     x: a float dtype, rank >= 1.   axis: in [-rank, rank).   Result: the type of x.
     Raises RelvmTypeError: another dtype, an axis out of range.   Source: ONNX Softmax-13.

@@ -1,8 +1,8 @@
-"""Regular expressions as programs of string_match: the syntax of RE2, of which what is not known here is refused.
+"""Compiler of regular expressions to programs of string_match, for a subset of RE2's syntax; other syntax is an error.
 
-Known are literals, `.`, classes with ranges, escapes and names such as [:alpha:], groups with or without a name or
-flags (i, m, s, U), alternation, repetition (greedy or not: a match of the whole is the same), anchors, and the escapes
-of letters, code points, words, digits and white space.
+Supported: literals; `.`; classes with ranges, escapes and names such as [:alpha:]; groups, also with names or flags (i,
+m, s, U); alternation; repetition, greedy or not, which is the same for a full match; anchors; escapes of letters, code
+points, words, digits and white space.
 Source: https://github.com/google/re2/wiki/Syntax.
 """
 
@@ -31,7 +31,7 @@ Ranges = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class CharacterClass:
-    """One character: of these code points, or of all others."""
+    """A single character: one of these code points, or any other one if negated."""
 
     ranges: Ranges
     other: bool = False
@@ -39,7 +39,7 @@ class CharacterClass:
 
 @dataclass(frozen=True)
 class Anchor:
-    """No character, where something holds (csrc/tables/regex_opcodes.def)."""
+    """A condition on a position, which matches no character (csrc/tables/regex_opcodes.def)."""
 
     what: int
 
@@ -56,7 +56,7 @@ class Alternation:
 
 @dataclass(frozen=True)
 class Quantifier:
-    """most: None for any number."""
+    """A repetition. most: None for no limit."""
 
     part: Part
     least: int
@@ -90,12 +90,12 @@ _PLACES = {"A": _START, "z": _END, "b": _EDGE, "B": _NO_EDGE}
 
 
 def program_of(pattern: str) -> np.ndarray:
-    """The program of a pattern: i64[n, 3], rows of csrc/tables/regex_opcodes.def.
+    """Compile a pattern to i64[n, 3], rows of csrc/tables/regex_opcodes.def.
 
     Raises
     ------
     RelvmUnsupportedError
-        Syntax that is not known here, or wrong; a program of more than 20,000 instructions.
+        The syntax is unsupported or invalid, or the program has more than 20,000 instructions.
     """
     reader = _Reader(pattern)
     part = reader.either()
@@ -108,7 +108,7 @@ def program_of(pattern: str) -> np.ndarray:
 
 
 class _Reader:
-    """Reads a pattern from the left.  flags: those of (?flags) that hold here."""
+    """The parser of a pattern, from left to right. flags: the (?flags) in effect."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = _QUOTED.sub(_unquoted, pattern)
@@ -165,7 +165,8 @@ class _Reader:
         return Quantifier(part, least, most)
 
     def counts(self) -> tuple[int, int | None] | None:
-        """How often what stands before is repeated, None: it is not."""
+        """Parse a repetition: the least and the most repetitions of the previous part, or None if there is no
+        repetition."""
         for sign, counts in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
             if self.accept(sign):
                 return counts
@@ -177,7 +178,7 @@ class _Reader:
         return int(least), int(most) if most else (None if comma else int(least))
 
     def atom(self) -> Part | None:
-        """One thing that can be repeated; None: flags, which stay until the group ends."""
+        """Parse one part that can be repeated.  Return None for flags, which apply to the end of the group."""
         match self.take():
             case "(":
                 return self.group()
@@ -224,7 +225,7 @@ class _Reader:
         return part
 
     def read_flags(self) -> bool:
-        """`flags)`, or `flags:` of a group: whether it was the first."""
+        """Parse `flags)`, or `flags:` of a group.  Return whether it was the first form."""
         is_set = True
         while self.ahead not in (")", ":"):
             flag = self.take()
@@ -245,7 +246,8 @@ class _Reader:
         return self.set_of(ranges, other)
 
     def escaped(self) -> tuple[Ranges, bool]:
-        """What stands behind a backslash, in a class or outside: code points, and whether it is all others."""
+        """Parse the escape after a backslash, in or outside a class.  Return code points, and whether they are
+        negated."""
         letter = self.take()
         if letter.lower() in _CLASSES:
             return _CLASSES[letter.lower()], letter.isupper()
@@ -259,7 +261,7 @@ class _Reader:
         return ((ord(letter), ord(letter)),), False
 
     def hexadecimal(self) -> int:
-        """A code point: `41`, or any number of digits in braces."""
+        """Parse a code point: `41`, or any number of digits in braces."""
         found = _HEXADECIMAL.match(self.rest)
         point = int(found[1] or found[2], 16) if found else _LAST + 1
         if point > _LAST:
@@ -302,7 +304,7 @@ class _Reader:
 
 
 def _unquoted(found: re.Match) -> str:
-    """What stands between \\Q and \\E, escaped; another escape as it is."""
+    """Escape the text between \\Q and \\E; return another escape unchanged."""
     if found[1] is None:
         return found[0]
     return "".join(each if each.isalnum() else f"\\{each}" for each in found[1])
@@ -313,7 +315,7 @@ def _is_number(text: str) -> bool:
 
 
 def _others(ranges: Ranges) -> Ranges:
-    """All code points that are in none of the ranges."""
+    """Return all code points outside the ranges."""
     found, after = [], 0
     for low, high in sorted(ranges):
         if low > after:
@@ -324,7 +326,7 @@ def _others(ranges: Ranges) -> Ranges:
 
 @cache
 def _other_cases() -> tuple[tuple[int, int], ...]:
-    """Pairs of letters that differ by case only, both ways."""
+    """Return pairs of letters that differ only by case, in both directions."""
     pairs = set()
     for row in LETTERS:
         for point in range(row.first, row.last + 1, row.step):
@@ -339,7 +341,7 @@ def _in_any_case(ranges: Ranges) -> Ranges:
 
 
 def _write(part: Part, rows: list[list[int]], pattern: str) -> None:
-    """Appends the instructions that go through a part."""
+    """Append the instructions of a part."""
     if len(rows) > MAX_INSTRUCTIONS:
         raise RelvmUnsupportedError(f"pattern {shortened(pattern)!r}: more than {MAX_INSTRUCTIONS} instructions")
     match part:
@@ -380,6 +382,6 @@ def _write(part: Part, rows: list[list[int]], pattern: str) -> None:
 
 
 def _split(rows: list[list[int]]) -> int:
-    """Appends a SPLIT that goes on behind it, and somewhere else that is still to be said: where it is."""
+    """Append a SPLIT that continues with the next instruction, and with a target to be set later.  Return its index."""
     rows.append([SPLIT, len(rows) + 1, 0])
     return len(rows) - 1

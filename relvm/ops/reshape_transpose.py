@@ -1,4 +1,4 @@
-"""Operators that change how elements are arranged, not what they are: views, broadcasting, transposition."""
+"""Operators that rearrange elements without changing them: views, broadcasting, transposition."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def shape_of(x: TensorType) -> ShapeType:
 
 @op("shape_to_tensor", numpy=lambda shape: np.array(shape, np.int64), lower=Builtin("shape_to_tensor"))
 def shape_to_tensor(shape: ShapeType) -> TensorType:
-    """A shape's dimensions as numbers.
+    """The dimensions of a shape as a tensor.
 
-    shape: any shape.   Result: i64, of as many elements as the shape has dimensions.
+    shape: any shape.   Result: i64, with one element for each dimension.
     Raises RelvmTypeError: not a shape.
     Source: ONNX Shape-19.
     """
@@ -53,10 +53,10 @@ def _numpy_tensor_to_shape(x: np.ndarray) -> tuple[int, ...]:
 
 @op("tensor_to_shape", numpy=_numpy_tensor_to_shape, lower=Builtin("tensor_to_shape"))
 def tensor_to_shape(x: TensorType) -> ShapeType:
-    """Numbers as the dimensions of a shape.
+    """The elements of a vector as the dimensions of a shape.
 
     x: i64[n].   Result: a shape of rank n, where n is known.   Raises RelvmTypeError: another dtype or rank.
-    At run time RelvmShapeError: a number below 0.
+    At run time RelvmShapeError: a negative number.
     Source: the shape argument of ONNX Reshape-19.
     """
     expect_tensor("tensor_to_shape", x=x)
@@ -68,9 +68,9 @@ def tensor_to_shape(x: TensorType) -> ShapeType:
 
 @op("reshape", numpy=np.reshape, lower=VIEW, moves=True)
 def reshape(x: TensorType, shape: ShapeType) -> TensorType:
-    """The elements of x in row-major order under another shape.
+    """The elements of x, in row-major order, with another shape.
 
-    x: any tensor.   shape: of as many elements; no -1.   Result: the dtype of x, that shape.
+    x: any tensor.   shape: with the same number of elements; no -1.   Result: the dtype of x, that shape.
     Raises RelvmShapeError: another number of elements, a negative dimension.   Source: ONNX Reshape-19.
     """
     expect_tensor("reshape", x=x)
@@ -84,7 +84,7 @@ def reshape(x: TensorType, shape: ShapeType) -> TensorType:
 def expand_dims(x: TensorType, *, axes: tuple[int, ...]) -> TensorType:
     """x with new axes of size 1.
 
-    x: any tensor.   axes: where they are in the result, each in [-r, r) for its rank r, none twice.
+    x: any tensor.   axes: their positions in the result, each in [-r, r) for its rank r, none twice.
     Result: the dtype of x.
     Raises RelvmTypeError: an axis out of range or given twice.   Source: ONNX Unsqueeze-21.
     """
@@ -108,8 +108,8 @@ def _numpy_squeeze(x: np.ndarray, *, axes: tuple[int, ...] | None) -> np.ndarray
 def squeeze(x: TensorType, *, axes: tuple[int, ...] | None = None) -> TensorType:
     """x without some axes of size 1.
 
-    x: any tensor.   axes: each in [-rank, rank), of size 1, none twice; None: every axis of size 1, which takes a
-    shape without symbolic dimensions.   Result: the dtype of x.
+    x: any tensor.   axes: each in [-rank, rank), of size 1, none twice; None: every axis of size 1, for shapes without
+    symbolic dimensions only.   Result: the dtype of x.
     Raises RelvmTypeError: an axis out of range or given twice.  RelvmShapeError: an axis of another size, or one that
     cannot be proven to be 1.   Source: ONNX Squeeze-21.
     """
@@ -140,9 +140,9 @@ def _expect_no_smaller_rank(name: str, x: TensorType, shape: ShapeType) -> None:
 
 @op("broadcast_to", numpy=np.broadcast_to, lower=elementwise(lambda x: x), moves=True)
 def broadcast_to(x: TensorType, shape: ShapeType) -> TensorType:
-    """x repeated along axes of size 1 and along new axes in front, as NumPy does.
+    """x broadcast to a shape: repeated along axes of size 1 and along new axes in front, as in NumPy.
 
-    x: any tensor.   shape: what the result's is to be, of no smaller rank.   Result: the dtype of x, that shape.
+    x: any tensor.   shape: that of the result, of no smaller rank.   Result: the dtype of x, that shape.
     Raises RelvmShapeError: a dimension of x is neither 1 nor provably that of the shape.
     Source: numpy.broadcast_to.
     """
@@ -167,11 +167,11 @@ _NOT_EXPANDED = "expand: dimension {} of x is {}, expected 1 or {}"
 
 @op("expand", numpy=_numpy_expand, lower=Builtin("expand"), moves=True)
 def expand(x: TensorType, shape: ShapeType) -> TensorType:
-    """x repeated along axes that have size 1 when it runs, and along new axes in front.
+    """x broadcast to a shape: repeated along axes whose size is 1 at run time, and along new axes in front.
 
-    Unlike broadcast_to, it does not need to know at compile time which axes those are.
-    x: any tensor.   shape: what the result's is to be, of no smaller rank.   Result: the dtype of x, that shape.
-    Raises RelvmShapeError: a dimension of x is neither 1 nor that of the shape, now or when it runs.
+    Unlike broadcast_to, it does not need to know at compile time which axes have size 1.
+    x: any tensor.   shape: that of the result, of no smaller rank.   Result: the dtype of x, that shape.
+    Raises RelvmShapeError: a dimension of x is neither 1 nor that of the shape, at compile time or at run time.
     Source: ONNX Expand-13, numpy.broadcast_to.
     """
     _expect_no_smaller_rank("expand", x, shape)
@@ -195,7 +195,7 @@ def _numpy_transpose(x: np.ndarray, *, perm: tuple[int, ...] | None) -> np.ndarr
 
 @op("transpose", numpy=_numpy_transpose, lower=DataMovement(_transposed), moves=True)
 def transpose(x: TensorType, *, perm: tuple[int, ...] | None = None) -> TensorType:
-    """x with its axes in another order: axis i of the result is axis perm[i] of x.
+    """x with its axes permuted: axis i of the result is axis perm[i] of x.
 
     x: any tensor.   perm: each axis once, in [-rank, rank); None: the axes reversed.   Result: the dtype of x.
     Raises RelvmTypeError: an axis out of range or given twice.  RelvmArgumentError: not as many axes as x has.
@@ -211,7 +211,7 @@ def transpose(x: TensorType, *, perm: tuple[int, ...] | None = None) -> TensorTy
 
 
 def _concat(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
-    """Each input is a matrix of `rows` rows, the result the matrix of their rows put side by side."""
+    """Generate a concatenation.  Each input is a matrix of `rows` rows, and the result has these rows side by side."""
     (out,) = outputs
     axis %= len(out.shape)
     wide = k.size(out.shape[axis:])
@@ -226,7 +226,7 @@ def _concat(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
 
 @op("concat", numpy=lambda *xs, axis: np.concatenate(xs, axis), lower=CustomKernel(_concat), moves=True)
 def concat(*xs: TensorType, axis: int) -> TensorType:
-    """The tensors one after the other along an axis.
+    """The tensors concatenated along an axis.
 
     xs: at least one, of one dtype and rank >= 1, equal in every dimension but that of `axis`.
     axis: in [-rank, rank).

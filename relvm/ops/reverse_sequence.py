@@ -1,4 +1,4 @@
-"""Sequences of several lengths in one tensor."""
+"""Sequences of different lengths in one tensor."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def _reverse_sequence(k: KernelBuilder, inputs, outputs, *, time_axis: int) -> N
 
 @op("reverse_sequence", numpy=_numpy_reverse_sequence, lower=CustomKernel(_reverse_sequence), moves=True)
 def reverse_sequence(x: TensorType, lengths: TensorType, *, time_axis: int = 0) -> TensorType:
-    """The first steps of each sequence in the opposite order, those after its end as they are.
+    """The steps of each sequence up to its length in reverse order; later steps are unchanged.
 
-    x: any dtype, (steps, batch, ...), or (batch, steps, ...).   lengths: an integer dtype, (batch,): how many steps
-    each sequence has, in [0, steps].   time_axis: where the steps are, 0 or 1.   Result: the type of x.
+    x: any dtype, (steps, batch, ...), or (batch, steps, ...).   lengths: an integer dtype, (batch,): the length of each
+    sequence, in [0, steps].   time_axis: the axis of the steps, 0 or 1.   Result: the type of x.
     Raises RelvmTypeError: a rank below 2, another dtype or rank of lengths.  RelvmArgumentError: another time_axis.
     RelvmShapeError: not a length for each sequence; at run time, a length out of range.
     Source: ONNX ReverseSequence-10.

@@ -1,7 +1,7 @@
-"""Recurrent networks: what is left of them when the input's own matrix product is taken out, a loop over the steps.
+"""Recurrent networks: the loop over the steps, without the matrix product of the input.
 
-`x` is that product with all biases, for every step at once; a step adds to it the last hidden state times `r`, and
-makes of the sums the next state.  What the cells are is in relvm/kernels/rnn/rnn_cells.py.
+`x` is that product plus all biases, for every step at once.  A step adds to it the previous hidden state times `r`, and
+computes the next state from the sums.  The cells are defined in relvm/kernels/rnn/rnn_cells.py.
 Source: ONNX GRU-22, LSTM-22, RNN-22.
 """
 
@@ -25,8 +25,11 @@ _GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 
 
 def _operations(shapes: tuple[Shape, ...], gates: int, cell: int) -> AnyDim | None:
-    """Of `gates` products of the last state and a matrix, and of what `cell` counts for each unit and step, where an
-    activation is one.  None where sequences have lengths, which only the machine knows."""
+    """Count the operations: `gates` products of the previous state and a matrix, and `cell` operations for each unit
+    and step.
+
+    An activation counts as one operation.  Return None if sequences have lengths, which are only known at run time.
+    """
     *_, lengths, (steps, directions, batch, hidden) = shapes
     return steps * directions * batch * hidden * (2 * gates * hidden + cell) if lengths == (0,) else None
 
@@ -59,17 +62,17 @@ def rnn(
 ) -> TupleType:
     """The simple recurrent network: h' = f(x + h * r).
 
-    x: (steps, batch, directions * hidden), a float dtype: for each step, with biases, the input's own product.
+    x: (steps, batch, directions * hidden), a float dtype: for each step the product of the input, with biases.
     r: (directions, hidden, hidden), a row for each unit that is read; hidden is a known number.
-    h: (directions, batch, hidden): the states before the first step.   lengths: i32, (batch,): how many steps each
-    sequence has; or of size 0: all of them.   x, r, h: one dtype.
+    h: (directions, batch, hidden): the states before the first step.   lengths: i32, (batch,): the length of each
+    sequence; or of size 0: all steps.   x, r, h: one dtype.
     direction: forward, reverse (the last step first) or bidirectional (both, in this order).
-    activations: for each direction f, a name of relvm/kernels/rnn/activations.py; None: tanh.   alpha, beta: a number
-    for each activation; None: its own.   clip: what f is applied to is brought into [-clip, clip]; None: it is not.
-    Result: every state, (steps, directions, batch, hidden), 0 after a sequence's end; the last ones, as h, but 0 for a
-    sequence without steps, as ONNX Runtime has it.
+    activations: for each direction f, a name in relvm/kernels/rnn/activations.py; None: tanh.   alpha, beta: a number
+    for each activation; None: its default.   clip: the argument of f is clamped to [-clip, clip]; None: no clamping.
+    Result: every state, (steps, directions, batch, hidden), 0 after a sequence's end; the final states, as h, but 0 for
+    a sequence without steps, as in ONNX Runtime.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: dimensions that do not fit; at run time, a length
-    outside [0, steps].  RelvmArgumentError: an attribute that is none of these.   Source: ONNX RNN-22.
+    outside [0, steps].  RelvmArgumentError: an invalid attribute.   Source: ONNX RNN-22.
     """
     tensors = {"x": x, "r": r, "h": h}
     return _rule("rnn", tensors, lengths, direction, activations, alpha, beta, clip)
@@ -144,7 +147,7 @@ def lstm(
 def _rule(
     name: str, tensors: dict[str, TensorType], lengths: TensorType, direction, activations, alpha, beta, clip
 ) -> TupleType:
-    """The type of the result, after all checks that the three operators share."""
+    """Check what the three operators share, and return the type of the result."""
     expect_float(name, **tensors)
     expect_same_dtype(name, **tensors)
     expect_tensor(name, lengths=lengths)

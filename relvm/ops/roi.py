@@ -1,4 +1,4 @@
-"""Regions of images as small images of one size."""
+"""Regions of interest of images, resampled to one size."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _check_images(k: KernelBuilder, op: str, images: Buffer, count: AnyDim) -> N
         )
 
 
-# Of a place of a region, along an axis; a place as large as that, or without a size, is a mistake.
+# Limit on the samples of an output element along an axis.  A larger or undefined size is an error.
 _MAX_SAMPLES = 2**15
 _ENDLESS = "{}: region %lld is not finite, or larger than {} elements for each place of the result"
 
@@ -69,7 +69,7 @@ def _check_sides(k: KernelBuilder, op: str, regions: Buffer, size: tuple[int, in
 
 
 def _expect_regions(op: str, x: TensorType, regions: TensorType, images: TensorType, size: object) -> TensorType:
-    """The type of the result."""
+    """Check the arguments and return the type of the result."""
     expect_float(op, x=x)
     expect_same_dtype(op, x=x, regions=regions)
     expect_tensor(op, images=images)
@@ -89,7 +89,7 @@ def _expect_regions(op: str, x: TensorType, regions: TensorType, images: TensorT
 
 
 def _numpy_tap(at: float, size: int) -> tuple[bool, int, int, float]:
-    """Whether a place is near the axis, the elements before and behind it, the weight of the latter."""
+    """Return whether a position is near the axis, the elements before and behind it, and the weight of the latter."""
     if at < -1 or at > size:
         return False, 0, 0, 0.0
     at = max(at, 0)
@@ -139,7 +139,7 @@ def _tap(k: KernelBuilder, at: Scalar, extent: Scalar) -> tuple[Local, Local, Lo
 
 
 def _roi_align(k: KernelBuilder, inputs, outputs, *, size, mode, samples, scale, half_pixel) -> None:
-    """The elements around a sample, and their weights, are found once for all channels."""
+    """Generate RoiAlign.  The elements near a sample, and their weights, are computed once for all channels."""
     (x, regions, images), (out,) = inputs, outputs
     _check_images(k, "roi_align", images, x.shape[0])
     _check_sides(k, "roi_align", regions, size, scale)
@@ -208,17 +208,18 @@ def roi_align(
     scale: float = 1.0,
     half_pixel: bool = True,
 ) -> TensorType:
-    """Each region as an image of that size, read between elements.
+    """Each region resampled to an image of that size, by bilinear interpolation.
 
     x: (n, channels, height, width), a float dtype.   regions: (m, 4), of its dtype: left, top, right, bottom, before
-    they are multiplied by `scale`.   images: i64[m]: the image that each lies in.   size: height and width.
-    samples: how many there are along each axis of a place; 0: as many as the place is wide, rounded up.   mode: what a
-    place is made of: "avg", the mean of its samples; "max", the largest of their four weighted elements.
-    half_pixel: the first element's middle is at 0.5, not at 0, where no side of a region counts as less than 1.
+    multiplication by `scale`.   images: i64[m]: the image of each region.   size: height and width.
+    samples: the number along each axis of an output element; 0: its width in elements of x, rounded up.   mode: "avg",
+    the mean of the samples; "max", the largest of their four weighted elements.
+    half_pixel: whether the center of the first element is at 0.5.  Otherwise it is at 0, and a region has sides of at
+    least 1.
     Result: (m, channels, *size), the dtype of x; a sample more than one element outside of x is 0.
-    Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: another mode, a size or number of samples that is
-    none.  RelvmShapeError: two numbers of regions.  At run time RelvmIndexError: no such image; RelvmArithmeticError: a
-    region that is not finite, or endless.   Source: ONNX RoiAlign-22.
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: another mode, an invalid size or number of
+    samples.  RelvmShapeError: different numbers of regions and images.  At run time RelvmIndexError: an image out of
+    range; RelvmArithmeticError: a region that is not finite, or too large.   Source: ONNX RoiAlign-22.
     """
     expect(mode in _MODES, "roi_align: mode is {!r}, expected avg or max", mode, error=RelvmArgumentError)
     whole = isinstance(samples, int) and not isinstance(samples, bool) and samples >= 0
@@ -289,15 +290,15 @@ def _roi_max_pool(k: KernelBuilder, inputs, outputs, *, size, scale) -> None:
 def roi_max_pool(
     x: TensorType, regions: TensorType, images: TensorType, *, size: tuple[int, int], scale: float = 1.0
 ) -> TensorType:
-    """Each region as an image of that size, whose elements are the largest of a part of it.
+    """Each region divided into parts, with the largest element of each.
 
-    x: (n, channels, height, width), a float dtype.   regions: (m, 4), of its dtype: left, top, right, bottom, the last
-    two within the region, which are multiplied by `scale` and rounded.   images: i64[m]: the image that each lies in.
-    size: height and width; parts overlap where they do not divide the region.   Result: (m, channels, *size), the dtype
-    of x; 0 where a part has no element.
-    Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: a size that is none.  RelvmShapeError: two
-    numbers of regions.  At run time RelvmIndexError: no such image; RelvmArithmeticError: a region that is not finite,
-    or endless.   Source: ONNX MaxRoiPool-22, its kernel in ONNX Runtime.
+    x: (n, channels, height, width), a float dtype.   regions: (m, 4), of its dtype: left, top, right, bottom, all
+    inclusive, which are multiplied by `scale` and rounded.   images: i64[m]: the image of each region.
+    size: height and width, the number of parts; the parts overlap if the numbers do not divide the region.   Result:
+    (m, channels, *size), the dtype of x; 0 for a part without elements.
+    Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: an invalid size.  RelvmShapeError: different
+    numbers of regions and images.  At run time RelvmIndexError: an image out of range; RelvmArithmeticError: a region
+    that is not finite, or too large.   Source: ONNX MaxRoiPool-22, its kernel in ONNX Runtime.
     """
     is_number = isinstance(scale, int | float)
     expect(is_number, "roi_max_pool: scale is {!r}, expected a number", scale, error=RelvmArgumentError)

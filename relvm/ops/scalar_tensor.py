@@ -1,4 +1,4 @@
-"""Between unboxed scalars and tensors of rank 0."""
+"""Conversion between unboxed scalars and tensors of rank 0."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def _to_scalar(x: np.ndarray) -> bool | int | float:
 def to_scalar(x: TensorType) -> PrimType:
     """The element of a tensor of rank 0 as a scalar.
 
-    x: any dtype, rank 0.   Result: bool of bool, i64 of an integer dtype, f64 of a float dtype.
-    Raises RelvmTypeError: another rank, an unknown dtype; when it runs, a u64 that i64 cannot hold.
+    x: any dtype, rank 0.   Result: bool for bool, i64 for an integer dtype, f64 for a float dtype.
+    Raises RelvmTypeError: another rank, an unknown dtype; at run time, a u64 that i64 cannot hold.
     Source: numpy.ndarray.item.
     """
     expect_tensor("to_scalar", x=x)
@@ -43,9 +43,9 @@ def _to_tensor(value: bool | int | float, *, dtype: str | DType) -> np.ndarray:
 def to_tensor(value: PrimType, *, dtype: str | DType) -> TensorType:
     """A scalar as a tensor of rank 0.
 
-    value: bool, i64 or f64.   dtype: bool of a bool, any number's of an i64, a float's of an f64.
-    Result: that dtype, rank 0; the nearest number that a float dtype has.
-    Raises RelvmTypeError: no scalar, a dtype that does not go with it; when it runs, an integer out of its range.
+    value: bool, i64 or f64.   dtype: bool for a bool, any number dtype for an i64, a float dtype for an f64.
+    Result: that dtype, rank 0; rounded to the nearest number of a float dtype.
+    Raises RelvmTypeError: not a scalar, a dtype that does not go with it; at run time, an integer out of its range.
     Source: numpy.array.
     """
     expect(isinstance(value, PrimType), "to_tensor: value is {}, expected a scalar", value)

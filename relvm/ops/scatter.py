@@ -1,4 +1,4 @@
-"""Tensors some of whose elements or slices are replaced, or combined with others, at computed positions."""
+"""Scatter: elements or slices replaced, or combined with updates, at computed positions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _smaller(x: Scalar, y: Scalar) -> Scalar:
     return Select((x < y).logical_or(x.ne(x)) if x.dtype.is_float else x < y, x, y)
 
 
-# What becomes of an element and its update: for NumPy, and in a kernel.
+# How an element and its update are combined: in NumPy, and in a kernel.
 _REDUCTIONS: dict[str, tuple[Callable, Callable[[Scalar, Scalar], Scalar]]] = {
     "none": (lambda x, update: update, lambda x, update: update),
     "add": (np.add, lambda x, update: x + update),
@@ -75,12 +75,12 @@ def _scatter_elements(k: KernelBuilder, inputs, outputs, *, axis: int, reduction
 def scatter_elements(
     x: TensorType, indices: TensorType, updates: TensorType, *, axis: int, reduction: str = "none"
 ) -> TensorType:
-    """x with the updates put in: each at its own place, but that its index is the position along one axis.
+    """x with each update written at its own position, but with its index as the position along `axis`.
 
-    x: any tensor of rank >= 1.   indices: i32 or i64, of the rank of x, along other axes no longer than x; each in
-    [-n, n) for the axis's size n.   updates: the dtype of x, the shape of indices.   axis: in [-rank, rank).
-    reduction: "none": the update, of several the last; "add", "mul", "max", "min": it is combined with what is there,
-    the updates in row-major order (no bool).   Result: the type of x.
+    x: any tensor of rank >= 1.   indices: i32 or i64, of the rank of x, along other axes no longer than x; each in [-n,
+    n) for the axis's size n.   updates: the dtype of x, the shape of indices.   axis: in [-rank, rank).
+    reduction: "none": the update replaces the element, and the last of several counts; "add", "mul", "max", "min": the
+    update is combined with the element, in row-major order of the updates (no bool).   Result: the type of x.
     Raises RelvmTypeError: other dtypes or ranks, an axis out of range.  RelvmArgumentError: another reduction.
     RelvmShapeError: another shape of updates, too many indices along another axis.  At run time RelvmIndexError: an
     index out of range.   Source: ONNX ScatterElements-18.
@@ -114,12 +114,13 @@ def _scatter_nd(k: KernelBuilder, inputs, outputs, *, depth: int, reduction: str
 def scatter_nd(
     x: TensorType, indices: TensorType, updates: TensorType, *, depth: int, reduction: str = "none"
 ) -> TensorType:
-    """x with the updates put in: x[indices[a...]] becomes updates[a...].
+    """x with updates written at rows of indices: x[indices[a...]] becomes updates[a...].
 
     x: any tensor of rank >= depth.   indices: i32 or i64, (..., depth): a position along each of the first axes, in
     [-n, n) for its size n.   updates: the dtype of x; the shape of indices without its last dimension, then that of x
-    without its first `depth` ones.   reduction: "none": the update, of several the last; "add", "mul", "max", "min":
-    it is combined with what is there, the updates in row-major order (no bool).   Result: the type of x.
+    without its first `depth` ones.
+    reduction: "none": the update replaces the slice, and the last of several counts; "add", "mul", "max", "min": the
+    update is combined with the slice, in row-major order of the updates (no bool).   Result: the type of x.
     Raises RelvmTypeError: other dtypes, ranks that do not fit.  RelvmArgumentError: another reduction.
     RelvmShapeError: another shape of updates or last dimension of indices.  At run time RelvmIndexError: an index out
     of range.   Source: ONNX ScatterND-18.

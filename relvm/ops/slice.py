@@ -13,18 +13,18 @@ from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Scalar, as_scalar, maximum, minimum
 from relvm.kernels.lowering_rules import DataMovement, IndexExprs
 
-# A bound from here on means the end of the axis, in whichever direction: ONNX writes INT_MAX or INT64_MAX.
+# A bound of at least this size means the end of the axis in either direction: ONNX writes INT_MAX or INT64_MAX.
 _FAR = 1 << 31
 
 
 def _slice_dim(size: AnyDim, begin: int, end: int, step: int) -> AnyDim:
-    """How many elements `range(size)[begin:end:step]` has, for every size >= 0."""
+    """Return the number of elements of `range(size)[begin:end:step]`, for every size >= 0."""
     begin, end = (max(-_FAR, min(_FAR, bound)) for bound in (begin, end))
     if isinstance(size, int):
         return len(range(size)[begin:end:step])
     if (begin, end) == ((0, _FAR) if step > 0 else (_FAR, -_FAR)):
         return dim_op("floordiv", size + abs(step) - 1, abs(step))
-    if step < 0:  # from the last element down to the first one not taken
+    if step < 0:  # from the last element down to the first one excluded
         start = _bound(size, begin, -1, dim_op("sub", size, 1))
         stop = _bound(size, end, -1, dim_op("sub", size, 1))
         return dim_op("max", dim_op("floordiv", start - stop - step - 1, -step), 0)
@@ -37,7 +37,7 @@ def _slice_dim(size: AnyDim, begin: int, end: int, step: int) -> AnyDim:
 
 
 def _bound(size: AnyDim, position: int, low: int, high: AnyDim) -> AnyDim:
-    """A bound as Python clamps it: counted from the end where negative, then brought into [low, high]."""
+    """Clamp a bound as Python does: count a negative one from the end, then clamp it to [low, high]."""
     if position >= _FAR:
         return high
     if position <= -_FAR:
@@ -48,7 +48,7 @@ def _bound(size: AnyDim, position: int, low: int, high: AnyDim) -> AnyDim:
 
 
 def _start(dim: AnyDim, begin: int, step: int) -> int | Scalar:
-    """The first position taken, by the same rule; any where none is."""
+    """Return the first position by the same rule; any number if the slice is empty."""
     if isinstance(dim, int):
         return max(0, range(dim)[begin:None:step].start) if dim else 0
     size = as_scalar(dim, I64)
@@ -87,10 +87,10 @@ def slice_(
 ) -> TensorType:
     """x[begin:end:step] along some axes.
 
-    x: any tensor of known rank.   begin, end: one number for each axis, clamped as Python's slices are; negative ones
-    count from the end; 2^31 and more, or -2^31 and less, mean the end reached.   axes: each in [-rank, rank), none
-    twice; None: the first ones.   steps: not 0; None: 1.   Result: the dtype of x; every dimension is exact, symbolic
-    ones too.
+    x: any tensor of known rank.   begin, end: one number for each axis, clamped as in Python slices; negative ones
+    count from the end; 2^31 and more, or -2^31 and less, extend to the end of the axis in that direction.   axes: each
+    in [-rank, rank), none twice; None: the first ones.   steps: not 0; None: 1.   Result: the dtype of x; every
+    dimension is exact, also symbolic ones.
     Raises RelvmTypeError: an axis out of range or given twice.  RelvmArgumentError: lengths that differ, a step of 0.
     Source: ONNX Slice-13.
     """

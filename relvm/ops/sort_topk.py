@@ -1,4 +1,4 @@
-"""Positions by what is there: those of the largest elements, and those where a condition holds."""
+"""Sorting and selection: positions of the largest elements, and of elements that are true."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from relvm.kernels.lowering_rules import CustomKernel, loop_nest
 
 def numpy_top_positions(x: np.ndarray, shape: tuple[int, ...], *, axis: int, largest: bool) -> np.ndarray:
     count, size = shape[axis], x.shape[axis]
-    if largest:  # backwards, so that of equal elements the first comes last
+    if largest:  # reversed, so that the first of equal elements comes last
         order = size - 1 - np.flip(np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
     else:
         order = np.argsort(x, axis, kind="stable")
@@ -26,7 +26,7 @@ def numpy_top_positions(x: np.ndarray, shape: tuple[int, ...], *, axis: int, lar
 
 
 def comes_first(x: Scalar, y: Scalar, largest: bool) -> Scalar:
-    """Whether x is before y, whatever their positions; NaN counts as the largest."""
+    """Return whether x is sorted before y, regardless of their positions.  NaN counts as the largest."""
     if largest:
         before = x > y
         return before.logical_or(x.ne(x).logical_and(y.eq(y))) if x.dtype.is_float else before
@@ -35,8 +35,11 @@ def comes_first(x: Scalar, y: Scalar, largest: bool) -> Scalar:
 
 
 def _argtopk(k: KernelBuilder, inputs, outputs, *, axis: int, largest: bool) -> None:
-    """The result itself holds, for each row, a heap of the best positions so far, the worst of them at its root; it is
-    sorted at the end.  There are no ties: of equal elements the one of the smaller position is better."""
+    """Generate top-k selection in place, in the rows of the result.
+
+    A row is a heap of the best positions so far with the worst at the root, and is sorted at the end.  There are no
+    ties, because the smaller position of equal elements is better.
+    """
     (x,), (out,) = inputs, outputs
     axis %= len(x.shape)
     size, count = as_scalar(x.shape[axis], I64), as_scalar(out.shape[axis], I64)
@@ -62,7 +65,7 @@ def _argtopk(k: KernelBuilder, inputs, outputs, *, axis: int, largest: bool) -> 
 
 
 def heap_levels(k: KernelBuilder, count: Scalar) -> Local:
-    """How often a position of a heap of that size can be doubled."""
+    """Return how often a position in a heap of that size can be doubled."""
     levels, reach = k.let("levels", Literal(0, I64)), k.let("reach", Literal(1, I64))
     with k.loop(62), k.branch(reach < count):
         k.assign(reach, reach * 2)
@@ -71,7 +74,7 @@ def heap_levels(k: KernelBuilder, count: Scalar) -> Local:
 
 
 class Heap:
-    """A binary heap of positions in `out`, the worst at the root."""
+    """A binary heap of positions in `out`, with the worst at the root."""
 
     def __init__(
         self,
@@ -97,7 +100,7 @@ class Heap:
         self.put(second, held)
 
     def sift(self, node: Scalar, size: Scalar) -> None:
-        """Moves what is at the node down to where no child is worse, in a heap of that size."""
+        """Sift a node down until no child is worse, in a heap of that size."""
         k, node = self.k, self.k.let("node", node)
         with k.loop(self.levels):
             child = k.let("child", node * 2 + 1)
@@ -109,18 +112,18 @@ class Heap:
                     k.assign(node, child)
 
     def number(self, size: Scalar) -> None:
-        """Has each of the first nodes hold its own number."""
+        """Set each of the first nodes to its own index."""
         with self.k.loop(size, name="n") as n:
             self.put(n, n)
 
     def arrange(self, size: Scalar) -> None:
-        """Makes a heap of the first nodes."""
+        """Heapify the first nodes."""
         half = self.k.let("half", size / 2)
         with self.k.loop(half, name="n") as n:
             self.sift(half - 1 - n, size)
 
     def sort(self, size: Scalar) -> None:
-        """Makes of a heap of that size a row, the best first."""
+        """Sort a heap of that size, the best first."""
         root = Literal(0, I64)
         with self.k.loop(size - 1, name="n") as n:
             last = self.k.let("last", size - 1 - n)
@@ -130,12 +133,14 @@ class Heap:
 
 @op("argtopk", numpy=numpy_top_positions, lower=CustomKernel(_argtopk))
 def argtopk(x: TensorType, shape: ShapeType, *, axis: int, largest: bool = True) -> TensorType:
-    """Where the largest elements along an axis are, in their order; of equal ones the first comes first.
+    """The positions of the largest elements along an axis, sorted; of equal elements the first comes first.
 
-    x: any dtype, rank >= 1; NaN counts as the largest.   shape: the result's: that of x, but along the axis the number
-    of elements asked for.   axis: in [-rank, rank).   largest: False: the smallest ones, the smallest first.
+    x: any dtype, rank >= 1; NaN counts as the largest.   shape: that of the result: the shape of x, but along the axis
+    the number of positions to return.   axis: in [-rank, rank).   largest: False: the smallest elements, the smallest
+    first.
     Result: i64, that shape.
-    Raises RelvmTypeError: another rank of the shape, an axis out of range.  RelvmArgumentError: `largest` is no bool.
+    Raises RelvmTypeError: another rank of the shape, an axis out of range.  RelvmArgumentError: `largest` is not a
+    bool.
     RelvmShapeError: more positions than the axis has, other dimensions that differ.
     Source: ONNX TopK-24; NaN: numpy.sort.
     """
@@ -162,12 +167,12 @@ def _numpy_lexsort_rows(x: np.ndarray) -> np.ndarray:
 
 
 def _lexsort_rows(k: KernelBuilder, inputs, outputs) -> None:
-    """A heap of all rows, the last of them at its root."""
+    """Generate a heapsort of all rows."""
     (x,), (out,) = inputs, outputs
     count, width = as_scalar(x.shape[0], I64), as_scalar(x.shape[1], I64)
 
     def is_better(p: Scalar, q: Scalar) -> Scalar:
-        """Whether row p is before row q: the first place at which they differ says that."""
+        """Return whether row p is before row q, by the first elements that differ."""
         first, second = (k.let("row", at * width) for at in (p, q))
         order = k.let("order", Literal(0, I64))
         less, more = Literal(-1, I64), Literal(1, I64)
@@ -185,9 +190,9 @@ def _lexsort_rows(k: KernelBuilder, inputs, outputs) -> None:
 
 @op("lexsort_rows", numpy=_numpy_lexsort_rows, lower=CustomKernel(_lexsort_rows))
 def lexsort_rows(x: TensorType) -> TensorType:
-    """The positions of a matrix's rows, the smallest first; of two rows the first elements that differ decide.
+    """The positions of a matrix's rows in lexicographic order.
 
-    x: (n, width), any dtype; NaN counts as the largest.   Result: i64[n]; equal rows in the order in which they stand.
+    x: (n, width), any dtype; NaN counts as the largest.   Result: i64[n]; the sort is stable.
     Raises RelvmTypeError: another rank.   Source: numpy.lexsort.
     """
     expect_tensor("lexsort_rows", x=x)
@@ -218,11 +223,11 @@ def _nonzero(k: KernelBuilder, inputs, outputs) -> None:
 
 @op("nonzero", numpy=_numpy_nonzero, lower=CustomKernel(_nonzero))
 def nonzero(cond: TensorType, shape: ShapeType) -> TensorType:
-    """The row-major positions of the elements that hold, in order.
+    """The row-major positions of the true elements, in order.
 
-    cond: bool, any shape.   shape: (how many elements hold).   Result: i64, that shape.
+    cond: bool, any shape.   shape: (the number of true elements).   Result: i64, that shape.
     Raises RelvmTypeError: another dtype, a shape of another rank than 1.  At run time RelvmShapeError: another number
-    of elements holds.   Source: ONNX NonZero-13.
+    of elements is true.   Source: ONNX NonZero-13.
     """
     expect_bool("nonzero", cond=cond)
     expect_shape("nonzero", "shape", shape)

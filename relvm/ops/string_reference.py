@@ -1,4 +1,4 @@
-"""What the operators of strings mean, of one string each: Python's text where that is the same, else what C does."""
+"""Reference implementations of the string operators on single strings: Python's str if it agrees, otherwise as in C."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INTEGER = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
 
 
 def each(function: Callable[[Any], Any], x: np.ndarray, dtype: Any) -> np.ndarray:
-    """The function of each element."""
+    """Apply the function to each element."""
     result = np.empty(x.shape, dtype)
     result.reshape(-1)[:] = [function(text) for text in x.reshape(-1)]
     return result
@@ -34,17 +34,17 @@ def _letters(case: str) -> dict[int, int]:
 
 
 def in_case(text: str, *, upper: bool) -> str:
-    """The text with each letter in that case, as csrc/tables/unicode_case.def says."""
+    """Return the text with each letter in that case, by csrc/tables/unicode_case.def."""
     return text.translate(_letters("upper" if upper else "lower"))
 
 
 def split(text: str, delimiter: str, most: int) -> list[str]:
-    """The parts of a text: at white space where the delimiter is empty."""
+    """Split a text by the delimiter, or by white space if the delimiter is empty."""
     return text.split(delimiter or None, most)
 
 
 def number(text: str, dtype: DType) -> int | float | None:
-    """The number that a text is, of an integer dtype, f32 or f64; None where it is none."""
+    """Parse a number of an integer dtype, f32 or f64.  Return None if the text is not one."""
     if not (_FLOAT if dtype.is_float else _INTEGER).fullmatch(text):
         return None
     if dtype.is_float:
@@ -54,7 +54,7 @@ def number(text: str, dtype: DType) -> int | float | None:
 
 
 def of_number(value: np.generic) -> str:
-    """A number of NumPy's as text."""
+    """Format a NumPy number."""
     if not isinstance(value, np.floating) or not np.isfinite(value):
         return str(value)
     if value == 0 or 1e-4 <= abs(float(value)) < 1e16:
@@ -83,7 +83,7 @@ def longest_match(program: list[list[int]], text: str, start: int = 0) -> int:
 
 
 def tokens(program: list[list[int]], text: str) -> list[str]:
-    """What the program matches in the text, from the left, each as long as it can be, none empty."""
+    """Return the matches of the program in the text from left to right, each the longest, without empty ones."""
     found, at = [], 0
     while at < len(text):
         end = longest_match(program, text, at)
@@ -99,7 +99,7 @@ def _is_in(program: list[list[int]], place: int, point: int) -> bool:
 
 
 def _led_to(program: list[list[int]], starts: set[int], before: int | None, behind: int | None) -> set[int]:
-    """The instructions that these lead to between two characters."""
+    """Return the instructions reachable from these at a position between two characters."""
     reached, waiting = set(starts), list(starts)
     while waiting:
         place = waiting.pop()

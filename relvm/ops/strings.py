@@ -1,8 +1,7 @@
-"""Tensors of strings: builtins move them, compare them and look into them (csrc/builtins/string_ops.c,
-string_convert.c).
+"""Tensors of strings: builtins move, compare and parse them (csrc/builtins/string_ops.c, string_convert.c).
 
-Operators that move elements take strings as they take numbers; relvm/passes/lower_string_moves.py makes of them what
-string_positions and string_take do.
+Operators that move elements accept strings as well as numbers. relvm/passes/lower_string_moves.py expresses such moves
+by string_positions and string_take.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from relvm.ops import string_reference
 
 
 def expect_strings(name: str, **args: TensorType) -> None:
-    """Every argument, given under its parameter's name, is a tensor of strings."""
+    """Check that every argument, given by its parameter's name, is a tensor of strings."""
     expect_tensor(name, **args)
     for parameter, type_ in args.items():
         expect(type_.dtype == STR, "{}: {} has dtype {}, expected str", name, parameter, type_.dtype)
@@ -35,7 +34,7 @@ def _numpy_positions(x: np.ndarray, *others: np.ndarray) -> np.ndarray:
 
 @op("string_positions", numpy=_numpy_positions, lower=Builtin("string_positions"), strings=True)
 def string_positions(x: TensorType, *others: TensorType) -> TensorType:
-    """Where string_take finds the elements of x when x stands behind the others.
+    """The positions at which string_take finds the elements of x when x follows the others.
 
     x, others: any tensors.   Result: i64, the shape of x.   Raises RelvmTypeError: no tensors.
     Source: numpy.arange.
@@ -56,10 +55,10 @@ def _numpy_take(positions: np.ndarray, *xs: np.ndarray) -> np.ndarray:
 
 @op("string_take", numpy=_numpy_take, lower=Builtin("string_take"), strings=True)
 def string_take(positions: TensorType, *xs: TensorType) -> TensorType:
-    """Strings of several tensors, laid one behind the other, at positions.
+    """Strings at positions in the concatenation of several tensors.
 
     positions: i64, -1 for the empty string.   xs: str, any shapes.   Result: str, the shape of positions.
-    Raises RelvmTypeError: other dtypes.  When it runs, RelvmIndexError: there is no such position.
+    Raises RelvmTypeError: other dtypes.  At run time RelvmIndexError: a position out of range.
     Source: numpy.take.
     """
     expect_tensor("string_take", positions=positions)
@@ -77,7 +76,7 @@ def _numpy_equal(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @op("string_equal", numpy=_numpy_equal, lower=Builtin("string_equal"), strings=True)
 def string_equal(x: TensorType, y: TensorType) -> TensorType:
-    """Whether the strings are the same, elementwise.
+    """Whether the strings are equal, elementwise.
 
     x, y: str, shapes that broadcast.   Result: bool, the broadcast shape.
     Raises RelvmTypeError: another dtype.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Equal-19.
@@ -93,12 +92,13 @@ def _numpy_lookup(x: np.ndarray, keys: np.ndarray, table: np.ndarray) -> np.ndar
 
 @op("string_lookup", numpy=_numpy_lookup, lower=Builtin("string_lookup"), strings=True)
 def string_lookup(x: TensorType, keys: TensorType, table: TensorType) -> TensorType:
-    """Where each string is among the keys.
+    """The index of each string among the keys.
 
-    x: str, any shape.   keys: str, rank 1, no two the same.   table: i64, rank 1: what string_table gives for them.
-    Result: i64, the shape of x; -1 for what is no key.
-    Raises RelvmTypeError: other dtypes or ranks.  When it runs, RelvmIndexError: the table of other keys, where that
-    shows.   Source: ONNX LabelEncoder-ml-4.
+    x: str, any shape.   keys: str, rank 1, all different.   table: i64, rank 1: the result of string_table for the
+    keys.
+    Result: i64, the shape of x; -1 for a string that is not a key.
+    Raises RelvmTypeError: other dtypes or ranks.  At run time RelvmIndexError: the table of other keys, if it is
+    detected.   Source: ONNX LabelEncoder-ml-4.
     """
     expect_strings("string_lookup", x=x, keys=keys)
     expect_tensor("string_lookup", table=table)
@@ -108,8 +108,11 @@ def string_lookup(x: TensorType, keys: TensorType, table: TensorType) -> TensorT
 
 
 def string_table(keys: np.ndarray) -> np.ndarray:
-    """The hash table of different strings: i64, places of keys by the CRC-32C of their UTF-8 modulo its size, each in
-    the first slot from there on that was free; -1: a free one.  At most half of it is taken."""
+    """Return an open-addressing hash table of distinct strings: i64, key indices, or -1 for a free slot.
+
+    The hash is the CRC-32C of the UTF-8 bytes modulo the table size, with linear probing.  At most half of the slots
+    are used.
+    """
     table = np.full(2 * len(keys) + 1, -1, np.int64)
     for place, key in enumerate(keys):
         encoded = key.encode(errors="surrogateescape")
@@ -129,7 +132,7 @@ def _numpy_concat(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @op("string_concat", numpy=_numpy_concat, lower=Builtin("string_concat"), strings=True)
 def string_concat(x: TensorType, y: TensorType) -> TensorType:
-    """Each string of x with that of y behind it.
+    """The strings of x and y concatenated, elementwise.
 
     x, y: str, shapes that broadcast.   Result: str, the broadcast shape.
     Raises RelvmTypeError: another dtype.  RelvmShapeError: shapes that do not broadcast.
@@ -147,8 +150,8 @@ def _numpy_case(x: np.ndarray, *, upper: int) -> np.ndarray:
 def string_case(x: TensorType, *, upper: int) -> TensorType:
     """The strings in lower case, or in upper case.
 
-    x: str.   upper: 1, or 0 for lower case.   Result: the type of x.  A letter becomes another one, as
-    csrc/tables/unicode_case.def says, never several.
+    x: str.   upper: 1, or 0 for lower case.   Result: the type of x.  A letter maps to a single letter, by
+    csrc/tables/unicode_case.def.
     Raises RelvmTypeError: another dtype.   Source: Unicode's simple case mappings; ONNX StringNormalizer-10.
     """
     expect_strings("string_case", x=x)
@@ -160,7 +163,7 @@ def _numpy_split(x: np.ndarray, delimiter: np.ndarray, *, most: int) -> np.ndarr
 
 
 def _widened(x: np.ndarray, parts: list[list[str]]) -> np.ndarray:
-    """Several strings for each of x along a last axis, with empty ones behind where they are fewer."""
+    """Return several strings for each element of x along a new last axis, padded with empty strings."""
     longest = max(map(len, parts), default=0)
     split = np.empty((len(parts), longest), object)
     for row, each in zip(split, parts, strict=True):
@@ -175,10 +178,10 @@ def _expect_split(name: str, x: TensorType, delimiter: TensorType) -> None:
 
 @op("string_split", numpy=_numpy_split, lower=Builtin("string_split", ("most",)), strings=True)
 def string_split(x: TensorType, delimiter: TensorType, *, most: int = -1) -> TensorType:
-    """The parts of each string along a new last axis, with empty strings behind those of strings of fewer parts.
+    """The parts of each string along a new last axis, padded with empty strings.
 
-    x: str.   delimiter: str, rank 0; empty: white space, of which there is none in or around parts.   most: how often a
-    string is split, the last part being the rest; -1: wherever the delimiter is.   Result: str, the rank of x and one.
+    x: str.   delimiter: str, rank 0; empty: split at white space, which no part contains.   most: the maximum number of
+    splits of a string; the last part is the rest; -1: no limit.   Result: str, with one axis more than x.
     Raises RelvmTypeError: another dtype.  RelvmShapeError: a delimiter of another rank.
     Source: ONNX StringSplit-20, Python's str.split.
     """
@@ -192,7 +195,7 @@ def _numpy_part_count(x: np.ndarray, delimiter: np.ndarray, *, most: int) -> np.
 
 @op("string_part_count", numpy=_numpy_part_count, lower=Builtin("string_part_count", ("most",)), strings=True)
 def string_part_count(x: TensorType, delimiter: TensorType, *, most: int = -1) -> TensorType:
-    """How many parts string_split makes of each string.
+    """The number of parts into which string_split divides each string.
 
     x: str.   delimiter: str, rank 0.   most: as for string_split.   Result: i64, the shape of x.
     Raises RelvmTypeError: another dtype.  RelvmShapeError: a delimiter of another rank.
@@ -210,10 +213,10 @@ def _numpy_match(x: np.ndarray, program: np.ndarray) -> np.ndarray:
 
 @op("string_match", numpy=_numpy_match, lower=Builtin("string_match"), strings=True)
 def string_match(x: TensorType, program: TensorType) -> TensorType:
-    """Whether a pattern matches the whole of each string.
+    """Whether a pattern matches each whole string.
 
     x: str.   program: i64[n, 3], the result of relvm.ops.regex_compiler.program_of.   Result: bool, the shape of x.
-    Raises RelvmTypeError: other dtypes.  When it runs, RelvmArgumentError: no program.
+    Raises RelvmTypeError: other dtypes.  At run time RelvmArgumentError: an invalid program.
     Source: ONNX RegexFullMatch-20.
     """
     _expect_program("string_match", x, program)
@@ -233,12 +236,12 @@ def _numpy_tokens(x: np.ndarray, program: np.ndarray) -> np.ndarray:
 
 @op("string_tokens", numpy=_numpy_tokens, lower=Builtin("string_tokens"), strings=True)
 def string_tokens(x: TensorType, program: TensorType) -> TensorType:
-    """The parts of each string that a pattern matches, along a new last axis: from the left, each as long as it can be,
-    none empty.  Behind fewer parts than others have stand empty strings.
+    """The matches of a pattern in each string along a new last axis, from left to right, each the longest, without
+    empty matches.  Empty strings pad strings with fewer matches.
 
-    x: str.   program: i64[n, 3], the result of relvm.ops.regex_compiler.program_of.   Result: str, one
-    rank more than x.
-    Raises RelvmTypeError: other dtypes.  When it runs, RelvmArgumentError: no program.
+    x: str.   program: i64[n, 3], the result of relvm.ops.regex_compiler.program_of.   Result: str, with one axis more
+    than x.
+    Raises RelvmTypeError: other dtypes.  At run time RelvmArgumentError: an invalid program.
     Source: Tokenizer of ONNX Runtime's com.microsoft.
     """
     _expect_program("string_tokens", x, program)
@@ -254,8 +257,8 @@ def _numpy_of_number(x: np.ndarray) -> np.ndarray:
 
 @op("string_of_number", numpy=_numpy_of_number, lower=Builtin("string_of_number"), strings=True, moves=True)
 def string_of_number(x: TensorType) -> TensorType:
-    """Numbers as text: integers in decimal, floats by the fewest digits that give them back, with an exponent
-    below 1e-4 and from 1e16 on, else with a point; `True` and `False`.
+    """Numbers as text: integers in decimal; floats with the fewest digits that restore them, with an exponent below
+    1e-4 and from 1e16 on; bool as `True` and `False`.
 
     x: bool, an integer dtype of 8 bits or more, f16, f32 or f64.   Result: str, the shape of x.
     Raises RelvmTypeError: another dtype.   Source: ONNX Cast-25; Python's repr.
@@ -281,10 +284,11 @@ def _numpy_to_number(x: np.ndarray, *, to: str | DType) -> np.ndarray:
 
 @op("string_to_number", numpy=_numpy_to_number, lower=Builtin("string_to_number", ("to",)), strings=True)
 def string_to_number(x: TensorType, *, to: str | DType) -> TensorType:
-    """Text as numbers: decimal ones, `inf`, `infinity` and `nan` in letters of any case, white space around.
+    """Text parsed as numbers: decimal numbers, and `inf`, `infinity` and `nan` in any case, with optional white space
+    around them.
 
     x: str.   to: an integer dtype of 8 bits or more, f32 or f64.   Result: that dtype, the shape of x.
-    Raises RelvmTypeError: other dtypes.  When it runs, RelvmArithmeticError: a string that is no such number, or an
+    Raises RelvmTypeError: other dtypes.  At run time RelvmArithmeticError: a string that is not such a number, or an
     integer out of range.   Source: ONNX Cast-25.
     """
     expect_strings("string_to_number", x=x)

@@ -1,4 +1,4 @@
-"""Trigonometric and hyperbolic functions of one tensor, elementwise, and the logarithm near 1."""
+"""Elementwise trigonometric and hyperbolic functions of one tensor, and log1p."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def atanh(x: TensorType) -> TensorType:
 
 @op("log1p", numpy=np.log1p, lower=math_function("log1p"))
 def log1p(x: TensorType) -> TensorType:
-    """The natural logarithm of 1 + x, elementwise, exact near 0; -inf at -1, NaN below.
+    """The natural logarithm of 1 + x, elementwise, accurate near 0; -inf at -1, NaN below.
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: C11 7.12.6.9, F.10.3.9.
     """

@@ -15,7 +15,7 @@ from relvm.kernels.lowering_rules import ALIAS, Pointwise, elementwise
 
 
 def float_result(name: str, x: TensorType) -> TensorType:
-    """The result's type of an elementwise function of floats: that of x."""
+    """Return the result type of an elementwise function of floats: that of x."""
     expect_float(name, x=x)
     return x
 
@@ -26,7 +26,7 @@ def _numeric(name: str, x: TensorType) -> TensorType:
 
 
 def math_function(name: str) -> Pointwise:
-    """The function of C's <math.h>, elementwise."""
+    """Return a function of C's <math.h>, applied elementwise."""
     return elementwise(lambda x: Intrinsic(name, (x,), x.dtype))
 
 
@@ -65,7 +65,7 @@ def abs_(x: TensorType) -> TensorType:
 
 
 def _sign(x: Scalar) -> Scalar:
-    zero = x if x.dtype.is_float else Literal(0, x.dtype)  # keeps NaN
+    zero = x if x.dtype.is_float else Literal(0, x.dtype)  # propagates NaN
     below = Select(x < 0, Literal(-1, x.dtype), zero) if x.dtype.is_signed else zero
     return Select(x > 0, Literal(1, x.dtype), below)
 
@@ -81,7 +81,7 @@ def sign(x: TensorType) -> TensorType:
 
 @op("floor", numpy=np.floor, lower=math_function("floor"), traits=Traits(idempotent=True))
 def floor(x: TensorType) -> TensorType:
-    """The largest whole number that is not above x, elementwise.
+    """The largest integer not above x, elementwise.
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Floor-13.
     """
@@ -90,7 +90,7 @@ def floor(x: TensorType) -> TensorType:
 
 @op("ceil", numpy=np.ceil, lower=math_function("ceil"), traits=Traits(idempotent=True))
 def ceil(x: TensorType) -> TensorType:
-    """The smallest whole number that is not below x, elementwise.
+    """The smallest integer not below x, elementwise.
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Ceil-13.
     """
@@ -99,7 +99,7 @@ def ceil(x: TensorType) -> TensorType:
 
 @op("round", numpy=np.rint, lower=math_function("rint"), traits=Traits(idempotent=True))
 def round_(x: TensorType) -> TensorType:
-    """The whole number nearest to x, elementwise; halves go to the even one.
+    """The integer nearest to x, elementwise; half to even.
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Round-11.
     """
@@ -207,7 +207,7 @@ def reciprocal(x: TensorType) -> TensorType:
     traits=Traits(idempotent=True),
 )
 def relu(x: TensorType) -> TensorType:
-    """x where it is above 0, else 0, elementwise; NaN stays.
+    """max(x, 0), elementwise; NaN stays NaN.
 
     x: an integer or float dtype.   Result: the type of x.   Raises RelvmTypeError: bool.   Source: ONNX Relu-14.
     """
@@ -226,10 +226,10 @@ def _clip(x: Scalar, *, min: float | None, max: float | None) -> Scalar:
 
 @op("clip", numpy=_numpy_clip, lower=elementwise(_clip))
 def clip(x: TensorType, *, min: float | None = None, max: float | None = None) -> TensorType:
-    """x, but not below `min` and not above `max`, elementwise; NaN stays.
+    """x clamped to [`min`, `max`], elementwise; NaN stays NaN.
 
     x: an integer or float dtype.   min, max: numbers that the dtype of x can hold, min <= max; None: no bound.
-    Result: the type of x.   Raises RelvmTypeError: bool.  RelvmArgumentError: a bound that is no such number.
+    Result: the type of x.   Raises RelvmTypeError: bool.  RelvmArgumentError: a bound that is not such a number.
     Source: ONNX Clip-13.
     """
     _numeric("clip", x)

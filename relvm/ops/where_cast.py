@@ -1,4 +1,4 @@
-"""Choosing between elements, and changing their dtype."""
+"""Elementwise selection, and conversion of dtypes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from relvm.kernels.lowering_rules import elementwise
 
 @op("where", numpy=np.where, lower=elementwise(lambda cond, x, y: Select(cond, x, y)), moves=True)
 def where(cond: TensorType, x: TensorType, y: TensorType) -> TensorType:
-    """x where cond holds, else y, elementwise.
+    """x where cond is true, otherwise y, elementwise.
 
-    cond: bool.   x, y: the same dtype, any.   All three: shapes that broadcast.   Result: the dtype of x, the
-    broadcast shape.
-    Raises RelvmTypeError: another dtype of cond, two dtypes of x and y.  RelvmShapeError: shapes that do not
-    broadcast.
+    cond: bool.   x, y: the same dtype, any.   All three: shapes that broadcast.   Result: the dtype of x, the broadcast
+    shape.
+    Raises RelvmTypeError: another dtype of cond, two dtypes of x and y.  RelvmShapeError: shapes that do not broadcast.
     Source: ONNX Where-16.
     """
     expect_bool("where", cond=cond)
@@ -29,7 +28,7 @@ def where(cond: TensorType, x: TensorType, y: TensorType) -> TensorType:
 
 def _numpy_cast(x: np.ndarray, *, to: str | DType) -> np.ndarray:
     target = dtype_of(to)
-    by_way_of_f32 = all(dtype.isbuiltin != 1 for dtype in (x.dtype, target.numpy))  # ml_dtypes does not have every pair
+    by_way_of_f32 = all(dtype.isbuiltin != 1 for dtype in (x.dtype, target.numpy))  # ml_dtypes does not have all pairs
     return (x.astype(np.float32) if by_way_of_f32 else x).astype(target.numpy)
 
 
@@ -39,12 +38,13 @@ def _cast(x: Scalar, *, to: str | DType) -> Scalar:
 
 @op("cast", numpy=_numpy_cast, lower=elementwise(_cast), moves=True)
 def cast(x: TensorType, *, to: str | DType) -> TensorType:
-    """x converted: to bool, whether it is not 0; float to integer towards zero; integer to integer modulo 2^bits; to a
-    float the nearest number, which is infinity for what is too large, or NaN, or the largest, by what the dtype has.
+    """x converted to another dtype.  To bool: whether it is not 0.  From float to integer: rounded toward zero.  From
+    integer to integer: modulo 2^bits.  To float: the nearest number; on overflow infinity, NaN or the largest number,
+    depending on the dtype.
 
     x: any dtype.   to: a dtype's name (`f32`).   Result: that dtype, the shape of x.   A float that the integer dtype
-    cannot hold, NaN included, gives a number that depends on the machine.
-    Raises RelvmTypeError: no such dtype, strings.
+    cannot hold, including NaN, gives a number that depends on the machine.
+    Raises RelvmTypeError: an unknown dtype, strings.
     Source: ONNX Cast-25 with saturate=0; NumPy's and ml_dtypes's astype.
     """
     expect_tensor("cast", x=x)
@@ -70,7 +70,7 @@ def _saturating_cast(x: Scalar, *, to: str | DType) -> Scalar:
 
 @op("saturating_cast", numpy=_numpy_saturating_cast, lower=elementwise(_saturating_cast))
 def saturating_cast(x: TensorType, *, to: str | DType) -> TensorType:
-    """x converted to integers of few bits towards zero; what is beyond their range becomes the nearest of them.
+    """x converted to a narrow integer dtype, rounded toward zero and clamped to its range.
 
     x: a float dtype.   to: the name of an integer dtype of at most 16 bits.   Result: that dtype, the shape of x; NaN
     gives 0.
@@ -84,7 +84,7 @@ def saturating_cast(x: TensorType, *, to: str | DType) -> TensorType:
     return with_dtype(x, dtype)
 
 
-# Integers of the bits of floats.
+# The integer dtypes with as many bits as float dtypes.
 _BITS_OF = {F32: I32, F64: I64}
 
 
@@ -106,11 +106,11 @@ def _bit_cast(x: Scalar, *, to: str | DType) -> Scalar:
 
 @op("bit_cast", numpy=_numpy_bit_cast, lower=elementwise(_bit_cast))
 def bit_cast(x: TensorType, *, to: str | DType) -> TensorType:
-    """The bits of x as numbers of another dtype.
+    """The bits of x reinterpreted as another dtype.
 
-    x: f32, f64, bool or an integer dtype.   to: the name of one of as many bits (`i32`).   Result: that dtype, the
-    shape of x; of bits that are neither 0 nor 1 as bool, whether they are not 0.
-    Raises RelvmTypeError: another dtype, or one of other bits.   Source: ONNX BitCast-26.
+    x: f32, f64, bool or an integer dtype.   to: the name of one with as many bits (`i32`).   Result: that dtype, the
+    shape of x; as bool, any bits other than 0 are true.
+    Raises RelvmTypeError: another dtype, or one with another number of bits.   Source: ONNX BitCast-26.
     """
     expect_tensor("bit_cast", x=x)
     dtype = dtype_of(to)

@@ -1,1 +1,1 @@
-"""The runtime: what a deployed program needs.  Imports nothing of the compiler."""
+"""The runtime: everything a deployed program needs.  It imports nothing of the compiler."""

@@ -1,4 +1,4 @@
-"""Results as arrays with names, and files of arrays."""
+"""Named result arrays, and files of arrays."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from relvm.runtime.tensor import Tensor
 
 
 def named_outputs(result: Any, names: list[str] | None) -> dict[str, np.ndarray]:
-    """The result as arrays by name: the model's own names, or output, output0, output1...
+    """Return the result as arrays by name: the model's own names, or output, output0, output1...
 
     Raises
     ------
     RelvmArgumentError
-        One of them is no tensor and no number, two have one name, or there are more or fewer names.
+        A result is neither a tensor nor a number, two have the same name, or the number of names is wrong.
     """
     values = list(result) if isinstance(result, tuple) else [result]
     if names is None:
@@ -37,16 +37,17 @@ def named_outputs(result: Any, names: list[str] | None) -> dict[str, np.ndarray]
 
 
 def save_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None:
-    """Writes a .npz file, which is replaced as a whole; unlike np.savez it takes any name, as `file_name` makes it,
-    strings, and dtypes that NumPy does not have, as `for_file` makes them.
+    """Write arrays to a .npz file, which is replaced atomically.
+
+    Unlike np.savez, it accepts any name (see `file_name`), strings, and dtypes that NumPy does not have (see
+    `for_file`).
 
     Raises
     ------
     RelvmArgumentError
-        Two names become the same; a string ends with a zero character, which arrays of NumPy's own strings do not
-        keep.
+        Two names become the same, or a string ends with a zero character, which NumPy's string arrays do not keep.
     OSError
-        It cannot be written; a file that was there is as it was.
+        The file cannot be written; an existing file is unchanged.
     """
     stored = {file_name(name): for_file(_without_objects(name, array)) for name, array in arrays.items()}
     if len(stored) < len(arrays):
@@ -59,15 +60,15 @@ def save_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> No
 
 @contextmanager
 def reading_arrays(refusal: str) -> Iterator[None]:
-    """A block in which NumPy reads a .npy or .npz file.
+    """Translate the errors of a block in which NumPy reads a .npy or .npz file.
 
     Raises
     ------
     RelvmFormatError
-        It is none: `refusal` and why.  NumPy's reader raises a dozen classes for damaged files, TokenError,
-        OverflowError and zlib.error among them; errors of the system and of relvm stay what they are.
+        The file is invalid: the message is `refusal` and the reason.  For damaged files NumPy's reader raises a dozen
+        classes, such as TokenError, OverflowError and zlib.error.  Errors of the system and of relvm are not changed.
     RelvmMemoryError
-        It says that it has more elements than there is memory for.
+        The file declares more elements than there is memory for.
     """
     try:
         yield
@@ -76,17 +77,17 @@ def reading_arrays(refusal: str) -> Iterator[None]:
     except MemoryError as error:
         raise RelvmMemoryError(f"{refusal}, or too large: {error}") from None
     except Exception as error:
-        reason = str(error).partition(". ")[0]  # what follows is how to load objects, which may run anything
+        reason = str(error).partition(". ")[0]  # the rest explains how to load objects, which may run arbitrary code
         raise RelvmFormatError(f"{refusal}: {reason}") from None
 
 
 def unpacked(archive: Any, path: os.PathLike) -> dict[str, Any]:
-    """The members of an archive that np.load opened, by name: arrays, and the bytes of other files.
+    """Return the members of an archive that np.load opened, by name: arrays, and the bytes of other files.
 
     Raises
     ------
     RelvmFormatError
-        They are more than 1 GB, of which the file stores less than a sixteenth.
+        The members unpack to more than 1 GB, and the file stores less than a sixteenth of that.
     """
     size, stored = (
         sum(getattr(each, name) for each in archive.zip.infolist()) for name in ("file_size", "compress_size")
@@ -99,13 +100,13 @@ def unpacked(archive: Any, path: os.PathLike) -> dict[str, Any]:
 
 
 def for_file(array: np.ndarray) -> np.ndarray:
-    """An array as NumPy's files can hold it: of a dtype that NumPy itself does not have, its bytes, dtype V1 or V2."""
+    """Return an array in a form that NumPy's files support: a dtype that NumPy does not have becomes bytes, dtype V1 or
+    V2."""
     return array if _is_numpys_own(array.dtype) else array.view(f"V{array.dtype.itemsize}")
 
 
 def from_file(array: np.ndarray, type_text: str) -> np.ndarray:
-    """An array that a file has for a parameter whose type is written `type_text` in a signature: what `for_file` made
-    bytes of is what it was."""
+    """Return an array from a file for a parameter of type `type_text` in a signature.  It reverses `for_file`."""
     name = type_text.partition("[")[0]
     if array.dtype.kind != "V" or name not in DTYPE_NAMES:
         return array
@@ -119,7 +120,7 @@ def _is_numpys_own(dtype: np.dtype) -> bool:
 
 
 def _without_objects(name: str, array: np.ndarray) -> np.ndarray:
-    """Strings as an array of NumPy's own; others as they are."""
+    """Convert an array of string objects to NumPy's own string dtype; return other arrays unchanged."""
     if array.dtype != STRINGS:
         return array
     stored = array.astype(str)

@@ -1,4 +1,4 @@
-"""Executables whose native code comes later: they run as bytecode until it is there (exec_mode="auto")."""
+"""Background compilation: executables that run as bytecode until their native code is ready (exec_mode="auto")."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Generic, TypeVar
 
 from relvm.errors import RelvmUnsupportedError
 
-ExecutableT = TypeVar("ExecutableT")  # relvm.runtime.executable.Executable, which imports this file
+ExecutableT = TypeVar("ExecutableT")  # relvm.runtime.executable.Executable, which imports this module
 
 
 class Upgrade(Generic[ExecutableT]):
-    """The native code of an executable, made on a thread of its own.
+    """The native code of an executable, compiled on a thread of its own.
 
-    The process waits for it when it ends, so that what was compiled is in the cache the next time.
+    The process waits for the compilation when it exits, so that the result is in the cache the next time.
 
     Parameters
     ----------
     compile
-        Makes the executable that has the same functions as native code.
+        Returns the executable with the same functions as native code.
 
     Attributes
     ----------
     executable
-        It, or None until it is there.
+        That executable, or None until it is ready.
     """
 
     def __init__(self, compile: Callable[[], ExecutableT]) -> None:
@@ -37,8 +37,11 @@ class Upgrade(Generic[ExecutableT]):
         threading.Thread(target=self._run, name="relvm upgrade").start()
 
     def wait(self, timeout: float | None) -> bool:
-        """Whether it was there within `timeout` seconds; None: as long as it takes.  Raises what compiling raised;
-        RelvmUnsupportedError in a process that was forked meanwhile, as nobody compiles there."""
+        """Return whether compilation ended within `timeout` seconds, or wait without limit if it is None.
+
+        Raise the errors of the compilation, and RelvmUnsupportedError in a process forked during compilation, because
+        the thread does not exist there.
+        """
         if not self._done.is_set() and os.getpid() != self._process:
             raise RelvmUnsupportedError("native code: this process was forked while it was compiled; bytecode goes on")
         if not self._done.wait(timeout):
@@ -50,9 +53,9 @@ class Upgrade(Generic[ExecutableT]):
     def _run(self) -> None:
         try:
             self.executable = self._compile()
-        except BaseException as error:  # it is for those who wait; the others go on as they are
+        except BaseException as error:  # reported to waiting callers only; the other machines continue with bytecode
             self._error = error
-            import logging  # a deployed program does without
+            import logging  # a deployed program does not need it
 
             logging.getLogger("relvm").warning("exec_mode='auto': no native code, bytecode goes on: %s", error)
         finally:

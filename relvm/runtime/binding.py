@@ -1,14 +1,16 @@
-"""The module _binding (csrc/python/binding.c), which stands in the library of the cffi module: both see one runtime.
+"""The module _binding (csrc/python/binding.c), contained in the library of the cffi module, so that both share one
+runtime.
 
 Objects
-    What Python holds of a machine: `begin` and `end` make this thread the one inside it, which whoever touches its
-    values has to be, as counts of references in C are not atomic.  The machine goes with the last object that holds a
-    part of it.
+    The Python side of a machine.  `begin` and `end` make this thread the current one of the machine.  Only the current
+    thread may access the machine's values, because reference counts in C are not atomic.  The machine is freed with the
+    last object that holds a part of it.
 Reference
-    One reference to an object of a machine; when this goes, it is dropped at once, or by the thread that is inside.
+    A reference to an object of a machine.  When it is freed, the object is released immediately, or by the current
+    thread of the machine.
 Callable
-    A Reference to a function or closure: `callee(*arguments)`.  What is not `direct`, and calls by parameter name, go
-    to the subtype's `call_otherwise`.
+    A Reference to a function or closure: `callee(*arguments)`.  If it is not `direct`, or is called by parameter name,
+    the call goes to the subtype's `call_otherwise`.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ _module = module_from_spec(_spec)
 _spec.loader.exec_module(_module)
 sys.modules[_NAME] = _module
 
-# The module that the lines above have loaded; relvm/_binding.pyi has its types.
+# The module loaded by the lines above; relvm/_binding.pyi has its types.
 from relvm._binding import (  # noqa: E402
     Callable,
     Objects,

@@ -1,4 +1,4 @@
-"""What csrc/python/binding.c is given of Python: it calls these where a call is no longer the plain one."""
+"""Python hooks of csrc/python/binding.c, which calls them for everything but the plain call."""
 
 from __future__ import annotations
 

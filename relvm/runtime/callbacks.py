@@ -1,4 +1,4 @@
-"""What C calls back: how a Python function that it runs fails, and the machine's own hooks."""
+"""Callbacks from C: error handling of Python functions that C calls, and the hooks of the machine."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from relvm.runtime.status import STATUS_NUMBERS
 
 
 def carry(kind: type[BaseException], exception: BaseException, traceback: TracebackType) -> int:
-    """Ends a callback that raised: the exception waits in the machine, and C gets an error to unwind with.
+    """Handle an exception in a callback: store it in the machine, and return an error status with which C unwinds.
 
-    For ffi.def_extern(onerror=carry), of functions whose parameter for the error is called `result`.
+    It is used as ffi.def_extern(onerror=carry), for functions whose error parameter is called `result`.
     """
     result = traceback.tb_frame.f_locals["result"]
     message = store_exception(active_objects(), exception.with_traceback(traceback))
@@ -25,18 +25,19 @@ def carry(kind: type[BaseException], exception: BaseException, traceback: Traceb
 
 
 def store_exception(objects: Objects | None, exception: BaseException) -> bytes:
-    """The message of an exception that from now on waits in the machine for its caller."""
+    """Store an exception in the machine for its caller, and return the message."""
     if objects is not None:
         objects.exception = exception
     kind = type(exception).__name__
     try:
         return f"{kind}: {exception}".encode(errors="replace")
-    except BaseException:  # its own __str__ fails: whatever happens here, the run must not go on as if all were well
+    except BaseException:  # its own __str__ fails: the run must end in any case
         return kind.encode(errors="replace")
 
 
 def active(name: str) -> Any:
-    """The objects of the machine that calls back.  Raises RelvmUnsupportedError: none that Python has called."""
+    """Return the objects of the machine that calls back.  Raise RelvmUnsupportedError if it was not called from
+    Python."""
     objects = active_objects()
     if objects is None:
         raise hostless(name)
@@ -44,20 +45,21 @@ def active(name: str) -> Any:
 
 
 def hostless(name: str) -> RelvmUnsupportedError:
-    """That a machine which was not called from Python calls `name`."""
+    """Return the error for a machine that was not called from Python but calls `name`."""
     return RelvmUnsupportedError(f"{name}: a Python function needs a machine that was called from Python")
 
 
-_MAX_PRINTED, _MAX_NESTED = 10_000, 50  # items of a value that is printed, and lists inside each other
+_MAX_PRINTED, _MAX_NESTED = 10_000, 50  # limits on the items of a printed value, and on the nesting of lists
 
 
 def print_values(*values: Any) -> None:
-    """Python's print, but texts are a program's own, and are made safe for a terminal."""
+    """Print values like Python's print, but escape control characters in strings, which come from the program."""
     print(*(terminal_lines(value) if isinstance(value, str) else _printed(value) for value in values))
 
 
 def _printed(value: Any) -> str:
-    """As `str`, but of tuples and lists the first items: one that has another twice, and so on, has no end of them."""
+    """Return `str` of a value, limited to the first items of tuples and lists.  A value that repeatedly contains
+    another one twice has exponentially many items."""
     left = _MAX_PRINTED
 
     def text(value: Any, depth: int) -> str:
@@ -93,7 +95,7 @@ def relvm_py_print(host: Any, arguments: Any, count: int, result: Any) -> int:
 
 @ffi.def_extern(onerror=carry)
 def relvm_py_poll(host: Any, result: Any) -> int:
-    """Lets Python handle signals, which may raise KeyboardInterrupt here, and the machine do what it waits to do."""
+    """Let Python handle signals, which may raise KeyboardInterrupt here, and let the machine do its pending work."""
     objects = active_objects()
     if objects is not None:
         objects.poll()

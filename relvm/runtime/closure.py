@@ -1,4 +1,4 @@
-"""Functions and closures that come out of a machine, as Python callables."""
+"""Functions and closures returned by a machine, as Python callables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from relvm.tables import TAGS
 
 
 class Closure(Callable):
-    """A function or closure of a machine: `closure(*arguments)`, and a value to be given back to that machine.
+    """A function or closure of a machine: call it as `closure(*arguments)`, or pass it to a function of the same
+    machine.
 
     Calls raise what the machine raises; see VirtualMachine.
     """
@@ -21,7 +22,7 @@ class Closure(Callable):
     name = "the function"  # in messages
 
     def call_otherwise(self, *arguments: Any, **named: Any) -> Any:
-        """What calls with `named` arguments, besides `arguments` by position, come to.
+        """Handle a call with `named` arguments besides the positional `arguments`.
 
         Raises
         ------
@@ -31,7 +32,7 @@ class Closure(Callable):
         raise RelvmArgumentError(f"{self.name}: expected arguments by position, got {', '.join(named)}")
 
     def argument(self, k: int) -> str:
-        """What messages call argument k."""
+        """Return the name of argument k in messages."""
         return f"{self.name}: argument {k}"
 
     def __repr__(self) -> str:
@@ -39,5 +40,5 @@ class Closure(Callable):
 
 
 def misfit(callee: Closure, k: int, error: BaseException) -> BaseException:
-    """That of an argument which could not be passed."""
+    """Return the error for argument k, which could not be passed."""
     return located(error, callee.argument(k))

@@ -1,7 +1,8 @@
-"""Python values to and from the machine's: those that csrc/python/binding.c leaves to Python.
+"""Conversion between Python values and machine values, for types that csrc/python/binding.c leaves to Python.
 
-A row of machine values is an `int64_t *` here, as rvm_value lies in memory: value k has its tag in word 2k and its
-payload (an integer, the bits of a double, an address) in word 2k + 1.  Whoever touches values is inside the machine.
+An array of machine values is an `int64_t *` here, in the memory layout of rvm_value.  Value k has its tag in word 2k,
+and its payload (an integer, the bits of a double, an address) in word 2k + 1.  Only the current thread of a machine may
+access its values.
 """
 
 from __future__ import annotations
@@ -25,23 +26,23 @@ from relvm.tables import TAGS, numbers
 _TAGS = numbers(TAGS)
 NIL, DTYPE, FUNCTION = (_TAGS[name] for name in ("NIL", "DTYPE", "FUNCTION"))
 SHAPE, TUPLE, LIST, STRING = (_TAGS[name] for name in ("SHAPE", "TUPLE", "LIST", "STRING"))
-_FIRST_OBJECT = _TAGS["TENSOR"]  # this tag and those behind it are of objects
+_FIRST_OBJECT = _TAGS["TENSOR"]  # objects have this tag or a larger one
 
-MAX_NESTED = 100_000  # tuples and lists inside each other; a list that contains itself is found by it
+MAX_NESTED = 100_000  # limit on the nesting of tuples and lists, which also detects a list that contains itself
 
 
 def new_words(count: int) -> Any:
-    """Room for `count` values, all NIL."""
+    """Allocate `count` values, all NIL."""
     return ffi.new("int64_t[]", 2 * count)
 
 
 def value_at(words: Any, k: int) -> Any:
-    """The place of value k as an `rvm_value *`."""
+    """Return value k as an `rvm_value *`."""
     return ffi.cast("rvm_value *", words + 2 * k)
 
 
 def release(words: Any, k: int) -> None:
-    """Release what place k owns."""
+    """Release the reference that value k owns."""
     lib.rvm_value_release(value_at(words, k))
 
 
@@ -49,12 +50,12 @@ def release(words: Any, k: int) -> None:
 
 
 def store(objects: Objects, value: Any, words: Any, k: int) -> bool:
-    """Put `value` in place k.
+    """Store `value` as value k.
 
     Returns
     -------
     bool
-        Whether the place now owns a reference, which the caller has to release; else it holds it as long as `value`
+        Whether value k now owns a reference, which the caller has to release.  Otherwise it is valid as long as `value`
         lives.
 
     Raises
@@ -66,17 +67,17 @@ def store(objects: Objects, value: Any, words: Any, k: int) -> bool:
 
 
 def store_all(objects: Objects, values: Sequence[Any], words: Any, where: Callable[[int], str]) -> list[int]:
-    """Put `values` in the places from 0 on.
+    """Store `values` as the values from 0 on.
 
     Parameters
     ----------
     where
-        k -> what messages call values[k].
+        k -> the name of values[k] in messages.
 
     Returns
     -------
     list of int
-        The places that now own a reference, which the caller has to release.
+        The indices of the values that now own a reference, which the caller has to release.
     """
     owned: list[int] = []
     for k, value in enumerate(values):
@@ -91,12 +92,12 @@ def store_all(objects: Objects, values: Sequence[Any], words: Any, where: Callab
 
 
 def located(error: BaseException, where: str) -> BaseException:
-    """The same error, said of `where`; one that is not of this package as it is."""
+    """Return the same error with `where` in its message; return an error of another package unchanged."""
     return type(error)(f"{where}: {error}") if isinstance(error, RelvmError) else error
 
 
 def store_other(objects: Objects, value: Any, address: int) -> bool:
-    """Put a value that C does not store itself in the place at `address`; whether the place then owns it."""
+    """Store a value of a type that C does not handle at `address`.  Return whether it then owns a reference."""
     words = ffi.cast("int64_t *", address)
     match value:
         case Shape():
@@ -113,7 +114,7 @@ def store_other(objects: Objects, value: Any, address: int) -> bool:
             return _store_array(objects, np.asarray(value), words)
         case np.ndarray():
             return _store_array(objects, value, words)
-        case Tensor():  # an object belongs to one machine; another gets a view of its bytes
+        case Tensor():  # an object belongs to one machine; another machine gets a view of its bytes
             return _store_array(objects, value.numpy(), words)
         case Reference():
             raise RelvmTypeError("expected a function of this machine, got one of another machine")
@@ -151,7 +152,8 @@ def _store_shape(value: Shape, words: Any) -> bool:
 
 
 def _store_array(objects: Objects, value: np.ndarray, words: Any) -> bool:
-    """A tensor over the array's own bytes, which it keeps alive; of a copy where they are not plain, or strings."""
+    """Store a tensor that refers to the array's memory and keeps it alive.  Arrays that are not contiguous, and
+    strings, are copied."""
     array = np.asarray(plain_array(value))
     if array.dtype == STRINGS:
         packed, dims = pack_strings(array), ffi.new("int64_t[]", list(array.shape))
@@ -159,7 +161,7 @@ def _store_array(objects: Objects, value: np.ndarray, words: Any) -> bool:
         return _made(made, words)
     if array.dtype.isbuiltin == 1:
         return store(objects, array, words, 0)
-    owned = store(objects, array.view(f"u{array.itemsize}"), words, 0)  # NumPy's buffers have no dtype of ml_dtypes
+    owned = store(objects, array.view(f"u{array.itemsize}"), words, 0)  # NumPy's buffers do not support ml_dtypes
     status = lib.rvm_tensor_relabel(value_at(words, 0), dtype_number(array.dtype), ffi.NULL)
     assert status == 0, "a tensor of one reference and of the same element size"
     return owned
@@ -174,7 +176,7 @@ def _store_dlpack(objects: Objects, value: Any, words: Any) -> bool:
 
 
 class HostFunction:
-    """A Python function as the binding's `call_packed` takes it: by the attributes `name` and `function`."""
+    """A Python function in the form that the binding's `call_packed` expects, with attributes `name` and `function`."""
 
     __slots__ = ("function", "name")
 
@@ -184,7 +186,7 @@ class HostFunction:
 
 
 def _store_function(objects: Objects, value: Callable[..., Any], words: Any) -> bool:
-    """A closure of the machine that calls a Python function."""
+    """Store a closure of the machine that calls a Python function."""
     name = str(getattr(value, "__qualname__", type(value).__name__))
     named = ffi.cast("void *", binding.hold(HostFunction(name, value)))
     call, let_go = ffi.cast("rvm_packed_function", binding.CALL_PACKED), ffi.cast("void (*)(void *)", binding.LET_GO)
@@ -196,7 +198,8 @@ def _store_function(objects: Objects, value: Callable[..., Any], words: Any) -> 
 
 
 def _store_sequence(objects: Objects, value: Sequence[Any], words: Any) -> bool:
-    """A tuple or list, without recursion: `opened` are those whose items are still being stored, outermost first."""
+    """Store a tuple or list without recursion.  `opened` holds those whose items are still being stored, outermost
+    first."""
     opened = [_Opened(value)]
     try:
         while True:
@@ -228,7 +231,7 @@ def _store_sequence(objects: Objects, value: Sequence[Any], words: Any) -> bool:
 class _Opened:
     def __init__(self, items: Sequence[Any]) -> None:
         self.is_list = isinstance(items, list)
-        self.items = tuple(items)  # a subclass may change, or count otherwise
+        self.items = tuple(items)  # a copy, because a subclass may change or report another length
         self.words = new_words(len(self.items))
         self.filled = 0
         self.owned: list[int] = []
@@ -253,23 +256,23 @@ def _made(status: int, words: Any) -> bool:
 
 
 def take_borrowed(objects: Objects, words: Any, k: int) -> Any:
-    """The Python value of a machine's, which stays where it is.
+    """Convert a borrowed machine value to Python.
 
     Raises
     ------
     RelvmUnsupportedError
-        A value without a Python form: a storage, or the running machine.
+        The value has no Python form: a storage, or the running machine.
     """
     return binding.take(objects, int(ffi.cast("uintptr_t", words + 2 * k)))
 
 
 def take_all(objects: Objects, words: Any, count: int) -> list[Any]:
-    """The Python values of `count` borrowed ones."""
+    """Convert `count` borrowed machine values to Python."""
     return [take_borrowed(objects, words, k) for k in range(count)]
 
 
 def take_other(objects: Objects, address: int) -> Any:
-    """The Python value of a borrowed one that C does not take itself."""
+    """Convert a borrowed machine value of a type that C does not handle."""
     tag, payload = ffi.cast("int64_t *", address)[0:2]
     if tag == DTYPE:
         return numpy_dtype(payload)
@@ -281,19 +284,20 @@ def take_other(objects: Objects, address: int) -> Any:
         return Shape(ffi.unpack(shape.dims, shape.rank))
     if tag == STRING:
         string = ffi.cast("rvm_string *", payload)
-        _count_taken(objects, string.length * 5)  # as bytes, and at most four of them for a character
+        _count_taken(objects, string.length * 5)  # as bytes, and as at most four bytes for each character
         return ffi.buffer(string.bytes, string.length)[:].decode(errors="replace")
     raise RelvmUnsupportedError(f"a {TAGS[tag].name.lower()} has no Python form")
 
 
-# Approximate memory of Python objects, with that of `_taken_sequence` for them, in bytes: a tuple or list, an item of
-# one, any other object.
+# Approximate memory of Python objects in bytes, including the overhead in `_taken_sequence`: a tuple or list, an item
+# of one, any other object.
 _SEQUENCE_BYTES, _ITEM_BYTES, _OBJECT_BYTES = 256, 48, 256
-_LOOK_INTERVAL = 4096  # items between two looks at the time
+_LOOK_INTERVAL = 4096  # items between checks of the time limit
 
 
 def _count_taken(objects: Objects, size_bytes: int) -> None:
-    """Count what is taken of a machine.  RelvmMemoryError, RelvmTimeoutError: the machine's limits do not allow it."""
+    """Count memory of values converted from a machine.  Raise RelvmMemoryError or RelvmTimeoutError beyond the
+    machine's limits."""
     if objects.taken < 0:
         return
     objects.taken += size_bytes
@@ -304,10 +308,11 @@ def _count_taken(objects: Objects, size_bytes: int) -> None:
 
 
 def _taken_sequence(objects: Objects, tag: int, address: int) -> tuple | list:
-    """The items of a borrowed tuple or list, without recursion: `opened` are those being read, outermost first.
+    """Convert a borrowed tuple or list without recursion.  `opened` holds those being read, outermost first.
 
-    An object that is in several places is one Python object in all of them, so that the result takes memory in
-    proportion to the value's."""
+    A shared machine object becomes one shared Python object, so that the memory of the result is proportional to that
+    of the value.
+    """
     known: dict[int, Any] = {}  # by address
 
     def begin(address: int, tag: int) -> tuple[int, int, Any, int, list]:

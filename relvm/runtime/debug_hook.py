@@ -1,4 +1,4 @@
-"""A machine's debugger: what csrc/vm/debugger.c tells Python of between the instructions of a run."""
+"""The debugger of a machine: Python callbacks of csrc/vm/debugger.c between the instructions of a run."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ MAX_DEPTH = (1 << 63) - 1
 
 @dataclass(frozen=True)
 class CodeLocation:
-    """A function that is being run.
+    """A position in a function that is running.
 
     Attributes
     ----------
     function
-        Its name; empty for native code that was not built for debugging.
+        Its name, or "" for native code that was not built for debugging.
     instruction
-        That it comes to next; of one that called another: its call.
+        The index of its next instruction, or of the call if it has called another function.
     """
 
     function: str
@@ -35,16 +35,16 @@ class CodeLocation:
 
 
 class MachineDebugger:
-    """Stops the runs of a machine between their instructions.
+    """Stops the runs of a machine between instructions.
 
     Parameters
     ----------
     runner
-        The machine, which is idle.  It has one debugger at most: this takes the place of the one before.
+        The machine, which must be idle.  It has at most one debugger; this one replaces an earlier one.
     stop
-        Called on the run's own thread, in the middle of it, with None before an instruction at which the run stops, and
-        with the exception after one that failed.  What it raises, but for after a failure, ends the run.  Only it may
-        ask for `depth`, `place` and `register`.
+        Called on the thread of the run, before an instruction at which the run stops with None, and after a failed
+        instruction with the exception.  An exception that it raises ends the run, except after a failure.  Only `stop`
+        may use `depth`, `place` and `register`.
 
     Raises
     ------
@@ -60,26 +60,26 @@ class MachineDebugger:
         self._runner.stop = stop
 
     def close(self) -> None:
-        """Leave the machine without a debugger.  Raises RelvmBusyError: it is running."""
+        """Remove the debugger from the machine.  Raises RelvmBusyError if it is running."""
         self._runner.install_debugger(ffi.NULL)
         self._runner.stop = None
 
     def break_at(self, function: int, instruction: int, stops: bool = True) -> None:
-        """Have runs stop before an instruction, or no longer.
+        """Set or remove a breakpoint before an instruction.
 
         Parameters
         ----------
         function
-            By its place in the function table.
+            The index of the function in the function table.
         instruction
-            By its number, from 0.
+            The index of the instruction, from 0.
         stops
-            Whether they do.
+            True to set the breakpoint, False to remove it.
 
         Raises
         ------
         RelvmIndexError
-            There is none.
+            There is no such function or instruction.
         """
         error = ffi.new("rvm_value *")
         status = lib.rvm_machine_break(self._machine, function, instruction, stops, error)
@@ -87,35 +87,35 @@ class MachineDebugger:
             raise failure(status, error)
 
     def stop_within(self, depth: int) -> None:
-        """Have a run stop before every instruction of the outermost `depth` functions, too; from any thread."""
+        """Also stop before every instruction of the outermost `depth` functions.  It may be called from any thread."""
         lib.rvm_machine_stop_within(self._machine, depth)
 
     @property
     def depth(self) -> int:
-        """How many functions are inside each other."""
+        """Return the number of active functions."""
         return lib.rvm_machine_depth(self._machine)
 
     def place(self, index: int) -> CodeLocation:
-        """Where one of them is.  index: 0 is the outermost."""
+        """Return the position of an active function. index: 0 is the outermost function."""
         place = lib.rvm_machine_place(self._machine, index)
         return CodeLocation(
             self._executable.function_name(place.function) if place.function >= 0 else "", place.instruction
         )
 
     def register(self, index: int, number: int) -> Any:
-        """What a register holds, in place; None where that is nothing.
+        """Return the value of a register, without a copy, or None if it is empty.
 
         Parameters
         ----------
         index
-            Of the function, as in `place`.
+            Of the active function, as in `place`.
         number
             Of its register.
 
         Returns
         -------
         object
-            Opaque where it has no Python form.
+            An Opaque if the value has no Python form.
         """
         place = lib.rvm_machine_place(self._machine, index)
         words = ffi.cast("int64_t *", place.registers)

@@ -1,4 +1,4 @@
-"""Shared libraries as files: finding a section in one without running anything of it.
+"""ELF shared libraries: find a section in a file without loading it.
 
 Source: System V ABI, chapters 4 (object files) and 5; only 64-bit little-endian files.
 """
@@ -13,11 +13,11 @@ MAGIC = b"\x7fELF"
 
 _HEADER = struct.Struct("<4sBB10xHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
-_NO_BITS = 8  # the type of a section that has no bytes in the file
+_NO_BITS = 8  # the type of a section without bytes in the file
 
 
 def find_section(content: memoryview, name: str) -> memoryview | None:
-    """The bytes of the section `name`; None: the file has none.
+    """Return the bytes of the section `name`, or None if the file does not have it.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def find_section(content: memoryview, name: str) -> memoryview | None:
     Raises
     ------
     RelvmFormatError
-        It is damaged or truncated, or no 64-bit little-endian file.
+        The file is damaged or truncated, or not a 64-bit little-endian file.
     """
     try:
         return _find_section(content, name.encode())

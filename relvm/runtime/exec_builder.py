@@ -53,7 +53,7 @@ _PAYLOAD_LIMIT = 1 << PAYLOAD_BITS - 1
 
 @dataclass(eq=False)
 class Label:
-    """A place in the function `body`: the instruction of index `position`; None until it is placed."""
+    """A jump target in the function `body`: the instruction of index `position`, or None until it is placed."""
 
     body: _Body
     position: int | None = None
@@ -61,7 +61,7 @@ class Label:
 
 @dataclass
 class _Body:
-    """A bytecode function being written.  Jumps are still Labels or the indices of their targets."""
+    """A bytecode function under construction.  Jump targets are still Labels or instruction indices."""
 
     name: str
     parameters: tuple[str, ...]
@@ -74,7 +74,8 @@ class _Body:
 
 @dataclass
 class _Row:
-    """A name's row in the function table.  kind, parameters: what `declare` or `packed` said.  is_called: by name."""
+    """A name's row in the function table. kind, parameters: from `declare` or `packed`. is_called: whether it is called
+    by name."""
 
     index: int
     kind: str | None = None
@@ -92,15 +93,15 @@ class ExecBuilder:
             b.emit_ret(b.r(2))
         executable = b.get()
 
-    Registers 0 to n-1 are the parameters; the others may have any numbers: `get` renumbers them.  Constants and
-    functions take rows of their tables in the order in which they are first named.
+    Registers 0 to n-1 are the parameters.  Other registers may have any numbers, because `get` renumbers them.
+    Constants and functions are added to their tables in the order in which they are first named.
 
     Attributes
     ----------
     ctx, nil
-        The operands for the running machine, which is only ever a packed function's first argument, and for no value.
+        The operands for the running machine, allowed only as first argument of a packed function, and for no value.
     source, signature, debug
-        The executable's sections of these names, as Program has them.
+        The executable's sections of these names, as in Program.
     """
 
     ctx: Argument = CONTEXT
@@ -118,13 +119,13 @@ class ExecBuilder:
     # ---- operands ----
 
     def r(self, index: int) -> Argument:
-        """Register `index`, in [0, 2^28)."""
+        """Return the operand for register `index`, in [0, 2^28)."""
         if not isinstance(index, int) or not 0 <= index < _PAYLOAD_LIMIT:
             raise RelvmTypeError(f"r: expected the number of a register in [0, 2^28), got {index!r}")
         return register(index)
 
     def imm(self, value: int | float) -> Argument:
-        """The number `value`.  Integers outside [-2^28, 2^28) and floats become constants."""
+        """Return the operand for the number `value`.  Integers outside [-2^28, 2^28) and floats become constants."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise RelvmTypeError(f"imm: expected an int or a float, got {value!r}; b.bool makes a bool")
         if isinstance(value, int) and -_PAYLOAD_LIMIT <= value < _PAYLOAD_LIMIT:
@@ -132,23 +133,23 @@ class ExecBuilder:
         return self.const(value)
 
     def bool(self, value: builtins.bool) -> Argument:
-        """`value`, True or False."""
+        """Return the operand for `value`, True or False."""
         return boolean(value)
 
     def const(self, value: Constant, *, shared: builtins.bool = True) -> Argument:
-        """A constant; equal ones are one row of the table.
+        """Return the operand for a constant.  Equal constants share one row of the table.
 
         Parameters
         ----------
         value
             An array (copied), vm.Shape, str, np.dtype, int of 64 bits or float.
         shared
-            False: a row of its own.
+            False: always add a new row.
 
         Raises
         ------
         RelvmTypeError
-            A value of another type, or an array of a dtype that tensors do not have.
+            The value has another type, or is an array of a dtype that tensors do not have.
         """
         if isinstance(value, np.ndarray):
             value = plain_array(value.copy())
@@ -161,36 +162,36 @@ class ExecBuilder:
         return self._own(constant(self._shared[key]))
 
     def f(self, name: str) -> Argument:
-        """The function `name` as a value: of this builder, defined before or after, or a packed one that is
-        registered."""
+        """Return the operand for the function `name` as a value.  It is a function of this builder, defined before or
+        after, or a registered packed function."""
         return self._own(function(self._row(name).index))
 
     # ---- functions ----
 
     def declare(self, name: str, parameters: Sequence[str]) -> Argument:
-        """Promise a function of these parameters that is defined later; its row of the function table is taken now.
+        """Declare a function with these parameters that is defined later.  Its row of the function table is added now.
 
         Raises
         ------
         RelvmFormatError
-            The name is declared, defined or packed already.
+            The name is already declared, defined or packed.
         """
         return self._said(name, "bytecode", tuple(parameters))
 
     def packed(self, name: str, parameters: Sequence[str] | None = None) -> Argument:
-        """Say that `name` is a packed function, as a call of it does too; its row of the function table is taken now.
+        """Declare `name` as a packed function, as a call of it also does.  Its row of the function table is added now.
 
         Parameters
         ----------
         name
-            Of the function, as it is registered.
+            The registered name of the function.
         parameters
-            Their names, by which the number of arguments is checked; None: any number.
+            The names of its parameters, by which the number of arguments is checked.  None: any number.
 
         Raises
         ------
         RelvmFormatError
-            The name is declared, defined or packed already.
+            The name is already declared, defined or packed.
         """
         return self._said(name, "packed", None if parameters is None else tuple(parameters))
 
@@ -204,26 +205,26 @@ class ExecBuilder:
         private: builtins.bool = False,
         impure: builtins.bool = False,
     ) -> Iterator[Argument]:
-        """The instructions emitted in the `with` block are the bytecode function `name`.
+        """Define the bytecode function `name` by the instructions emitted in the `with` block.
 
         Parameters
         ----------
         name
-            Of the function.
+            The name of the function.
         parameters
-            Their names.
+            The names of its parameters.
         registers
-            How many it has, its registers keeping their numbers; None: they are renumbered.
+            The number of registers, which then keep their numbers.  None: registers are renumbered.
         private
-            Whether only the program itself calls it: hosts do not find it by its name.
+            Whether only the program itself calls it, so that hosts cannot find it by name.
         impure
-            Whether calling it may have effects, so that it is no value for a function type without effects.
+            Whether calling it may have effects, so that it is not a value of a function type without effects.
 
         Raises
         ------
         RelvmFormatError
-            A function of that name is there, was declared with other parameters, or is left without an instruction; a
-            label is used but never placed; a function inside another.
+            The function is already defined, was declared with other parameters, or has no instruction; a label is used
+            but never placed; or a function is defined inside another.
         """
         if self._body:
             raise RelvmFormatError(f"function {name} begins inside function {self._body.name}")
@@ -246,11 +247,11 @@ class ExecBuilder:
         row.body = body
 
     def label(self) -> Label:
-        """A place in the function being written, to jump to and to be placed in either order."""
+        """Return a new jump target in the function being written.  It may be placed before or after the jumps to it."""
         return Label(self._open("label"))
 
     def place(self, label: Label) -> None:
-        """Put the label before the instruction that is emitted next.  RelvmFormatError: it is placed already."""
+        """Place the label before the next emitted instruction.  Raises RelvmFormatError if it is already placed."""
         self._expect_here(label, "place")
         if label.position is not None:
             raise RelvmFormatError(f"function {label.body.name}: a label is placed twice")
@@ -261,48 +262,52 @@ class ExecBuilder:
     def emit_call(
         self, callee: str | Argument, arguments: Sequence[Argument] = (), dst: Argument | None = None
     ) -> None:
-        """dst = callee(arguments...); without `dst` the result is dropped.  A name that this builder does not define by
-        the end is that of a packed function, which machines look up when they are made."""
+        """Emit dst = callee(arguments...); without `dst` the result is dropped.
+
+        A name that this builder does not define is that of a packed function, which machines look up when they are
+        created.
+        """
         self.emit("call", dst, callee, arguments)
 
     def emit_ret(self, source: Argument) -> None:
-        """Return the register `source`."""
+        """Emit a return of the register `source`."""
         self.emit("ret", source)
 
     def emit_goto(self, target: Label | int) -> None:
-        """Continue at `target`: a label, or so many instructions after (before, when negative) this one."""
+        """Emit a jump to `target`: a label, or a number of instructions after this one (before it, if negative)."""
         self.emit("goto", target)
 
     def emit_if(self, condition: Argument, otherwise: Label | int) -> None:
-        """Continue at the next instruction when the register `condition` is true, else at `otherwise`."""
+        """Emit a branch: continue with the next instruction if the register `condition` is true, otherwise at
+        `otherwise`."""
         self.emit("if", condition, otherwise)
 
     def emit_reset(self, target: Argument) -> None:
-        """Release what the register `target` holds."""
+        """Emit a release of the value in the register `target`."""
         self.emit("reset", target)
 
     def emit(self, op: str, *operands: Any) -> None:
-        """Any instruction of csrc/tables/opcodes.def.
+        """Emit any instruction of csrc/tables/opcodes.def.
 
         Parameters
         ----------
         op
-            Its name.
+            The name of the instruction.
         operands
-            One for each letter of its row.  d: a register or None.  r: a register.  f: a function's name, or what `f`
-            made of it.  j: a label, or a distance in instructions.  A: a sequence of operands.  p: a row of
+            One for each letter of its row. d: a register or None.  r: a register.  f: a function's name, or a result of
+            `f`.  j: a label, or a distance in instructions.  A: a sequence of operands.  p: a row of
             csrc/tables/scalar_operators.def, by its name or number.
 
         Raises
         ------
         RelvmNameError
-            No such instruction or row.
+            There is no such instruction or row.
         RelvmArgumentError
-            A wrong number of operands.
+            The number of operands is wrong.
         RelvmTypeError
-            An operand of the wrong kind.
+            An operand has the wrong kind.
         RelvmFormatError
-            Outside of a function, or a label of another function.
+            No function is being written, or a label belongs to another function.
         """
         body = self._open(op)
         row = _OPCODES.get(op)
@@ -320,15 +325,15 @@ class ExecBuilder:
     # ---- the result ----
 
     def get(self) -> Executable:
-        """The executable.
+        """Return the executable.
 
         Raises
         ------
         RelvmNameError
-            A function that is declared and not defined, or named by `f` and not to be found.
+            A function is declared but not defined, or a function named by `f` does not exist.
         RelvmFormatError
-            A function that breaks a rule of the format: a register read before it is written, a jump out of the
-            function, a missing return.
+            A function violates a rule of the format: a register is read before it is written, a jump leaves the
+            function, or a return is missing.
         """
         if self._body:
             raise RelvmFormatError(f"get: function {self._body.name} is not complete")
@@ -341,7 +346,7 @@ class ExecBuilder:
             raise RelvmFormatError(f"{error}{_as_written(str(error), orders)}") from None
 
     def _entry(self, name: str, row: _Row, orders: dict[str, list[int]]) -> FunctionEntry:
-        """The entry of a row; adds the registers of a function that is renumbered, in their order, to `orders`."""
+        """Return the entry of a row.  Append the registers of a renumbered function, in their order, to `orders`."""
         body = row.body
         if body is None:
             self._expect_packed(name, row)
@@ -389,7 +394,7 @@ class ExecBuilder:
         return self._own(function(row.index))
 
     def _own(self, argument: Argument) -> Argument:
-        """An operand that means a row of this builder's tables."""
+        """Return an operand that refers to a row of this builder's tables."""
         own = _OwnArgument(*argument)
         own.builder = self
         return own
@@ -457,7 +462,7 @@ def _expect_parameters(function: str, parameters: Sequence[str]) -> None:
 
 
 def _expect_count(name: str, count: int) -> None:
-    """Raises RelvmArgumentError: a builtin takes another number of arguments."""
+    """Raise RelvmArgumentError if a builtin takes another number of arguments."""
     row = _BUILTINS.get(name)
     if row is None:
         return
@@ -476,13 +481,13 @@ def _payload(op: str, kind: str, expected: str, operand: Any) -> int:
 
 
 def _with_target(instruction: Instruction) -> Instruction:
-    """The instruction with each label made the index of its place."""
+    """Return the instruction with each label replaced by the index of its position."""
     operands = (each.position if isinstance(each, Label) else each for each in instruction.operands)
     return Instruction(instruction.op, tuple(operands))
 
 
 def _as_written(message: str, orders: dict[str, list[int]]) -> str:
-    """What was the number, before renumbering, of the register that a verifier's message is about."""
+    """Replace the register number in a verifier's message by the number before renumbering."""
     found = re.search(r"function (.*), instruction \d+: register (\d+) ", message)
     if not found or found[1] not in orders:
         return ""

@@ -1,4 +1,4 @@
-"""Executables: a program in its final form, in memory or mapped from a file, verified, ready for machines."""
+"""Executables: verified programs in their final form, in memory or mapped from a file, ready for machines."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ from relvm.runtime.status import failure
 from relvm.runtime.trust import Part, is_built_here, record_built
 from relvm.tables import KINDS
 
-# What programs from elsewhere may call.
+# The default functions that programs from elsewhere may call.
 KERNEL_LIBRARY = ("reference.*",)
 
 
 @dataclass(frozen=True)
 class Stats:
-    """What an executable consists of; str() of it is a readable table.
+    """The contents of an executable; str() of it is a readable table.
 
     Attributes
     ----------
     size_bytes
-        Of the whole executable.
+        The size of the whole executable.
     constants
-        Its constants as text: "f32[2, 3], 24 bytes", "Shape(2, 3)"...
+        The constants as text: "f32[2, 3], 24 bytes", "Shape(2, 3)"...
     tensor_bytes
-        Of all its tensors.
+        The size of all tensors.
     functions
         Kind -> the names of the functions of that kind.
     calls
-        Function -> how many call instructions name it.
+        Function -> the number of call instructions that refer to it.
     instructions
-        Bytecode function -> how many instructions it has.
+        Bytecode function -> the number of its instructions.
     native_bytes
-        Of the native section's library.
+        The size of the library in the native section.
     portable_bytes
-        Of the portable program.
+        The size of the portable program.
     """
 
     size_bytes: int
@@ -83,10 +83,11 @@ class Stats:
 
 
 class Executable:
-    """A verified program.  Immutable; any number of machines may run it at once, so a copy is the same object.
+    """A verified program.  It is immutable, so a copy is the same object, and any number of machines may run it at
+    once.
 
-    It pickles as its bytes.  An executable with native code needs to have been built here, as in a file: on another
-    machine unpickling raises RelvmUnsupportedError, and `from_bytes` of `to_bytes` with trust_native=True is the way.
+    It pickles as its bytes.  Unpickling native code requires that it was built here, as loading a file does; on another
+    machine it raises RelvmUnsupportedError.  Use `to_bytes`, and `from_bytes` with trust_native=True, there.
 
     Made by `Executable.from_program`, `from_bytes` and `open`.
 
@@ -95,9 +96,10 @@ class Executable:
     pointer
         The C object, for machines, which keep it.
     upgrade
-        Of one built with exec_mode="auto": the native code that its machines will get.  Else None.
+        The native code that its machines will get if it was built with exec_mode="auto", otherwise None.
     is_trusted
-        Whether it was built in this process, or loaded with trust_native=True: what its C source says may be run, too.
+        Whether it was built in this process, or loaded with trust_native=True, so that its C source may be compiled and
+        run, too.
     is_only_checked
         Whether `check` made it.
     """
@@ -115,7 +117,7 @@ class Executable:
         program: Program | None = None,
         where: str = "",
     ) -> None:
-        # buffer: 64-byte aligned, unchanged from now on; its tensors are used in place.
+        # buffer: 64-byte aligned and constant from now on, because its tensors are used without a copy.
         expect_type("max_bytes", max_bytes, Integral, "an integer")
         if not (isinstance(buffer, np.ndarray) and buffer.dtype == np.uint8):
             expect_type("buffer", buffer, (bytes, bytearray, memoryview), "the bytes of an executable")
@@ -163,33 +165,36 @@ class Executable:
 
     @classmethod
     def from_program(cls, program: Program, *, elsewhere: bool = False) -> Executable:
-        """The executable of a program made in this process, whose native code is trusted.
+        """Return the executable of a program made in this process, whose native code is trusted.
 
         Parameters
         ----------
         program
-            As code generation, ExecBuilder or a listing made it.
+            From code generation, ExecBuilder or a listing.
         elsewhere
-            Whether native code may be for another processor: the executable can be saved, and no machine runs it.
+            Whether native code may be for another processor.  The executable can then be saved, but no machine here
+            runs it.
 
         Raises
         ------
         RelvmTypeError
-            It is no Program.
+            `program` is not a Program.
         RelvmFormatError
-            A program that breaks a rule of the format: a register read before it is written, two functions of one name.
+            The program violates a rule of the format: a register is read before it is written, or two functions have
+            one name.
         RelvmUnsupportedError
-            Native code for another processor.
+            The native code is for another processor.
         """
         expect_type("from_program", program, Program, "a Program")
         buffer = encode(program)
-        held = replace(program, constants=decode_constants(buffer))  # one copy of the tensors is enough
+        held = replace(program, constants=decode_constants(buffer))  # keep only one copy of the tensors
         return cls(buffer, trust_native=True, elsewhere=elsewhere, functions=("*",), program=held)
 
     def record_built(self) -> None:
-        """Record it as built by this user on this machine: loaded again, its native code is trusted.
+        """Record the executable as built by this user on this machine, so that its native code is trusted when it is
+        loaded again.
 
-        Nothing is recorded where there is no native code, or where the cache directory cannot be written.
+        Nothing is recorded if there is no native code, or if the cache directory is not writable.
         """
         with contextlib.suppress(OSError):
             if parts := _parts_of_native(self._buffer, self._where):
@@ -204,10 +209,10 @@ class Executable:
         elsewhere: bool = False,
         functions: Iterable[str] | None = None,
     ) -> Executable:
-        """The executable in `content`, which is copied.
+        """Return the executable in `content`, which is copied.
 
-        `trust_native`, `elsewhere`, `functions`, and what is raised, are those of `open`; RelvmTypeError where it is no
-        bytes.
+        `trust_native`, `elsewhere`, `functions` and the errors are those of `open`.  Raises RelvmTypeError if `content`
+        is not bytes.
         """
         try:
             view = memoryview(content).cast("B")
@@ -228,41 +233,41 @@ class Executable:
         functions: Iterable[str] | None = None,
         max_bytes: int = 0,
     ) -> Executable:
-        """The executable in a file, or in an exported library, mapped: its tensors are read when they are used.
+        """Map the executable in a file, or in an exported library.  Its tensors are read when they are used.
 
-        Everything is checked before this returns, but of more than 1 MB of tensors' elements, which would have to be
-        read for that, the checksum only where `check_data` asks for it.
+        Everything is checked before this returns, with one exception.  If the elements of tensors take more than 1 MB,
+        their checksum is verified only with `check_data`, because that reads all of them.
 
-        Replace such a file, as `save` does, rather than write into it while it is in use.
+        Replace such a file, as `save` does, instead of writing into it while it is in use.
 
         Parameters
         ----------
         path
-            Of the file.
+            The path of the file.
         trust_native
-            Native code can do whatever the caller's process can.  True: run it.  False: run it only when the file was
-            built by this user on this machine (relvm/runtime/trust.py); the elements of tensors may be others.
+            Native code can do whatever the process of the caller can.  True: run it.  False: run it only if this user
+            built the file on this machine (relvm/runtime/trust.py); the elements of tensors may differ.
         elsewhere
-            Whether native code may be for another processor, architecture, version or system, or not be trusted: no
-            machine runs such an executable, but it can be saved, and `vm.adapt` makes one of it that runs here.
+            Whether native code may be untrusted, or for another processor, architecture, version or system.  No machine
+            runs such an executable, but it can be saved, and `vm.adapt` converts it to one that runs here.
         check_data
-            Whether tensors' elements, and a portable program, are checked, too, however large they are.
+            Whether to also check tensors' elements and a portable program, however large they are.
         functions
-            The registered functions that a program without native code may call, by name; one that ends with * stands
-            for all that begin so.  None: those that kernels are with target "numpy".  Builtins it may call in any case;
-            native code, which is trusted, may call any function.
+            The registered functions that a program without native code may call, by name; a name that ends with *
+            stands for all names with that prefix.  None: the kernels of target "numpy".  It may always call builtins.
+            Native code, which is trusted, may call any function.
         max_bytes
-            The most that the file may have; 0: as many as it likes.
+            The maximum size of the file; 0: no limit.
 
         Raises
         ------
         OSError
             The file cannot be read.
         RelvmFormatError
-            It is damaged, truncated or no executable.
+            The file is damaged, truncated, or not an executable.
         RelvmUnsupportedError
-            It has native code that is not trusted, or is for another processor or version; it calls a function that it
-            may not call; it is too large.
+            The native code is not trusted, or is for another processor or version; the program calls a function that is
+            not allowed; or the file is too large.
         """
         return cls(
             map_executable(path),
@@ -276,21 +281,21 @@ class Executable:
 
     @classmethod
     def check(cls, path: str | os.PathLike, *, check_data: bool = True) -> Executable:
-        """The executable in a file, of which everything is checked and nothing runs.
+        """Check everything in an executable file, without running any of it.
 
-        A native section is not opened, and no machine can be made of it.
+        A native section is not opened, and no machine can be created from the result.
 
         Parameters
         ----------
         path
-            Of the file.
+            The path of the file.
         check_data
-            Whether tensors' elements and a portable program are checked, too, however large they are.
+            Whether to also check tensors' elements and a portable program, however large they are.
 
         Raises
         ------
         OSError, RelvmFormatError, RelvmUnsupportedError
-            As `open`.
+            As for `open`.
         """
         options: dict[str, Any] = {
             "trust_native": False,
@@ -304,18 +309,18 @@ class Executable:
         return executable
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write the executable to the file `path`, which appears, or is replaced, only when it is complete.
+        """Write the executable to the file `path`, which is created or replaced atomically.
 
         Raises
         ------
         OSError
-            It cannot be written; a file that was there is as it was.
+            The file cannot be written; an existing file is unchanged.
         """
         with complete_file(path) as partial:
             partial.write_bytes(self._buffer)
 
     def to_bytes(self) -> bytes:
-        """What `save` writes."""
+        """Return the bytes that `save` writes."""
         return bytes(self._buffer)
 
     @cached_property
@@ -325,7 +330,7 @@ class Executable:
 
     @cached_property
     def functions(self) -> dict[str, FunctionEntry]:
-        """The function table by name, in its order."""
+        """The function table by name, in order."""
         return {entry.name: entry for entry in self.program.functions}
 
     @property
@@ -334,11 +339,11 @@ class Executable:
         return lib.rvm_executable_function_count(self.pointer)
 
     def function_name(self, index: int) -> str:
-        """The name of the function at `index` of the table."""
+        """Return the name of the function at `index` of the table."""
         return ffi.string(lib.rvm_executable_function_name(self.pointer, index)).decode()
 
     def function_kind(self, index: int) -> str:
-        """The kind of the function at `index`: a row name of csrc/tables/kinds.def."""
+        """Return the kind of the function at `index`: a row name of csrc/tables/kinds.def."""
         return KINDS[lib.rvm_executable_function_kind(self.pointer, index)].name
 
     @property
@@ -353,8 +358,7 @@ class Executable:
 
     @property
     def unsupported_reason(self) -> str:
-        """Why no machine here can run it: what the processor lacks of what its native code needs, and the like; empty:
-        one can."""
+        """Reason this host cannot run the executable, such as a missing processor feature, or "" if it can."""
         error = ffi.new("rvm_value *")
         if not self.is_only_checked and (status := lib.rvm_executable_check_native(self.pointer, error)):
             return str(failure(status, error, self._where))
@@ -362,15 +366,17 @@ class Executable:
 
     @cached_property
     def portable(self) -> Executable | None:
-        """The program that it carries for machines that cannot run its native code (`vm.build(portable=True)`), checked
-        as `open` checks, and allowed to call the same functions; None: it carries none.
+        """Return the portable program that the executable contains (`vm.build(portable=True)`), or None.
+
+        It is the program for machines that cannot run the native code.  It is checked as `open` does, and may call the
+        same functions.
 
         Raises
         ------
         RelvmFormatError
             It is damaged, or has native code or a portable program of its own.
         RelvmUnsupportedError
-            It is of another major version; it calls a function that it may not call.
+            It has another major version, or calls a function that is not allowed.
         """
         return self._open_portable()
 
@@ -385,25 +391,26 @@ class Executable:
         return Executable(content, trust_native=False, **self._inner_options, where=where)
 
     def as_text(self) -> str:
-        """A listing; relvm.bytecode.asm_parser.parse_text reads it back."""
-        from relvm.bytecode.asm_printer import as_text  # this and the next only for people who look
+        """Return a listing, which relvm.bytecode.asm_parser.parse_text parses."""
+        from relvm.bytecode.asm_printer import as_text  # imported here, because few programs need it; so is the next
 
         return as_text(self.program)
 
     def as_python(self) -> str:
-        """A Python program that builds the same executable with ExecBuilder, in its variable `executable`.
+        """Return a Python program that builds the same executable with ExecBuilder, in its variable `executable`.
 
         Raises
         ------
         RelvmUnsupportedError
-            The executable has native code, be it only kernels (target="numpy" in bytecode mode has none).
+            The executable has native code, possibly only for kernels.  With target="numpy" in bytecode mode it has
+            none.
         """
         from relvm.bytecode.python_printer import as_python
 
         return as_python(self.program)
 
     def stats(self) -> Stats:
-        """What the executable consists of."""
+        """Return the statistics of the executable."""
         program = self.program
         calls: Counter[str] = Counter()
         for entry in program.functions:
@@ -460,12 +467,12 @@ def load(
 
 
 def _unpickled(content: bytes) -> Executable:
-    """A pickle can call any function; what it must not do is to bring native code that was compiled elsewhere."""
+    """Unpickle an executable.  A pickle can call any function, but it must not bring native code compiled elsewhere."""
     return Executable.from_bytes(content, functions=("*",))
 
 
 def _function_names(functions: Iterable[str]) -> list[str]:
-    """The names of functions that may be called.  Raises RelvmTypeError: they are none."""
+    """Return the names of functions that may be called.  Raise RelvmTypeError if they are not names."""
     if isinstance(functions, str | bytes) or not isinstance(functions, Iterable):
         raise RelvmTypeError(f"functions: expected a list of names, got {functions!r}")
     names = list(functions)
@@ -476,7 +483,8 @@ def _function_names(functions: Iterable[str]) -> list[str]:
 
 
 def _parts_of_native(buffer: Any, where: str) -> tuple[Part, ...]:
-    """All that gives native code its meaning: every section but the elements of tensors; empty: there is none."""
+    """Return everything that determines the meaning of native code: every section but the elements of tensors.  Empty
+    if there is none."""
     sections = _sections(buffer, where)
     return tuple(_parts(sections)) if "native" in sections else ()
 
@@ -487,7 +495,7 @@ def _parts(sections: dict[str, memoryview]) -> Iterator[Part]:
         try:
             inner = unpack_sections(sections[name]) if name == "portable" else None
         except (RelvmFormatError, RelvmUnsupportedError):
-            inner = None  # it is refused where it is taken
+            inner = None  # the caller that uses it rejects it
         if inner is None:
             yield sections[name]
         else:
@@ -495,7 +503,7 @@ def _parts(sections: dict[str, memoryview]) -> Iterator[Part]:
 
 
 def _sections(buffer: Any, where: str) -> dict[str, memoryview]:
-    """As unpack_sections, with `where` before its messages."""
+    """Unpack the sections as unpack_sections does, with `where` before its messages."""
     try:
         return unpack_sections(buffer)
     except (RelvmFormatError, RelvmUnsupportedError) as error:

@@ -1,4 +1,4 @@
-"""Executables in files: mapped when they are read, complete when they appear."""
+"""Executable files: memory-mapped when read, replaced atomically when written."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ if TYPE_CHECKING:
 EXECUTABLE_SUFFIXES = (".rvm", ".so")  # saved executables, and shared libraries that hold one
 LIBRARY_SECTION = ".relvm"  # csrc/library/module.c
 _PARTIAL = ".part"
-_MAP_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)  # Linux's number; Python has it from 3.13 on
+_MAP_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)  # the value on Linux; Python has the name from 3.13 on
 _ABANDONED_SECONDS = 3600
-_BLOCK_BYTES = 512  # of st_blocks, whatever the file system has
+_BLOCK_BYTES = 512  # the unit of st_blocks on every file system
 _SPARSE_BYTES = 1 << 30
 
 
 def map_executable(path: str | os.PathLike) -> memoryview:
-    """The bytes of the executable that a file is, or, of an exported library, of the one in it: nothing of it runs.
+    """Map the executable in a file, or the one in an exported library, without running any of it.
 
-    All but the elements of tensors are a copy, which no later write to the file changes.
+    All pages but those of tensor elements are copied, so later writes to the file do not change them.
 
     Raises
     ------
     RelvmTypeError
-        It is no path.
+        `path` is not a path.
     OSError
         The file cannot be read.
     RelvmFormatError
-        `open_file` refuses it; it is empty, or a shared library that is damaged or has no executable in it.
+        `open_file` rejects the file, it is empty, or it is a shared library that is damaged or contains no executable.
     """
-    expect_path("path", path)  # a number would be a descriptor
+    expect_path("path", path)  # a number would be a file descriptor
     with open_file(path) as file:
         if os.fstat(file.fileno()).st_size == 0:
             raise RelvmFormatError(f"{path}: the file is empty")
-        protection = mmap.PROT_READ | mmap.PROT_WRITE  # what is written becomes this process's own
+        protection = mmap.PROT_READ | mmap.PROT_WRITE  # a private mapping: writes stay in this process
         content = memoryview(mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE | _MAP_NORESERVE, protection))
     if content[: len(MAGIC)] != MAGIC:
         _detach(content)
@@ -62,12 +62,12 @@ def map_executable(path: str | os.PathLike) -> memoryview:
 
 
 def _detach(executable: memoryview) -> None:
-    """Copy the pages of a private mapping of an executable, but not those that hold nothing but elements of tensors."""
-    _copy_pages(executable[: mmap.PAGESIZE])  # the table of sections is there
+    """Copy the pages of a private mapping of an executable, except those that only contain elements of tensors."""
+    _copy_pages(executable[: mmap.PAGESIZE])  # the table of sections
     try:
         places = section_places(executable)
     except (RelvmFormatError, RelvmUnsupportedError):
-        return  # nor is it loaded
+        return  # such a file is rejected later
     for name, place in places.items():
         if name == "portable":
             _detach(executable[place])
@@ -83,20 +83,20 @@ def _copy_pages(part: memoryview) -> None:
 
 
 def read_file(path: str | os.PathLike) -> bytes:
-    """The bytes of a file as it is now.  Raises as `open_file` does."""
+    """Return the current bytes of a file.  Raises as `open_file` does."""
     with open_file(path) as file:
         return file.read()
 
 
 def read_text(path: str | os.PathLike) -> str:
-    """The text of a UTF-8 file as it is now, its lines ended by a new line alone.
+    """Return the current text of a UTF-8 file, with lines that end in a newline only.
 
     Raises
     ------
     OSError
         The file cannot be read.
     RelvmFormatError
-        `open_file` refuses it, or it is no UTF-8 text.
+        `open_file` rejects the file, or it is not UTF-8 text.
     """
     try:
         return read_file(path).decode().replace("\r\n", "\n").replace("\r", "\n")
@@ -105,17 +105,17 @@ def read_text(path: str | os.PathLike) -> str:
 
 
 def open_file(path: str | os.PathLike) -> BinaryIO:
-    """Open a regular file for reading, without waiting for anything.
+    """Open a regular file for reading, without blocking.
 
     Raises
     ------
     RelvmTypeError
-        `path` is no path.
+        `path` is not a path.
     OSError
         The file cannot be read.
     RelvmFormatError
-        It is a device or a pipe, a circle of symbolic links, or a file of more than 1 GB of which the disk stores less
-        than a sixteenth: to read the rest would take memory for zeros that the author did not have to store.
+        It is a device, a pipe, a cycle of symbolic links, or a sparse file: more than 1 GB, of which the disk stores
+        less than a sixteenth.  Reading the rest would take memory for zeros that the author did not have to store.
     """
     expect_path("path", path)
     try:
@@ -138,27 +138,28 @@ def open_file(path: str | os.PathLike) -> BinaryIO:
 
 
 def is_sparse(size_bytes: int, stored_bytes: int) -> bool:
-    """Whether a file, or what an archive unpacks to, is more than 1 GB, of which less than a sixteenth is stored."""
+    """Return whether a file, or the unpacked archive, is larger than 1 GB with less than a sixteenth of it stored."""
     return size_bytes > _SPARSE_BYTES and stored_bytes < size_bytes // 16
 
 
 @contextlib.contextmanager
 def complete_file(path: str | os.PathLike) -> Iterator[Path]:
-    """A name to write to: what is there at the end of the block takes the place of `path`, unless the block fails.
+    """Return a temporary name to write to.  At the end of the block the file replaces `path` atomically, unless the
+    block fails.
 
-    It is on the disk before it does, so that after a crash of the system, too, `path` is the old file or the new one.
-    A process that is killed meanwhile leaves what it has written, as NAME.PROCESS.THREAD.part; who writes `path` an
-    hour later, or after that, removes it.  Of a symbolic link, what it leads to is replaced.
+    The data is synced to the disk first, so that after a system crash `path` is either the old or the new file.  A
+    process killed in between leaves NAME.PROCESS.THREAD.part.  Any later writer of `path` removes such files when they
+    are an hour old.  For a symbolic link, its target is replaced.
 
     Raises
     ------
     RelvmTypeError
-        It is no path.
+        `path` is not a path.
     OSError
-        The file, which it names, cannot be written, or something other than a file, as a folder or device, is there.
+        The file, which the error names, cannot be written, or `path` is not a regular file but a folder or device.
     """
     expect_path("path", path)
-    from pathlib import Path  # only what writes needs it: a deployed program's memory is counted
+    from pathlib import Path  # only writing needs it, and it would cost deployed programs memory
 
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
@@ -171,17 +172,17 @@ def complete_file(path: str | os.PathLike) -> Iterator[Path]:
         os.replace(partial, target)
     except OSError as error:
         if error.errno and not error.filename2 and error.filename in (None, os.fspath(partial)):
-            error.filename = os.fspath(path)  # which a full disk does not name
+            error.filename = os.fspath(path)  # the error of a full disk does not name it
         raise
     finally:
-        with contextlib.suppress(OSError):  # it is gone, or was never made: what failed then says so
+        with contextlib.suppress(OSError):  # already gone or never created; the original error is raised
             partial.unlink()
-    with contextlib.suppress(OSError):  # the file is there; not every file system syncs folders
+    with contextlib.suppress(OSError):  # the file is complete; not every file system can sync folders
         _sync(target.parent)
 
 
 def _open_at_once(path: str, flags: int) -> int:
-    """A descriptor; of a pipe, too, that nobody writes to yet."""
+    """Return a file descriptor without blocking, also for a pipe without a writer."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
@@ -194,7 +195,7 @@ def _sync(path: Path) -> None:
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Those who still write have written in the last hour."""
+    """Remove temporary files older than an hour; active writers have written more recently."""
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in entries:
             if entry.name.startswith(f"{target.name}.") and entry.name.endswith(_PARTIAL):

@@ -1,4 +1,4 @@
-"""The functions of an executable on a machine, as Python callables."""
+"""Functions of an executable on a machine, as Python callables."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from relvm.runtime.status import uncopyable
 
 
 class Function(Closure):
-    """A function of an executable on a machine: callable with its arguments by position or by parameter name.
+    """A function of an executable on a machine, called with arguments by position or by parameter name.
 
-    It is a value, too: an argument for a function of that machine that takes a function.
+    It is also a value that can be passed to a function of the same machine.
 
     Attributes
     ----------
     name
-        In the executable.
+        Its name in the executable.
     index
-        In its function table.
+        Its index in the function table.
     inputs
-        The machine's set inputs, by function.
+        The machine's pre-bound inputs, by function.
     """
 
     __slots__ = ("index", "inputs", "name")
@@ -49,36 +49,37 @@ class Function(Closure):
         return self.objects.executable.functions[self.name].parameters
 
     def call_otherwise(self, *arguments: Any, **named: Any) -> Any:
-        """Call it by parameter name; by position alone where its inputs are not set.
+        """Call it by parameter name, or by position if its inputs are not pre-bound.
 
         Raises
         ------
         RelvmArgumentError
-            Too few or too many arguments, unknown names, or the function's inputs are set (VirtualMachine.set_input).
+            There are too few or too many arguments or unknown names, or the function has pre-bound inputs
+            (VirtualMachine.set_input).
         RelvmError
-            What the machine raises.
+            The error that the machine raises.
         """
         if self.name in self.inputs:
             raise self.is_set()
         return self.call(*self.ordered(arguments, named))
 
     def prepared(self, arguments: tuple, named: Mapping[str, Any]) -> PreparedCall:
-        """The function with these arguments, converted."""
+        """Return the function with these arguments, converted."""
         return PreparedCall(self.objects, self.name, self.index, self.ordered(arguments, named), self.argument)
 
     def argument(self, k: int) -> str:
-        """What messages call argument k: by its name, or its number where it has none."""
+        """Return the name of argument k in messages, or its number if it has no name."""
         return f"{self.name}: argument {self.parameters[k] if k < len(self.parameters) else k}"
 
     def is_set(self) -> RelvmArgumentError:
-        """That it was called with arguments though it has set inputs."""
+        """Return the error for a call with arguments of a function with pre-bound inputs."""
         return RelvmArgumentError(
             f"{self.name}: its inputs are set; run it by invoke_stateful({self.name!r}), or call"
             f" clear_input({self.name!r}) first"
         )
 
     def ordered(self, arguments: tuple, named: Mapping[str, Any]) -> list[Any]:
-        """All arguments in the order of the parameters.  Raises RelvmArgumentError: they do not fit them."""
+        """Return all arguments in the order of the parameters.  Raise RelvmArgumentError if they do not fit."""
         parameters = self.parameters
         expected = f"{self.name} has the parameters {', '.join(parameters) or 'none'}"
         if len(arguments) > len(parameters):
@@ -99,7 +100,7 @@ class Function(Closure):
 
 
 class SavedFunction:
-    """A function with all its arguments given: `saved()`.  See VirtualMachine.save_function."""
+    """A function with all its arguments bound, called as `saved()`.  See VirtualMachine.save_function."""
 
     __slots__ = ("include_return", "name", "prepared")
 
@@ -109,7 +110,7 @@ class SavedFunction:
         self.include_return = include_return
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Run it; None without include_return.  Raises RelvmArgumentError: it got arguments."""
+        """Run the function; return None without include_return.  Raises RelvmArgumentError if there are arguments."""
         if arguments or named:
             raise self.is_complete()
         if self.include_return:
@@ -121,7 +122,7 @@ class SavedFunction:
         raise uncopyable(self)
 
     def is_complete(self) -> RelvmArgumentError:
-        """That it was given arguments."""
+        """Return the error for a call with arguments."""
         return RelvmArgumentError(f"{self.name} has its arguments already: expected none")
 
     def __repr__(self) -> str:

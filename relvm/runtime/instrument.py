@@ -1,4 +1,4 @@
-"""Instruments in Python: what a machine tells them of its calls."""
+"""Instruments: Python callbacks for the calls of a machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OK = numbers(STATUS)["OK"]
 
 
 class _Answer(Enum):
-    """What an instrument may return before a call.  SKIP: the call is not made."""
+    """A value that an instrument may return before a call.  SKIP: the call is not made."""
 
     SKIP = "skip"
 
@@ -28,13 +28,13 @@ SKIP = _Answer.SKIP
 
 @dataclass(frozen=True)
 class Opaque:
-    """A value that an instrument is shown and that has no Python form.  tag: what it is, "storage"."""
+    """A value without a Python form, as passed to an instrument. tag: its kind, such as "storage"."""
 
     tag: str
 
 
 def python_instrument() -> Any:
-    """The instrument of C that tells Objects.instrument of every call."""
+    """Return the C instrument that passes every call to Objects.instrument."""
     hooks = {"before": lib.relvm_py_before, "after": lib.relvm_py_after}
     return ffi.new("rvm_instrument *", {"kinds": (1 << len(KINDS)) - 1, **hooks})
 
@@ -51,7 +51,7 @@ def relvm_py_before(host: Any, function: int, arguments: Any, count: int, skip: 
 
 @ffi.def_extern(onerror=carry)
 def relvm_py_after(host: Any, function: int, arguments: Any, count: int, status: int, value: Any, result: Any) -> int:
-    if status != _OK:  # the exception is on its way
+    if status != _OK:  # the exception is already stored
         return 0
     objects = active("the instrument")
     words = ffi.cast("int64_t *", value)
@@ -60,7 +60,7 @@ def relvm_py_after(host: Any, function: int, arguments: Any, count: int, status:
 
 
 def _shown(objects: Objects, arguments: Any, count: int) -> list[Any]:
-    """The arguments without the machine, which some builtins are given."""
+    """Return the arguments without the machine, which some builtins receive."""
     words = ffi.cast("int64_t *", arguments)
     return [_show(objects, words, k) for k in range(count) if words[2 * k] != _CONTEXT]
 

@@ -1,4 +1,4 @@
-"""Runs a machine: arguments in, a call, the result or the exception out."""
+"""Calls of a machine: convert the arguments, run, and return the result or raise the exception."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from relvm.runtime.status import STATUS_NUMBERS, failure, read_failure, uncopyab
 
 _CALLBACK_ERROR = STATUS_NUMBERS["CALLBACK_ERROR"]
 
-# An instrument: called with (name, before, result, *arguments); see VirtualMachine.set_instrument.
+# An instrument, called with (name, before, result, *arguments); see VirtualMachine.set_instrument.
 Instrument = Callable[..., Any]
 
 
 class Invoker(Objects):
-    """A machine, and what happens around its calls."""
+    """A machine and its hooks around calls."""
 
     def __init__(self, machine: Any, executable: Executable, print_hook: Callable[..., Any], threads: int) -> None:
         super().__init__(int(ffi.cast("uintptr_t", machine)))
@@ -32,24 +32,23 @@ class Invoker(Objects):
         self.threads = threads
         self.callback: Instrument | None = None
         self.stop: Callable[..., None] | None = None  # of the debugger
-        self.upgrade = executable.upgrade  # until it is done
+        self.upgrade = executable.upgrade  # until it is complete
         self.restless = self.upgrade is not None
 
     def __reduce__(self) -> NoReturn:
         raise uncopyable(self)
 
     def print(self, *values: Any) -> None:
-        """What vm.builtin.print does."""
+        """Print values for vm.builtin.print."""
         self.print_hook(*values)
 
     def instrument(self, index: int, before: bool, result: Any, arguments: Sequence[Any]) -> Any:
-        """Tell the instrument of a call of function `index`; what the instrument returns."""
+        """Pass a call of function `index` to the instrument, and return the instrument's answer."""
         assert self.callback is not None, "an instrument is told of calls only where there is one"
         return self.callback(self.executable.function_name(index), before, result, *arguments)
 
     def poll(self) -> None:
-        """What is done before a run, and now and then during one: have the machine run native code where it is there
-        by now."""
+        """Do the pending work before a run and periodically during it: switch to native code when it is ready."""
         compiled = self.upgrade and self.upgrade.executable
         if not compiled:
             return
@@ -61,7 +60,7 @@ class Invoker(Objects):
             raise failure(status, error)
 
     def value_of(self, name: str, held: Reference) -> Any:
-        """The Python value of a result that is kept."""
+        """Return the Python value of a stored result."""
         outer = self.begin(name)
         try:
             words = ffi.new("int64_t[2]", (held.tag, held.address))
@@ -70,11 +69,11 @@ class Invoker(Objects):
             self.end(outer)
 
     def install(self, name: str, instrument: Any) -> None:
-        """Give the machine an instrument of C.  Raises RelvmBusyError: it is running."""
+        """Set the machine's C instrument.  Raise RelvmBusyError if it is running."""
         self._change(name, lib.rvm_machine_instrument, instrument)
 
     def install_debugger(self, debugger: Any) -> None:
-        """Give the machine a debugger of C.  Raises RelvmBusyError: it is running."""
+        """Set the machine's C debugger.  Raise RelvmBusyError if it is running."""
         self._change("the debugger", lib.rvm_machine_debug, debugger)
 
     def _change(self, name: str, setter: Callable[..., int], what: Any) -> None:
@@ -90,7 +89,7 @@ class Invoker(Objects):
     # ---- what messages say ----
 
     def ended(self, status: int, result: Any) -> BaseException:
-        """The exception that a failed run ends with: the one raised in a callback, if that is what ended it."""
+        """Return the exception of a failed run: the one raised in a callback, if there is one."""
         raised, self.exception = self.exception, None
         error, trace = read_failure(status, result)
         exception = raised if raised is not None and status == _CALLBACK_ERROR else error
@@ -99,7 +98,8 @@ class Invoker(Objects):
         return exception
 
     def explained(self, trace: str) -> str:
-        """The trace with what the debug section says of each instruction: its value, and where in the source."""
+        """Extend the trace by the debug section: the value that each instruction computes, and its position in the
+        source."""
         program, lines = self.executable.program, []
         for line in trace.split("\n"):
             if frame := re.fullmatch(r"  in (.*) at instruction ([0-9]+)", line):
@@ -110,9 +110,9 @@ class Invoker(Objects):
 
 
 class PreparedCall:
-    """A function with its arguments, converted once, to be run any number of times.
+    """A function with arguments converted once, for any number of runs.
 
-    Arrays are arguments in place: a run sees what has been written to them since.
+    Arrays are not copied, so a run sees later writes to them.
     """
 
     def __init__(
@@ -129,13 +129,13 @@ class PreparedCall:
             references = [Reference(runner, self._words[2 * k], self._words[2 * k + 1]) for k in owned]
         finally:
             runner.end(outer)
-        self._kept = (arguments, references)  # with the words: these
+        self._kept = (arguments, references)  # kept alive as long as the words
 
     def __reduce__(self) -> NoReturn:
         raise uncopyable(self)
 
     def run(self) -> Reference:
-        """Run it once; the result, for Runner.value_of."""
+        """Run it once and return the result, for Runner.value_of."""
         outer = self.runner.begin(self.name)
         try:
             words = new_words(1)
@@ -145,11 +145,11 @@ class PreparedCall:
             self.runner.end(outer)
 
     def value(self) -> Any:
-        """Run it once; the result."""
+        """Run it once and return the result."""
         return self.runner.value_of(self.name, self.run())
 
     def repeat(self, number: int) -> float:
-        """Run it `number` times; the seconds that took, what a call from Python costs otherwise left out."""
+        """Run it `number` times.  Return the seconds without the overhead of calls from Python."""
         words = new_words(1)
         outer = self.runner.begin(self.name)
         try:

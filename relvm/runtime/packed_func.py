@@ -1,4 +1,4 @@
-"""Packed functions of the host, in Python or C: registered by name, called by machines."""
+"""Packed functions of the host, in Python or C, registered by name and called by machines."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from relvm.runtime import binding
 from relvm.runtime.convert import HostFunction
 from relvm.runtime.status import failure
 
-# What a library provider is: given a full name, the function of that name, or None when it has none.
+# A library provider: takes a full name, and returns the function of that name or None.
 Provider = Callable[[str], Callable[..., Any] | None]
 
 
 class _Named(HostFunction):
-    """What C is given as `self` of a name: machines find the function that has the name at the time of the call."""
+    """The `self` of a C callback for a name.  The function is looked up at the time of the call."""
 
     __slots__ = ("address",)
 
@@ -30,35 +30,35 @@ class _Named(HostFunction):
 
 _CALL_PACKED = ffi.cast("rvm_packed_function", binding.CALL_PACKED)
 _lock = threading.RLock()
-_named: dict[str, _Named] = {}  # for ever: machines hold the addresses
+_named: dict[str, _Named] = {}  # never freed, because machines hold the addresses
 _libraries: dict[str, Provider] = {}
 
-if hasattr(os, "register_at_fork"):  # no other thread may hold it in the child, where that thread is not
+if hasattr(os, "register_at_fork"):  # another thread may hold the lock during fork, and does not exist in the child
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
 def register_func(name: str, function: Callable[..., Any] | None = None, *, override: bool = False) -> Any:
-    """Make a Python function a packed function; without `function`, a decorator that does so.
+    """Register a Python function as a packed function.  Without `function`, return a decorator.
 
-    Machines, those made before included, call the function that has the name at the time of the call.  It gets the
-    arguments as Python values (tensors as Tensor) and may return any value that a machine takes.  What it raises
-    reaches the caller of the machine as it is, the machine's trace added as a note.
+    All machines, including existing ones, look up the name at the time of the call.  The function gets the arguments as
+    Python values (tensors as Tensor), and may return any value that a machine accepts.  An exception that it raises
+    reaches the caller of the machine unchanged, with the machine's trace added as a note.
 
     Parameters
     ----------
     name
-        As programs call it, e.g. "my.library.add".
+        The name in programs, such as "my.library.add".
     function
-        Anything that can be called; None: what the decorator decorates.
+        A callable, or None to use this as a decorator.
     override
-        Take the name from the function that has it.
+        Whether to replace a function registered under the name.
 
     Raises
     ------
     RelvmTypeError
-        It is no name, or nothing that can be called.
+        `name` is not a name, or `function` is not callable.
     RelvmBusyError
-        The name is taken, and not `override`.
+        The name is taken, and `override` is not set.
     """
     expect_name("register_func: name", name)
     if function is None:
@@ -76,23 +76,23 @@ def register_func(name: str, function: Callable[..., Any] | None = None, *, over
 
 
 def register_c_func(name: str, address: int, *, override: bool = False) -> None:
-    """Make a C function a packed function; machines made from now on call it, without a detour through Python.
+    """Register a C function as a packed function.  Machines created from now on call it directly, without Python.
 
     Parameters
     ----------
     name
-        As programs call it.
+        The name in programs.
     address
-        Of a `rvm_status f(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)` as
-        csrc/include/relvm.h has it (self: NULL), e.g. `ctypes.cast(library.f, ctypes.c_void_p).value`.  Its library
-        must stay loaded.
+        The address of a `rvm_status f(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)` as
+        declared in csrc/include/relvm.h (self: NULL), e.g.  `ctypes.cast(library.f, ctypes.c_void_p).value`.  Its
+        library must stay loaded.
     override
-        Take the name from the function that has it.
+        Whether to replace a function registered under the name.
 
     Raises
     ------
     RelvmBusyError
-        The name is taken, and not `override`.
+        The name is taken, and `override` is not set.
     """
     expect_name("register_c_func: name", name)
     try:
@@ -112,7 +112,8 @@ def register_c_func(name: str, address: int, *, override: bool = False) -> None:
 
 
 def unregister_func(name: str) -> None:
-    """Take a name away.  Machines that call it raise RelvmNameError.  Raises RelvmNameError: no function has it."""
+    """Remove the function registered under `name`.  Machines that call it then raise RelvmNameError.  Raises
+    RelvmNameError if there is none."""
     expect_name("unregister_func: name", name)
     with _lock:
         error = ffi.new("rvm_value *")
@@ -124,7 +125,7 @@ def unregister_func(name: str) -> None:
 
 
 def get_func(name: str) -> Callable[..., Any]:
-    """The Python function registered under `name`.  Raises RelvmNameError: there is none."""
+    """Return the Python function registered under `name`.  Raises RelvmNameError if there is none."""
     expect_name("get_func: name", name)
     named = _named.get(name)
     if named is None or named.function is None:
@@ -134,14 +135,15 @@ def get_func(name: str) -> Callable[..., Any]:
 
 
 def register_library(prefix: str, provider: Provider) -> None:
-    """Have `provider` asked for packed functions whose names begin with `prefix`, when a machine first needs them.
+    """Register a `provider` of packed functions whose names begin with `prefix`.  It is called when a machine first
+    needs one.
 
     Parameters
     ----------
     prefix
-        With its last dot, e.g. "reference.".
+        Including the last dot, such as "reference.".
     provider
-        Called with the full name; the function, or None when there is none of that name.
+        Takes the full name, and returns the function or None.
 
     Raises
     ------
@@ -156,7 +158,7 @@ def register_library(prefix: str, provider: Provider) -> None:
 
 
 def provide(names: Iterable[str]) -> None:
-    """Register those of `names` that are not registered and that a library has."""
+    """Register those of `names` that are not registered yet and that a library provides."""
     with _lock:
         for name in names:
             if lib.rvm_is_registered(name.encode()):

@@ -1,4 +1,4 @@
-"""Profiles: the time of a run, call by call, measured in C (csrc/vm/profile.c)."""
+"""Profiles: the time of each call of a run, measured in C (csrc/vm/profile.c)."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ class ProfileRow:
     Attributes
     ----------
     name
-        Of the function.
+        The name of the function.
     kind
         "kernel", "packed" or "builtin".
     count
-        How many calls.
+        The number of calls.
     seconds
-        In them, without measured calls inside them.
+        The time in these calls, without measured calls inside them.
     share
-        Of the run's seconds, 0 to 1.
+        The fraction of the run's time, 0 to 1.
     bytes
-        Of all tensors among arguments and results, each once: the least that a kernel reads and writes.  Of a tensor
-        of which it only takes some elements, as a lookup does, no more than it gives.  0 for builtins, which do not
-        compute on elements.
+        The size of all distinct tensors among arguments and results: the least that a kernel reads and writes.  A
+        tensor of which only some elements are read, as in a gather, counts at most as much as the result. 0 for
+        builtins, which do not compute on elements.
     operations
-        Arithmetic on elements, as docs/explore.md says it is counted; 0 for builtins; None: not known, as of packed
-        functions and of kernels that sort.
+        Arithmetic on elements, counted as docs/explore.md describes. 0 for builtins; None if unknown, as for packed
+        functions and kernels that sort.
     """
 
     name: str
@@ -53,18 +53,18 @@ class ProfileRow:
 
 @dataclass(frozen=True)
 class Profile:
-    """A run, measured.  str() of it is a table.
+    """The profile of a run. str() of it is a table.
 
     Attributes
     ----------
     function
-        What was run.
+        The function that was run.
     seconds
-        The whole run.
+        The time of the whole run.
     rows
-        What it called, the longest first.
+        The functions that it called, those with the most time first.
     threads
-        How many could work on a kernel at once.
+        The number of threads that could work on a kernel at once.
     """
 
     function: str
@@ -74,7 +74,7 @@ class Profile:
 
     @property
     def other_seconds(self) -> float:
-        """What the machine itself and Python functions that are arguments took, and the measuring."""
+        """The time of the machine itself, of Python functions that are arguments, and of measuring."""
         return self.seconds - sum(row.seconds for row in self.rows)
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ class Profile:
 
 
 def measure(prepared: PreparedCall) -> Profile:
-    """Run it once and say where the time went.  An instrument that Python has set is not told of this run."""
+    """Run it once and return its profile.  An instrument set from Python is not called in this run."""
     runner = prepared.runner
     profile = ffi.new("rvm_profile **")
     error = ffi.new("rvm_value *")
@@ -133,7 +133,7 @@ def _rows(runner: Invoker, profile: object, seconds: float) -> tuple[ProfileRow,
 
 
 def _codes(executable: Executable) -> Iterator[tuple[int, list[int]]]:
-    """The number of each kernel that the debug section says something of, and that as rvm_profile_count takes it."""
+    """Yield the number of each kernel in the debug section, and its operation count as rvm_profile_count expects it."""
     debug = executable.program.debug
     for index in range(executable.function_count):
         match debug.get(executable.function_name(index)):
@@ -143,7 +143,7 @@ def _codes(executable: Executable) -> Iterator[tuple[int, list[int]]]:
 
 
 def _sum(terms: Any) -> list[int]:
-    """A sum as numbers.  One that is none, which a file can have, is not known."""
+    """Return a sum as numbers.  An invalid sum, which a file may contain, counts as unknown."""
     match terms:
         case list() if all(map(_is_term, terms)):
             parts = ([term[0], len(term) - 1, *(n for factor in term[1:] for n in factor)] for term in terms)

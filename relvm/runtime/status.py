@@ -1,4 +1,4 @@
-"""Status codes of the C runtime as exceptions."""
+"""Conversion of the C runtime's status codes to exceptions."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ _CLASSES = tuple(getattr(errors, row.python_class, RelvmError) for row in STATUS
 
 
 def failure(status: int, value: Any, where: str = "") -> RelvmError:
-    """The exception of a failed call: of the class that csrc/tables/status.def names, the machine's trace as a note.
+    """Return the exception of a failed call, of the class in csrc/tables/status.def, with the machine's trace as a
+    note.
 
     Parameters
     ----------
     status
-        What the call returned.
+        The status that the call returned.
     value
-        An `rvm_value *` with the error that the call left; it is released.
+        An `rvm_value *` with the error of the call; it is released.
     where
-        Put before the message.
+        A prefix of the message.
     """
     exception, trace = read_failure(status, value)
     if where:
@@ -36,7 +37,7 @@ def failure(status: int, value: Any, where: str = "") -> RelvmError:
 
 
 def read_failure(status: int, value: Any) -> tuple[RelvmError, str]:
-    """The exception of a failed call, and the machine's trace; releases `value`."""
+    """Return the exception of a failed call, and the machine's trace.  Release `value`."""
     message, trace = STATUS[status].meaning, ""
     if value.tag == _ERROR:
         error = getattr(value, "as").error
@@ -47,13 +48,13 @@ def read_failure(status: int, value: Any) -> tuple[RelvmError, str]:
 
 
 def borrowed_failure(value: Any) -> RelvmError:
-    """The exception of an error that is still on its way.  value: an `rvm_value *` with tag ERROR."""
+    """Return the exception of an error that is still being propagated. value: an `rvm_value *` with tag ERROR."""
     error = getattr(value, "as").error
     return _CLASSES[error.status](_text(error.message))
 
 
 def uncopyable(what: Any, instead: str = "pickle its executable, and make a machine of that") -> RelvmTypeError:
-    """That something of a machine is asked for a copy or a pickle; instead: what to do."""
+    """Return the error for copying or pickling a part of a machine. instead: what to do."""
     return RelvmTypeError(f"a {type(what).__name__} cannot be copied or pickled; {instead}")
 
 

@@ -1,4 +1,4 @@
-"""Tensors of a machine as Python sees them."""
+"""Tensors of a machine as Python objects."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from relvm.runtime.binding import Reference, is_writable
 
 
 class Tensor(Reference):
-    """A tensor that a machine made: dense, row-major, on the CPU.
+    """A tensor that a machine created: dense, row-major, on the CPU.
 
-    NumPy (`np.asarray`), and through DLPack every other array library, sees its elements in place, without a copy;
-    such a view keeps the tensor alive.  It is writable unless the elements are a constant of the executable or a
-    read-only array that came in as an argument.  Of strings NumPy gets a copy, an array of objects that are str.
+    NumPy (`np.asarray`), and any other array library through DLPack, accesses its elements without a copy.  Such a view
+    keeps the tensor alive.  It is writable unless the elements are a constant of the executable or a read-only array
+    that was an argument.  For strings NumPy gets a copy, an array of str objects.
     """
 
     __slots__ = ("__weakref__",)
@@ -27,18 +27,18 @@ class Tensor(Reference):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its dimensions."""
+        """The shape, a tuple of dimensions."""
         dl = self._c.dl
         return tuple(ffi.unpack(dl.shape, dl.ndim))
 
     @property
     def dtype(self) -> np.dtype:
-        """Of its elements, as NumPy (or ml_dtypes) has it."""
+        """The dtype of the elements, of NumPy or ml_dtypes."""
         return numpy_dtype(self._c.dtype)
 
     @property
     def ndim(self) -> int:
-        """The number of its dimensions."""
+        """The number of dimensions."""
         return self._c.dl.ndim
 
     @property
@@ -54,7 +54,8 @@ class Tensor(Reference):
         return {"version": 3, "shape": self.shape, "typestr": dtype.str, "data": data}
 
     def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
-        """What NumPy takes where the dtype is one of ml_dtypes's, which its own protocols do not know, or strings."""
+        """Return an array for NumPy.  NumPy calls this for strings and for dtypes of ml_dtypes, which its other
+        protocols do not support."""
         if self.dtype == STRINGS:
             packed = bytearray(lib.rvm_tensor_packed_bytes(self._c))
             status = lib.rvm_tensor_pack(self._c, ffi.from_buffer(packed), len(packed), ffi.NULL)
@@ -64,11 +65,11 @@ class Tensor(Reference):
         return np.array(array, dtype, copy=copy)
 
     def numpy(self) -> np.ndarray:
-        """The elements, in place; of strings a copy."""
+        """Return the elements as an array, without a copy; strings are copied."""
         return np.asarray(self)
 
     def item(self) -> bool | int | float | str:
-        """The only element.  ValueError: there are more, or none."""
+        """Return the only element.  Raises ValueError if the tensor does not have exactly one."""
         return self.numpy().item()
 
     def __dlpack__(self, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Many inputs on several threads: a machine for each, over one executable, results in order."""
+"""Thread pools: many inputs on several threads, with a machine each and a shared executable."""
 
 from __future__ import annotations
 
@@ -20,34 +20,36 @@ from relvm.runtime.virtual_machine import VirtualMachine, thread_count
 
 
 class ThreadPoolRunner:
-    """Runs a function of an executable on many inputs, on threads that have a machine each.
+    """Runs a function of an executable on many inputs, on threads with a machine each.
 
-    Machines run without Python's lock, so the inputs are worked on at once, as far as there are processors.  Which
-    machine runs an input is not fixed, and says nothing about its result, but for programs that draw random numbers:
-    each machine has numbers of its own.
+    Machines release Python's global interpreter lock, so the inputs are processed in parallel, as far as there are
+    processors.  Which machine runs an input is not fixed.  It does not affect the result, except in programs that use
+    random numbers, because each machine has its own sequence.
 
-    Use it in a `with`: at the end of the block everything submitted has ended, and so have the threads.  Where the
-    block ends by an exception, Ctrl-C among them, what has not begun is cancelled and what runs is interrupted.
+    Use it in a `with` statement.  At the end of the block, all submitted inputs have been processed and the threads
+    have ended.  If the block ends with an exception, such as Ctrl-C, pending inputs are cancelled and running ones are
+    interrupted.
 
     Parameters
     ----------
     executable
         Shared by all machines.
     workers
-        How many threads, 1 to 256.  None: RELVM_NUM_THREADS, or as many as this process has processors.
+        The number of threads, 1 to 256.  None: RELVM_NUM_THREADS, or the number of processors of this process.
     function
-        The name of the function that is run.
+        The name of the function to run.
     num_threads
-        Of each machine, for its kernels: see VirtualMachine.  One, as the workers share the processors already.
+        The number of threads of each machine for its kernels; see VirtualMachine.  The default is one, because the
+        workers already share the processors.
     **machine_options
-        More of what VirtualMachine takes: `max_steps`, `max_bytes`, `print_hook`...
+        Other parameters of VirtualMachine: `max_steps`, `max_bytes`, `print_hook`...
 
     Raises
     ------
     RelvmArgumentError
-        `workers`, `num_threads` or a limit is out of its range.
+        `workers`, `num_threads` or a limit is out of range.
     RelvmTypeError
-        `executable` is no Executable, `function` no name.
+        `executable` is not an Executable, or `function` is not a name.
     RelvmNameError
         The executable has no such function.
 
@@ -75,21 +77,20 @@ class ThreadPoolRunner:
         self.workers = thread_count("workers", workers)
         options = {"num_threads": num_threads, **machine_options}
         self._machines = [VirtualMachine(executable, **options) for _ in range(self.workers)]
-        functions: SimpleQueue = SimpleQueue()  # of machines that have no thread yet
+        functions: SimpleQueue = SimpleQueue()  # of machines without a thread
         for machine in self._machines:
             functions.put(machine[function])
-        self._own = threading.local()  # what a worker runs; no method of self, which would keep the threads alive
+        self._own = threading.local()  # the function of a worker; a method of self would keep the threads alive
         self._pool = ThreadPoolExecutor(self.workers, "relvm", _take_machine, (self._own, functions))
         self._unfinished: set[Future] = set()
         self._process = os.getpid()
         self._closed = False
 
     def submit(self, /, *arguments: Any, **named: Any) -> Future:
-        """Have a worker run the function, when one is free.
+        """Run the function on a worker as soon as one is free.
 
-        Arrays are arguments in place: they must not be written to until the result is there.
-        A function of the host that runs on a worker may submit, too; where it waits for what it submitted, it waits for
-        ever as soon as all workers do so.
+        Arrays are used without a copy, so do not write to them until the result is available.  A host function that
+        runs on a worker may also submit.  If it waits for the result, it deadlocks when all workers do so.
 
         Parameters
         ----------
@@ -99,15 +100,15 @@ class ThreadPoolRunner:
         Returns
         -------
         concurrent.futures.Future
-            Of the result, as a machine gives it, or of the exception; a closure, also in a tuple or list, is none:
-            RelvmUnsupportedError.  Its callbacks are called on the worker's thread.
+            The future of the machine's result, or of the exception.  A result that is or contains a closure raises
+            RelvmUnsupportedError.  Callbacks of the future are called on the worker's thread.
 
         Raises
         ------
         RelvmArgumentError
             The runner is closed.
         RelvmUnsupportedError
-            This is a child of fork, where the threads of its parent are not.
+            This process is a child of fork, which does not have the threads of its parent.
         """
         if self._closed:
             raise RelvmArgumentError("ThreadPoolRunner: it is closed; make another one")
@@ -119,26 +120,26 @@ class ThreadPoolRunner:
         return future
 
     def map(self, inputs: Iterable[Any], *, ahead: int | None = None) -> Iterator[Any]:
-        """The results for all inputs, in their order.
+        """Return an iterator of the results for all inputs, in order.
 
-        `inputs` is advanced on the caller's thread as results are taken, at most `ahead` in front of them, so it may be
-        endless.  What a run raises, or `inputs` itself, is raised in its place, behind the results before it, with a
-        note that has the input's number.  That ends this iterator; the runner can be used on.  When the iterator ends
-        before the inputs do, or is closed, what has not begun is cancelled.
+        `inputs` is advanced on the caller's thread, at most `ahead` inputs before the results taken, so it may be
+        infinite.  An exception of a run, or of `inputs`, is raised in its place after the preceding results, with a
+        note that gives the number of the input.  It ends this iterator, but not the runner.  If the iterator is closed,
+        or ends before the inputs do, pending inputs are cancelled.
 
         Parameters
         ----------
         inputs
-            A tuple is the arguments of a call; anything else is the only argument.
+            The inputs: a tuple gives the arguments of a call; any other value is the only argument.
         ahead
-            How many inputs may be in work or waiting for it, at least 1.  None: two for each worker.
+            The maximum number of inputs that are running or waiting, at least 1.  None: two for each worker.
 
         Raises
         ------
         RelvmArgumentError
-            `ahead` is no such number; the runner is closed.
+            `ahead` is not a positive integer, or the runner is closed.
         RelvmTypeError
-            `inputs` is no iterable.
+            `inputs` is not iterable.
         RelvmUnsupportedError
             This is one of the runner's own threads, which would wait for itself.
 
@@ -159,7 +160,7 @@ class ThreadPoolRunner:
         if isinstance(ahead, bool) or not isinstance(ahead, Integral) or ahead < 1:
             raise RelvmArgumentError(f"ahead is {ahead!r}, expected an integer of at least 1")
         try:
-            each = iter(inputs)  # which also takes what has items and no __iter__
+            each = iter(inputs)  # also accepts objects with __getitem__ instead of __iter__
         except TypeError:
             raise RelvmTypeError(
                 f"ThreadPoolRunner.map: inputs: expected an iterable, got {type(inputs).__name__}"
@@ -169,17 +170,17 @@ class ThreadPoolRunner:
         return self._in_order(self._submitted(each), ahead)
 
     def close(self, wait: bool = True) -> None:
-        """Take no more inputs.  What was submitted is still done, and the threads end behind it.
+        """Accept no more inputs.  Submitted ones are still processed; then the threads end.
 
         Parameters
         ----------
         wait
-            Whether to return only when the threads have ended.
+            Whether to wait until the threads have ended.
 
         Raises
         ------
         RelvmUnsupportedError
-            `wait` on one of these threads: a callback or a function of the host closes by ``close(wait=False)``.
+            `wait` is set on one of these threads.  Callbacks and host functions must use ``close(wait=False)``.
         """
         if wait:
             self._expect_other_thread("close(wait=True)")
@@ -187,9 +188,9 @@ class ThreadPoolRunner:
         self._pool.shutdown(wait)
 
     def abort(self) -> None:
-        """Close at once: what has not begun is cancelled (CancelledError), what runs is interrupted (RelvmInterrupted).
+        """Close immediately: cancel pending inputs (CancelledError), and interrupt running ones (RelvmInterrupted).
 
-        Returns when all threads have ended; a kernel or a Python function that has begun ends first.
+        It returns when all threads have ended; a running kernel or Python function completes first.
 
         Raises
         ------
@@ -198,10 +199,10 @@ class ThreadPoolRunner:
         """
         self._expect_other_thread("abort")
         self._closed = True
-        if os.getpid() != self._process:  # the threads are in the parent
+        if os.getpid() != self._process:  # the threads exist only in the parent
             return
         self._pool.shutdown(wait=False, cancel_futures=True)
-        while wait(self._unfinished, timeout=0.01).not_done:  # one that is about to run cannot be interrupted yet
+        while wait(self._unfinished, timeout=0.01).not_done:  # a run that is about to start cannot be interrupted yet
             for machine in self._machines:
                 machine.interrupt()
         self._pool.shutdown()
@@ -227,7 +228,7 @@ class ThreadPoolRunner:
             )
 
     def _submitted(self, inputs: Iterator[Any]) -> Iterator[Future]:
-        """The futures of the inputs, each submitted when it is asked for; the last one may be of what `inputs`
+        """Yield the futures of the inputs, each submitted on demand.  The last one may hold the exception that `inputs`
         raised."""
         try:
             for each in inputs:
@@ -251,13 +252,13 @@ class ThreadPoolRunner:
 
 
 def _take_machine(own: threading.local, functions: SimpleQueue) -> None:
-    """What a worker begins with: a machine that no other has."""
+    """Initialize a worker: take a machine that no other worker has."""
     own.function = functions.get_nowait()
 
 
 def _run(own: threading.local, arguments: tuple, named: dict[str, Any]) -> Any:
     result = own.function(*arguments, **named)
-    if _has_closure(result):  # to call it would be to use a machine that a worker uses
+    if _has_closure(result):  # calling it would use a machine that a worker uses
         raise RelvmUnsupportedError(
             f"ThreadPoolRunner: {own.function.name} returned a closure, which is of a worker's machine; expected values"
         )

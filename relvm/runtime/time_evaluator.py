@@ -1,4 +1,4 @@
-"""How long a function takes."""
+"""Timing of functions."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Timing:
     Attributes
     ----------
     results
-        One for each repeat, each the mean of its runs.
+        One for each repeat: the mean of its runs.
     mean, median, std, min, max
-        Of the results; std is the population's, 0 for one repeat.
+        Statistics of the results; std is that of the population, 0 for one repeat.
     """
 
     mean: float
@@ -38,7 +38,7 @@ class Timing:
 
 
 class TimeEvaluator:
-    """Times a function, as VirtualMachine.time_evaluator says."""
+    """Times a function; see VirtualMachine.time_evaluator."""
 
     def __init__(self, prepare: Callable[..., PreparedCall], number: int, repeat: int, min_repeat_ms: float) -> None:
         for name, value in (("number", number), ("repeat", repeat)):
@@ -56,9 +56,9 @@ class TimeEvaluator:
         raise uncopyable(self)
 
     def __call__(self, *arguments: Any, **named: Any) -> Timing:
-        """Run and time it with these arguments; what the function returns is dropped.  Raises what a call raises."""
+        """Run and time the function with these arguments, and drop its results.  Raises what a call raises."""
         prepared = self._prepare(arguments, named)
-        prepared.repeat(1)  # not timed: it fills the caches
+        prepared.repeat(1)  # untimed warm-up run
         results = []
         number = self._number
         for _ in range(self._repeat):

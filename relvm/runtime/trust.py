@@ -1,8 +1,8 @@
-"""Which native code may run without being asked: what this user built on this machine.
+"""Trust in native code: code that this user built on this machine may run without confirmation.
 
-What is built is recorded by a SHA-256 in the folder `built` of the cache directory: each library of the ahead-of-time
-compiler, each executable with native code as a whole, and each object of the compiler with what it was made of.
-Anything else needs the caller's word (`trust_native=True`).
+A build is recorded by a SHA-256 in the folder `built` of the cache directory.  Records exist for each library of the
+ahead-of-time compiler, for each whole executable with native code, and for each object of the compiler together with
+its inputs.  Anything else requires the caller's permission (`trust_native=True`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ Part = bytes | memoryview
 
 
 def cache_directory() -> Path:
-    """Where compiled libraries and their records are kept: RELVM_CACHE_DIR, or relvm/ in the user's cache directory."""
-    from pathlib import Path  # as hashlib below: only native code needs it, and a deployed program's memory is counted
+    """Return the directory of compiled libraries and their records: RELVM_CACHE_DIR, or relvm/ in the user's cache
+    directory."""
+    from pathlib import Path  # like hashlib below, only for native code: it would cost deployed programs memory
 
     if chosen := os.environ.get("RELVM_CACHE_DIR"):
         return Path(chosen)
@@ -27,7 +28,7 @@ def cache_directory() -> Path:
 
 
 def record_built(*parts: Part) -> None:
-    """Record what was built here, by all that gives it its meaning: a library, the parts of an executable.
+    """Record a build by everything that determines its meaning: a library, or the parts of an executable.
 
     Raises
     ------
@@ -42,16 +43,16 @@ def record_built(*parts: Part) -> None:
 
 
 def is_built_here(*parts: Part) -> bool:
-    """Return whether the very same parts were recorded, by this user on this machine.
+    """Return whether exactly these parts were recorded by this user on this machine.
 
-    A folder of records that another user owns or can write to says nothing, nor does a link to one.
+    A folder of records that another user owns or can write to, or a symbolic link to a folder, is ignored.
     """
     place = _record(parts)
     return _is_private(place.parent) and place.exists()
 
 
 def _record(parts: tuple[Part, ...]) -> Path:
-    import hashlib  # brings OpenSSL, 4 MB that a deployed program does without
+    import hashlib  # loads OpenSSL, 4 MB that a deployed program does not need
 
     digest = hashlib.sha256()
     for part in parts:

@@ -37,52 +37,53 @@ from relvm.tables import KINDS
 
 
 class VirtualMachine:
-    """Runs an executable.  `machine["main"](x, y)`, `machine["main"](x, y=y)`.
+    """Runs an executable: `machine["main"](x, y)`, or `machine["main"](x, y=y)`.
 
-    Arguments and results are NumPy arrays and whatever speaks DLPack, out as Tensor; bool, int of 64 bits, float,
-    str, None, np.dtype, Shape; tuples and lists of these; functions and closures of the machine.
-    A dense row-major array is not copied on its way in: a closure that holds it sees what is written to it later.  A
-    result owns its memory.
+    Arguments may be NumPy arrays and any object with DLPack, which are returned as Tensor; bool, int of 64 bits, float,
+    str, None, np.dtype, Shape; tuples and lists of these; functions and closures of the machine.  A dense row-major
+    argument array is not copied, so a closure that holds it sees later writes to it.  A result owns its memory.
 
-    A machine is used by one thread at a time; threads take one machine each, over one executable.
+    Only one thread may use a machine at a time.  Use one machine for each thread; they may share an executable.
 
     Parameters
     ----------
     executable
-        Shared with other machines.
+        May be shared with other machines.
     stack_values
-        Size of the value stack; 0: about a million.
+        The size of the value stack; 0: about a million.
     call_depth
-        Most calls inside each other; 0: 200,000.
+        The maximum nesting of calls; 0: 200,000.
     print_hook
-        Called with the values of a `vm.builtin.print`; None: print them, control
-        characters in texts as escapes.
+        Called with the values of a `vm.builtin.print`.  None: print them, with control characters in strings escaped.
     num_threads
-        At most so many threads work on a kernel at once, the caller's among them; results do not depend on it.  None:
-        the environment variable RELVM_NUM_THREADS, or as many as this process has processors.  The process has one team
-        of threads: while it works for one machine, the kernels of others run on their own thread.
+        The maximum number of threads that work on a kernel at once, including the caller's; results do not depend on
+        it.  None: the environment variable RELVM_NUM_THREADS, or the number of processors of this process.  All
+        machines of a process share one team of threads: while it works for one machine, the kernels of others run on
+        their own thread.
     max_bytes
-        The most that one run may allocate beyond what it frees, the value stack aside; RelvmMemoryError.  0: no limit.
-        The objects that its result becomes in Python count, arrays that Python functions make on the way do not.
+        The maximum memory that one run may allocate beyond what it frees, without the value stack; RelvmMemoryError. 0:
+        no limit.  Python objects created for the result count, but arrays that Python functions create do not.
     max_steps
-        The most calls and backward jumps of one run; RelvmTimeoutError.  0: no limit.  64 words of code that one leads
-        over are 1 more, a kernel and a Python function are 8,192, and 64 bytes that are allocated are 1.  A builtin
-        counts what it does in loops: about 1 for each value looked at or 64 bytes moved.
+        The maximum number of calls and backward jumps of one run; RelvmTimeoutError. 0: no limit.  Each further 64
+        words of executed code count 1, a kernel and a Python function 8,192, and 64 allocated bytes 1.  A builtin
+        counts its work in loops: about 1 for each value read or 64 bytes moved.
     max_seconds
-        The most time of one run; RelvmTimeoutError.  A kernel or a Python function that has begun ends.  0: no limit.
+        The maximum time of one run; RelvmTimeoutError.  A running kernel or Python function completes first. 0: no
+        limit.
     results_may_share
-        Do not copy a result that is an argument, or a view of one, to memory of its own.
+        Whether a result may share memory with an argument.  Otherwise a result that is an argument, or a view of one,
+        is copied.
 
     Raises
     ------
     RelvmTypeError
-        `executable` is no Executable, or `print_hook` cannot be called.
+        `executable` is not an Executable, or `print_hook` is not callable.
     RelvmArgumentError
         `num_threads` is not an integer of 1 to 256, or a limit is negative.
     RelvmNameError
-        A packed function that nobody has registered.
+        A packed function is not registered.
     RelvmUnsupportedError
-        No machine here can run the executable (`Executable.unsupported_reason`).
+        This host cannot run the executable (`Executable.unsupported_reason`).
 
     Examples
     --------
@@ -141,9 +142,9 @@ class VirtualMachine:
     # ---- functions ----
 
     def __getitem__(self, name: str) -> Function | SavedFunction:
-        """The function `name`.
+        """Return the function `name`.
 
-        Raises RelvmNameError: there is none; the message lists near matches.  RelvmTypeError: it is no name.
+        Raises RelvmNameError, with near matches, if there is none, and RelvmTypeError if `name` is not a string.
         """
         return (isinstance(name, str) and self._saved.get(name)) or self._function(name)
 
@@ -152,13 +153,13 @@ class VirtualMachine:
 
     @property
     def functions(self) -> list[str]:
-        """The names of the executable's functions that can be called."""
+        """The names of the functions that can be called."""
         indices = range(self.executable.function_count)
         return [self.executable.function_name(index) for index in indices if self._is_callable(index)]
 
     @property
     def function_kinds(self) -> dict[str, str]:
-        """How each function that can be called is run now: "bytecode" or "native"."""
+        """How each function that can be called currently runs: "bytecode" or "native"."""
         machine = self._runner.machine
         indices = [index for index in range(self.executable.function_count) if self._is_callable(index)]
         kinds = {index: KINDS[lib.rvm_machine_function_kind(machine, index)].name for index in indices}
@@ -167,27 +168,28 @@ class VirtualMachine:
     def wait_compiled(self, timeout: float | None = None) -> bool:
         """Wait for the native code of an executable that was built with exec_mode="auto".
 
-        Without this it is taken up when it is there, by the next call or in the middle of a long one.
+        Waiting is optional: the machine switches to native code when it is ready, at the next call or during a long
+        one.
 
         Parameters
         ----------
         timeout
-            Seconds; None: as long as it takes.
+            Seconds, or None for no limit.
 
         Returns
         -------
         bool
-            Whether the machine runs native code: False when the time is over.  At once True where the executable was
-            built with native code for all functions.
+            Whether the machine runs native code: False after a timeout.  If the executable was built with native code
+            for all functions, the result is True immediately.
 
         Raises
         ------
         RelvmToolchainError
-            It could not be compiled; bytecode goes on.
+            Compilation failed; the machine continues with bytecode.
         RelvmUnsupportedError
             This is a child of fork, and the process that built the executable was still compiling it.
         RelvmArgumentError
-            The executable was built with exec_mode="bytecode": no native code will come.
+            The executable was built with exec_mode="bytecode", without native code.
 
         Examples
         --------
@@ -207,44 +209,44 @@ class VirtualMachine:
             return True
         if not upgrade.wait(timeout):
             return False
-        self._runner.end(self._runner.begin("wait_compiled"))  # which takes it up
+        self._runner.end(self._runner.begin("wait_compiled"))  # switches to native code
         return True
 
     def seed(self, number: int) -> None:
-        """Say where the machine's random numbers begin: machines of the same seed give the same ones.
+        """Seed the machine's random numbers: machines with the same seed produce the same sequence.
 
         Parameters
         ----------
         number
-            Of 64 bits, others are taken modulo 2^64.  A machine that was not given one has one of its own.
+            The seed, taken modulo 2^64.  A machine without a call of `seed` has a seed of its own.
 
-        Raises RelvmTypeError: it is no integer.
+        Raises RelvmTypeError if `number` is not an integer.
         """
         expect_type("seed", number, Integral, "an integer")
         lib.rvm_machine_seed(self._runner.machine, int(number) % 2**64)
 
     def interrupt(self) -> None:
-        """End the run under way, from another thread or a signal handler: it raises RelvmInterrupted."""
+        """Interrupt the current run from another thread or a signal handler; the run raises RelvmInterrupted."""
         lib.rvm_machine_interrupt(self._runner.machine)
 
     def save_function(
         self, name: str, saved_name: str, /, *arguments: Any, include_return: bool = True, **named: Any
     ) -> None:
-        """Give a function all its arguments: `machine[saved_name]()` runs it with them.
+        """Bind all arguments of a function: `machine[saved_name]()` then runs it.
 
-        The arguments are converted here, once, and arrays among them are used in place: what is written to them later
-        is what later runs see.
+        The arguments are converted only once.  Arrays among them are not copied, so later runs see later writes to
+        them.
 
         Parameters
         ----------
         name
             The function.
         saved_name
-            A name of your own.  A saved function of that name is replaced.
+            The name of the saved function.  It replaces an earlier saved function of that name.
         *arguments, **named
             By position or by parameter name.
         include_return
-            False: the saved function returns None, for timing what the function itself does.
+            False: the saved function returns None, to time the function without the conversion of its result.
 
         Raises
         ------
@@ -270,23 +272,23 @@ class VirtualMachine:
         prepared = function.prepared(arguments, named)
         self._saved[saved_name] = SavedFunction(saved_name, prepared, include_return)
 
-    # ---- inputs that are set ----
+    # ---- pre-bound inputs ----
 
     def set_input(self, name: str, /, *arguments: Any, **named: Any) -> None:
-        """Set the inputs of the function `name` for `invoke_stateful`, by position (`arguments`) or name (`named`).
+        """Bind the inputs of the function `name` for `invoke_stateful`, by position (`arguments`) or name (`named`).
 
-        They are converted here, once; arrays are used in place, so that writing to one changes the input.  Until
-        `clear_input`, calling `machine[name](...)` is an error, lest one of the two ways of passing arguments be
-        ignored.  What an earlier run left for `get_outputs` is dropped.
+        They are converted only once.  Arrays are not copied, so writing to one changes the input.  Until `clear_input`,
+        calling `machine[name](...)` is an error, so that neither set of arguments is silently ignored.  The outputs of
+        an earlier run are dropped.
 
         Raises
         ------
         RelvmNameError
-            No such function.
+            There is no such function.
         RelvmArgumentError
             The arguments do not fit the parameters.
         RelvmTypeError
-            A value that a machine does not take.  Dtypes and shapes are checked by the run.
+            A machine does not accept a value.  The run checks dtypes and shapes.
 
         Examples
         --------
@@ -305,73 +307,75 @@ class VirtualMachine:
         function.direct = False
 
     def clear_input(self, name: str) -> None:
-        """Forget the inputs, and the outputs, of the function `name`; nothing where there are none."""
+        """Remove the pre-bound inputs, and the outputs, of the function `name`, if there are any."""
         self._function(name).direct = True
         self._inputs.pop(name, None)
         self._outputs.pop(name, None)
 
     def invoke_stateful(self, name: str) -> None:
-        """Run the function `name` on the inputs that are set, and keep what it returns for `get_outputs`.
+        """Run the function `name` on its pre-bound inputs, and keep the result for `get_outputs`.
 
         Raises
         ------
         RelvmArgumentError
-            Its inputs are not set.
+            Its inputs are not bound.
         RelvmError
-            What the run raises; then there are no outputs.
+            The error of the run; then there are no outputs.
         """
         self._function(name)
         if name not in self._inputs:
             raise RelvmArgumentError(f"{name}: no inputs are set; call set_input({name!r}, ...) first")
         try:
             self._outputs[name] = self._inputs[name].run()
-        except RelvmBusyError:  # it has not run
+        except RelvmBusyError:  # the function did not run
             raise
         except BaseException:
             self._outputs.pop(name, None)
             raise
 
     def get_outputs(self, name: str) -> Any:
-        """What the last `invoke_stateful` of `name` returned: a value, or a tuple, nested as the function has it.
+        """Return the result of the last `invoke_stateful` of `name`: a value, or a tuple, nested as the function
+        returns it.
 
         Raises
         ------
         RelvmArgumentError
-            It has not run since its inputs were set.
+            It has not run since its inputs were bound.
         """
         return self._runner.value_of(name, self._output(name))
 
     def get_output_arity(self, name: str) -> int:
-        """The number of fields of the tuple that `get_outputs` gives for `name`, or -1: no tuple.  Raises as it."""
+        """Return the number of fields of the tuple that `get_outputs` returns for `name`, or -1 if it is not a tuple.
+        Raises as it does."""
         held = self._output(name)
         return ffi.cast("rvm_tuple *", held.address).size if held.tag == TUPLE else -1
 
     # ---- measuring and watching ----
 
     def time_evaluator(self, name: str, number: int = 10, repeat: int = 1, min_repeat_ms: float = 0) -> TimeEvaluator:
-        """What times a function: `machine.time_evaluator("main")(x, y)` is a Timing.
+        """Return a timer of a function: `machine.time_evaluator("main")(x, y)` is a Timing.
 
-        It converts the arguments once, runs the function once without timing it, and then measures `repeat` times the
-        mean of `number` runs, without what a call from Python costs.  Without arguments it takes the inputs that are
-        set, if they are.
+        It converts the arguments once and runs the function once as a warm-up.  Then it measures `repeat` times the
+        mean of `number` runs, without the overhead of calls from Python.  Without arguments it uses the pre-bound
+        inputs, if there are any.
 
         Parameters
         ----------
         name
             A function, or a saved one.
         number
-            Runs in each repeat.
+            The number of runs in each repeat.
         repeat
-            How many results.
+            The number of results.
         min_repeat_ms
-            A repeat that took fewer milliseconds is done again with more runs.
+            A repeat that took fewer milliseconds is measured again with more runs.
 
         Raises
         ------
         RelvmNameError
-            No such function.
+            There is no such function.
         RelvmArgumentError
-            `number` or `repeat` below 1, `min_repeat_ms` below 0.
+            `number` or `repeat` is below 1, or `min_repeat_ms` is below 0.
 
         Examples
         --------
@@ -387,23 +391,25 @@ class VirtualMachine:
         return TimeEvaluator(prepare, number, repeat, min_repeat_ms)
 
     def profile(self, name: str, /, *arguments: Any, **named: Any) -> Profile:
-        """Run a function once and say which kernels, packed functions and builtins it called, how often and how long.
+        """Run a function once, and return how often it called each kernel, packed function and builtin, and how long
+        they took.
 
-        The machine measures in C; Python is not told of each call, and neither is what `set_instrument` has set.
+        The machine measures in C.  Python is not called for each call, and an instrument set by `set_instrument` is not
+        called either.
 
         Parameters
         ----------
         name
             A function, or a saved one.
         *arguments, **named
-            As for a call; none: the inputs that are set, if they are.
+            As for a call.  Without any, the pre-bound inputs are used, if there are any.
 
         Raises
         ------
         RelvmBusyError
             The machine is running.
         RelvmError
-            What the run raises.
+            The error of the run.
 
         Examples
         --------
@@ -419,29 +425,30 @@ class VirtualMachine:
         return measure(self._prepared(name, arguments, named))
 
     def set_instrument(self, callback: Instrument | None) -> None:
-        """Have `callback` told of every call of a kernel, packed function, builtin or function of the module.
+        """Call `callback` for every call of a kernel, packed function, builtin or function of the module.
 
         It is called as `callback(name, before, result, *arguments)`: before the call with before=True and result=None,
-        and, unless the call raised, after it with before=False and its result.  What it returns before a call is None,
-        or vm.SKIP: then the call is not made, its result is None, and there is no call after it.  What a skipped kernel
-        would have written is left as it was.  What the callback raises ends the run, and reaches its caller.
+        and after it, unless the call raised, with before=False and its result.  Before a call it returns None or
+        vm.SKIP.  With vm.SKIP the call is not made, its result is None, and the callback is not called after it.  The
+        memory that a skipped kernel would have written is unchanged.  An exception of the callback ends the run and
+        reaches its caller.
 
-        A call through `vm.builtin.invoke_closure` is seen as the call of the function itself, with the captured values
-        behind its arguments.  The machine itself, which some builtins are given, is left out; values without a Python
-        form come as Opaque.  Tensors are shown in place, and their memory is used again later: copy what is to be
-        kept.  Calls that the callback itself makes are not seen.
+        A call through `vm.builtin.invoke_closure` is reported as a call of the function itself, with the captured
+        values behind its arguments.  The machine, which some builtins receive, is omitted.  Values without a Python
+        form are passed as Opaque.  Tensors are not copied, and their memory is reused later, so copy what you want to
+        keep.  Calls that the callback itself makes are not reported.
 
         Parameters
         ----------
         callback
-            None: no longer any.
+            The instrument, or None to remove it.
 
         Raises
         ------
         RelvmBusyError
             The machine is running.
         RelvmTypeError
-            It cannot be called.
+            `callback` is not callable.
 
         Examples
         --------
@@ -462,10 +469,9 @@ class VirtualMachine:
         self._runner.callback = callback
 
     def attach_debugger(self, stop: Callable[[RelvmError | None], None]) -> MachineDebugger:
-        """Have runs stop between their instructions: what relvm.explore.Debugger is made of.
+        """Attach a debugger that stops runs between instructions; relvm.explore.Debugger is built on it.
 
-        It takes the place of the debugger that the machine had.  Of native functions only those stop that are built
-        with debug=True.
+        It replaces an earlier debugger of the machine.  Native functions stop only if they are built with debug=True.
 
         Parameters
         ----------
@@ -490,7 +496,7 @@ class VirtualMachine:
         """
         return MachineDebugger(self._runner, stop)
 
-    # ---- for all of these ----
+    # ---- common to all of these ----
 
     def _function(self, name: str) -> Function:
         if isinstance(name, str) and name in self._functions:
@@ -505,7 +511,7 @@ class VirtualMachine:
         return self._functions[name]
 
     def _prepared(self, name: str, arguments: tuple, named: dict[str, Any]) -> PreparedCall:
-        """A function, or a saved one, with these arguments; without any, with the inputs that are set."""
+        """Return a function, or a saved one, with these arguments, or with its pre-bound inputs if there are none."""
         given = bool(arguments or named)
         function = self[name]
         if isinstance(function, SavedFunction):
@@ -538,8 +544,11 @@ class VirtualMachine:
 
 
 def thread_count(name: str, wanted: int | None) -> int:
-    """What the parameter `name` says of a number of threads; None: RELVM_NUM_THREADS, or as many as this process has
-    processors.  Raises RelvmArgumentError: not an integer of 1 to 256."""
+    """Return the number of threads for the parameter `name`.  None: RELVM_NUM_THREADS, or the number of processors of
+    this process.
+
+    Raise RelvmArgumentError if it is not an integer of 1 to 256.
+    """
     source, number = name, wanted  # type: str, Any
     if wanted is None:
         source, number = "RELVM_NUM_THREADS", os.environ.get("RELVM_NUM_THREADS") or _processors()
@@ -552,7 +561,7 @@ def thread_count(name: str, wanted: int | None) -> int:
 
 
 def expect_options(num_threads: int | None, max_bytes: int, max_steps: int, max_seconds: float) -> None:
-    """Raises RelvmArgumentError: a machine would refuse one of these."""
+    """Raise RelvmArgumentError if a machine would reject one of these options."""
     thread_count("num_threads", num_threads)
     _limit("max_bytes", max_bytes)
     _limit("max_steps", max_steps)
@@ -566,13 +575,13 @@ def _limit(name: str, value: int) -> int:
 
 
 def _nanoseconds(seconds: float) -> int:
-    """0: as many as it likes, as are those that no clock counts."""
+    """Return nanoseconds for C. 0 means no limit, as do durations that a clock cannot count."""
     if isinstance(seconds, bool) or not isinstance(seconds, Real) or not seconds >= 0:
         raise RelvmArgumentError(f"max_seconds is {seconds!r}, expected a number, not below 0")
     return 0 if seconds >= 9e9 else math.ceil(seconds * 1e9)
 
 
 def _processors() -> int:
-    """Those that this process may use."""
+    """Return the number of processors that this process may use."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(count, lib.RVM_MAX_THREADS)

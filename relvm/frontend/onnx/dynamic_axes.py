@@ -62,7 +62,7 @@ class SplitAxes:
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """Return the axes along which to operate: the second of each pair."""
+        """The axes along which to operate: the second of each pair."""
         return tuple(range(1, len(self.x.shape), 2))
 
 

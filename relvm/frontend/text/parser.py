@@ -90,7 +90,7 @@ def parse_module(text: str, name: str = "<text>") -> Module:
 
 
 def parse_expr(text: str, variables: Mapping[str, Var] | None = None, dims: dict[str, AnyDim] | None = None) -> Expr:
-    """Parse an expression over the given variables and dimension variables, by name.
+    """Parse `text`, an expression over the given variables and dimension variables, by name.
 
     New dimension variables are added to `dims`.  Any name may refer to a function of a module.  The errors are those of
     `parse_module`.
@@ -117,9 +117,10 @@ class _Parser(LiteralReader):
     """The parser of a module.
 
     scopes: the variables by name, innermost last; the outermost scope is that of the module's constants.
-    own_names: the variables of local functions by their own names.   runs: the adjacent local functions being parsed,
-    innermost last.   references: the positions at which functions of the module are named.   without_type: the last
-    call without a result type.
+    own_names: the variables of local functions by their own names.
+    runs: the adjacent local functions being parsed, innermost last.
+    references: the positions at which functions of the module are named.
+    without_type: the last call without a result type.
     """
 
     def __init__(self, source: Source, dims: dict[str, AnyDim]) -> None:

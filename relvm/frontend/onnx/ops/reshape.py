@@ -97,7 +97,7 @@ def _unsqueeze(node: OnnxNode) -> Expr:
 
 
 def _unsqueezed_at_run_time(node: OnnxNode) -> TensorExpr:
-    """Each axis that is not new takes the next size of the input."""
+    """Convert an Unsqueeze whose axes are only known at run time: new axes get size 1, the others the input's sizes."""
     x, axes = TensorExpr(node, node.known_shape(0)), term(node, 1)
     count = count_of(axes, "the axes of an Unsqueeze")
     rank = len(x.shape) + count

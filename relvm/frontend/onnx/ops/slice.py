@@ -20,7 +20,7 @@ _FARTHEST = 2**60  # larger steps are clamped to this, so that sums do not overf
 
 
 def symbolic_slice(node: OnnxNode) -> Expr:
-    """A Slice of opset 10 or later with bounds that are not numbers, as a gather along each axis."""
+    """Convert a Slice of opset 10 or later whose bounds or steps are not all known numbers."""
     x = TensorExpr(node, node.known_shape(0))
     if any(node.has(i) and not is_known(node, i) for i in range(1, 5)):
         return _run_time_slice(x).expr
