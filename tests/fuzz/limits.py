@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from random import Random
 
 SECONDS = float(os.environ.get("RELVM_FUZZ_SECONDS", "5"))  # each test goes on
+LEAST = 200  # cases of a test, however slow the machine is
 FIRST = int(os.environ.get("RELVM_FUZZ_SEED", "1"))
 
 
@@ -18,10 +19,13 @@ class TooLong(BaseException):
 
 
 def rounds() -> Iterator[tuple[int, Random]]:
-    """The seeds FIRST, FIRST + 1, ... and random numbers from them, for one case each, until the time is over."""
+    """Yield the seeds FIRST, FIRST + 1, ... and random numbers from them, for one case each.
+
+    They end when the time is over and there were LEAST of them.
+    """
     end = time.monotonic() + SECONDS
     seed = FIRST
-    while time.monotonic() < end:
+    while time.monotonic() < end or seed < FIRST + LEAST:
         yield seed, Random(seed)
         seed += 1
 

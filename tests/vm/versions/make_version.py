@@ -39,7 +39,6 @@ private def squares(n: i64) -> list[i64] {
 
 # Of each table what files name its rows by; a row that is there stays.
 NUMBERED = {
-    "opcodes": (tables.OPCODES, "operands"),
     "arguments": (tables.ARGUMENTS, "letter"),
     "dtypes": (tables.DTYPES, "bits"),
     "kinds": (tables.KINDS, "index"),
@@ -55,6 +54,8 @@ def relied_on() -> dict[str, dict[str, str]]:
         table: {row.name: f"{row.index}: {getattr(row, field)}" for row in rows}
         for table, (rows, field) in NUMBERED.items()
     }
+    # `u`, a register that is released, is stored as `r`, one that is read: its number.
+    found["opcodes"] = {row.name: f"{row.index}: {row.operands.replace('u', 'r')}" for row in tables.OPCODES}
     found["sections"] = {row.name: str(row.id) for row in tables.SECTIONS}
     found["builtins"] = {row.name: row.signature for row in tables.BUILTINS}
     return found
