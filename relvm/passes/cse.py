@@ -1,4 +1,4 @@
-"""What is computed twice is computed once."""
+"""Common subexpression elimination."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ _MERGED_BUILTINS = frozenset(row.name for row in BUILTINS if row.effect == "PURE
 
 @function_pass("cse", at=Stage.ANF)
 def cse(function: Function) -> Function:
-    """Use a value again instead of computing it again from the same arguments:
+    """Reuse a value instead of computing it again from the same arguments:
 
     y = relu(x); z = relu(x); t = (y, z)   ->   y = relu(x); t = (y, y)
 
-    Operators, tuples, their items, and calls without effects.  A value serves the rest of its block and the blocks
-    inside that, but no local function: it would have to capture it.  Closures, and what a builtin allocates, are not
-    merged.  What serves for others has their origins, too.
+    Operators, tuples, tuple items and calls without effects are reused in the rest of their block and in inner blocks,
+    but not in local functions, which would have to capture them.  Closures and values that a builtin allocates are not
+    merged.  A reused value takes over the origins of the removed ones.
     """
     eliminator = _Eliminator()
     return take_over(map_blocks(eliminator.block, function), eliminator.taken)
 
 
 class _Eliminator:
-    """values: what was computed -> the variable that holds it.  renamed: variables removed -> those that serve.
-    taken: those that serve -> the origins of those removed."""
+    """values: a computation -> the variable that holds its value.   renamed: a removed variable -> its replacement.
+    taken: a reused variable -> the origins of the variables removed for it."""
 
     def __init__(self) -> None:
         self.values: dict[Hashable, Var] = {}
@@ -74,7 +74,7 @@ class _Eliminator:
         return with_bindings(block, bindings, self.atom(block.result))
 
     def binding(self, binding: Binding | MatchCast, added: list[Hashable]) -> Binding | MatchCast | None:
-        """`binding` over the variables that are left; None where one of them serves for it.  Its value is added."""
+        """Return `binding` over the remaining variables, or None if another variable replaces it."""
         var, value = binding.var, self.value(binding.value)
         if isinstance(binding, Binding) and (key := key_of(value)) is not None:
             key = (key, var.type)
@@ -99,7 +99,7 @@ class _Eliminator:
 
 
 def key_of(value: Expr) -> Hashable:
-    """What is equal for two values only if they are the same whenever they are computed; None: no key."""
+    """Return a key that is equal only for computations of the same value, or None if there is none."""
     match value:
         case OpCall(op, args, attributes):
             return None if is_impure_call(value) else (op, _exact(attributes), *map(_atom_key, args))
@@ -136,7 +136,7 @@ def _atom_key(atom: Expr) -> Hashable:
 
 
 def _exact(value: object) -> Hashable:
-    """An attribute's value such that 1, 1.0 and true are three, and so are 0.0 and -0.0 two."""
+    """Return an attribute value so that 1, 1.0 and true differ, and so do 0.0 and -0.0."""
     if isinstance(value, tuple):
         return tuple(map(_exact, value))
     return repr(value) if isinstance(value, float) else (type(value), value)

@@ -1,4 +1,4 @@
-"""Removal of what nothing uses."""
+"""Dead code elimination."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from relvm.passes.pass_manager import module_pass
 @module_pass("dce", at=Stage.ANF)
 def dce(module: Module) -> Module:
     """Remove bindings whose value is never used and has no effect, then private functions that no public function
-    leads to.  A `match_cast` is a check, and stays."""
+    reaches.  A `match_cast` is a check and stays."""
     return _used_functions(module.with_functions(tuple(map(_function, module.functions))))
 
 
@@ -36,7 +36,7 @@ def _used_functions(module: Module) -> Module:
 
 
 def _block(block: Block, used: set[Var]) -> Block:
-    """`block` without what neither it nor anything after it (`used`, which grows) needs."""
+    """Return `block` without the values that neither it nor later code (`used`, which grows) needs."""
     _use(block.result, used)
     kept: list[Binding | MatchCast] = []
     for run in reversed(list(function_runs(block.bindings))):
@@ -46,7 +46,7 @@ def _block(block: Block, used: set[Var]) -> Block:
 
 
 def _run(run: tuple[Binding | MatchCast, ...], used: set[Var]) -> list[Binding | MatchCast]:
-    """What is needed of one binding, or of several local functions, which may need each other."""
+    """Return the needed bindings of a run: one binding, or local functions that may need each other."""
     values: dict[Var, Expr] = {}
     count = -1
     while count < len(values):

@@ -1,4 +1,4 @@
-"""Which operators share a kernel."""
+"""Operator fusion: which operators share a kernel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_MEMBERS = 32  # more gain little, and what a kernel's loop holds in registe
 
 @function_pass("fuse_ops", at=Stage.ANF)
 def fuse_ops(function: Function) -> Function:
-    """Put operators whose results only one other needs into its kernel:
+    """Fuse an operator into the kernel of its only user:
 
     t = add(x, b)
     y = relu(t)     ->   y = fused { t = add(x, b); y = relu(t); return y }
@@ -55,7 +55,7 @@ def _block(block: Block) -> Block:
 
 
 def _users(block: Block) -> dict[Expr, set[int]]:
-    """Where each variable is used: the numbers of bindings, or that after the last for the block's result."""
+    """Return the users of each variable, as numbers of bindings; the block's result has the number after the last."""
     users: dict[Expr, set[int]] = {}
     for i, value in enumerate([*(binding.value for binding in block.bindings), block.result]):
         for item in walk(value):
@@ -65,7 +65,7 @@ def _users(block: Block) -> dict[Expr, set[int]]:
 
 
 def _member(binding: Binding | MatchCast) -> OpCall | None:
-    """The operator that a binding computes, if it may be in a group."""
+    """Return the operator call of a binding if it may belong to a group."""
     value = binding.value
     if not isinstance(value, OpCall) or isinstance(binding, MatchCast) or value.op.effect is not Effect.PURE:
         return None
@@ -84,7 +84,7 @@ def _grow(
     place: dict[Expr, int],
     taken: set[int],
 ) -> set[int]:
-    """The members of the group that ends with `root`: what is used by members only is taken in, last one first."""
+    """Return the members of the group that ends with `root`: operators that only members use, last one first."""
     members = {root}
     refused: set[int] = set()
     while len(members) < _MAX_MEMBERS:
@@ -106,7 +106,7 @@ def _producers(calls: Mapping[int, OpCall], members: Iterable[int], place: dict[
 
 
 def _fits(block: Block, calls: Mapping[int, OpCall], root: int, members: set[int], new: int) -> bool:
-    """Whether the group with one more member is one kernel, and computes nothing that takes long more often."""
+    """Return whether the group with one more member is one kernel that repeats no expensive computation."""
     group = {block.bindings[member].var: calls[member] for member in sorted({*members, new})}
     result = block.bindings[root].var
     if all(isinstance(call.op.lower, Pointwise) and var.type == result.type for var, call in group.items()):

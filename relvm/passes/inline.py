@@ -1,4 +1,4 @@
-"""Calls of private functions become what the functions do."""
+"""Inlining of private and local functions."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ DEEPEST = 24  # blocks inside each other: no inlining makes more
 
 @module_pass("inline", at=Stage.ANF)
 def inline(module: Module) -> Module:
-    """Put the body of a private function in the place of its call, where that is its only use or the body is small:
+    """Replace a call of a private function by the function's body if it is the only use or the body is small:
 
     private def _f(a) { b = relu(a); return b }
     y = @_f(x)   ->   b = relu(x), and y is b from there on
 
-    A local function whose only use is a call is inlined, too.  Not inlined: a function that calls itself, or has the
-    attribute inline=false.  An argument that is not known to be of its parameter's type is checked by a match_cast, as
-    the call would check it.  A module grows by no more than SMALL bindings for each of its calls.
+    A local function whose only use is a call is inlined, too.  Recursive functions and those with the attribute
+    inline=false are not.  An argument whose type is not proven is checked by a match_cast, as the call would check it.
+    A module grows by at most SMALL bindings for each of its calls.
     """
     functions = {f.name: f for f in module.functions}
     has_private = any(f.private for f in module.functions)
@@ -66,7 +66,7 @@ def _is_small(function: Function) -> bool:
 
 
 def _bindings(block: Block) -> Iterator[Binding | MatchCast]:
-    """The bindings of a block and of those inside it."""
+    """Yield the bindings of a block and of its inner blocks."""
     for binding in block.bindings:
         yield binding
         for inner in inner_blocks(binding.value):
@@ -74,7 +74,7 @@ def _bindings(block: Block) -> Iterator[Binding | MatchCast]:
 
 
 def _depth(block: Block) -> int:
-    """How many blocks the innermost one in `block` is in."""
+    """Return the depth to which blocks nest in `block`."""
     return max((1 + _depth(inner) for b in block.bindings for inner in inner_blocks(b.value)), default=0)
 
 
@@ -83,7 +83,7 @@ def _references(function: Function) -> list[str]:
 
 
 def _callees_first(references: Mapping[str, list[str]]) -> list[str]:
-    """The functions, each after those it refers to, but for references back in a cycle."""
+    """Return the functions in callee-first order; cycles are broken at a back reference."""
     order: dict[str, None] = {}
     entered: set[str] = set()
     stack = [(name, False) for name in reversed(list(references))]
@@ -101,9 +101,9 @@ def _callees_first(references: Mapping[str, list[str]]) -> list[str]:
 class _Inliner:
     """Inlines inside one function of the module.
 
-    inlinable: functions of the module that may be, by name.  locals: local functions that are, by variable, and the
-    dimension variables that are their own.  renamed: results of inlined calls -> what they are now.  known: the
-    dimension variables bound so far.  depth: how many blocks the present one is in.
+    inlinable: the inlinable functions of the module, by name.   locals: the inlined local functions by variable, with
+    their own dimension variables.   renamed: the result of an inlined call -> its value.   known: the dimension
+    variables bound so far.   depth: the nesting depth of the current block.
     """
 
     def __init__(self, inlinable: Mapping[str, Function]) -> None:
@@ -129,7 +129,7 @@ class _Inliner:
         return with_bindings(block, bindings, self.atom(block.result))
 
     def binding(self, binding: Binding | MatchCast, bindings: list[Binding | MatchCast]) -> None:
-        """Appends what takes the place of `binding`."""
+        """Append the replacement of `binding`."""
         value = binding.value
         own: list[DimVar] = []
         if isinstance(value, Function):
@@ -154,7 +154,7 @@ class _Inliner:
         return self.renamed.get(expr, expr) if isinstance(expr, Var) else expr
 
     def call(self, call: Call, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> Expr:
-        """The value of a call, after the bindings that compute it where it is inlined.  origins: the call's."""
+        """Return the value of a call, and append its bindings if it is inlined.  origins: those of the call."""
         match call.callee:
             case FunctionRef(name) if name in self.inlinable:
                 function = self.inlinable[name]
@@ -179,7 +179,7 @@ class _Inliner:
         origins: tuple[str, ...],
         bindings: list,
     ) -> Expr | None:
-        """Appends the body of `function` applied to `args`; gives its result.  None where a check of the arguments
+        """Append the body of `function` applied to `args` and return its result.  None where a check of the arguments
         cannot be written as match_casts, or blocks would nest too deeply: then nothing is appended.
 
         name: of the function, for messages.  own: its dimension variables.  origins: of the call, which what is
@@ -212,7 +212,7 @@ class _Inliner:
 
 
 def _called_once(function: Function) -> set[Var]:
-    """The variables of local functions that are used once, in a call outside of themselves."""
+    """Return the variables of local functions whose only use is a call from outside."""
     found = {each.var: each.value for each in _bindings(function.block) if isinstance(each.value, Function)}
     if not found:
         return set()
@@ -223,7 +223,7 @@ def _called_once(function: Function) -> set[Var]:
 
 
 def _bound_dims(expr: Expr) -> Iterator[DimVar]:
-    """The dimension variables that parameters, match_casts and results of packed functions bind inside `expr`."""
+    """Return the dimension variables that `expr` binds: in parameters, match_casts and results of packed functions."""
     for item in walk(expr):
         match item:
             case Function(params=params):

@@ -1,4 +1,4 @@
-"""Operators become kernels, views and builtins."""
+"""Lowering of operators to kernels, views and builtins."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from relvm.passes.pass_manager import Pass
 
 
 def lower_to_kernels(target: str, *, is_compact: bool = False) -> Pass:
-    """The pass for one target.
+    """Return the pass for one target.
 
     Parameters
     ----------
     target
-        "c": kernels are loop nests.  "numpy": kernels are the operators' NumPy meanings, called as packed functions.
+        "c": kernels are loop nests.  "numpy": a kernel calls the operator's NumPy function.
     is_compact
-        Whether kernels are to need little memory for themselves, even where they take longer.
+        Whether kernels save memory at the expense of time.
     """
 
     def run(module: Module) -> Module:
@@ -54,8 +54,8 @@ def lower_to_kernels(target: str, *, is_compact: bool = False) -> Pass:
 
         y = add(x, b)   ->   y = kernel add_f32(x, b) : f32[n, 64]
 
-        What is fused becomes one kernel.
-        Kernels that would be the same are made once.
+        A fused group becomes one kernel.
+        Equal kernels are made once.
         """
         lowering = _KernelLowering(target, is_compact)
         functions = tuple(map(lowering.function, module.functions))
@@ -84,7 +84,7 @@ class _KernelLowering:
         return with_bindings(block, bindings)
 
     def binding(self, binding: Binding | MatchCast, bindings: list) -> None:
-        """Appends what takes the place of `binding`."""
+        """Append the replacement of `binding`."""
         match binding.value:
             case OpCall() as call if isinstance(binding, Binding):
                 self.op_call(binding, call, bindings)
@@ -95,7 +95,7 @@ class _KernelLowering:
                 bindings.append(binding)
 
     def op_call(self, binding: Binding, call: OpCall, bindings: list) -> None:
-        """Appends what takes the place of `binding`."""
+        """Append the replacement of `binding`."""
         match call.op.lower:
             case Alias():
                 bindings.append(replace(binding, value=call.args[0]))
@@ -124,7 +124,7 @@ class _KernelLowering:
         self.group(binding, Group(members, (binding.var,), name=call.op.name), bindings)
 
     def group(self, binding: Binding, group: Group, bindings: list) -> None:
-        """Appends the call of the group's kernel, made where there is none yet."""
+        """Append a call of the group's kernel, and make the kernel if there is none yet."""
         name = self.known.get(group.spec)
         if name is None:
             name = self.known[group.spec] = self.unique(group.base_name)
@@ -134,7 +134,7 @@ class _KernelLowering:
         )
 
     def reference(self, call: OpCall) -> str:
-        """The name of the kernel that is an operator's NumPy meaning."""
+        """Return the name of the kernel that calls the operator's NumPy function."""
         spec = (call.op.name, call.attributes)
         if spec not in self.known:
             name = self.known[spec] = self.unique(call.op.name)
@@ -148,7 +148,7 @@ class _KernelLowering:
 
 
 def _attribute(value: int | str | DType) -> Expr:
-    """An attribute as a builtin's argument: an int, or a dtype."""
+    """Return an attribute as an argument of a builtin: an int or a dtype."""
     return prim(value) if isinstance(value, int) else DTypeValue(dtype_of(value))
 
 

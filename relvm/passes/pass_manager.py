@@ -1,4 +1,4 @@
-"""What a pass is, and how a list of passes is run: each timed, its result verified, shown to whoever asks."""
+"""The pass manager: runs a list of passes, times each, verifies its result and shows it to an observer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Pass:
 
 
 def module_pass(name: str, *, at: Stage, to: Stage | None = None) -> Callable[[Callable[[Module], Module]], Pass]:
-    """Declares a pass over a whole module."""
+    """Declare a pass over a whole module."""
 
     def declare(run: Callable[[Module], Module]) -> Pass:
         return Pass(name, run, at, at if to is None else to)
@@ -43,7 +43,7 @@ def module_pass(name: str, *, at: Stage, to: Stage | None = None) -> Callable[[C
 
 
 def function_pass(name: str, *, at: Stage, to: Stage | None = None) -> Callable[[Callable[[Function], Function]], Pass]:
-    """Declares a pass that treats each function of the module on its own."""
+    """Declare a pass that processes each function of the module separately."""
 
     def declare(one: Callable[[Function], Function]) -> Pass:
         def run(module: Module) -> Module:
@@ -63,14 +63,14 @@ def run_passes(
     Parameters
     ----------
     verified
-        Whether each result is checked to be well formed for the stage that its pass promises.
+        Whether each result is verified for the stage of its pass.
     observer
         Called after each pass.
 
     Raises
     ------
     RelvmVerifyError
-        A pass broke a rule of its stage: a fault of relvm, not of the module.
+        A pass broke a rule of its stage.  This is a bug of relvm.
     RelvmMemoryError, RelvmRecursionError
         The module is too large, or nested too deeply.
     """

@@ -1,4 +1,4 @@
-"""What a pass removes lives on, by its origins, in what used it."""
+"""Source locations across passes: the users of a removed value take over its origins."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ Taken = dict[Hashable, dict[str, None]]  # who takes over -> origins, in order
 
 
 class Provenance:
-    """Follows a module through passes, and gives back what origins these lose.
+    """Follows a module through passes, and restores the origins that a pass loses.
 
-    An origin (`Var.origins`) is lost where a variable that has it is used before a pass, and nothing that is used has
-    it after.  What used it takes it over: every variable whose own place is that of the user, copies included; the
-    variable that a function returns, where it was the result; and where the user is lost as well, what used that.
+    An origin (`Var.origins`) is lost if a used variable has it before a pass, and no used variable has it afterwards.
+    Its users take it over: every variable whose own place is that of a user, copies included.  If it belonged to a
+    function's result, the variable that the function returns takes it over.  If a user is lost as well, the users of
+    that user do.
     """
 
     def __init__(self, module: Module) -> None:
@@ -30,7 +31,7 @@ class Provenance:
         self._follow(module)
 
     def hand_on(self, after: Module) -> Module:
-        """What a pass made of the module followed so far, with the origins that it lost; followed from now on."""
+        """Return the result of a pass with the lost origins restored, and follow it from now on."""
         before, used = self.trails.values(), self.used
         self._follow(after)
         if lost := used - self.used:
@@ -40,7 +41,7 @@ class Provenance:
         return after
 
     def _follow(self, module: Module) -> None:
-        """Reads the parts of a module that are not among those read before; only those of this module are kept."""
+        """Read the parts of a module that are new, and forget the parts of earlier modules."""
         known, self.trails = self.trails, {}
         for function in module.functions:
             for part in _parts(function):
@@ -49,7 +50,7 @@ class Provenance:
 
 
 def take_over(function: Function, taken: Mapping[Var, Iterable[str]]) -> Function:
-    """`function` with more origins for some of its variables, as far as these have fewer than MOST."""
+    """Return the function with additional origins for some variables, up to MOST for each."""
     heirs: dict[Var, Var] = {}
     for var, more in taken.items():
         origins = tuple(dict.fromkeys((*var.origins, *more)))[: max(MOST, len(var.origins))]
@@ -62,17 +63,18 @@ def take_over(function: Function, taken: Mapping[Var, Iterable[str]]) -> Functio
 
 @dataclass(frozen=True)
 class _Result:
-    """The result of a function of the module, as the user of what it is."""
+    """The result of a module function, as a user of the returned variable."""
 
     function: str
 
 
 @dataclass
 class _Trail:
-    """Where the origins in a part of a function lead.
+    """The origins in a part of a function, and their users.
 
-    bound: origins of each variable that it binds, in order.  used: of each that it uses, and of the operators, kernels
-    and blocks in it.  users: the own place of what uses each variable, beside the variable's origins.
+    bound: the origins of each variable that the part binds, in order.   used: the origins of each variable that it
+    uses, and of its operators, kernels and blocks.   users: pairs of a user's own place and the origins of the variable
+    that it uses.
     """
 
     bound: list[Origins] = field(default_factory=list)
@@ -107,7 +109,7 @@ class _Trail:
 
 
 def _parts(function: Function) -> Iterator[Node]:
-    """What a function of the module is read by: its bindings, so that those that a pass leaves are not read again."""
+    """Return the parts of a function: its bindings.  A binding that a pass leaves unchanged is not read again."""
     yield function
     if isinstance(function.body, Block):
         yield from function.body.bindings
@@ -128,7 +130,7 @@ def _trail(part: Node, function: str) -> _Trail:
 
 
 def _taken(trails: Iterable[_Trail], lost: set[str]) -> Taken:
-    """What the users of lost origins take over."""
+    """Return the origins that the users of lost origins take over."""
     users: dict[str, dict[Hashable, None]] = {}
     order: dict[str, None] = {}
     for trail in trails:

@@ -19,8 +19,8 @@ def to_anf(function: Function) -> Function:
 
     add(relu(x), y)   ->   a = relu(x); b = add(a, y)
 
-    Blocks inside blocks are opened; a branch or a body that is no block becomes one.  A binding of one variable to
-    another is removed and its uses renamed.
+    Nested blocks are flattened, and a branch or body that is not a block becomes one.  A binding of one variable to
+    another is removed, and its uses are renamed.
     """
     return _function(function, {}, ())
 
@@ -38,7 +38,7 @@ def _block(expr: Expr, renamed: dict[Var, Expr], origins: Origins) -> Block:
 
 
 def _atom(expr: Expr, bindings: list, renamed: dict[Var, Expr], name: str, origins: Origins) -> Expr:
-    """`expr` as an atom, after bindings that compute it.  origins: of what it is a part of."""
+    """Return `expr` as an atom, and append its bindings.  origins: those of the enclosing expression."""
     value = _value(expr, bindings, renamed, origins)
     if is_atom(value):
         return value
@@ -49,7 +49,7 @@ def _atom(expr: Expr, bindings: list, renamed: dict[Var, Expr], name: str, origi
 
 
 def _value(expr: Expr, bindings: list, renamed: dict[Var, Expr], origins: Origins) -> Expr:
-    """`expr` with atoms for its arguments, after bindings that compute them."""
+    """Return `expr` with atoms as arguments, and append the bindings that compute them."""
     match expr:
         case Var():
             return renamed.get(expr, expr)
