@@ -1,4 +1,4 @@
-"""Run-time checks of sizes: every claim that a kernel relies on and no type proves."""
+"""Run-time checks of sizes: the claims on which kernels rely and that no type proves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from relvm.passes.util.match_casts import in_binding_order
 
 @function_pass("check_sizes", at=Stage.ANF)
 def check_sizes(function: Function) -> Function:
-    """Name each dimension that no type names, and check at run time what operators need of sizes:
+    """Name each unnamed dimension, and check at run time the sizes that operators require:
 
     def f(x: f32[_], y: f32[_])   ->   x_1 = match_cast(x, f32[d0], "f: add: argument x")
       z = add(x, y)                    y_1 = match_cast(y, f32[d0], "f: add: argument y")
@@ -33,10 +33,10 @@ def check_sizes(function: Function) -> Function:
     s = shape(n - 2)              ->   _ = builtin.check_at_most(dim(0), dim(n - 2), "f: dimension 0 of a shape ...")
                                        s = shape(n - 2)
 
-    Passes behind this one may rely on the types of all operators' arguments and results: equal dimensions are equal,
-    and what an operator claims (relvm/ir/operator.py) holds.  No dimension of a shape is negative.  No pass removes the
-    checks, which are effects.  A call with an argument of unknown rank or dtype is left as it is, and so is a call that
-    a builtin computes on dimensions without a name, since the builtin checks them itself.
+    Later passes may rely on the types of all operator arguments and results: equal dimensions are equal, the claims of
+    operators (relvm/ir/operator.py) hold, and no dimension of a shape is negative.  No pass removes the checks, because
+    they have effects.  A call with an argument of unknown rank or dtype is left as it is.  So is a call of a builtin on
+    unnamed dimensions, which checks them itself.
     """
     return map_blocks(_Checker(function.name, stated_ranges(function)).block, function)
 
@@ -96,7 +96,7 @@ class _Checker:
         return expr
 
     def call(self, binding: Binding, call: OpCall, bindings: list[Binding | MatchCast]) -> Binding:
-        """The binding of an operator's call, behind the checks that it needs, which are appended."""
+        """Append the checks that an operator call needs, and return its binding."""
         types = tuple(with_dims(arg.type) for arg in call.args)
         if not all(map(has_dims, types)):
             return with_value(binding, call)
@@ -130,7 +130,7 @@ class _Checker:
         self.added.append(old)
 
     def named(self, call: OpCall, bindings: list[Binding | MatchCast]) -> OpCall:
-        """The call over arguments whose every dimension is known, behind the match_casts that see to it."""
+        """Append match_casts that name every dimension of the arguments, and return the call over their results."""
         args = tuple(dict.fromkeys(call.args))
         types = {arg: with_dims(arg.type) for arg in args}
         new = {var for arg, type_ in types.items() if type_ is not arg.type for var in type_vars(type_)}
@@ -154,16 +154,16 @@ class _Checker:
         return replace(call, args=args, type=result)
 
     def replacement(self, first: AnyDim, second: AnyDim) -> tuple[DimVar, AnyDim] | None:
-        """The variable that a match_cast gives another value; best one that no type of the program names."""
+        """Return the variable that a match_cast binds anew, preferably one that no type of the program names."""
         return replace_one_of(self.new_dims, first, second) or replace_one_of(None, first, second)
 
     def check(self, claim: SizeClaim, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> None:
-        """Append the check of a claim, unless there is no need of it."""
+        """Append the check of a claim if it is needed."""
         if self.is_needed(claim):
             bindings.append(check_of(claim, f"{self.name}: {claim.message}", origins))
 
     def is_needed(self, claim: SizeClaim) -> bool:
-        """Whether a claim has not been checked and does not follow from the bounds that the function states."""
+        """Return whether a claim is unchecked and does not follow from the bounds that the function states."""
         key = (claim.relation, claim.left, claim.right)
         room = range_of(dim_op("sub", claim.right, claim.left), self.ranges)
         if key in self.checked or (claim.relation == "at_most" and room.low >= 0):
@@ -174,14 +174,14 @@ class _Checker:
 
 
 def unknown_argument(call: OpCall) -> Type | None:
-    """The first type of an argument that is no tensor or shape of known dimensions; None where there is none."""
+    """Return the first argument type that is not a tensor or shape of known dimensions, or None."""
     return next(
         (a.type for a in call.args if not (isinstance(a.type, TensorType | ShapeType) and has_dims(a.type))), None
     )
 
 
 def _shapes(value: Node) -> Iterator[Shape]:
-    """The shapes in a binding's value, without those in its blocks."""
+    """Yield the shapes in a binding's value, without those in its blocks."""
     if isinstance(value, Shape):
         yield value
     elif not isinstance(value, Block):
@@ -190,7 +190,7 @@ def _shapes(value: Node) -> Iterator[Shape]:
 
 
 def _parameter(call: OpCall, index: int) -> str:
-    """The name of the operator's parameter that takes argument `index`."""
+    """Return the name of the operator's parameter for argument `index`."""
     parameters = call.op.parameters
     last = parameters[-1]
     if last.kind is inspect.Parameter.VAR_POSITIONAL and index >= len(parameters) - 1:

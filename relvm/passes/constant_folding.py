@@ -1,4 +1,4 @@
-"""Computation at compile time."""
+"""Constant folding."""
 
 from __future__ import annotations
 
@@ -51,21 +51,20 @@ class Made:
 
 @module_pass("constant_folding", at=Stage.ANF)
 def constant_folding(module: Module) -> Module:
-    """Evaluate pure operators whose arguments are all known, by their NumPy meaning:
+    """Evaluate pure operators on constants by their NumPy functions:
 
     y = add(const(f32[2], [1, 2]), const(f32[2], [3, 4]))   ->   const(f32[2], [4, 6])
 
-    What is made of one constant several times is one constant, and that itself where an operator leaves it as it is:
-    weights that layers share are not multiplied.  An item of a known tuple is taken, an if on a known condition keeps
-    the branch that it must take, an if between a value and itself is that value, and the shape of a tensor of known
-    sizes is a constant.  What the module's constants may become, and the work of it, is limited (FoldingBudget).
+    Equal computations on one constant give one constant, so weights that layers share are not duplicated.  An item of a
+    known tuple is taken, an if on a known condition is replaced by its branch, an if with equal branches by their
+    value, and the shape of a tensor of known sizes is a constant.  FoldingBudget limits the bytes and the work.
     """
     budget = budget_of(module)
     return module.with_functions(tuple(_function(function, budget) for function in module.functions))
 
 
 def budget_of(module: Module) -> FoldingBudget:
-    """What folding may take in a module."""
+    """Return the folding budget of a module."""
     arrays = {id(item.value): item.value for f in module.functions for item in walk(f) if isinstance(item, Constant)}
     return FoldingBudget(sum(array.nbytes for array in arrays.values()))
 
@@ -124,7 +123,7 @@ def _fold(binding: Binding, known: dict[Var, Expr], made: Made) -> list[Binding 
 
 
 def _named(binding: Binding, atom: Expr, known: dict[Var, Expr]) -> list[Binding | MatchCast]:
-    """What is left of `binding` when its value is `atom`, which takes the variable's place if it is of its type."""
+    """Return `binding` with the value `atom`, or nothing if the types are equal: `atom` then replaces the variable."""
     if atom.type != binding.var.type:
         return [with_value(binding, atom)]
     known[binding.var] = atom
@@ -150,7 +149,7 @@ def _evaluate_once(call: OpCall, made: Made) -> Constant | None:
 
 
 def evaluate(call: OpCall, budget: FoldingBudget) -> Constant | None:
-    """The call's value, or None where an argument is not known or the budget too small."""
+    """Return the value of a call, or None if an argument is unknown or the budget is too small."""
     if call.op.effect is not Effect.PURE or not isinstance(call.type, TensorType) or not call.args:
         return None
     args: list[np.ndarray | tuple[int, ...]] = []
@@ -173,7 +172,7 @@ def evaluate(call: OpCall, budget: FoldingBudget) -> Constant | None:
 
 
 def _evaluate_scalar(call: PrimCall) -> Prim | None:
-    """The call's value, or None where an operand is not known or it has no value: then running it says so."""
+    """Return the value of a call, or None if an operand is unknown or the call fails; it then fails at run time."""
     args = [arg for arg in call.args if isinstance(arg, Prim)]
     if len(args) < len(call.args):
         return None

@@ -1,4 +1,4 @@
-"""Operators that are compositions of others."""
+"""Decomposition of composite operators."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from relvm.passes.pass_manager import function_pass
 
 @function_pass("decompose", at=Stage.ANF)
 def decompose(function: Function) -> Function:
-    """Replace each operator that is declared as a composition by the operators that it is made of:
+    """Replace each operator that is declared as a composition by its parts:
 
     y = softmax(x)   ->   y_max = max(x, axes=(-1,), keepdims=True)
                           y_subtract = subtract(x, y_max)
                           ...
 
-    What they have in common with others, and how they are run, is then found as for any operator.
+    Later passes then optimize the parts like other operators.
     """
     return map_blocks(_block, function)
 
@@ -36,14 +36,14 @@ def _block(block: Block) -> Block:
 
 
 def expanded(binding: Binding) -> list[Binding]:
-    """The bindings that take the place of one of a composition."""
+    """Return the bindings that replace the binding of a composition."""
     bindings: list[Binding] = []
     value = _flat(binding.value, binding.var, {}, bindings)
     return [*bindings, replace(binding, value=value)]
 
 
 def _flat(expr: Expr, whole: Var, done: dict[Expr, Expr], bindings: list[Binding]) -> Expr:
-    """The expression with variables as arguments; what they stand for is appended, shared parts once."""
+    """Return the expression with variables as arguments, and append their bindings, shared parts once."""
     while isinstance(expr, OpCall) and isinstance(expr.op.lower, Composition):
         expr = expr.op.lower.function(*expr.args, **dict(expr.attributes))
     if not isinstance(expr, OpCall):

@@ -1,4 +1,4 @@
-"""Constant factors and terms go into constants that are there anyway."""
+"""Folding of constant factors and terms into existing constants."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ Changes = dict[Var, OpCall]  # variables -> what they are from now on
 
 @module_pass("fold_scales", at=Stage.ANF)
 def fold_scales(module):
-    """Multiply constant weights instead of what is computed with them:
+    """Multiply constant weights instead of the results computed with them:
 
     y = conv(x, w); z = multiply(y, s); t = add(z, b)   ->   y = conv(x, w * s); t = add(y, b)
 
-    A factor behind a convolution or a product with a constant matrix goes into the weights, and into what is added in
-    between, where it is the same for a filter or a column; so does one before it.  Transpositions, views and, for a
-    single number, products of two computed matrices may lie between.  Two terms behind one are added up, but for ones
-    so large that they round what they are added to.  Only what nothing else uses is changed.
+    A factor before or after a convolution, or a product with a constant matrix, is folded into the weights and into the
+    terms added in between, if it is constant for each filter or column.  Transpositions and views may lie between, and
+    for a single number also products of two computed matrices.  Two consecutive terms are added, unless one is so large
+    that it would round the other.  Only values without other users change.
 
-    A weight times a factor is rounded once, where each result was; a factor that makes a weight infinite stays where it
-    is, and so does one that elementwise operators bring to a rounding to whole numbers, as of quantisation or places.
-    A division by a power of two becomes a multiplication.  What takes a factor or a term over has its origins, too.
+    A weight times a factor is rounded once, instead of each result.  A factor stays if it would make a weight infinite,
+    or if elementwise operators carry it to a rounding to whole numbers, as in quantization or coordinates.  A division
+    by a power of two becomes a multiplication.  The folded constant takes over the origins of the factor or term.
     """
     folder = _Folder(module)
     return module.with_functions(tuple(map(folder.function, module.functions)))
@@ -91,7 +91,7 @@ class _Folder:
         return with_bindings(block, bindings, self.atom(block.result))
 
     def binding(self, binding: Binding | MatchCast) -> Binding | MatchCast | None:
-        """`binding` with what is in it folded; None where it is an operator, among `values` now, or no more needed."""
+        """Return `binding` with its contents folded, or None if it is an operator (now in `values`) or dead."""
         value = map_parts(self.atom, self.block, binding.value)
         if not (isinstance(value, OpCall) and isinstance(binding, Binding) and value.type == binding.var.type):
             return with_value(binding, value)
@@ -103,7 +103,7 @@ class _Folder:
         return self.renamed.get(expr, expr) if isinstance(expr, Var) else expr
 
     def fold(self, var: Var) -> None:
-        """Takes the factor or the term that `var` is computed with to where it goes."""
+        """Fold the factor or term in the computation of `var`."""
         call = self.values[var]
         if var in self.stepped:
             return
@@ -126,12 +126,12 @@ class _Folder:
             self.values[var] = ops.multiply(call.args[0], inverse) if inverse else call
 
     def own(self, expr: Expr) -> OpCall | None:
-        """The operator that computes `expr` for one other alone, in this block; else None."""
+        """Return the operator of this block that computes `expr` for a single user, or None."""
         return self.values.get(expr) if isinstance(expr, Var) and self.uses[expr] == 1 else None
 
     def shifted(self, expr: Expr, shift: np.ndarray) -> Changes | None:
-        """What makes a product with a bias itself and a constant; None where `expr` is none, or a term is so large that
-        it would round what it is added to."""
+        """Return the changed call that adds a constant to a product with a bias, or None if `expr` is not one or a term
+        is so large that it would round the other."""
         call = self.own(expr)
         if call is None or not isinstance(expr, Var):
             return None
@@ -143,14 +143,14 @@ class _Folder:
         return {expr: ops.add(x, total)} if small and total else None
 
     def is_product(self, expr: Expr) -> bool:
-        """Whether it is a convolution or a matrix product, or such one with its elements elsewhere."""
+        """Return whether the call is a convolution or a matrix product, possibly with its elements rearranged."""
         call = self.own(expr)
         while call is not None and call.op in (ops.transpose, ops.reshape, ops.expand_dims, ops.squeeze, ops.col2im):
             call = self.own(call.args[0])
         return call is not None and call.op in (ops.conv, ops.matmul)
 
     def scaled(self, expr: Expr, factor: np.ndarray, depth: int) -> Changes | None:
-        """What makes `expr` itself times a factor; None where that takes one operator more."""
+        """Return the changed calls that multiply `expr` by a factor, or None if that would need another operator."""
         call = self.own(expr)
         if call is None or not isinstance(expr, Var) or depth == 0 or call.tensor_type.shape is None:
             return None
@@ -182,7 +182,7 @@ class _Folder:
         return None
 
     def scaled_product(self, expr: Var, call: OpCall, factor: np.ndarray, depth: int) -> Changes | None:
-        """What makes a matrix product itself times a factor: of the columns, the rows, or all."""
+        """Return the changed calls that multiply a matrix product by a factor of its columns, rows or all elements."""
         a, b = call.args
         attributes, vector = dict(call.attributes), factor.reshape(-1)
         if a.tensor_type.known_rank < 2 or b.tensor_type.known_rank < 2:
@@ -201,14 +201,14 @@ class _Folder:
         return None
 
     def weights(self, call: OpCall, at: int, factor: np.ndarray) -> Constant | None:
-        """The constant argument times a factor; None where it is none, or shared and large."""
+        """Return the constant argument times a factor, or None if it is not constant, or shared and large."""
         arg = call.args[at]
         if not isinstance(arg, Constant) or (arg.value.nbytes > _SHARED_BYTES and id(arg.value) in self.shared):
             return None
         return times(arg, factor)
 
     def with_scaled_input(self, call: OpCall) -> OpCall:
-        """A convolution or a product with a constant matrix that takes over the factors of its input."""
+        """Return a convolution or a product with a constant matrix with the factors of its input folded in."""
         while call.op in (ops.conv, ops.matmul) and isinstance(scaled := call.args[0], Var):
             inner = self.own(scaled)
             if inner is None or (found := factor_of(inner)) is None:
@@ -224,7 +224,7 @@ class _Folder:
 
 
 def _of_input(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
-    """The factor of the weights that stands for one of the first argument; None where there is none."""
+    """Return the factor of the weights that equals a factor of the first argument, or None if there is none."""
     attributes, weights, vector = dict(call.attributes), call.args[1], factor.reshape(-1)
     if call.op is ops.matmul:
         if (weights.tensor_type.rank or 0) < 2 or attributes["transpose_a"] or not varies_along(factor, -1):
@@ -240,7 +240,7 @@ def _of_input(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
 
 
 def _stepped(items: list[Node]) -> set[Expr]:
-    """What comes, by elementwise operators and rearrangement, to be rounded to whole numbers.  items: in order."""
+    """Return the values that elementwise operators and data movement carry to a rounding.  items: in order."""
     found: set[Expr] = set()
     for item in reversed(items):
         if not isinstance(item, Binding) or not isinstance(item.value, OpCall):

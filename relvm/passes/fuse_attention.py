@@ -1,4 +1,4 @@
-"""Attention is one operator."""
+"""Fusion of attention into one operator."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from relvm.passes.util.scale_factors import factor_of
 
 @function_pass("fuse_attention", at=Stage.ANF)
 def fuse_attention(function: Function) -> Function:
-    """Compute attention without the matrix of its scores:
+    """Compute attention without storing the matrix of scores:
 
     s = matmul(q, k, transpose_b=true); p = softmax(s); y = matmul(p, v)   ->   y = attention(q, k, v, ...)
 
-    Between the first product and the softmax may lie a factor, terms, and a `where` that hides scores; between the
-    softmax and the second product a `where` that puts 0 where shares are NaN, or where all scores of a row are -inf.
-    Of f32 only, where nothing else uses what lies between, and queries and values have few elements each.
+    A factor, terms, and a `where` that masks scores may lie between the first product and the softmax.  Between the
+    softmax and the second product, a `where` may replace NaN, or rows whose scores are all -inf, by 0.  The pass
+    applies to f32 only, if the values in between have no other users, and queries and values have few elements each.
     """
     uses = use_counts(function.body)
     return map_blocks(lambda block: _block(block, uses), function)
@@ -76,14 +76,14 @@ class _Match:
         self.taken: set[Expr] = set()
 
     def own(self, expr: Expr, uses: int = 1) -> OpCall | None:
-        """How `expr` is computed, if it is used so often and no more."""
+        """Return the call that computes `expr` if it is used exactly `uses` times."""
         call = self.calls.get(expr) if isinstance(expr, Var) and self.uses[expr] == uses else None
         if call is not None:
             self.taken.add(expr)
         return call
 
     def attention(self, call: OpCall) -> OpCall | None:
-        """What computes the same as `call` in one; None where there is no such thing.  Its arguments may be calls."""
+        """Return the attention operator equal to `call`, or None.  Its arguments may be calls."""
         if call.op is not ops.matmul or any(dict(call.attributes).values()) or not _is_matrix(call.args[0]):
             return None
         shares, v = call.args
@@ -125,7 +125,7 @@ class _Match:
         return "zero", softmax if same else None, 2
 
     def hidden(self, expr: Expr, uses: int) -> tuple[_Scores | None, Expr, float]:
-        """The scores that `expr` is, which of them count, and the number that takes the place of the others."""
+        """Return the scores in `expr`, the mask of those that count, and the number that replaces the others."""
         call = self.own(expr, uses)
         if call is not None and call.op is ops.where:
             cond, x, other = call.args

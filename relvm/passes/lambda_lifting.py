@@ -112,7 +112,7 @@ class _Lifter:
     def functions(
         self, run: Sequence[Binding | MatchCast], owner: str, known: _Known, dims: frozenset[DimVar]
     ) -> _Known:
-        """Lifts local functions that see each other; gives the known ones with them."""
+        """Lift local functions that see each other; return the known functions with them."""
         functions = {binding.var: binding.value for binding in run if isinstance(binding.value, Function)}
         checked = self.values | self.unproven
         outer = {var: dims if var in checked else frozenset() for var in functions}
@@ -130,7 +130,7 @@ class _Lifter:
         return known
 
     def function(self, local: Function, lifted: _Lifted, run: _Known, known: _Known, dims: frozenset[DimVar]) -> None:
-        """Adds the function of the module that a local function becomes."""
+        """Add the module function that a local function becomes."""
         body = self.block(local.block, lifted.reference.name, known, dims | _plain_dims(local.params))
         used = _values(body)
         own = {var: replace(var) for var in run if var in used}
@@ -159,7 +159,7 @@ class _Lifter:
 
 
 def _values(expr: Node) -> set[Var]:
-    """The variables that `expr` uses otherwise than to call them."""
+    """Return the variables that `expr` uses as values, not as callees."""
     found: set[Var] = set()
     stack = [expr]
     while stack:
@@ -183,7 +183,7 @@ def _plain_dims(variables: Iterable[Var]) -> frozenset[DimVar]:
 
 
 def _unproven(expr: Node) -> set[Var]:
-    """The variables that are called with arguments which are not known to be of the parameters' types."""
+    """Return the variables that are called with arguments whose types are not proven."""
     found: set[Var] = set()
     for item in walk(expr):
         match item:
@@ -225,12 +225,12 @@ def _captured(
 
 
 def _is_captured(var: Var, values: set[Var], known: _Known) -> bool:
-    """Whether a free variable is a value that has to come from outside."""
+    """Return whether a free variable is a value that must be captured."""
     return var not in known or (var in values and bool(known[var].captured))
 
 
 def _close(needs: dict[Var, dict], uses: dict[Var, list[Var]]) -> None:
-    """Adds to each function's needs those of the functions that it uses, until nothing is new."""
+    """Add to the captures of each function those of the functions that it uses, until a fixed point."""
     changed = True
     while changed:
         changed = False
@@ -258,7 +258,7 @@ def _given_dims(local: Function, captured: Iterable[Var], outer: frozenset[DimVa
 
 
 def _used_dims(local: Function) -> Iterable[DimVar]:
-    """The dimension variables that the parameters, the body and the result's type mention."""
+    """Yield the dimension variables in the parameters, the body and the result type."""
     for param in local.params:
         yield from type_vars(param.type)
     for item in walk(local):

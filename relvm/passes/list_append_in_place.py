@@ -1,4 +1,4 @@
-"""Lists that nothing uses any more take their next item themselves."""
+"""Append in place when the list is dead afterwards."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from relvm.passes.pass_manager import function_pass
 
 @function_pass("list_append_in_place", at=Stage.PLANNED)
 def list_append_in_place(function: Function) -> Function:
-    """Have a list's last use, where that adds an item, add it in place:
+    """Append in place if the append is the last use of a list:
 
     y = builtin.list_append(x, item)   ->   y = builtin.list_push(x, item)
                                             _ = kill x
 
-    list_push changes the list only if nothing but the register of x holds it.  No two variables share a register:
-    second names are gone (lower_shapes).  What the block itself binds is left for insert_kills to drop.
+    list_push changes the list only if the register of x holds the only reference.  No two variables share a register,
+    because lower_shapes has removed aliases.  insert_kills drops the variables that the block itself binds.
     """
     calls = [call for call in walk(function) if isinstance(call, BuiltinCall) and call.name == "list_append"]
     lists = {list_ for list_, _ in (call.args for call in calls) if isinstance(list_, Var)}

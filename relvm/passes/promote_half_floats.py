@@ -1,4 +1,4 @@
-"""Arithmetic on floats of 16 bits and less as arithmetic on f32."""
+"""Promotion of arithmetic on floats of 16 bits and less to f32."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ def promote_half_floats(function: Function) -> Function:
                                  z_wide: f32[n] = add(x_wide, y_wide)
                                  z: f16[n] = cast(z_wide, to="f16")
 
-    What computes with z goes on with z_wide, and so does what only moves elements of such values: a result is rounded
-    where it is kept or handed on, not between one operator and the next.  Elements that nothing computed here are moved
-    as they are, and casts that were there stay.
+    Operators that compute with z, or move its elements, use z_wide.  A result is rounded where it is stored or
+    returned, not between operators.  Elements that no operator computed are moved unchanged, and existing casts stay.
     """
     return map_blocks(lambda block: _block(block, _Known({}, {})), function)
 
@@ -105,6 +104,6 @@ def _rounded_fields(
 
 
 def _narrow(type_: Type | None) -> DType | None:
-    """The dtype of a tensor of narrow floats."""
+    """Return the dtype of a tensor of narrow floats, or None."""
     dtype = type_.dtype if isinstance(type_, TensorType) else None
     return dtype if dtype is not None and dtype.is_narrow_float else None

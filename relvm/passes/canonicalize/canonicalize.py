@@ -1,4 +1,4 @@
-"""Small rules that replace an operator by a simpler one of the same value."""
+"""Canonicalization: small rules that replace an operator by a simpler one of the same value."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def canonicalize(module: Module) -> Module:
     y = transpose(transpose(x))   ->   x
     y = power(x, 2)               ->   y = multiply(x, x)
 
-    A rule looks at an operator and at how its arguments were computed, which are already as simple as they get, and
-    applies only where the result's type stays.  Infinities, NaN and the sign of a zero stay, too; powers are rounded as
-    the products that they become.  No rule reaches out of a local function: it would have to capture more.
+    A rule looks at an operator and at the calls that computed its arguments, which are already canonical.  It applies
+    only if the type of the result stays the same.  Infinities, NaN and the sign of a zero stay, too; powers are rounded
+    as the products that they become.  No rule looks outside of a local function, which would have to capture more.
     """
     budget = budget_of(module)
     functions = (map_blocks(_Canonicalizer(budget).block, function) for function in module.functions)
@@ -53,7 +53,7 @@ class _Canonicalizer:
         return with_bindings(block, bindings, self.atom(block.result))
 
     def binding(self, binding: Binding | MatchCast, bindings: list[Binding | MatchCast]) -> None:
-        """Appends `binding` at its simplest, behind what it needs."""
+        """Append `binding` in canonical form, after the bindings that it needs."""
         value = self.value(binding.value)
         if isinstance(value, OpCall) and isinstance(binding, Binding):
             value = self.simplest(value, binding.var, bindings)
@@ -76,8 +76,8 @@ class _Canonicalizer:
         return self.renamed.get(expr, expr)
 
     def simplest(self, call: OpCall, whole: Var, bindings: list) -> Expr:
-        """What `call`, whose arguments are atoms, is in the end; the parts of that are appended.  whole: what is
-        made."""
+        """Apply rules to `call`, whose arguments are atoms, until none applies; append the bindings of new parts.
+        whole: the variable of the result."""
         for _ in range(_MAX_STEPS):
             simpler = one_step(call, Definitions(self.definitions), self.budget)
             if not isinstance(simpler, OpCall):
@@ -87,7 +87,7 @@ class _Canonicalizer:
         return call
 
     def part(self, expr: Expr, whole: Var, bindings: list) -> Expr:
-        """An argument of a call that a rule made, as an atom."""
+        """Return an argument of a call that a rule made as an atom."""
         if not isinstance(expr, OpCall):
             return expr
         args = tuple(self.part(arg, whole, bindings) for arg in expr.args)
@@ -101,7 +101,7 @@ class _Canonicalizer:
 
 
 def one_step(call: OpCall, definitions: Definitions, budget: FoldingBudget) -> Expr | None:
-    """What the first rule that applies makes of `call`, or None."""
+    """Return the result of the first rule that applies to `call`, or None."""
     if all(isinstance(arg, Constant | Shape) for arg in call.args) and (folded := evaluate(call, budget)):
         return folded
     for rule in rules_of(call.op):
@@ -112,6 +112,6 @@ def one_step(call: OpCall, definitions: Definitions, budget: FoldingBudget) -> E
 
 
 def rules_of(operator: Operator) -> tuple[Rule, ...]:
-    """The rules for an operator, in the order in which they are tried."""
+    """Return the rules for an operator, in the order in which they are tried."""
     own = (*elementwise_rules.rules_of_traits(operator.traits), *RULES.get(operator, ()))
     return (*own, *POINTWISE_RULES) if isinstance(operator.lower, Pointwise) else own

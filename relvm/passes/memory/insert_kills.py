@@ -1,4 +1,4 @@
-"""Values are dropped right after their last use."""
+"""Insertion of kills: drop each value after its last use."""
 
 from __future__ import annotations
 

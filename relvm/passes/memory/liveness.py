@@ -1,4 +1,4 @@
-"""How long the values of a block are needed, and whether they leave it.
+"""Liveness: the lifetimes of the values of a block, and whether they escape it.
 
 The points of a block are its bindings, numbered from 0, and one more at its end, where the result is taken.
 """
@@ -44,7 +44,7 @@ Value = Var | tuple[Var, int]
 
 
 class Escape(enum.IntEnum):
-    """Where a value can still be found after its last use in a block; the greater ones say less."""
+    """What may hold a value after its last use in a block; greater members say less."""
 
     NONE = 0
     RESULT = 1  # in the block's result
@@ -60,7 +60,7 @@ class Liveness:
     escape: dict[Value, Escape] = field(default_factory=dict)
 
     def need(self, value: object, point: int, escape: Escape = Escape.NONE) -> None:
-        """Notes a use of `value` if it is a variable, or a field of one."""
+        """Record a use of `value` if it is a variable or a field of one."""
         if isinstance(value, Var | tuple):
             self.last[value] = max(self.last.get(value, point), point)
             self.escape[value] = max(self.escape.get(value, escape), escape)
@@ -109,7 +109,7 @@ def lifetimes(block: Block, fields: Fields) -> Liveness:
 
 
 def _binding(binding: Binding | MatchCast, point: int, fields: Fields, found: Liveness) -> None:
-    """Adds what one binding needs, those after it being done."""
+    """Add the uses of one binding; later bindings have been processed."""
     last, escape = found.of(binding.var, point)
     match binding.value:
         case If(then=Block() as then, orelse=Block() as orelse) as value:

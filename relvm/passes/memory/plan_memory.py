@@ -1,4 +1,4 @@
-"""Explicit memory."""
+"""Memory planning: make allocations explicit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from relvm.passes.pass_manager import module_pass
 
 @module_pass("plan_memory", at=Stage.LOWERED, to=Stage.PLANNED)
 def plan_memory(module: Module) -> Module:
-    """Give every kernel the tensors it writes:
+    """Allocate the tensors that kernels write:
 
     y = kernel sum_f32(x)   ->   y_storage = builtin.alloc_storage(shape(n, 64), 0, dtype(f32))
                                  y = builtin.alloc_tensor(y_storage, 0, shape(n, 64), dtype(f32))
@@ -101,7 +101,7 @@ class _Planner:
 
 
 class _Placing:
-    """Writes a block's bindings as its plan has them."""
+    """Rewrites the bindings of a block by its plan."""
 
     def __init__(self, plan: BlockPlan) -> None:
         self.plan = plan
@@ -109,7 +109,7 @@ class _Placing:
         self.bindings: list = []
 
     def kernel(self, binding: Binding, call: KernelCall) -> None:
-        """Appends the allocation of what the call makes, then the call."""
+        """Append the allocation of the result, then the call."""
         made = tensors_made(binding.var, call)
         if not made:
             error = RelvmUnsupportedError(f"kernel {call.kernel}: a result of type {call.type}")
@@ -125,7 +125,7 @@ class _Placing:
             self.bindings.append(replace(binding, value=outputs[0]))
 
     def tensor(self, value: Value, type_: TensorType) -> Var:
-        """The variable that holds the tensor to write."""
+        """Return the variable of the tensor to write."""
         assert type_.shape is not None and type_.dtype, f"{name_of(value)}: {type_}"
         if value in self.plan.over:
             return self.plan.over[value]

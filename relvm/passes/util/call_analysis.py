@@ -1,4 +1,4 @@
-"""Which functions need not look at their arguments."""
+"""Call analysis: functions that need not check their arguments."""
 
 from __future__ import annotations
 
