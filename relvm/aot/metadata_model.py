@@ -91,7 +91,7 @@ def metadata_of(module: LoweredModule, config: AotConfig, pool_bytes: tuple[int,
 
 
 def packed_inputs(module: LoweredModule) -> tuple[Port, ...]:
-    """The inputs of a packed entry: all of them but the sizes that are dimensions of tensors."""
+    """Return the inputs of a packed entry: all inputs except sizes that are also dimensions of input tensors."""
     entry = module.functions[-1]
     known = {as_var(dim) for number in entry.inputs for dim in entry.storages[number].shape}
     return tuple(port for port in module.inputs if port.value not in known)

@@ -127,7 +127,7 @@ def var_dim(var: DimVar) -> Dim:
 
 
 def known_size(dim: AnyDim) -> int:
-    """The number that a dimension is, which must be known."""
+    """Return a dimension as an int; raise RelvmTypeError unless it is known."""
     if not isinstance(dim, int):
         raise RelvmTypeError(f"the size {dim}, expected a known one")
     return dim

@@ -88,12 +88,12 @@ class StorageInfo:
 
 @dataclass
 class StorageMap:
-    """What `assign_storage` finds of a function.
+    """The storages of a function.
 
     Attributes
     ----------
     storages
-        By number: those of the parameters, of the results, then in order of first use.
+        By number: the storages of the parameters and of the results, then the others in order of first use.
     infos
         The storages of every variable.
     constants

@@ -49,13 +49,13 @@ _Kind = TypeVar("_Kind", TensorValue, ShapeValue, TupleValue, ClosureValue)
 
 
 def expect_kind(kind: type[_Kind], value: Value) -> _Kind:
-    """A value of which the types of the program say that it is of this kind."""
+    """Return the value, which has this kind by its type in the program."""
     assert isinstance(value, kind), f"expected a {kind.__name__}, got {value}"
     return value
 
 
 def expect_scalar(value: Value) -> Scalar:
-    """A value of which the types of the program say that it is a scalar."""
+    """Return the value, which is a scalar by its type in the program."""
     assert isinstance(value, Scalar), f"expected a scalar, got {value}"
     return value
 

@@ -62,18 +62,17 @@ class AotProgram:
         return self.kernel_module[self.lowered.functions[-1].name]
 
     def files(self, trial: tuple[Sequence[Any], Sequence[Any]] | None = None) -> dict[str, bytes]:
-        """All that an export is, by path.
+        """Return the files of an export, by path.
 
         Parameters
         ----------
         trial
-            Inputs, and what should come out, in the order of the entry's parameters and results: `make test` tries
-            them.
+            Inputs and expected outputs, in the order of the entry's parameters and results, for `make test`.
 
         Raises
         ------
         RelvmUnsupportedError
-            A trial of a library of the hosted runtime.
+            A trial is given for the hosted runtime.
         """
         if trial and self.config.runtime == "hosted":
             raise RelvmUnsupportedError('runtime="hosted": there is no trial of it in C; AotExecutor runs it')

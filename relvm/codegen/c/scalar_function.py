@@ -32,7 +32,7 @@ _MAY_FAIL = frozenset(row.name for row in PRIM_OPERATORS if row.fails)
 
 
 def print_declarations(scalar: ScalarRoutine) -> str:
-    """What must stand before the functions: they call each other."""
+    """Print the declarations of the functions, which may call each other."""
     symbol, params = routine_symbol(scalar.routine.name), _params(scalar)
     return (
         f"static rvm_status scalar_{symbol}({params});\n"

@@ -71,7 +71,7 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Graph:
-    """What is drawn."""
+    """A graph to draw: items, and arrows between them."""
 
     items: tuple[Item, ...]
     arrows: tuple[Arrow, ...]

@@ -1,4 +1,4 @@
-"""Where an export keeps its tensors, drawn: bytes of a pool against the statements of a function."""
+"""Chart of an export's memory: the bytes of a pool against the statements of a function."""
 
 from __future__ import annotations
 

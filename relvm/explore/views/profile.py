@@ -119,7 +119,7 @@ def format_profile(profile: Profile, peaks: Peaks | None = None, *, most: int = 
 
 
 def rates(profile: Profile, peaks: Peaks, most: int) -> list[Rates]:
-    """Of the longest rows, of the others together, and of the machine itself.
+    """Return the rates of the longest rows, of the other rows together, and of the machine itself.
 
     Raises
     ------

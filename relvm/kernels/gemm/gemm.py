@@ -138,7 +138,7 @@ def gemm(
 
 
 def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, depth: Scalar) -> None:
-    """A panel that is copied, in chunks where it may be deep."""
+    """Write a product whose right panels are copied, in chunks if they may be deep."""
     deep, width, result = _known(depth), product.width, product.result
     if deep is not None and deep <= (_MAX_WORDS if isinstance(product.left, LhsInt8) else DEPTH):
         panel = k.allocate("panel", result.dtype, (max(deep, 1) * width,))
