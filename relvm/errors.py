@@ -20,9 +20,15 @@ class RelvmError(Exception):
     origin
         Where in the source of a program that is, which the message begins with: `file:line:column`, the line of Python
         that called a builder, the node of a model; empty where the message does not say it so.
+    reason, filename, lineno, offset
+        Of an error in a text or a script only: the message without its position, and the position, counted from 1.
     """
 
     origin: str = ""
+    reason: str
+    filename: str | None
+    lineno: int | None
+    offset: int | None
 
     def __str__(self) -> str:
         return terminal_message(super().__str__())

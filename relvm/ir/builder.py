@@ -339,7 +339,7 @@ class Builder:
         variables, block = self._function_block(params, lambda *variables: body(var, *variables))
         return OpenFunction(var, name, variables, block)
 
-    def close_function(self, function: OpenFunction, body: Block, result_type: Type) -> Var:
+    def close_function(self, function: OpenFunction, body: Block, result_type: Type | None) -> Var:
         """Finish a function: replace its body by `body`, which is typed again and gives a `result_type`."""
         value = Function(function.name, function.params, body, result_type)
         return self._bind_functions((Binding(function.var, value),))[0]

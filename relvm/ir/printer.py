@@ -470,5 +470,7 @@ def _has_odd_nan(array: np.ndarray) -> bool:
     if not dtype_of(array.dtype).is_float:
         return False
     bits, flat = f"u{array.itemsize}", np.ravel(array)
-    odd = flat[np.isnan(flat.astype(np.float64))].view(bits) != np.array(np.nan, array.dtype).view(bits)
+    with np.errstate(invalid="ignore"):  # a signaling NaN
+        is_nan = np.isnan(flat.astype(np.float64))
+    odd = flat[is_nan].view(bits) != np.array(np.nan, array.dtype).view(bits)
     return bool(odd.any())

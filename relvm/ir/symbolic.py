@@ -9,7 +9,7 @@ they are signed.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -131,6 +131,12 @@ def known_size(dim: AnyDim) -> int:
     if not isinstance(dim, int):
         raise RelvmTypeError(f"the size {dim}, expected a known one")
     return dim
+
+
+def known_sizes(dims: Collection[AnyDim]) -> tuple[int, ...] | None:
+    """Return dimensions as ints, or None unless all are known."""
+    sizes = tuple(dim for dim in dims if isinstance(dim, int))
+    return sizes if len(sizes) == len(dims) else None
 
 
 def as_var(dim: AnyDim) -> DimVar | None:

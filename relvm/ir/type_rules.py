@@ -60,12 +60,13 @@ def expect_shape(op: str, name: str, type_: Type) -> None:
         expect(not known_negative, "{}: {} has the negative dimension {}", op, name, dim, error=RelvmShapeError)
 
 
-def expect_integers(op: str, name: str, values: Any, count: int | None = None) -> None:
-    """Check that the attribute is a tuple of Python integers, of length `count` if that is given."""
+def expect_integers(op: str, name: str, values: Any, count: int | None = None) -> tuple[int, ...]:
+    """Return the attribute: a tuple of Python integers, of length `count` if that is given."""
     fits = isinstance(values, tuple) and all(isinstance(v, int) and not isinstance(v, bool) for v in values)
     expect(fits, "{}: {} is {!r}, expected a tuple of integers", op, name, values, error=RelvmArgumentError)
     message = "{}: {} has {} items, expected {}"
     expect(count in (None, len(values)), message, op, name, len(values), count, error=RelvmArgumentError)
+    return values
 
 
 def expect_axis(op: str, axis: Any, rank: int, name: str = "axis") -> int:

@@ -444,10 +444,10 @@ class KernelBuilder:
         self.add(Let(local, value))
         return local
 
-    def assign(self, local: Local, value: Scalar) -> None:
+    def assign(self, local: Local, value: Scalar | int) -> None:
         self.add(Assign(local, as_scalar(value, local.dtype)))
 
-    def invoke(self, function: str, *args: Scalar | Address | int) -> None:
+    def invoke(self, function: str, *args: Scalar | Address | AnyDim) -> None:
         self.add(Invoke(function, tuple(arg if isinstance(arg, Address) else as_scalar(arg, I64) for arg in args)))
 
     def store(self, buffer: Buffer, indices, value) -> None:

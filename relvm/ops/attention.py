@@ -9,7 +9,7 @@ import numpy as np
 from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.operator import expect, op
-from relvm.ir.symbolic import AnyDim, format_dim, product
+from relvm.ir.symbolic import AnyDim, format_dim, known_size, product
 from relvm.ir.type_rules import broadcast_dims, expect_bool, expect_equal_dims, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.epilogue import Epilogue
@@ -31,7 +31,8 @@ def _attention(
     """Generate attention over blocks of rows of q, for each batch element."""
     q, key, v, allowed, bias = inputs
     batch, (rows, width) = result.shape[:-2], result.shape[-2:]
-    depth, columns = q.shape[-1], -(-width // _STEP) * _STEP
+    depth, width = known_size(q.shape[-1]), known_size(width)
+    columns = -(-width // _STEP) * _STEP
     keys, high = as_scalar(v.shape[-2], I64), as_scalar(rows, I64)
     blocks = (high + (_ROWS - 1)) / _ROWS
     zero = Literal(0, I64)
@@ -78,7 +79,8 @@ def _steps(mask: Buffer) -> tuple[AnyDim, AnyDim]:
     """Return the strides of a tensor that broadcasts to the scores: from one row to the next, and from one key to the
     next."""
     shape = (1, 1, *mask.shape)
-    return tuple(0 if dim == 1 else step for dim, step in zip(shape, strides_of(shape), strict=True))[-2:]
+    *_, of_row, of_key = (0 if dim == 1 else step for dim, step in zip(shape, strides_of(shape), strict=True))
+    return of_row, of_key
 
 
 def _numpy_attention(
@@ -150,8 +152,8 @@ def attention(
         deep = type_.rank is None or type_.rank >= 2
         expect(deep, "{}: {} has rank {}, expected at least 2", name, parameter, type_.rank)
     if None in (q.shape, k.shape, v.shape, allowed.shape, bias.shape):
-        ranks = (q.rank, k.rank, v.rank)
-        return TensorType(F32, None, None if None in ranks else max(ranks))
+        ranks = [type_.rank for type_ in (q, k, v) if type_.rank is not None]
+        return TensorType(F32, None, max(ranks) if len(ranks) == 3 else None)
     *batch_k, keys, depth = (*k.known_shape[:-2], *(k.known_shape[:-3:-1] if transposed else k.known_shape[-2:]))
     for parameter, size in (("elements of a query", q.known_shape[-1]), ("elements of a value", v.known_shape[-1])):
         fits = isinstance(size, int) and 1 <= size <= MOST
@@ -162,7 +164,7 @@ def attention(
     batch = broadcast_dims(name, (q.known_shape[:-2], tuple(batch_k), v.known_shape[:-2]))
     scores = (*batch, q.known_shape[-2], keys)
     for parameter, type_ in (("allowed", allowed), ("bias", bias)):
-        same = broadcast_dims(name, (scores, type_.shape)) == scores
+        same = broadcast_dims(name, (scores, type_.known_shape)) == scores
         message = "{}: {} is {}, which does not broadcast to the scores, {}"
         expect(same, message, name, parameter, type_, TensorType(F32, scores), error=RelvmShapeError)
     return TensorType(F32, (*batch, q.known_shape[-2], v.known_shape[-1]))

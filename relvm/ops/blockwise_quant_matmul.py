@@ -10,7 +10,7 @@ import numpy as np
 from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dtypes import F32, I32, I64, U8
 from relvm.ir.operator import expect, op
-from relvm.ir.symbolic import product
+from relvm.ir.symbolic import known_size, product
 from relvm.ir.type_rules import expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.epilogue import Epilogue
@@ -127,17 +127,17 @@ def matmul_blockwise_quant(
         right = type_.dtype in dtypes and known and type_.rank in (None, rank)
         wanted = " or ".join(dtype.name for dtype in dtypes)
         expect(right, "{}: {} is {}, expected {} of rank {}, known dimensions", name, parameter, type_, wanted, rank)
-    if None in (b.shape, scales.shape, zeros.shape):
+    if b.shape is None or scales.shape is None or zeros.shape is None:
         return TensorType(F32, None, a.rank)
-    panels, groups, width = b.shape
+    panels, groups, width = map(known_size, b.shape)
     fits = isinstance(columns, int) and (panels - 1) * width < columns <= panels * width
     message = "{}: columns is {!r}, expected more than {} and not more than {}"
     expect(fits, message, name, columns, (panels - 1) * width, panels * width, error=RelvmArgumentError)
     depth = groups * 8 // bits
-    wanted = (-(-depth // block), panels * width)
+    blocks = (-(-depth // block), panels * width)
     message = "{}: scales is {} and zeros {}, expected {} blocks of {} columns"
-    same = scales.shape == zeros.shape == wanted
-    expect(same, message, name, scales, zeros, *wanted, error=RelvmShapeError)
+    same = scales.shape == zeros.shape == blocks
+    expect(same, message, name, scales, zeros, *blocks, error=RelvmShapeError)
     if a.shape is None:
         return TensorType(F32, None, a.rank)
     expect(a.shape[-1] == depth, "{}: a has {} columns, b {} rows", name, a.shape[-1], depth, error=RelvmShapeError)

@@ -8,6 +8,7 @@ import numpy as np
 
 from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
+from relvm.ir.symbolic import known_size
 from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_shape
 from relvm.ir.types import ShapeType, TensorType
 from relvm.kernels.conv.sliding_window import Window, valid_range, window_of
@@ -26,7 +27,7 @@ def _numpy_col2im(x: np.ndarray, shape: tuple[int, ...], *, strides, pads, dilat
     window, spatial = _window(x.shape, strides, pads, dilations), len(shape) - 2
     indices = x.shape[2 + spatial :]
     result = np.zeros(shape, x.dtype)
-    for tap in np.ndindex(*window.sizes):
+    for tap in np.ndindex(*map(known_size, window.sizes)):
         for place in np.ndindex(*indices):
             at = tuple(
                 p * s + t * d - b

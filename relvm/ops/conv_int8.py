@@ -26,7 +26,7 @@ from relvm.kernels.gemm.gemm_int8 import (
     unsigned_zero,
     word_count,
 )
-from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, minimum
+from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, as_scalar, minimum
 from relvm.kernels.lowering_rules import Contraction
 from relvm.ops.convolution import convolved_shape, fill_from_windows, numpy_conv, walked_axes, without_points
 
@@ -92,7 +92,7 @@ def convolve_words(
         left = byte_rows(k, w, at_filter * deep, deep, signs_of(I8, U8), zeros)
         return left, right(at_x), lambda i, j: (image, at_filter + i, j)
 
-    sizes = (Literal(filters, I64), k.size((product(result.shape[2:]),)), word_count(depth))
+    sizes = (as_scalar(filters, I64), k.size((product(result.shape[2:]),)), word_count(depth))
     gemm(k, (x.shape[0], groups[0]), sizes, width, result, operands)
 
 

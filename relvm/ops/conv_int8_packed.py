@@ -13,7 +13,7 @@ import numpy as np
 from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dtypes import I8, I32, I64
 from relvm.ir.operator import expect, op
-from relvm.ir.symbolic import AnyDim, product
+from relvm.ir.symbolic import AnyDim, known_size, product
 from relvm.ir.type_rules import expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.conv.sliding_window import Window, window_of
@@ -44,7 +44,7 @@ def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilation
         x, window = _as_line(x), Window((1,), (1,), (0, 0), (1,))
         result = replace(result, shape=(*result.shape[:2], product(result.shape[2:])))
     (x,), result, window = without_points((x,), result, window)
-    width, channels = _width(k, product(result.shape[2:])), x.shape[1] // groups
+    width, channels = _width(k, product(result.shape[2:])), known_size(x.shape[1]) // groups
     zero = unsigned_zero(k, x.dtype, x_zero.flat(Literal(0, I64)))
     padding = padding_word(k, zero)
 
@@ -143,8 +143,8 @@ def conv_integer_packed(
         return TensorType(I32, *convolved_shape(name, x, w, strides, pads, dilations, groups))
     expect(len(w.shape) >= 3, "{}: w has rank {}, expected at least 3", name, len(w.shape))
     expect(groups >= 1, "{}: groups is {}, expected an integer >= 1", name, groups, error=RelvmArgumentError)
-    channels = x.shape[1] // groups if len(x.shape) > 1 and isinstance(x.shape[1], int) else None
-    fits = channels is not None and -(-channels // WORD) * WORD == w.shape[-1]
+    channels = x.shape[1] // groups if len(x.shape) > 1 and isinstance(x.shape[1], int) else -1
+    fits = channels >= 0 and -(-channels // WORD) * WORD == w.shape[-1]
     message = "{}: x is {} and w {}, expected {} channels in a group, and up to three less"
     expect(fits, message, name, x, w, w.shape[-1], error=RelvmShapeError)
     message = "{}: sums is {}, expected one for each of {} filters"

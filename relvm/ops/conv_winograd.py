@@ -6,14 +6,25 @@ import numpy as np
 
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.operator import expect, op
-from relvm.ir.symbolic import AnyDim
+from relvm.ir.symbolic import AnyDim, known_size, known_sizes
 from relvm.ir.type_rules import expect_equal_dims, expect_same_dtype
 from relvm.ir.types import TensorType
 from relvm.kernels.conv.sliding_window import output_dims, window_of
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import window_operations
 from relvm.kernels.gemm.gemm import ROWS
-from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Select, as_scalar, maximum, minimum
+from relvm.kernels.loop_ir import (
+    Address,
+    Buffer,
+    KernelBuilder,
+    Literal,
+    Local,
+    Scalar,
+    Select,
+    as_scalar,
+    maximum,
+    minimum,
+)
 from relvm.kernels.lowering_rules import Contraction, clip
 from relvm.ops.convolution import numpy_conv, walked_axes
 
@@ -23,7 +34,7 @@ _MIN_GROUPS = 12  # the least groups in a part of a block: each part repeats the
 
 MAX_CHANNELS = _MAX_BYTES // (16 * _LANES * 4)
 
-_G = np.float64([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
+_G = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]], np.float64)
 
 
 def transform_windows(w: np.ndarray) -> np.ndarray:
@@ -36,14 +47,14 @@ def transform_windows(w: np.ndarray) -> np.ndarray:
 def _windows(u: np.ndarray) -> np.ndarray:
     """Return the weights from which `transform_windows` made u."""
     g = np.moveaxis(u, 0, -1).reshape(*u.shape[1:], 4, 4)
-    undo = np.float32([[1, 0, 0, 0], [0, 1, -1, 0], [0, 0, 0, 1]])
+    undo = np.array([[1, 0, 0, 0], [0, 1, -1, 0], [0, 0, 0, 1]], np.float32)
     return undo @ g @ undo.T
 
 
 def _conv_winograd(k: KernelBuilder, inputs, result: Epilogue, *, pads: tuple[int, ...], spread: int) -> None:
     """Generate products of transformed blocks of tiles with groups of ROWS filters."""
     x, u = inputs
-    _, filters, channels = u.shape
+    _, filters, channels = map(known_size, u.shape)
     columns = _columns(channels)
     high, wide = (as_scalar(dim, I64) for dim in result.shape[2:])
     tiles_wide = k.let("tiles_wide", (wide + 1) / 2)
@@ -90,7 +101,7 @@ class _Block:
         self.result = result
         self.columns = columns
         self.tiles_wide = tiles_wide
-        self.channels = u.shape[2]
+        _, self.filters, self.channels = map(known_size, u.shape)
         self.pads = pads
         self.spread = spread
         self.v = k.allocate("v", F32, (16 * (self.channels * columns + _LANES),))
@@ -103,8 +114,8 @@ class _Block:
         k, x = self.k, self.x
         high, wide = (as_scalar(dim, I64) for dim in x.shape[2:])
         plane = Address(x, image * k.size(x.shape[1:]))
-        sizes = (self.channels, high, wide, *self.pads[:2], self.spread, self.tiles_wide)
-        self.where = (plane, *sizes, start, count, self.columns)
+        where: list[Address | Scalar | int] = [plane, self.channels, high, wide, *self.pads[:2]]
+        self.where = (*where, self.spread, self.tiles_wide, start, count, self.columns)
         k.invoke("rvm_winograd_input", *self.where, self.at(self.v), self.at(self.too_large))
 
     def at(self, buffer: Buffer) -> Address:
@@ -112,7 +123,7 @@ class _Block:
 
     def write(self, filter_: Local, rows: int) -> None:
         """Write the results of some filters."""
-        k, filters = self.k, self.u.shape[1]
+        k, filters = self.k, self.filters
         u = Address(self.u, filter_ * self.channels)
         with k.branch(self.too_large[0].eq(0)):
             k.invoke(
@@ -171,8 +182,8 @@ def conv_winograd(x: TensorType, u: TensorType, *, pads: tuple[int, ...], spread
     expect(u.rank in (None, 3), "conv_winograd: u has rank {}, expected 3", u.rank)
     if u.shape is None:
         return TensorType(F32, None, 4)
-    known = all(isinstance(dim, int) for dim in u.shape)
-    fits = known and u.shape[0] == 16 and u.shape[1] > 0 and 0 < u.shape[2] <= MAX_CHANNELS
+    sizes = known_sizes(u.shape)
+    fits = sizes is not None and sizes[0] == 16 and sizes[1] > 0 and 0 < sizes[2] <= MAX_CHANNELS
     expect(
         fits, "conv_winograd: u is {}, expected f32[16, filters, channels] with at most {} channels", u, MAX_CHANNELS
     )

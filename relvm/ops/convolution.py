@@ -81,9 +81,8 @@ def without_points(
         return (*dims[:2], *(dims[2 + n] for n in kept))
 
     pads = (*(window.pads[n] for n in kept), *(window.pads[rank + n] for n in kept))
-    sizes, strides, dilations = (
-        tuple(given[n] for n in kept) for given in (window.sizes, window.strides, window.dilations)
-    )
+    sizes = tuple(window.sizes[n] for n in kept)
+    strides, dilations = (tuple(given[n] for n in kept) for given in (window.strides, window.dilations))
     small = tuple(replace(buffer, shape=shape(buffer.shape)) for buffer in buffers)
     return small, replace(result, shape=shape(result.shape)), Window(sizes, strides, pads, dilations)
 

@@ -80,6 +80,7 @@ def _inside(index: Scalar, size: Scalar) -> Scalar:
 def _holds(value: Scalar, threshold: Scalar, condition: Scalar | None, tests: tuple[str, ...]) -> Scalar:
     *others, (_, result) = [(number, _test(test, value, threshold)) for number, test in enumerate(tests)]
     for number, other in reversed(others):
+        assert condition is not None  # there are several tests
         result = Select(condition.eq(Literal(number, U8)), other, result)
     return result
 
@@ -128,7 +129,7 @@ def tree_leaves(
     Source: ONNX ai.onnx.ml TreeEnsembleClassifier-3.
     """
     expect_float("tree_leaves", x=x)
-    known = isinstance(tests, tuple) and tests and all(test in CONDITIONS for test in tests)
+    known = isinstance(tests, tuple) and bool(tests) and all(test in CONDITIONS for test in tests)
     expect(known, "tree_leaves: tests is {!r}, expected some of {}", tests, CONDITIONS, error=RelvmArgumentError)
     tables = {"features": (features, I32), "thresholds": (thresholds, x.dtype), "conditions": (conditions, U8)}
     tables |= {"yes": (yes, I32), "no": (no, I32), "roots": (roots, I32)}

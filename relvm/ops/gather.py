@@ -114,7 +114,7 @@ def numpy_places(op: str, x: np.ndarray, indices: np.ndarray, axis: int):
     """Yield pairs: the position of an index, and the position in x that it refers to."""
     axis %= x.ndim
     for at in np.ndindex(indices.shape):
-        yield at, (*at[:axis], numpy_position(op, indices[at], axis, x.shape[axis]), *at[axis + 1 :])
+        yield at, (*at[:axis], numpy_position(op, int(indices[at]), axis, x.shape[axis]), *at[axis + 1 :])
 
 
 def each_place(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, axis: int, body) -> None:
@@ -122,8 +122,8 @@ def each_place(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, axis: int,
     axis %= len(x.shape)
     with loop_nest(k, list(indices.shape)) as counters:
         at = k.let("at", flat_position(tuple(counters), indices.shape))
-        counters[axis] = position(k, op, indices.flat(at), axis, x.shape[axis])
-        body(at, k.let("place", flat_position(tuple(counters), x.shape)))
+        found = position(k, op, indices.flat(at), axis, x.shape[axis])
+        body(at, k.let("place", flat_position((*counters[:axis], found, *counters[axis + 1 :]), x.shape)))
 
 
 def _numpy_gather_elements(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
@@ -159,7 +159,7 @@ def gather_elements(x: TensorType, indices: TensorType, *, axis: int) -> TensorT
 # ---- one slice for each row of indices ----
 
 
-def expect_rows(op: str, indices: TensorType, depth: object) -> None:
+def expect_rows(op: str, indices: TensorType, depth: int) -> None:
     """Check that indices has the shape (..., depth)."""
     expect_indices(op, indices)
     expect_integers(op, "depth", (depth,))

@@ -10,6 +10,7 @@ import numpy as np
 from relvm.errors import RelvmArgumentError
 from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
+from relvm.ir.symbolic import known_size
 from relvm.ir.type_rules import expect_equal_dims, expect_float, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Intrinsic, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
@@ -70,13 +71,12 @@ def _numpy_grid_sample(x, grid, *, mode: str, padding: str, align_corners: bool)
         inside = np.logical_and.reduce([tap[1] for tap in chosen])
         if not inside.any():
             continue
-        offset = sum(
-            np.where(inside, tap[0], 0).astype(np.int64) * stride
-            for tap, stride in zip(chosen, strides_of(tuple(sizes)), strict=True)
-        )
-        found = np.where(inside[:, None], np.take_along_axis(flat, offset[:, None].repeat(channels, 1), 2), 0)
-        weight = math.prod(tap[2] for tap in chosen)
-        result = result + found.astype(x.dtype) * weight[:, None] if mode != "nearest" else found.astype(x.dtype)
+        offset = np.zeros(inside.shape, np.int64)
+        for (index, _, _), stride in zip(chosen, strides_of(tuple(sizes)), strict=True):
+            offset += np.where(inside, index, 0).astype(np.int64) * known_size(stride)
+        near = np.where(inside[:, None], np.take_along_axis(flat, offset[:, None].repeat(channels, 1), 2), 0)
+        weight = np.multiply.reduce([tap[2] for tap in chosen])
+        result = result + near.astype(x.dtype) * weight[:, None] if mode != "nearest" else near.astype(x.dtype)
     return result.reshape(shape)
 
 
@@ -150,14 +150,17 @@ def _grid_sample(k: KernelBuilder, inputs, outputs, *, mode: str, padding: str, 
             source = k.let("source", (image * channels + channel) * volume)
             total: Scalar | None = None
             for offset, inside, weight in terms:
-                element = Select(inside, x.flat(source + offset), Literal(0, x.dtype))
-                element = element if mode == "nearest" else element * weight
+                kept = Select(inside, x.flat(source + offset), Literal(0, x.dtype))
+                element = kept if mode == "nearest" else kept * weight
                 total = element if total is None else total + element
             k.store(out, ((image * channels + channel) * points + point,), total)
 
 
 def _combined(chosen: tuple[Tap, ...], sizes: tuple) -> tuple[Scalar, Scalar, Scalar]:
     """Combine one tap of each axis: return the position in an image, whether it is in range, and the weight."""
+    offset: Scalar
+    inside: Scalar
+    weight: Scalar
     (offset, inside, weight), *rest = chosen
     for size, (index, within, factor) in zip(sizes[1:], rest, strict=True):
         offset = offset * as_scalar(size, I64) + index

@@ -19,8 +19,18 @@ from relvm.ir.types import ListType, PrimType, ShapeType, TensorType, Type, join
 from relvm.kernels.lowering_rules import Builtin
 
 
-def _expect_list(name: str, x: Type) -> None:
-    expect(isinstance(x, ListType), "{}: x is {}, expected a list", name, x)
+def _expect_list(name: str, x: Type) -> ListType:
+    if not isinstance(x, ListType):
+        raise RelvmTypeError(f"{name}: x is {x}, expected a list")
+    return x
+
+
+def _item_of(name: str, x: Type) -> Type:
+    """Return the type of a list's items."""
+    item = _expect_list(name, x).item
+    if item is None:
+        raise RelvmTypeError(f"{name}: x is {x}, a list without items")
+    return item
 
 
 def _expect_index(name: str, index: Type) -> None:
@@ -86,10 +96,9 @@ def list_item(x: ListType, index: PrimType) -> Type:
     Raises RelvmTypeError: x is not a list or has no items, or index is not i64.  At run time, RelvmIndexError: the
     index is out of range.   Source: ONNX SequenceAt-11.
     """
-    _expect_list("list_item", x)
+    item = _item_of("list_item", x)
     _expect_index("list_item", index)
-    expect(x.item is not None, "list_item: x is {}, a list without items", x)
-    return x.item
+    return item
 
 
 @op("list_append", numpy=lambda x, item: [*x, item], lower=Builtin("list_append"), moves=True)
@@ -147,11 +156,11 @@ def list_erase(x: ListType, index: PrimType) -> ListType:
 
 def _expect_tensors(name: str, x: Type) -> TensorType:
     """Return the type of a list's items, which must be tensors of one dtype."""
-    _expect_list(name, x)
-    expect(x.item is not None, "{}: x is {}, a list without items", name, x)
-    expect(isinstance(x.item, TensorType), "{}: x is {}, expected a list of tensors", name, x)
-    expect(x.item.dtype is not None, "{}: the dtype of the items of x is not known; match_cast it", name)
-    return x.item
+    item = _item_of(name, x)
+    if not isinstance(item, TensorType):
+        raise RelvmTypeError(f"{name}: x is {x}, expected a list of tensors")
+    expect(item.dtype is not None, "{}: the dtype of the items of x is not known; match_cast it", name)
+    return item
 
 
 def _joined(name: str, items: list, axis: int, join_arrays: Any) -> np.ndarray:
@@ -214,7 +223,7 @@ def _split(x: np.ndarray, sizes: int | tuple[int, ...], *, axis: int) -> list:
     if isinstance(sizes, int):
         if sizes <= 0:
             raise RelvmShapeError(f"list_split: parts of {sizes}, expected at least 1")
-        sizes = [min(sizes, extent - first) for first in range(0, extent, sizes)]
+        sizes = tuple(min(sizes, extent - first) for first in range(0, extent, sizes))
     elif min(sizes, default=0) < 0 or sum(sizes) != extent:
         raise RelvmShapeError(f"list_split: parts of {sizes}, the axis has {extent}")
     ends = np.cumsum([0, *sizes])
@@ -233,14 +242,14 @@ def list_split(x: TensorType, sizes: PrimType | ShapeType, *, axis: int) -> List
     Source: ONNX SplitToSequence-11.
     """
     expect_tensor("list_split", x=x)
-    is_number = isinstance(sizes, PrimType) and sizes.dtype == I64
-    expected = is_number or isinstance(sizes, ShapeType)
+    expected = isinstance(sizes, ShapeType) or sizes.dtype == I64
     expect(expected, "list_split: sizes is {}, expected a shape or an i64 scalar", sizes)
     _expect_axis_of("list_split", axis, x.rank)
-    if x.shape is None or is_number or sizes.dims is None or len(set(sizes.dims)) != 1:
+    parts = set(sizes.dims or ()) if isinstance(sizes, ShapeType) else set()
+    if x.shape is None or len(parts) != 1:
         return ListType(TensorType(x.dtype, None, x.rank))
-    axis %= x.rank
-    return ListType(TensorType(x.dtype, (*x.shape[:axis], sizes.dims[0], *x.shape[axis + 1 :])))
+    axis %= len(x.shape)
+    return ListType(TensorType(x.dtype, (*x.shape[:axis], *parts, *x.shape[axis + 1 :])))
 
 
 def _unstack(x: np.ndarray, *, axis: int) -> list:
@@ -262,7 +271,7 @@ def list_unstack(x: TensorType, *, axis: int) -> ListType:
     _expect_axis_of("list_unstack", axis, x.rank)
     if x.shape is None:
         return ListType(TensorType(x.dtype, None, None if x.rank is None else x.rank - 1))
-    axis %= x.rank
+    axis %= len(x.shape)
     return ListType(TensorType(x.dtype, (*x.shape[:axis], *x.shape[axis + 1 :])))
 
 

@@ -43,8 +43,7 @@ def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, tr
     rows, depth = left[-2:][::-1] if transpose_a else left[-2:]
     columns = right[-2] if transpose_b else right[-1]
     batch = broadcast_dims("matmul", (left[:-2], right[:-2]))
-    sizes = tuple(k.size((size,)) for size in (rows, columns, depth))
-    rows_, columns_, depth_ = sizes
+    sizes = rows_, columns_, depth_ = k.size((rows,)), k.size((columns,)), k.size((depth,))
     vectors = (len(a.shape) == 1, len(b.shape) == 1)
     width = copied_width(k, columns)
 

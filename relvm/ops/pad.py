@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import typing
+
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
@@ -14,10 +16,11 @@ from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, Select, as_sca
 from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest, part_loops
 from relvm.numpy_dtypes import STRINGS
 
-_MODES = ("constant", "edge", "reflect", "wrap")
+_Mode = typing.Literal["constant", "edge", "reflect", "wrap"]
+_MODES = typing.get_args(_Mode)
 
 
-def _numpy_pad(x: np.ndarray, *, pads: tuple[int, ...], value: float, mode: str) -> np.ndarray:
+def _numpy_pad(x: np.ndarray, *, pads: tuple[int, ...], value: float, mode: _Mode) -> np.ndarray:
     if mode != "constant":
         margins = list(zip(pads[: x.ndim], pads[x.ndim :], strict=True))
         return np.pad(x, margins, mode) if margins else x

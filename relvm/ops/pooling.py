@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from relvm.errors import RelvmArgumentError
-from relvm.ir.dtypes import I64, dtype_of
+from relvm.ir.dtypes import BOOL, I64, dtype_of
 from relvm.ir.operator import expect, op
-from relvm.ir.symbolic import AnyDim, product
+from relvm.ir.symbolic import AnyDim, known_size, product
 from relvm.ir.type_rules import expect_float, expect_integers, expect_numeric, with_dtype
 from relvm.ir.types import TensorType
 from relvm.kernels.conv.sliding_window import (
+    Ints,
     Window,
     each_row,
     each_tap,
@@ -40,7 +42,7 @@ def _pool(
     indices = out.shape[2:]
     planes: AnyDim = product(out.shape[:2])
     deeper = indices[1:] if len(indices) > 1 else indices
-    write = _write_line if (window.sizes[-1] - 1) * window.dilations[-1] < _STRIP else _write_row
+    write = _write_line if (known_size(window.sizes[-1]) - 1) * window.dilations[-1] < _STRIP else _write_row
     with part_loops(k, [planes, *indices[:-1]], k.size((*deeper, *window.sizes))) as (plane, *row):
         target = k.let("target", flat_position((plane, *row, Literal(0, I64)), (planes, *indices)))
         write(k, x, out, window, start, combine, finish and finish(k, row), plane, row, target)
@@ -50,7 +52,7 @@ def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finis
     """Generate some positions at a time: combine the input rows of the window into one row, then its columns for each
     position."""
     dims, indices = x.shape[2:], out.shape[2:]
-    size, stride, dilation = window.sizes[-1], window.strides[-1], window.dilations[-1]
+    size, stride, dilation = known_size(window.sizes[-1]), window.strides[-1], window.dilations[-1]
     pad = window.pads[len(dims) - 1]
     strip = max(1, min(_STRIP, _MAX_ELEMENTS // stride))
     if isinstance(indices[-1], int):
@@ -130,7 +132,7 @@ def _average_pool(
 
     def mean(k: KernelBuilder, row: list[Scalar]) -> Callable[[Scalar, Scalar], Scalar]:
         if count_include_pad:
-            return lambda place, total: total / Literal(int(np.prod(window.sizes)), out.dtype)
+            return lambda place, total: total / as_scalar(product(window.sizes), out.dtype)
         rows = k.let("rows", Literal(1, I64))
         for axis, place in enumerate(row):
             k.assign(rows, rows * _taps_inside(x, window, axis, place))
@@ -148,16 +150,16 @@ def _average_pool(
 
 def _taps_inside(x: Buffer, window: Window, axis: int, place: Scalar) -> Scalar:
     """Return how many positions of the window lie inside the input along one axis."""
-    size, taps = as_scalar(x.shape[2 + axis], I64), Literal(window.sizes[axis], I64)
+    size, taps = as_scalar(x.shape[2 + axis], I64), as_scalar(window.sizes[axis], I64)
     corner = place * window.strides[axis] - window.pads[axis]
     first, last = valid_range(size, taps, window.dilations[axis], corner)
     return maximum(last - first, 0)
 
 
-def _pooled(name: str, x: TensorType, kernel: object, strides: object, pads: object, dilations: object) -> TensorType:
+def _pooled(name: str, x: TensorType, kernel: Any, strides: Ints, pads: Ints, dilations: Ints) -> TensorType:
     expect_numeric(name, x=x)
     expect(x.rank is None or x.rank >= 3, "{}: x has rank {}, expected at least 3", name, x.rank)
-    expect_integers(name, "kernel", kernel, None if x.rank is None else x.rank - 2)
+    kernel = expect_integers(name, "kernel", kernel, None if x.rank is None else x.rank - 2)
     positive = all(size >= 1 for size in kernel)
     expect(positive, "{}: kernel is {}, expected none below 1", name, kernel, error=RelvmArgumentError)
     window = window_of(name, kernel, strides, pads, dilations)
@@ -262,13 +264,13 @@ def _max_pool_indices(
     with loop_nest(k, [planes, *out.shape[2:]]) as (plane, *place):
         best, found = k.let("best", Literal(x.dtype.lowest, x.dtype)), k.let("found", Literal(-1, I64))
         with loop_nest(k, list(window.sizes)) as taps:
-            inside: Scalar | None = None
+            inside: Scalar = Literal(True, BOOL)
             at: list[Scalar] = []
             for axis, dim in enumerate(dims):
                 start = place[axis] * window.strides[axis] - window.pads[axis]
                 at.append(k.let("at", start + taps[axis] * window.dilations[axis]))
                 within = (at[axis] >= 0).logical_and(at[axis] < dim)
-                inside = within if inside is None else inside.logical_and(within)
+                inside = within if axis == 0 else inside.logical_and(within)
             with k.branch(inside):
                 element = k.let("element", x.flat(plane * area + flat_position(tuple(at), x.shape[2:])))
                 wins = (element > best).logical_or(found < 0)

@@ -264,7 +264,7 @@ class _Reader:
         """Parse a code point: `41`, or any number of digits in braces."""
         found = _HEXADECIMAL.match(self.rest)
         point = int(found[1] or found[2], 16) if found else _LAST + 1
-        if point > _LAST:
+        if found is None or point > _LAST:
             raise self.fail(f"\\x{self.rest[:8]}")
         self.at += found.end()
         return point

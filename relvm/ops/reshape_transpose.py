@@ -62,8 +62,8 @@ def tensor_to_shape(x: TensorType) -> ShapeType:
     expect_tensor("tensor_to_shape", x=x)
     expect(x.dtype == I64, "tensor_to_shape: x has dtype {}, expected i64", x.dtype)
     expect(x.rank in (None, 1), "tensor_to_shape: x has rank {}, expected 1", x.rank)
-    known = x.shape is not None and isinstance(x.shape[0], int)
-    return ShapeType(None, x.known_shape[0] if known else None)
+    (size,) = x.shape or (None,)
+    return ShapeType(None, size if isinstance(size, int) else None)
 
 
 @op("reshape", numpy=np.reshape, lower=VIEW, moves=True)
@@ -249,7 +249,7 @@ def concat(*xs: TensorType, axis: int) -> TensorType:
         return TensorType(xs[0].dtype, None, rank)
     dims = list(xs[0].known_shape)
     for i, x in enumerate(xs[1:], 1):
-        for position, (a, b) in enumerate(zip(dims, x.shape, strict=True)):
+        for position, (a, b) in enumerate(zip(dims, x.known_shape, strict=True)):
             if position != at:
                 expect_equal_dims("concat", f"dimension {position} of xs[0] and xs[{i}] differs", a, b)
         dims[at] = dims[at] + x.known_shape[at]

@@ -167,7 +167,7 @@ def _rule(
     shapes = [type_.shape for type_ in (*tensors.values(), lengths)]
     if None in shapes:
         return TupleType((TensorType(dtype, None, 4), *[TensorType(dtype, None, 3)] * states))
-    steps, batch, _ = tensors["x"].shape
+    steps, batch, _ = tensors["x"].known_shape
     hidden = tensors["h"].known_shape[2]
     known = isinstance(hidden, int)
     expect(known, "{}: h has {} units, expected a number that is known", name, hidden, error=RelvmShapeError)
@@ -181,9 +181,9 @@ def _rule(
         "c": state,
     }
     for parameter, type_ in tensors.items():
-        _expect_dims(name, parameter, type_.shape, expected[parameter])
+        _expect_dims(name, parameter, type_.known_shape, expected[parameter])
     if lengths.shape != (0,):
-        _expect_dims(name, "lengths", lengths.shape, (batch,))
+        _expect_dims(name, "lengths", lengths.known_shape, (batch,))
     return TupleType((TensorType(dtype, (steps, *state)), *[TensorType(dtype, state)] * states))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -68,13 +69,13 @@ def _check_sides(k: KernelBuilder, op: str, regions: Buffer, size: tuple[int, in
             k.fail(bounded.eq(False), "ARITHMETIC_ERROR", message, n)
 
 
-def _expect_regions(op: str, x: TensorType, regions: TensorType, images: TensorType, size: object) -> TensorType:
+def _expect_regions(op: str, x: TensorType, regions: TensorType, images: TensorType, size: Any) -> TensorType:
     """Check the arguments and return the type of the result."""
     expect_float(op, x=x)
     expect_same_dtype(op, x=x, regions=regions)
     expect_tensor(op, images=images)
     expect(images.dtype == I64, "{}: images has dtype {}, expected i64", op, images.dtype)
-    expect_integers(op, "size", size, 2)
+    size = expect_integers(op, "size", size, 2)
     expect(min(size) > 0, "{}: size is {}, expected numbers above 0", op, size, error=RelvmArgumentError)
     for name, type_, rank in (("x", x, 4), ("regions", regions, 2), ("images", images, 1)):
         expect(type_.rank in (None, rank), "{}: {} has rank {}, expected {}", op, name, type_.rank, rank)
@@ -117,8 +118,8 @@ def _numpy_roi_align(x, regions, images, *, size, mode, samples, scale, half_pix
                     for s, p, d, i, c in zip(starts, place, steps, at, counts, strict=True)
                 ]
                 (near, top, bottom, v), (close, left, right, u) = map(_numpy_tap, spots, sizes)
-                corners = ((top, left, (1 - v) * (1 - u)), (top, right, (1 - v) * u))
-                corners += ((bottom, left, v * (1 - u)), (bottom, right, v * u))
+                corners = [(top, left, (1 - v) * (1 - u)), (top, right, (1 - v) * u)]
+                corners += [(bottom, left, v * (1 - u)), (bottom, right, v * u)]
                 weight = near and close
                 found.append([x[images[n], :, r, c] * x.dtype.type(w * weight) for r, c, w in corners])
             if found and mode == "avg":
@@ -172,14 +173,14 @@ def _roi_align(k: KernelBuilder, inputs, outputs, *, size, mode, samples, scale,
             kept = k.let("kept", Select(near.logical_and(close), Literal(1.0, dtype), Literal(0.0, dtype)))
             corners = [(top, left, (1 - v) * (1 - u)), (top, right, (1 - v) * u)]
             corners += [(bottom, left, v * (1 - u)), (bottom, right, v * u)]
-            corners = [(k.let("at", r * width + c), k.let("w", w * kept)) for r, c, w in corners]
-            first = (i + j).eq(0)
+            weights = [(k.let("at", r * width + c), k.let("w", w * kept)) for r, c, w in corners]
+            is_first = (i + j).eq(0)
             with k.loop(channels, name="c") as c:
-                image = k.let("image", source + c * height * width)
-                values = [x.flat(image + at) * w for at, w in corners]
+                plane = k.let("image", source + c * height * width)
+                values = [x.flat(plane + corner) * w for corner, w in weights]
                 at = target + c * (size[0] * size[1])
                 added = out.flat(at) + (values[0] + values[1] + values[2] + values[3])
-                largest = _largest(k, Select(first, values[0], out.flat(at)), values) if mode == "max" else added
+                largest = _largest(k, Select(is_first, values[0], out.flat(at)), values) if mode == "max" else added
                 k.store(out, (at,), largest)
         if mode == "avg":
             total = k.let("total", maximum(counts[0] * counts[1], 1).to(dtype))

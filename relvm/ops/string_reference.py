@@ -48,7 +48,7 @@ def number(text: str, dtype: DType) -> int | float | None:
     if not (_FLOAT if dtype.is_float else _INTEGER).fullmatch(text):
         return None
     if dtype.is_float:
-        return np.float32(text.strip()) if dtype == F32 else float(text)
+        return float(np.float32(text.strip())) if dtype == F32 else float(text)
     value, (low, high) = int(text), dtype.limits
     return value if low <= value <= high else None
 

@@ -114,7 +114,7 @@ def bit_cast(x: TensorType, *, to: str | DType) -> TensorType:
     """
     expect_tensor("bit_cast", x=x)
     dtype = dtype_of(to)
-    for each in (x.dtype, dtype):
+    for each in (x.known_dtype, dtype):
         known = each in _BITS_OF or not each.is_float
         expect(known, "bit_cast: the bits of {}, expected f32, f64, bool or an integer dtype", each)
     expect(x.known_dtype.bits == dtype.bits, "bit_cast: from {} to {}, which has other bits", x.dtype, dtype)

@@ -58,7 +58,7 @@ def main() -> int:
 def _libfuzzer(folder: Path, seconds: int) -> None:
     program = folder / "libfuzzer"
     _compile("clang", "-fsanitize=fuzzer", *RUNTIME, *FUZZER, *LINK, "-o", program)
-    command = [program, "-detect_leaks=0", f"-max_total_time={seconds}", f"-max_len={LARGEST}", "-timeout=5"]
+    command = [program, "-detect_leaks=0", f"-max_total_time={seconds}", f"-max_len={LARGEST}", "-timeout=30"]
     command += [f"-artifact_prefix={folder}/failures/", "-print_final_stats=1", folder / "queue"]
     subprocess.run(command, check=False)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from relvm.errors import (
 )
 from relvm.frontend.script.values import (
     SCRIPT_FUNCTIONS,
+    Located,
     ScriptFunction,
     ScriptFunctionName,
     Template,
@@ -112,13 +113,13 @@ class ExpressionTranslator:
         self.scope: dict[str, Value] = {}
         self.constants: dict[int, tuple[np.ndarray, Constant]] = {}  # by id: uses of an array share one constant
 
-    def error(self, kind: type[Exception], reason: str, node: ast.AST) -> Exception:
+    def error(self, kind: type[RelvmError], reason: str, node: Located) -> RelvmError:
         return error_at_node(self.function.source, kind, reason, node)
 
-    def unsupported(self, what: str, node: ast.AST) -> Exception:
+    def unsupported(self, what: str, node: Located) -> RelvmError:
         return self.error(RelvmSyntaxError, f"a script cannot have {what}", node)
 
-    def located(self, node: ast.AST, action: Callable[[], Any]) -> Any:
+    def located(self, node: Located, action: Callable[[], Any]) -> Any:
         """Return the result of `action`.  An error that it raises without a position gets the position of `node`."""
         try:
             return action()
@@ -214,7 +215,7 @@ class ExpressionTranslator:
                 return Template(node, dict(self.scope))
         raise self.unsupported(f"a {type(node).__name__}", node)
 
-    def lookup(self, name: str, node: ast.AST) -> Value:
+    def lookup(self, name: str, node: Located) -> Value:
         """Return the value of a name.  Search the script, its dimensions, the class, the enclosing Python scopes, and
         relvm, in this order."""
         python = self.function.python
@@ -237,10 +238,10 @@ class ExpressionTranslator:
         known = self.builder.known_dims()
         return {name: DimValue(dim) for name, dim in self.dims.items() if as_var(dim) in known}
 
-    def operation(self, op: ast.AST, operands: list[ast.expr], node: ast.expr, name: str | None) -> Value:
+    def operation(self, op: ast.AST, operands: list[ast.expr], node: Located, name: str | None) -> Value:
         return self.applied(op, [self.expression(operand) for operand in operands], node, name)
 
-    def applied(self, op: ast.AST, values: list[Value], node: ast.expr, name: str | None) -> Value:
+    def applied(self, op: ast.AST, values: list[Value], node: Located, name: str | None) -> Value:
         """Apply an operator of Python's syntax to values."""
         if type(op) not in _OPERATORS:
             raise self.unsupported(f"the operator {type(op).__name__}", node)
@@ -322,7 +323,7 @@ class ExpressionTranslator:
             return self.truth(values[0])
         middle = len(values) // 2
         halves = (values[:middle], values[middle:])
-        return self.shortcut(is_and, [lambda half=half: self.junction(is_and, half) for half in halves])
+        return self.shortcut(is_and, [partial(self.junction, is_and, half) for half in halves])
 
     def shortcut(self, is_and: bool, parts: list[Callable[[], Value]]) -> Value:
         """Translate `and` or `or` with short-circuit evaluation."""
@@ -352,7 +353,7 @@ class ExpressionTranslator:
             return compared if is_static(compared) else self.as_bool(compared)
 
         pairs = zip(node.ops, node.comparators, strict=True)
-        return self.shortcut(True, [lambda op=op, right=right: part(op, right) for op, right in pairs])
+        return self.shortcut(True, [partial(part, op, right) for op, right in pairs])
 
     def conditional(
         self, test: ast.expr, then: ast.expr, orelse: ast.expr, name: str | None, expected: Type | None

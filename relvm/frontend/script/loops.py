@@ -15,6 +15,7 @@ import ast
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from relvm.errors import RelvmTypeError
 from relvm.frontend.script.control_flow import ControlFlowTranslator, JoinPoint, OpenPaths, packed
@@ -44,8 +45,9 @@ class LoopExits:
 
 @dataclass(frozen=True)
 class _Counter:
-    """The range of a `for`: from `start` to `stop`, by a nonzero constant `step`."""
+    """The range of a `for`: `name` goes from `start` to `stop`, by a nonzero constant `step`."""
 
+    name: str
     start: Expr
     stop: Expr
     step: int
@@ -70,7 +72,7 @@ class LoopTranslator(ControlFlowTranslator):
     end: Continuation | None = None
 
     @abstractmethod
-    def path(self, body: list[ast.stmt], node: ast.AST, end: Continuation | None) -> Expr:
+    def path(self, body: list[ast.stmt], node: ast.stmt, end: Continuation | None) -> Expr:
         """Translate statements in a copy of the scope.  Return their result, or that of `end` if they do not return."""
 
     def loop_statement(
@@ -152,17 +154,24 @@ class LoopTranslator(ControlFlowTranslator):
 
     def counter(self, statement: ast.For) -> _Counter:
         call = statement.iter
-        is_range = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"
-        if not is_range or call.keywords or not 1 <= len(call.args) <= 3 or "range" in self.scope:
+        match call:
+            case ast.Call(func=ast.Name(id="range"), args=args, keywords=[]) if "range" not in self.scope:
+                pass
+            case _:
+                args = []
+        if not 1 <= len(args) <= 3:
             raise self.unsupported("a for loop over anything but range(...) or a tuple or list of Python", call)
         if not isinstance(statement.target, ast.Name):
             raise self.unsupported("a loop variable that is no name", statement.target)
-        bounds = [self.located(arg, lambda arg=arg: self.integer(self.expression(arg))) for arg in call.args[:2]]
-        step = self.expression(call.args[2]) if len(call.args) == 3 else 1
+        bounds = [self.located(arg, partial(self.bound, arg)) for arg in args[:2]]
+        step = self.expression(args[2]) if len(args) == 3 else 1
         if type(step) is not int or step == 0 or not -(1 << 63) <= step < 1 << 63:
             raise self.error(RelvmTypeError, "the step of a range is an integer known in advance, and not 0", call)
         start, stop = bounds if len(bounds) == 2 else (prim(0), bounds[0])
-        return _Counter(start, stop, step)
+        return _Counter(statement.target.id, start, stop, step)
+
+    def bound(self, node: ast.expr) -> Expr:
+        return self.integer(self.expression(node))
 
     def open_loop(
         self,
@@ -175,8 +184,8 @@ class LoopTranslator(ControlFlowTranslator):
     ) -> OpenFunction:
         """Translate a loop to a local function.  Raise _WiderError if an iteration gives values that do not fit these
         types."""
-        params = [(f"{statement.target.id}_count", PrimType(I64))] if counter else []
-        params += list(zip(carried, types, strict=True))
+        params: list[tuple[str, Type]] = [(f"{counter.name}_count", PrimType(I64))] if counter else []
+        params += zip(carried, types, strict=True)
 
         def body(function: Expr, *variables: Expr) -> Expr:
             count = variables[0] if counter else None
@@ -210,15 +219,15 @@ class LoopTranslator(ControlFlowTranslator):
             found = [value.type for value in values]
             if not all(map(is_proven, types, found)):
                 raise _WiderError(found)
-            ahead = [self.next_count(counter, count)] if counter else []
+            ahead = [self.next_count(counter, count)] if counter and count else []
             return self.builder.call(function, *ahead, *values)
 
         def leave() -> Expr:
             return self.take(exits)
 
         def inside() -> Expr:
-            if counter:
-                self.scope[statement.target.id] = count
+            if counter and count:
+                self.scope[counter.name] = count
             outer, self.loop = self.loop, LoopExits(following, leave)
             try:
                 return self.path(
@@ -227,9 +236,10 @@ class LoopTranslator(ControlFlowTranslator):
             finally:
                 self.loop = outer
 
-        if counter:
+        if counter and count:
             test: bool | Expr = self.builder.prim("lt" if counter.step > 0 else "gt", count, counter.stop)
         else:
+            assert isinstance(statement, ast.While)
             test = self.condition(statement.test)
         if test is True:
             return inside()
@@ -253,12 +263,14 @@ class LoopTranslator(ControlFlowTranslator):
 
     def widened(self, statement: ast.stmt, carried: list[str], types: list[Type], found: list[Type]) -> list[Type]:
         """Return types that cover the values before the loop and after an iteration."""
-        joined = [join(before, self.visible(after)) for before, after in zip(types, found, strict=True)]
-        for name, before, after, both in zip(carried, types, found, joined, strict=True):
+        joined = []
+        for name, before, after in zip(carried, types, found, strict=True):
+            both = join(before, self.visible(after))
             if both is None:
                 raise self.error(
                     RelvmTypeError, f"{name} is {before} before the loop and {after} after a round", statement
                 )
+            joined.append(both)
         return joined
 
 

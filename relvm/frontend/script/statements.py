@@ -8,15 +8,15 @@ reaches them.  If several paths reach them, they become a local function that ea
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from relvm.errors import RelvmNameError, RelvmSyntaxError, RelvmTypeError
 from relvm.frontend.script.control_flow import JoinPoint, OpenPaths, packed
 from relvm.frontend.script.expressions import plain_parameters
 from relvm.frontend.script.loops import Continuation, LoopTranslator
 from relvm.frontend.script.name_analysis import ends_round, falls_through, jumps, loads, stores
-from relvm.frontend.script.values import Unbound, Value
+from relvm.frontend.script.values import Located, Unbound, Value
 from relvm.ir.expr import Block, Expr, If, Null, TupleItem
 from relvm.ir.type_inference import plain_dim_vars
 from relvm.ir.types import OBJECT, FuncType, TupleType, Type, forget_vars, is_proven, mismatch, type_vars
@@ -28,9 +28,11 @@ class _Assigned(ast.stmt):
     """The assignment `target = item`, where item is a Python value."""
 
     _fields = ("target",)
+    target: ast.expr
 
     def __init__(self, target: ast.expr, item: Value) -> None:
-        super().__init__(target=target)
+        super().__init__()
+        self.target = target
         self.item = item
 
 
@@ -56,10 +58,12 @@ class StatementTranslator(LoopTranslator):
     def check_dims(self, function: ast.FunctionDef, result: Type | None) -> None:
         """Raise RelvmNameError if a dimension variable of the function's types is never a size of its own, and so has
         no value."""
-        stated = [(self.scope[param.arg].type, param.annotation) for param in plain_parameters(self, function)]
+        stated: list[tuple[Type, Located]] = [
+            (self.scope[param.arg].type, param.annotation or param) for param in plain_parameters(self, function)
+        ]
         known = set(self.builder.known_dims())
         if result is not None:
-            stated.append((result, function.returns))
+            stated.append((result, function.returns or function))
             known.update(plain_dim_vars(result))
         for type_, annotation in stated:
             if isinstance(type_, FuncType):  # a function type binds its own variables
@@ -69,7 +73,7 @@ class StatementTranslator(LoopTranslator):
                     reason = f"dimension {var.name} is not known here: no parameter's shape gives it"
                     raise self.error(RelvmNameError, reason, annotation)
 
-    def path(self, body: list[ast.stmt], node: ast.AST, end: Continuation | None) -> Expr:
+    def path(self, body: list[ast.stmt], node: ast.stmt, end: Continuation | None) -> Expr:
         outer, self.scope = self.scope, dict(self.scope)
         outer_end, self.end = self.end, end
         try:
@@ -113,13 +117,13 @@ class StatementTranslator(LoopTranslator):
                 case ast.FunctionDef():
                     run = _function_run(body[position:])
                     if _calls_ahead(run):
-                        self.located(statement, lambda run=run: self.local_functions(run))
+                        self.located(statement, partial(self.local_functions, run))
                     else:
                         for function in run:
-                            self.located(function, lambda function=function: self.statement(function))
+                            self.located(function, partial(self.statement, function))
                     return self.statements(body[position + len(run) :], live)
                 case _:
-                    self.located(statement, lambda statement=statement: self.statement(statement))
+                    self.located(statement, partial(self.statement, statement))
         return None
 
     def statement(self, statement: ast.stmt) -> None:
@@ -157,11 +161,15 @@ class StatementTranslator(LoopTranslator):
 
     def items(self, value: Value, targets: list[ast.expr], target: ast.expr) -> list[Value]:
         """Return the items of a tuple that is unpacked into `targets`."""
-        if isinstance(value, Expr) and not isinstance(value.type, TupleType):
-            raise self.error(RelvmTypeError, f"a value of type {value.type} cannot be unpacked", target)
-        if not isinstance(value, Expr | tuple | list):
-            raise self.error(RelvmTypeError, f"{value!r} cannot be unpacked", target)
-        size = len(value.type.fields) if isinstance(value, Expr) else len(value)
+        match value:
+            case Expr(type=TupleType(fields=fields)):
+                size = len(fields)
+            case Expr():
+                raise self.error(RelvmTypeError, f"a value of type {value.type} cannot be unpacked", target)
+            case tuple() | list():
+                size = len(value)
+            case _:
+                raise self.error(RelvmTypeError, f"{value!r} cannot be unpacked", target)
         if size != len(targets):
             raise self.error(RelvmTypeError, f"expected a tuple of {len(targets)}, got one of {size}", target)
         if not isinstance(value, Expr):
@@ -189,12 +197,11 @@ class StatementTranslator(LoopTranslator):
 
         The check is made here because the result of a tail call is returned unchanged.
         """
-        if statement.value is None:
-            statement = ast.copy_location(ast.Return(ast.copy_location(ast.Constant(None), statement)), statement)
-        value = self.typed("the result", self.result_type, statement.value)
-        if self.value_type is None or is_proven(self.value_type, value.type):
+        node = statement.value or ast.copy_location(ast.Constant(None), statement)
+        value, expected = self.typed("the result", self.result_type, node), self.value_type
+        if expected is None or is_proven(expected, value.type):
             return value
-        return self.located(statement, lambda: self.builder.match_cast(value, self.value_type, "result"))
+        return self.located(statement, lambda: self.builder.match_cast(value, expected, "result"))
 
     def local_function(self, function: ast.FunctionDef) -> Expr:
         """Translate a nested def to a closure over the current variables."""
@@ -305,8 +312,7 @@ class StatementTranslator(LoopTranslator):
         ways = OpenPaths([name for name in dict.fromkeys(stores([statement])) if name in live])
         end = Continuation(lambda: self.take(ways), live)
         then, orelse = (
-            self.builder.block(lambda body=body: self.path(body, statement, end))
-            for body in (statement.body, statement.orelse)
+            self.builder.block(partial(self.path, body, statement, end)) for body in (statement.body, statement.orelse)
         )
         return ways, then, orelse
 
@@ -323,7 +329,12 @@ _STATEMENTS = {
 
 def _function_run(body: list[ast.stmt]) -> list[ast.FunctionDef]:
     """Return the functions at the beginning of `body`."""
-    return list(itertools.takewhile(lambda statement: isinstance(statement, ast.FunctionDef), body))
+    run = []
+    for statement in body:
+        if not isinstance(statement, ast.FunctionDef):
+            break
+        run.append(statement)
+    return run
 
 
 def _calls_ahead(run: list[ast.FunctionDef]) -> bool:

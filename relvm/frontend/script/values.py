@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from relvm.errors import RelvmNameError, RelvmTypeError
+from relvm.errors import RelvmError, RelvmNameError, RelvmTypeError
 from relvm.frontend.text.lexer import Source
 from relvm.ir.dtypes import F64, DType
 from relvm.ir.expr import Constant, DTypeValue, Expr, Null, String, constant, prim
 from relvm.ir.types import PrimType, TensorType, Type
 
 Value = Any
+Located = ast.expr | ast.stmt | ast.arg | ast.keyword  # the syntax trees that have a position
 SCRIPT_FUNCTIONS = (
     "const",
     "match_cast",
@@ -51,7 +52,7 @@ class Unbound:
     """
 
     reason: str
-    kind: type[Exception] = RelvmNameError
+    kind: type[RelvmError] = RelvmNameError
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +83,7 @@ class ScriptFunction:
         return f"<script {self.name}>"
 
 
-def error_at_node(source: Source, kind: type[Exception], reason: str, node: ast.AST) -> Exception:
+def error_at_node(source: Source, kind: type[RelvmError], reason: str, node: Located) -> RelvmError:
     """Return an error that points at `node`, whose columns are counted in bytes."""
     line = source.text.split("\n")[node.lineno - 1]
     return source.error_at(kind, reason, node.lineno, len(line.encode()[: node.col_offset].decode()))

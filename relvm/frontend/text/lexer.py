@@ -101,14 +101,16 @@ def tokenize(source: Source) -> list[Token]:
     offset, kind = 0, ""
     while kind != "end":
         start = offset
-        offset = _SPACE.match(source.text, start).end()
+        space = _SPACE.match(source.text, start)
+        assert space is not None  # the pattern matches the empty string too
+        offset = space.end()
         first = start == 0 or source.text.find("\n", start, offset) >= 0
         match = _TOKEN.match(source.text, offset)
         if match is None:
             character = source.text[offset]
             reason = "a string that does not end" if character == '"' else f"unexpected character {character!r}"
             raise source.error(RelvmSyntaxError, reason, offset)
-        kind = match.lastgroup
+        kind = match.lastgroup or ""
         tokens.append(Token(kind, match.group(), offset, first))
         offset = match.end()
     return tokens

@@ -14,6 +14,7 @@ from relvm.frontend.text.lexer import Token
 from relvm.frontend.text.types import TypeReader
 from relvm.ir.dtypes import ALL_DTYPES, DType
 from relvm.ir.expr import Attributes, Constant
+from relvm.ir.symbolic import known_sizes
 from relvm.ir.types import TensorType
 from relvm.numpy_dtypes import unpack_strings
 
@@ -26,6 +27,7 @@ class LiteralReader(TypeReader):
         sign = self.token
         negative = self.accept("-")
         token = self.take()
+        value: int | float
         match token.kind, token.text:
             case "int", text if len(text) < 32:
                 value = int(text)
@@ -80,44 +82,47 @@ class LiteralReader(TypeReader):
         """Parse `(type, elements)`, with the elements as nested lists or as base64 of their little-endian bytes."""
         self.expect("(")
         start, type_ = self.token, self.type()
-        known = isinstance(type_, TensorType) and type_.dtype and type_.shape is not None
-        if not known or not all(isinstance(dim, int) for dim in type_.shape):
+        shape = None
+        if isinstance(type_, TensorType) and type_.dtype and type_.shape is not None:
+            shape = known_sizes(type_.shape)
+        if not isinstance(type_, TensorType) or shape is None:
             reason = f"a constant's type has a dtype and a shape of integers, got {type_}"
             raise self.error(RelvmSyntaxError, reason, start)
+        dtype = type_.known_dtype
         self.expect(",")
         if self.at("..."):
             reason = "the elements of this constant were left out when it was printed"
             raise self.error(RelvmSyntaxError, reason, self.token)
         first = self.token
-        if first.kind == "string" and (not type_.dtype.is_string or type_.shape):
-            array = self.from_base64(first, type_)
+        if first.kind == "string" and (not dtype.is_string or shape):
+            array = self.from_base64(first, type_, shape)
         else:
             elements: list[Any] = []
-            self.elements(type_.dtype, type_.shape, elements)
+            self.elements(dtype, shape, elements)
             try:
                 with np.errstate(over="ignore"):  # a number too large for a float becomes infinite
-                    array = np.array(elements, type_.dtype.numpy).reshape(type_.shape)
+                    array = np.array(elements, dtype.numpy).reshape(shape)
             except OverflowError:
-                raise self.error(RelvmSyntaxError, f"an element is out of the range of {type_.dtype}", first) from None
+                raise self.error(RelvmSyntaxError, f"an element is out of the range of {dtype}", first) from None
         self.expect(")")
         array.flags.writeable = False
         return Constant(array)
 
-    def from_base64(self, token: Token, type_: TensorType) -> np.ndarray:
+    def from_base64(self, token: Token, type_: TensorType, shape: tuple[int, ...]) -> np.ndarray:
         try:
             data = base64.b64decode(self.string(), validate=True)
         except (binascii.Error, ValueError) as error:
             raise self.error(RelvmSyntaxError, f"bad base64: {error}", token) from None
         if type_.known_dtype.is_string:
             try:
-                return unpack_strings(data, type_.shape)
+                return unpack_strings(data, shape)
             except ValueError as error:
                 raise self.error(RelvmSyntaxError, f"no {type_}: {error}", token) from None
-        expected = type_.known_dtype.size_bytes * math.prod(type_.shape)
+        expected = type_.known_dtype.size_bytes * math.prod(shape)
         if len(data) != expected:
             raise self.error(RelvmSyntaxError, f"{type_} takes {expected} bytes, got {len(data)}", token)
         stored = np.frombuffer(data, type_.known_dtype.numpy.newbyteorder("<"))
-        return stored.astype(type_.known_dtype.numpy).reshape(type_.shape)
+        return stored.astype(type_.known_dtype.numpy).reshape(shape)
 
     def elements(self, dtype: DType, shape: tuple[int, ...], out: list[Any]) -> None:
         """Append the elements of a nested list of that shape to `out`."""

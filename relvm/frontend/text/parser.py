@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from relvm.frontend.text.literals import LiteralReader
 from relvm.frontend.text.types import parse_type
 from relvm.ir.dtypes import ALL_DTYPES
 from relvm.ir.expr import (
+    Attributes,
     Binding,
     Block,
     BuiltinCall,
@@ -129,10 +130,10 @@ class _Parser(LiteralReader):
         self.own_names: dict[str, Var] = {}
         self.runs: list[_Run] = []
         self.references: list[tuple[str, Token]] = []
-        self.without_type: Expr | None = None
+        self.without_type: PackedCall | BuiltinCall | KernelCall | None = None
 
     def module(self) -> Module:
-        attributes = ()
+        attributes: Attributes = ()
         if self.accept("module"):
             self.expect("with")
             attributes = self.attributes()
@@ -247,11 +248,16 @@ class _Parser(LiteralReader):
         value = self.expression()
         if stated is None and token.text == "_" and is_void_call(value):
             stated = VOID
-        if stated is not None and value is self.without_type:
-            value = replace(value, type=stated)
-        var = Var(token.text, type=stated, origins=(self.source.origin(token.offset),))
+        if stated is not None and self.without_type is not None and value is self.without_type:
+            value = replace(self.without_type, type=stated)
+        var = self.variable(token, stated)
         self.bind(var)
         return Binding(var, value)
+
+    def variable(self, name: Token, stated: Type | None) -> Var:
+        """Return a new variable.  If no type is stated, type inference finds it later."""
+        origins = (self.source.origin(name.offset),)
+        return Var(name.text, origins=origins) if stated is None else Var(name.text, type=stated, origins=origins)
 
     def at_function(self) -> bool:
         """Return whether a binding of a local function begins here."""
@@ -266,7 +272,7 @@ class _Parser(LiteralReader):
         token = self.identifier("a binding or return")
         stated = self.type() if self.accept(":") else None
         self.expect("=")
-        var = Var(token.text, type=stated, origins=(self.source.origin(token.offset),))
+        var = self.variable(token, stated)
         outer = self.own_names
         run = self.runs[-1]
         if token.text in run.missing:
@@ -302,6 +308,7 @@ class _Parser(LiteralReader):
 
     def expression(self) -> Expr:
         self.deeper()
+        expr: Expr
         if self.accept("if"):
             cond = self.expression()
             self.expect("then")
@@ -483,7 +490,7 @@ class _Parser(LiteralReader):
                 raise self.error(RelvmSyntaxError, "match_cast stands only right after the = of a binding", token)
         raise self.error(RelvmSyntaxError, f"expected an expression, got the keyword {token}", token)
 
-    def known_name(self, what: str, known: Container[str]) -> str:
+    def known_name(self, what: str, known: Collection[str]) -> str:
         token = self.take()
         if token.text not in known:
             raise self.error(RelvmNameError, f"no {what} {token}{near_matches(token.text, known)}", token)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from relvm.errors import RelvmNameError, RelvmSyntaxError, RelvmUnsupportedError, near_matches
 from relvm.frontend.text.lexer import Source, Token, TokenReader
 from relvm.ir.dtypes import ALL_DTYPES, BOOL, F64, I64
@@ -94,7 +96,7 @@ class TypeReader(TokenReader):
         self.expect(")")
         return PrimType(dtype, value)
 
-    def holder(self, kind: type[ListType | OptionalType]) -> Type:
+    def holder(self, kind: Callable[[Type | None], Type]) -> Type:
         """Parse the type in the brackets of a list or optional type.  `[]` has no item type."""
         if self.accept("]"):
             return kind(None)
