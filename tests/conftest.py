@@ -7,22 +7,20 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from fast import is_fast, may_hold_fast
+from stages import may_hold, stage_of
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))  # benchmarks.models.catalogue; at the end, so that an installed relvm is what is tested
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Collect no other file for `-m fast`: importing all tests takes longer than the fast ones."""
-    is_left_out = config.option.markexpr == "fast" and not may_hold_fast(collection_path.relative_to(ROOT / "tests"))
-    return True if is_left_out else None
+    """Collect no other files for `-m` with a stage: importing all tests takes longer than the fast ones."""
+    return None if may_hold(config.option.markexpr, collection_path.relative_to(ROOT / "tests")) else True
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if is_fast(item.nodeid.removeprefix("tests/")):
-            item.add_marker("fast")
+        item.add_marker(stage_of(item.nodeid.removeprefix("tests/")))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,0 +1,81 @@
+"""Test stages: each test belongs to one, and `pytest -m fast` (or `docs`, `cross`, `full`) runs the tests of a stage.
+
+The lists name files, folders and single tests below tests/.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+# Tests that show within a minute whether a change is right, by the folder of relvm/ that they cover.  They compile
+# little C: each operator runs on NumPy arrays, and a few programs natively.
+FAST = {
+    "aot": ["aot/test_aot_passes.py"],
+    "bytecode": ["bytecode"],
+    "cli": ["cli/test_random_inputs.py"],
+    "codegen": ["codegen"],
+    "compiler": ["compiler/test_toolchain.py", "vm/test_exec_modes.py"],
+    "distributed": ["distributed/test_runner.py"],
+    "explore": ["explore/test_layered.py", "explore/test_pipeline.py"],
+    "frontend": [
+        "frontend/test_text.py",
+        "frontend/test_text_errors.py",
+        "frontend/test_script.py",
+        "frontend/test_script_errors.py",
+        "frontend/test_onnx_import.py",
+        "frontend/test_onnx_huge_sizes.py",
+    ],
+    "ir": ["ir"],
+    "kernels": ["ops/test_work.py"],
+    "lir": ["codegen/test_lir_passes.py"],
+    "ops": [
+        "ops/test_operators.py::test_declaration_is_whole",
+        "ops/test_operators.py::test_mistakes_are_told",
+        "ops/test_operators.py::test_type_rule_gives_what_numpy_gives",
+    ],
+    "passes": ["passes/test_passes.py"],
+    "runtime": ["runtime/test_signature.py", "vm/cases/test_calls.py", "vm/cases/test_builtins.py"],
+    "": ["test_front_door.py", "test_layers.py", "test_stages.py", "test_tables.py", "test_types.py"],
+}
+
+# Tests in the files above that take longer, because their programs are large.
+SLOW = (
+    "frontend/test_text.py::test_a_function_of_many_bindings_prints_and_parses_in_linear_time",
+    "frontend/test_text.py::test_every_module_reads_back",
+    "frontend/test_text_errors.py::test_nesting_that_is_too_deep_is_a_syntax_error",
+    "passes/test_passes.py::test_long_functions_pass_without_deep_recursion",
+)
+
+# Tests of what the documentation says, shows and links to.
+DOCS = (
+    "frontend/test_onnx_document.py",
+    "frontend/test_text_document.py",
+    "test_contributing.py",
+    "test_documents.py",
+    "test_error_document.py",
+    "test_notebooks.py",
+    "test_readme.py",
+    "test_site.py",
+)
+
+# Tests that compile for other processors and run the result in an emulator.
+CROSS = ("aot/test_boards.py",)
+
+_LISTED = {"fast": tuple(entry for entries in FAST.values() for entry in entries), "docs": DOCS, "cross": CROSS}
+STAGES = (*_LISTED, "full")
+
+
+def stage_of(test: str) -> str:
+    """Return the stage of a test.  test: its name below tests/, such as `bytecode/test_assembly.py::test_words[1]`."""
+    for stage, entries in _LISTED.items():
+        if any(test == entry or test.startswith((f"{entry}/", f"{entry}::", f"{entry}[")) for entry in entries):
+            return "full" if test.partition("[")[0] in SLOW else stage
+    return "full"
+
+
+def may_hold(stage: str, path: Path) -> bool:
+    """Return whether a file or folder, relative to tests/, may hold tests of the stage.  Any may for `full`, or for
+    another marker expression."""
+    name = path.as_posix()
+    files = [entry.partition("::")[0] for entry in _LISTED.get(stage, (name,))]
+    return name == "." or any(f"{name}/".startswith(f"{file}/") or f"{file}/".startswith(f"{name}/") for file in files)

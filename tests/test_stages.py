@@ -1,0 +1,29 @@
+"""The lists of tests/stages.py name tests that exist, and the fast stage has tests of every folder of relvm."""
+
+from __future__ import annotations
+
+from documents import ROOT
+from stages import CROSS, DOCS, FAST, SLOW, may_hold, stage_of
+
+
+def test_every_folder_has_fast_tests() -> None:
+    folders = {path.parent.name for path in ROOT.glob("relvm/*/__init__.py")}
+    assert {folder for folder in FAST if folder} == folders
+
+
+def test_listed_tests_exist() -> None:
+    fast = tuple(entry for entries in FAST.values() for entry in entries)
+    for stage, entries in (("full", SLOW), ("fast", fast), ("docs", DOCS), ("cross", CROSS)):
+        for entry in entries:
+            file, _, test = entry.partition("::")
+            path = ROOT / "tests" / file
+            assert path.exists(), entry
+            assert not test or f"def {test}(" in path.read_text(), entry
+            assert stage_of(f"{entry}::test" if "::" not in entry else f"{entry}[1]") == stage, entry
+
+
+def test_files_of_other_stages_are_not_collected() -> None:
+    paths = [path.relative_to(ROOT / "tests") for path in sorted((ROOT / "tests").rglob("test_*.py"))]
+    assert 20 < sum(may_hold("fast", path) for path in paths) < len(paths) / 2
+    assert sum(may_hold("docs", path) for path in paths) == len(DOCS)
+    assert all(may_hold("full", path) and may_hold("not slow", path) for path in paths)
