@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from cases import Case, check_case, golden
-from pipeline_parts import module_after
 
 from relvm.errors import RelvmVerifyError
 from relvm.frontend.text import parse_module
 from relvm.ir.printer import print_module
+from relvm.ir.type_inference import infer_types
 from relvm.ir.verifier import Stage, verify
 from relvm.passes.pass_manager import Pass, run_passes
 from relvm.passes.pipeline import build_pipeline
@@ -19,10 +19,15 @@ PASSES = {step.name: step for step in build_pipeline("c")}
 
 
 def after(name: str, text: str) -> str:
-    """The module after the pipeline up to and including the pass."""
-    module = module_after(
-        name, parse_module(text), fused=name in ("fuse_attention", "decompose", "fuse_ops", "lower_to_kernels")
-    )
+    """Return the module, which the passes before this one have been through, after the pass.
+
+    The text of a module does not contain its kernels.  So the passes that follow lower_to_kernels begin with it.
+    """
+    steps = build_pipeline("c", fused=name in ("fuse_attention", "decompose", "fuse_ops", "lower_to_kernels"))
+    names = [step.name for step in steps]
+    first, last = min(names.index(name), names.index("lower_to_kernels")), names.index(name)
+    module = parse_module(text)
+    module = run_passes(module if first == 0 else infer_types(module), steps[first : last + 1], verified=True)
     printed = print_module(module)
     assert print_module(parse_module(printed)) == printed, "the result does not read back"
     return printed
