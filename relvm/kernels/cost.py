@@ -1,4 +1,4 @@
-"""What kernels compute and read, as functions of the sizes of their arguments."""
+"""The operations of kernels and the elements that they read, as functions of the sizes of their arguments."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 from relvm.ir.symbolic import AnyDim, Atom, as_var
 
-# Terms: [coefficient, [argument, axis], ...], the number times the sizes of these axes of the arguments.
+# Terms: [coefficient, [argument, axis], ...], each the coefficient times the sizes of these axes of the arguments.
 Polynomial = list[list[Any]]
 
 
 @dataclass(frozen=True)
 class Work:
-    """Of one call, in the dimensions of the kernel's buffers.
+    """The work of one call of a kernel, in terms of the dimensions of its buffers.
 
-    operations: see docs/explore.md; None: they are not known.   reads: of each input, as many elements at most; None:
-    all.
+    operations: the number of operations (docs/explore.md defines them), or None if it is unknown.   reads: for each
+    input, the most elements that are read, or None for all.
     """
 
     operations: AnyDim | None

@@ -1,4 +1,4 @@
-"""Products that other operators finish: what happens to an element before it is stored."""
+"""Epilogues: the operators fused with a contraction, which are applied to each element before it is stored."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from relvm.kernels.lowering_rules import LoopAxis
 
 @dataclass(frozen=True)
 class Epilogue:
-    """Where a product's kernel puts the elements of its result.
+    """The epilogue of a contraction: the computation and the stores that follow each element.
 
-    dtype, shape: of the product.  The elements are handed on to the trees of what is fused with it.
+    dtype, shape: of the contraction.   core: its element, a leaf of the trees in `outputs`.   walk: the loops of its
+    axes.
     """
 
     dtype: DType
@@ -27,7 +28,8 @@ class Epilogue:
     outputs: tuple[tuple[BufferLoad, FusedExpr], ...]
 
     def store(self, k: KernelBuilder, counters: tuple[Scalar, ...], value: Scalar) -> None:
-        """Finishes and stores the element at these places on the product's axes (Product.axes)."""
+        """Store the outputs for one element of the contraction, `value`, at these indices of its axes
+        (Contraction.axes)."""
         scope = Scope(k)
         scope.counters = list(zip(self.walk, counters, strict=True))
         scope.values[self.core] = value
@@ -36,12 +38,13 @@ class Epilogue:
 
     @property
     def partial(self) -> BufferLoad | None:
-        """Where an unfinished element may be kept: the place of the result, if it has the product's dtype."""
+        """Return a buffer for partial sums: the memory of the result, if it has the dtype of the contraction.
+        Otherwise None."""
         leaf = self.outputs[0][0]
         return leaf if leaf.buffer.dtype == self.dtype else None
 
     def partial_position(self, counters: tuple[Scalar, ...]) -> Scalar:
-        """The flat position of an element's place in `partial.buffer`."""
+        """Return the flat position of an element in `partial.buffer`."""
         scope = Scope(KernelBuilder())
         scope.counters = list(zip(self.walk, counters, strict=True))
         return scope.flat(self.outputs[0][0])
@@ -55,13 +58,13 @@ def make_epilogue(
     root: tuple[LoopAxis, ...],
     outputs: list[tuple[BufferLoad, FusedExpr]],
 ) -> Epilogue:
-    """The result of a product whose element `core` is in the trees of `outputs`.
+    """Return the epilogue of a contraction whose element `core` occurs in the trees of `outputs`.
 
     Raises
     ------
     NotFusable
-        Its elements are not just finished, one by one: some are used again or left out, or something that finishes them
-        moves in other steps than the product's loops do.
+        The epilogue would not be elementwise: it uses elements again or leaves some out, or its index steps differ from
+        those of the contraction's loops.
     """
     own: list[LoopAxis] = []
     for place, dim in zip(core.at, shape, strict=True):

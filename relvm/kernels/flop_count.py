@@ -1,8 +1,8 @@
-"""How many operations operators take, as they are defined, whatever their kernels do: the `operations=` of what they
-are lowered to.
+"""Operation counts of operators, by their mathematical definition: the `operations=` of lowering rules.
 
-Each takes the shapes of the tensors among the arguments and of the first result, then the attributes, and gives a
-number or a dimension.  A multiplication is one operation, an addition another one.
+Each function takes the shapes of the tensor arguments and of the first result, then the attributes.  It returns a
+number or a dimension.  A multiplication counts as one operation, and so does an addition.  What the kernel actually
+does is not considered.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ Shape = tuple[AnyDim, ...]
 
 
 def matrix_operations(*shapes: Shape, transpose_a: bool = False, **attributes) -> AnyDim:
-    """Of products of matrices, the first shape being (..., m, k), or (..., k, m) where it is transposed."""
+    """Count a matrix product.  The first shape is (..., m, k), or (..., k, m) if it is transposed."""
     return 2 * product(shapes[-1]) * shapes[0][-2 if transpose_a else -1]
 
 
 def window_operations(*shapes: Shape, **attributes) -> AnyDim:
-    """Of a convolution by weights (filters, channels of a group, window...), the second shape: padding counts as
-    elements do."""
+    """Count a convolution by weights of the second shape, (filters, channels of a group, window...).  Padding counts
+    like elements."""
     return 2 * product(shapes[-1]) * product(shapes[1][1:])
 
 
 def pooling_operations(*shapes: Shape, kernel: tuple[int, ...], **attributes) -> AnyDim:
-    """One for each element of each window: padding counts as elements do."""
+    """Count one operation for each element of each window.  Padding counts like elements."""
     return product(shapes[-1]) * product(kernel)
 
 
 def one_for_each(*shapes: Shape, **attributes) -> AnyDim:
-    """One for each element of the first argument."""
+    """Count one operation for each element of the first argument."""
     return product(shapes[0])

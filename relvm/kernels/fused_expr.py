@@ -1,8 +1,8 @@
-"""What a group of fused operators computes, as trees over loops.
+"""Expression trees of fused operators over loop counters.
 
-A tree gives the element of a tensor at places that move with loop counters.  Its leaves are elements of buffers, at
-positions that are sums of counters times strides; all operators between are applied where their result is needed, so
-that nothing between is in memory.  `relvm/kernels/loop_nest.py` writes the loops.
+A tree computes one element of a tensor, at indices that depend on loop counters.  Its leaves are buffer elements, at
+positions that are sums of counters times strides.  All operators between the leaves and the root are applied where
+their result is needed, so that no intermediate tensor is in memory.  `relvm/kernels/loop_nest.py` writes the loops.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from relvm.kernels.lowering_rules import (
     strides_of,
 )
 
-# A few cycles, as additions are.
+# Operators that take a few cycles, like an addition.
 _FREE = frozenset(
     ("fabs", "floor", "ceil", "rint", "trunc", "sqrt", "fmax", "fmin", "rvm_saturate_u8", "rvm_saturate_i8")
 )
 
 
 class NotFusable(Exception):
-    """The operators have no common kernel."""
+    """The operators cannot share a kernel."""
 
 
 class FusedExpr:
-    """Base.  axes: the loops that its value depends on."""
+    """Base class of trees.  axes: the loops that the value depends on."""
 
     axes: frozenset[LoopAxis]
 
 
 @dataclass(eq=False)
 class BufferLoad(FusedExpr):
-    """buffer.flat[start + the sum of counter * stride]."""
+    """The element `buffer.flat[start + sum of counter * stride]`."""
 
     buffer: Buffer
     strides: dict[LoopAxis, AnyDim]
@@ -60,8 +60,8 @@ class BufferLoad(FusedExpr):
 
 @dataclass(eq=False)
 class GatherLoad(BufferLoad):
-    """The same, and `index` times `step`: a position along an axis of `size`, counted from its end where it is below
-    0."""
+    """A BufferLoad whose position also has `index * step`.  index: along an axis of `size`; a negative one counts from
+    the end."""
 
     index: FusedExpr
     size: AnyDim
@@ -73,7 +73,7 @@ class GatherLoad(BufferLoad):
 
 @dataclass(eq=False)
 class ConstantExpr(FusedExpr):
-    """A number."""
+    """A constant."""
 
     value: Literal
 
@@ -83,7 +83,8 @@ class ConstantExpr(FusedExpr):
 
 @dataclass(eq=False)
 class ApplyExpr(FusedExpr):
-    """function(args...).  name: of the value in the IR.  key: what is computed, and where."""
+    """The result of `function(args...)`.  name: of the value in the IR.  key: identifies the computation and its
+    indices, for sharing."""
 
     name: str
     function: Callable[..., Scalar]
@@ -98,7 +99,8 @@ class ApplyExpr(FusedExpr):
 
 @dataclass(eq=False)
 class ReduceExpr(FusedExpr):
-    """finish(the reduction of `arg` over the loops `over`, the number of elements)."""
+    """The result of `finish(total, count)`.  total: the reduction of `arg` over the loops `over`.  count: the number of
+    elements reduced."""
 
     name: str
     reduction: Reduction
@@ -117,7 +119,7 @@ class ReduceExpr(FusedExpr):
 
 @dataclass(eq=False)
 class KernelOutput(FusedExpr):
-    """The element of a product at some places, which its kernel has."""
+    """The element that a contraction computes, at the given indices."""
 
     at: IndexExprs
 
@@ -126,7 +128,7 @@ class KernelOutput(FusedExpr):
 
 
 def parts(tree: FusedExpr) -> tuple[FusedExpr, ...]:
-    """The trees directly inside."""
+    """Return the direct subtrees."""
     match tree:
         case ApplyExpr(args=args):
             return args
@@ -138,7 +140,8 @@ def parts(tree: FusedExpr) -> tuple[FusedExpr, ...]:
 
 
 def post_order(trees: tuple[FusedExpr, ...], *, into_totals: bool = True) -> Iterator[FusedExpr]:
-    """Every tree in some trees, each once, those inside before those around.  into_totals: of nested totals, too."""
+    """Yield every subtree once, subtrees before the trees that contain them.  into_totals: whether to visit the
+    operands of reductions."""
     seen: set[FusedExpr] = set()
 
     def visit(tree: FusedExpr) -> Iterator[FusedExpr]:
@@ -155,16 +158,16 @@ def post_order(trees: tuple[FusedExpr, ...], *, into_totals: bool = True) -> Ite
 
 
 class FusedExprBuilder:
-    """Makes the trees of a group.
+    """Builder of the trees of a fusion group.
 
     Parameters
     ----------
     members
-        The operators of the group by the variable each binds.
+        The operators of the group, by the variable that each binds.
     type_of
-        The type of a value, its shape made of integers and dimensions that the kernel knows.
+        Returns the type of a value, with a shape of integers and of dimensions that the kernel knows.
     buffers
-        Where the values are that the group does not compute.
+        The loads of values that the group does not compute.
     """
 
     def __init__(
@@ -174,15 +177,15 @@ class FusedExprBuilder:
         self.type_of = type_of
         self.buffers = buffers
         self.grown: dict[tuple[Expr, IndexExprs], FusedExpr] = {}
-        self.core: KernelOutput | None = None  # the element of the group's product
+        self.core: KernelOutput | None = None  # the element of the group's contraction
 
     def tree(self, expr: Expr, at: IndexExprs) -> FusedExpr:
-        """The element of `expr` at some places.
+        """Return the tree of an element of `expr` at these indices.
 
         Raises
         ------
         NotFusable
-            A view between operators has no place for it, or a member is of a form that has no tree.
+            A view between operators has no such index, or the lowering rule of a member has no tree.
         """
         key = (expr, at)
         if key not in self.grown:
@@ -222,13 +225,13 @@ class FusedExprBuilder:
         raise NotFusable
 
     def leaf(self, expr: Expr, at: IndexExprs, shape: tuple[AnyDim, ...]) -> FusedExpr:
-        """An element of a buffer that is seen under `shape`."""
+        """Return the tree of an element of a buffer, indexed as a tensor of this shape."""
         if isinstance(expr, Constant) and expr.value.size == 1:
             return ConstantExpr(Literal(expr.value.item(), dtype_of(expr.value.dtype)))
         return self.at(self.buffers[expr], at, shape)
 
     def at(self, buffer: Buffer, at: IndexExprs, shape: tuple[AnyDim, ...]) -> BufferLoad:
-        """An element of a buffer that is seen under `shape`."""
+        """Return the load of an element of a buffer, indexed as a tensor of this shape."""
         position = IndexExpr()
         for place, stride in zip(at, strides_of(shape), strict=True):
             position = position + place * stride
@@ -262,7 +265,7 @@ class FusedExprBuilder:
 
 
 def is_costly(point: Callable[..., Scalar], dtypes: list[DType], attributes: Mapping[str, Any]) -> bool:
-    """Whether a pointwise operator takes much longer than a few additions."""
+    """Return whether a pointwise operator costs much more than a few additions."""
     result = point(*(Local(f"x{i}", dtype) for i, dtype in enumerate(dtypes)), **attributes)
     waiting = [result]
     while waiting:
@@ -275,13 +278,14 @@ def is_costly(point: Callable[..., Scalar], dtypes: list[DType], attributes: Map
 
 
 def _broadcast(at: IndexExprs, shape: tuple[AnyDim, ...]) -> IndexExprs:
-    """The places in an argument of that shape."""
+    """Return the indices in a broadcast argument of that shape."""
     own = at[len(at) - len(shape) :]
     return tuple(IndexExpr() if dim == 1 else place for place, dim in zip(own, shape, strict=True))
 
 
 def _through_view(at: IndexExprs, shape: tuple[AnyDim, ...], under: tuple[AnyDim, ...]) -> IndexExprs:
-    """The places under another shape: axes may be split, and ones of size 1 added or removed, but none are joined."""
+    """Return the indices in a reshaped tensor.  Axes may be split, and axes of size 1 added or removed, but none
+    joined."""
     places: list[IndexExpr] = []
     left = [(place, dim) for place, dim in zip(at, shape, strict=True) if dim != 1]
     for dim in under:

@@ -1,4 +1,4 @@
-"""Groups of operators that are one kernel, and how it is made."""
+"""Fusion groups: operators that share one kernel, and the generation of that kernel."""
 
 from __future__ import annotations
 
@@ -28,11 +28,13 @@ from relvm.quoting import c_identifier
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Operators, by the variable that each binds, in order; and which of these others use.
+    """A fusion group: its operators, in order, by the variable that each binds.
 
-    name: what the kernel is named after, without the dtype; empty: the operators.
+    results: the variables that are used outside the group.   name: the stem of the kernel's name, without the dtype; if
+    it is empty, the operators' names are used.
 
-    Several members have lowering rules with trees (relvm/kernels/lowering_rules.py); a single one may also be Loops.
+    If there are several members, all have lowering rules with trees (relvm/kernels/lowering_rules.py).  A single member
+    may also be a CustomKernel.
     """
 
     members: Mapping[Var, OpCall]
@@ -41,7 +43,7 @@ class Group:
 
     @cached_property
     def args(self) -> tuple[Expr, ...]:
-        """The tensors that the kernel reads, in order of first use; numbers are in the kernel itself."""
+        """The tensors that the kernel reads, in order of first use.  Scalar constants are part of the kernel."""
         tensors_used = [arg for call in self.members.values() for arg in call.args if isinstance(arg.type, TensorType)]
         if self.is_opaque:
             return tuple(tensors_used)
@@ -52,13 +54,13 @@ class Group:
 
     @property
     def origins(self) -> tuple[str, ...]:
-        """Where in the source the members are."""
+        """The source locations of the members."""
         found = (origin for var, call in self.members.items() for origin in (*var.origins, *call.origins))
         return tuple(dict.fromkeys(found))
 
     @cached_property
     def product(self) -> OpCall | None:
-        """The member that is a product, if there is one; others finish it."""
+        """The contraction among the members, or None.  The other members form its epilogue."""
         found = [call for call in self.members.values() if isinstance(call.op.lower, Contraction)]
         if len(found) > 1:
             raise NotFusable
@@ -66,12 +68,12 @@ class Group:
 
     @property
     def is_opaque(self) -> bool:
-        """Whether its kernel is the operator's own."""
+        """Whether the kernel is that of a single operator with its own loop nest."""
         return len(self.members) == 1 and any(isinstance(call.op.lower, CustomKernel) for call in self.members.values())
 
     @cached_property
     def sizes(self) -> dict[AnyDim, AnyDim]:
-        """Each symbolic dimension of what is read and written -> a variable of the kernel's own."""
+        """The kernel variable for each symbolic dimension of the tensors that are read and written."""
         found: dict[AnyDim, AnyDim] = {}
         for type_ in (
             *(arg.tensor_type for arg in self.args),
@@ -85,12 +87,12 @@ class Group:
         return found
 
     def dim(self, dim: AnyDim) -> AnyDim:
-        """A dimension of a value inside as the kernel knows it.
+        """Return a dimension of an intermediate value in terms of the kernel's variables.
 
         Raises
         ------
         NotFusable
-            It cannot be computed from those of what is read and written.
+            It cannot be computed from the dimensions of the tensors that are read and written.
         """
         if isinstance(dim, int):
             return dim
@@ -102,7 +104,7 @@ class Group:
         return evaluate_with(dim, own.get)
 
     def type(self, expr: Expr) -> TensorType:
-        """The type of a value of the group, in the kernel's dimensions."""
+        """Return the type of a value of the group, in terms of the kernel's variables."""
         if expr not in self._types:
             self._types[expr] = self.plain(expr.tensor_type)
         return self._types[expr]
@@ -118,7 +120,7 @@ class Group:
 
     @cached_property
     def spec(self) -> Hashable:
-        """What two groups have in common that are the same kernel."""
+        """A key that is equal for two groups if their kernels are equal."""
         number = {dim: i for i, dim in enumerate(self.sizes)}
         place: dict[Expr, int] = {arg: i for i, arg in enumerate(self.args)}
         rows = []
@@ -130,12 +132,12 @@ class Group:
         return types, tuple(rows), tuple(place[var] for var in self.results)
 
     def kernel(self, name: str, *, is_compact: bool = False) -> Kernel:
-        """The kernel.  is_compact: of little memory, see KernelBuilder.
+        """Return the kernel.  is_compact: whether it should use little memory (see KernelBuilder).
 
         Raises
         ------
         NotFusable
-            The operators have no common kernel.
+            The operators cannot share a kernel.
         """
         inputs, outputs = self._buffers()
         taken = dict.fromkeys((buffer.name for buffer in (*inputs, *outputs)), 1)
@@ -166,7 +168,7 @@ class Group:
                 call.op.lower.check(k, indices, x.shape[axis], axis)
 
     def check(self) -> None:
-        """Raises NotFusable where the operators have no common kernel."""
+        """Raise NotFusable if the operators cannot share a kernel."""
         buffers = {arg: Buffer("x", *_parts(self.type(arg))) for arg in self.args}
         outputs = tuple(Buffer("out", *_parts(self.type(var))) for var in self.results)
         root, trees, result = self._trees(buffers, outputs)
@@ -194,7 +196,7 @@ class Group:
     def _result(
         self, root: tuple[LoopAxis, ...], pairs: list[tuple[BufferLoad, FusedExpr]], grower: FusedExprBuilder
     ) -> Epilogue | None:
-        """Where the elements of the group's product go; None where it has none."""
+        """Return the epilogue of the contraction, or None if the group has none."""
         if self.product is None:
             return None
         if any(arg in self.members for arg in self.product.args) or grower.core is None:
@@ -218,7 +220,7 @@ class Group:
         return inputs, outputs
 
     def _input_names(self) -> list[str]:
-        """After the operator's parameters where there is one operator, else after the variables."""
+        """Return the names of the inputs: the parameters of a single operator, otherwise the variables."""
         if len(self.members) > 1:
             return [c_identifier(getattr(arg, "name", "constant")) for arg in self.args]
         (call,) = self.members.values()
@@ -233,7 +235,7 @@ class Group:
 
     @property
     def comment(self) -> str:
-        """What a reader of the C sees above the kernel."""
+        """Return the comment above the kernel in the C source."""
         if len(self.members) == 1:
             ((var, call),) = self.members.items()
             args = ", ".join(str(arg.type) for arg in call.args)
@@ -246,7 +248,7 @@ class Group:
 
     @property
     def base_name(self) -> str:
-        """After the operators and the dtype of the result: add_relu_f32."""
+        """Return the name of the kernel, from the operators and the dtype of the result, such as add_relu_f32."""
         names = list(dict.fromkeys(call.op.name for call in self.members.values()))
         if len(names) > 4:
             names = [*names[:3], f"and_{len(names) - 3}"]
@@ -254,7 +256,7 @@ class Group:
 
 
 def tensors(type_: Type) -> list[TensorType]:
-    """The tensor types that a type is made of."""
+    """Return the tensor types in a type: itself, or those in a tuple."""
     match type_:
         case TensorType():
             return [type_]
@@ -266,7 +268,8 @@ def tensors(type_: Type) -> list[TensorType]:
 def _in_place(
     inputs: tuple[Buffer, ...], root: tuple[LoopAxis, ...], out: BufferLoad, tree: FusedExpr
 ) -> tuple[int, ...]:
-    """The inputs that are read at the place of each element of the result only, where it is written."""
+    """Return the inputs whose memory the result may reuse: each of their elements is read only for the element that is
+    written in its place."""
     columns = list(root)
     moved: dict[LoopAxis, LoopAxis] = {}
     totals = [part for part in post_order((tree,)) if isinstance(part, ReduceExpr)]
@@ -284,7 +287,7 @@ def _in_place(
         strides = {moved.get(axis, axis): stride for axis, stride in leaf.strides.items()}
         starts_at_zero = isinstance(leaf.start, int) and leaf.start == 0
         if not starts_at_zero or any(out.strides.get(axis) != stride for axis, stride in strides.items()):
-            return ()  # it may be another view of the memory that would be written
+            return ()  # another view of the same memory might be read after it is written
         same[leaf.buffer] = same.get(leaf.buffer, True) and strides == out.strides
     like = (out.buffer.dtype, out.buffer.shape)
     return tuple(i for i, b in enumerate(inputs) if same.get(b) and (b.dtype, b.shape) == like)
@@ -311,7 +314,7 @@ def _operand(arg: Expr, place: Mapping[Expr, int], group: Group) -> Hashable:
 
 
 def _numbered(type_: Type, group: Group, number: Mapping[AnyDim, int]) -> Hashable:
-    """A type with the kernel's own dimensions numbered."""
+    """Return a type with the kernel variables numbered, so that equal kernels have equal types."""
     own = {as_var(group.sizes[dim]): i for dim, i in number.items()}
     order: dict[Atom, int] = {var: i for var, i in own.items() if var is not None}
     found = []

@@ -1,7 +1,7 @@
-"""What the kernel of a group of operators computes and reads: what its members do, as they are defined.
+"""Cost of the kernel of a fusion group: the sum of the definitions of its members.
 
-A kernel may do more, where it computes something twice, or less, as one of tiles does: the count is that of the
-definition, so that two kernels for the same can be compared.
+A kernel may do more work if it recomputes a value, or less if it works in tiles.  The count follows the definition, so
+that two kernels for the same group can be compared.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from relvm.kernels.lowering_rules import Contraction, CustomKernel, DataMovement
 
 
 def work_of(group: Group) -> Work:
-    """Of one call of the group's kernel."""
+    """Return the work of one call of the group's kernel."""
     counts = [_operations(group, call) for call in group.members.values()]
     known = [count for count in counts if count is not None]
     total = sum(known, 0) if len(known) == len(counts) else None
@@ -27,7 +27,8 @@ def work_of(group: Group) -> Work:
 
 
 def _operations(group: Group, call: OpCall) -> AnyDim | None:
-    """Of one operator; None where they depend on more than shapes, or where a size is not one of the kernel's."""
+    """Return the operations of one operator.  Return None if they depend on more than shapes, or on a size that the
+    kernel does not have."""
     attributes = dict(call.attributes)
     try:
         types = [group.plain(arg.type) for arg in call.args if isinstance(arg.type, TensorType)]
@@ -50,8 +51,8 @@ def _operations(group: Group, call: OpCall) -> AnyDim | None:
 
 
 def scalar_operations(result: Scalar) -> int:
-    """Of computing a scalar out of variables and elements: arithmetic, comparisons, functions such as exp, and choices
-    are one each; a choice's condition, and conversions, are none."""
+    """Count the operations that compute a scalar from variables and elements.  Arithmetic, comparisons, selections and
+    functions such as exp count as one each.  Conversions and the conditions of selections count as none."""
     waiting, seen, count = [result], set(), 0
     while waiting:
         scalar = waiting.pop()
@@ -69,7 +70,8 @@ def scalar_operations(result: Scalar) -> int:
 
 
 def _elements_read(group: Group, arg: Expr) -> AnyDim | None:
-    """How many elements of an argument are read at most, where operators only move some of them."""
+    """Return the most elements of an argument that are read, if the operators only move some of them.  Otherwise return
+    None."""
     total: AnyDim = 0
     for call in group.members.values():
         used = [place for place, each in enumerate(call.args) if each is arg]
@@ -84,6 +86,6 @@ def _elements_read(group: Group, arg: Expr) -> AnyDim | None:
 
 
 def _takes_some(call: OpCall) -> bool:
-    """Whether each element of the result is one of the first argument's, or none of its."""
+    """Return whether each element of the result is an element of the first argument, or of no argument."""
     lower = call.op.lower
     return isinstance(lower, DataMovement | GatherKernel) or (isinstance(lower, CustomKernel) and call.op.moves)

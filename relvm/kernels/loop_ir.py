@@ -1,7 +1,7 @@
-"""Kernels: loop nests over buffers, the low-level form that is printed as C.
+"""Loop IR: kernels as loop nests over buffers, which are printed as C.
 
-A scalar expression knows its element type.  Sizes are the plain integers and variables that the buffers' shapes name: a
-kernel has no other size parameter, and a shape holds no compound dimension.
+A scalar expression knows its dtype.  The shapes of the buffers consist of integers and variables, without compound
+dimensions.  A kernel has no other size parameters.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from relvm.ir.dtypes import BOOL, I64, DType
 from relvm.ir.symbolic import AnyDim, product
 from relvm.kernels.cost import Work
 
-_PART_WORK = 64_000  # of a part of a parallel loop: 8 microseconds, many times what handing it over takes
+_PART_WORK = 64_000  # the least work of a part of a parallel loop: 8 microseconds, many times the cost of starting it
 _COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
 
 
 class Scalar:
-    """Base of scalar expressions.  Python's operators build `Binary` nodes; a Python number takes the other side's
-    dtype."""
+    """Base class of scalar expressions.  Python's operators build `Binary` nodes.  A Python number takes the dtype of
+    the other operand."""
 
     if TYPE_CHECKING:
 
@@ -86,15 +86,15 @@ class Scalar:
         return self._binary("!=", other)
 
     def logical_and(self, other) -> Scalar:
-        """Logical and of two bools; the right side is evaluated only where the left holds."""
+        """Return the logical and of two bools.  The right operand is evaluated only if the left one holds."""
         return self._binary("&&", other)
 
     def logical_or(self, other) -> Scalar:
-        """Logical or of two bools."""
+        """Return the logical or of two bools."""
         return self._binary("||", other)
 
     def to(self, dtype: DType) -> Scalar:
-        """The value converted as NumPy's astype does."""
+        """Return the value converted as by NumPy's astype."""
         return self if dtype == self.dtype else Convert(self, dtype)
 
 
@@ -106,7 +106,7 @@ class Literal(Scalar):
 
 @dataclass(frozen=True, eq=False)
 class Local(Scalar):
-    """A loop counter or a variable of the kernel.  Names are made unique by the builder."""
+    """A loop counter or a variable of the kernel.  The builder makes names unique."""
 
     name: str
     dtype: DType
@@ -122,8 +122,7 @@ class Size(Scalar):
 
 @dataclass(frozen=True, eq=False)
 class Load(Scalar):
-    """buffer[indices], or the element at a flat row-major position where `indices` is one index into a buffer of
-    another rank."""
+    """The element `buffer[indices]`.  A single index into a buffer of another rank is a flat row-major position."""
 
     buffer: Buffer
     indices: tuple[Scalar, ...]
@@ -135,7 +134,7 @@ class Load(Scalar):
 
 @dataclass(frozen=True, eq=False)
 class Binary(Scalar):
-    """`left function right` in C's notation; / and % are C's (towards zero for integers)."""
+    """The expression `left function right` of C.  / and % round towards zero for integers, as in C."""
 
     function: str
     left: Scalar
@@ -145,7 +144,7 @@ class Binary(Scalar):
 
 @dataclass(frozen=True, eq=False)
 class Unary(Scalar):
-    """-x or !x."""
+    """The expression -x or !x."""
 
     function: str
     operand: Scalar
@@ -154,7 +153,7 @@ class Unary(Scalar):
 
 @dataclass(frozen=True, eq=False)
 class Select(Scalar):
-    """cond ? then : orelse, both sides free of effects."""
+    """The expression `cond ? then : orelse`.  Neither operand has side effects."""
 
     cond: Scalar
     then: Scalar
@@ -173,7 +172,8 @@ class Convert(Scalar):
 
 @dataclass(frozen=True, eq=False)
 class Intrinsic(Scalar):
-    """A function of C's <math.h> by its double name (exp, tanh, fmax...), in the argument's precision."""
+    """A function of C's <math.h>, by the name of its double version (exp, tanh, fmax), in the precision of the
+    argument."""
 
     name: str
     args: tuple[Scalar, ...]
@@ -182,7 +182,7 @@ class Intrinsic(Scalar):
 
 @dataclass(frozen=True, eq=False)
 class Buffer:
-    """An array, compact and row-major.  `buffer[i, j]` loads."""
+    """A contiguous row-major array.  `buffer[i, j]` loads an element."""
 
     name: str
     dtype: DType
@@ -193,18 +193,21 @@ class Buffer:
         return Load(self, tuple(as_scalar(index, I64) for index in indices))
 
     def flat(self, position: Scalar) -> Load:
-        """The element at a flat row-major position."""
+        """Return the load of the element at a flat row-major position."""
         return Load(self, (position,))
 
 
 class Statement:
-    """Base of statements."""
+    """Base class of statements."""
 
 
 @dataclass(frozen=True, eq=False)
 class Loop(Statement):
-    """for (counter = start; counter < stop; counter++).  simd: the iterations are independent, or only reduce into
-    locals that the loop names in `reduce` (operator, local), and may run as vector lanes."""
+    """The loop `for (counter = start; counter < stop; counter++)`.
+
+    simd: whether the iterations may run as vector lanes.  They are then independent, except for reductions into the
+    locals that `reduce` lists as (operator, local).
+    """
 
     counter: Local
     start: Scalar
@@ -216,9 +219,12 @@ class Loop(Statement):
 
 @dataclass(frozen=True, eq=False)
 class Parallel(Statement):
-    """The body for parts [first, last) of [0, count), which may be worked on at the same time, each of `grain` at least
-    but the last.  What it does for one number does not depend on the part that this is in.  It assigns no local that is
-    declared outside, does not Fail, and has no other Parallel in it."""
+    """A parallel loop over [0, count).  Threads run the body on parts [first, last), each of at least `grain` numbers,
+    except for the last part.
+
+    The effect for a number does not depend on the part that contains it.  The body assigns no local that is declared
+    outside, has no Fail, and has no other Parallel in it.
+    """
 
     first: Local
     last: Local
@@ -229,7 +235,7 @@ class Parallel(Statement):
 
 @dataclass(frozen=True, eq=False)
 class Store(Statement):
-    """buffer[indices] = value, the indices as in Load."""
+    """The assignment `buffer[indices] = value`, with indices as in Load."""
 
     buffer: Buffer
     indices: tuple[Scalar, ...]
@@ -257,8 +263,8 @@ class IfThen(Statement):
 
 @dataclass(frozen=True, eq=False)
 class Allocate(Statement):
-    """An array of the kernel's own until the block ends, not cleared, 64-byte aligned.  Its shape is constant and
-    small: it is on the C stack."""
+    """An uninitialized, 64-byte aligned array on the C stack, until the end of the block.  Its shape is constant and
+    small."""
 
     buffer: Buffer
 
@@ -273,7 +279,7 @@ class Address:
 
 @dataclass(frozen=True, eq=False)
 class Invoke(Statement):
-    """A call of a C function of csrc/codegen/gemm_f32.h or csrc/codegen/gemm_int8.h."""
+    """A call of a C function of csrc/codegen/*.h."""
 
     function: str
     args: tuple[Scalar | Address, ...]
@@ -281,8 +287,8 @@ class Invoke(Statement):
 
 @dataclass(frozen=True, eq=False)
 class Fail(Statement):
-    """The kernel ends with an error.  status: a row of csrc/tables/status.def.  message: a %lld for each of `values`,
-    all i64."""
+    """An early end of the kernel with an error.  status: a row of csrc/tables/status.def.  message: has a %lld for each
+    of `values`, which are all i64."""
 
     status: str
     message: str
@@ -291,12 +297,12 @@ class Fail(Statement):
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """A loop nest that reads `inputs` and writes every element of `outputs`.
+    """A kernel: a loop nest that reads `inputs` and writes every element of `outputs`.
 
-    comment: the operator it came from.  in_place: the inputs, by number, over which a single output may be written:
-    each has its shape and dtype, and every element is read only where the same element of the output is written then.
-    Any other input that happens to share that memory has as many elements, so that it is read at the same ones.
-    work: what a call does, for profiles; None: it is not known.
+    comment: the operators that it implements.   work: the work of a call, for profiles, or None if it is unknown.
+    in_place: the numbers of the inputs whose memory the single output may reuse.  Each has the shape and dtype of the
+    output, and each of its elements is read only for the output element in the same place.  Another input may share
+    that memory if it has as many elements, because it is read in the same way.
     """
 
     name: str
@@ -310,15 +316,15 @@ class Kernel:
 
 @dataclass(frozen=True)
 class ReferenceKernel:
-    """A kernel of target "numpy": the packed function `reference.<op>`, called with the attributes as JSON text, then
-    the arguments, then the tensors to write."""
+    """A kernel of target "numpy": the packed function `reference.<op>`.  Its arguments are the attributes as JSON text,
+    the inputs, and the tensors to write."""
 
     op: str
     attributes: str
 
 
 def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    """Every statement, those inside of one after it."""
+    """Yield every statement, each before the statements inside it."""
     for statement in body:
         yield statement
         match statement:
@@ -330,7 +336,7 @@ def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
 
 
 def scalars_in(statement: Statement) -> Iterator[Scalar]:
-    """Every scalar that a statement itself reads, those inside of one after it."""
+    """Yield every scalar that a statement itself reads, each before its operands."""
     waiting: list[object] = []
     match statement:
         case Loop(_, start, stop, reduce=reduce):
@@ -355,7 +361,8 @@ def scalars_in(statement: Statement) -> Iterator[Scalar]:
 
 
 def as_scalar(value, dtype: DType) -> Scalar:
-    """`value` itself, or a Python number as a literal of `dtype`, or a symbolic dimension as a size."""
+    """Return `value` as a scalar: a scalar unchanged, a Python number as a literal of `dtype`, a symbolic dimension as
+    a Size."""
     if isinstance(value, Scalar):
         return value
     if isinstance(value, bool | int | float):
@@ -364,22 +371,22 @@ def as_scalar(value, dtype: DType) -> Scalar:
 
 
 def minimum(number: Scalar, other: Scalar | int) -> Scalar:
-    """The smaller of two numbers; an int stands for an i64."""
+    """Return the smaller of two numbers.  An int stands for an i64."""
     other = as_scalar(other, I64)
     return Select(number < other, number, other)
 
 
 def maximum(number: Scalar, other: Scalar | int) -> Scalar:
-    """The larger of two numbers; an int stands for an i64."""
+    """Return the larger of two numbers.  An int stands for an i64."""
     other = as_scalar(other, I64)
     return Select(number > other, number, other)
 
 
 @dataclass
 class KernelBuilder:
-    """Collects a kernel's statements; `with builder.loop(...) as i:` nests.
+    """Builder of a kernel's statements.  `with builder.loop(...) as i:` opens a loop.
 
-    is_compact: a kernel of little memory is wanted, even where it takes longer.
+    is_compact: whether the kernel should use little memory, even if it takes longer.
     """
 
     blocks: list[list[Statement]] = field(default_factory=lambda: [[]])
@@ -387,7 +394,7 @@ class KernelBuilder:
     is_compact: bool = False
 
     def local(self, name: str, dtype: DType) -> Local:
-        """A new variable named after `name`."""
+        """Return a new variable named after `name`."""
         count = self.names.get(name, 0)
         self.names[name] = count + 1
         return Local(f"{name}{count}" if count else name, dtype)
@@ -397,7 +404,7 @@ class KernelBuilder:
 
     @contextmanager
     def loop(self, stop, *, start=0, name: str = "i", simd: bool = False, reduce=()) -> Iterator[Local]:
-        """A loop over [start, stop); a loop of exactly one iteration is kept, the C compiler removes it."""
+        """Open a loop over [start, stop).  A loop of one iteration is kept; the C compiler removes it."""
         counter = self.local(name, I64)
         self.blocks.append([])
         yield counter
@@ -406,9 +413,9 @@ class KernelBuilder:
 
     @contextmanager
     def parallel(self, count, work, *, least=1) -> Iterator[tuple[Local, Local]]:
-        """A part [first, last) of [0, count), see Parallel.
+        """Open a parallel loop over [0, count), and give the bounds of a part [first, last) (see Parallel).
 
-        work: of one number, in eighths of a nanosecond, about; least: numbers that a part has at least.
+        work: the approximate time for one number, in eighths of a nanosecond.   least: the fewest numbers in a part.
         """
         first, last = self.local("first", I64), self.local("last", I64)
         grain = _PART_WORK / (as_scalar(work, I64) + 1) + as_scalar(least, I64)
@@ -424,22 +431,22 @@ class KernelBuilder:
         self.add(IfThen(cond, tuple(self.blocks.pop())))
 
     def fail(self, cond: Scalar, status: str, message: str, *values) -> None:
-        """Ends the kernel with an error where `cond` holds; not inside a simd loop."""
+        """End the kernel with an error if `cond` holds.  Not allowed inside a SIMD loop."""
         values = tuple(as_scalar(value, I64) for value in values)
         self.add(IfThen(cond, (Fail(status, message, values),)))
 
     def size(self, dims: tuple[AnyDim, ...]) -> Scalar:
-        """The product of some dimensions."""
+        """Return the product of dimensions."""
         return as_scalar(product(dims), I64)
 
     def allocate(self, name: str, dtype: DType, shape: tuple[int, ...]) -> Buffer:
-        """A new array on the stack."""
+        """Return a new array on the stack."""
         buffer = Buffer(self.local(name, dtype).name, dtype, shape)
         self.add(Allocate(buffer))
         return buffer
 
     def let(self, name: str, value: Scalar) -> Local:
-        """A new variable that starts as `value`."""
+        """Return a new variable, initialized with `value`."""
         local = self.local(name, value.dtype)
         self.add(Let(local, value))
         return local

@@ -1,8 +1,9 @@
-"""The loops of a group of fused operators, written from its trees.
+"""Loop nests of fused operators, generated from expression trees.
 
-Without reductions they are one nest over the result.  With reductions there are outer loops over what the reductions
-have in common, the rows, and inside them one loop nest for each reduction and one for the result: softmax takes three
-walks along a row.  Where rows lie side by side in memory, as columns of a matrix do, LANES of them are taken at once.
+Without reductions there is one nest over the result.  With reductions the outer loops are those that all reductions
+have in common (the rows).  Inside them is one loop nest for each reduction and one for the result: softmax takes three
+passes over a row.  If adjacent rows are contiguous in memory, as the columns of a matrix are, LANES of them are
+processed at once.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ LANES = 64
 
 
 def write_nest(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> None:
-    """Statements that store each tree at its leaf, for all values of the loops `root`.
+    """Generate the statements that store each tree at its leaf, for all values of the loops `root`.
 
     Raises
     ------
@@ -50,14 +51,14 @@ def write_nest(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple
 
 
 def overwrites_early(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> bool:
-    """Whether `write_nest` writes to the outputs before it has read all inputs of a row."""
+    """Return whether `write_nest` writes to the outputs before it has read all inputs of a row."""
     totals = _totals(outputs)
     return bool(totals) and _Rows(KernelBuilder(), root, outputs, totals).overwrites
 
 
 def recomputes(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> bool:
-    """Whether something that takes long would be computed more often than once for each element that it has, but for
-    one such value that several walks along a row can share.
+    """Return whether an expensive value would be computed more than once for an element.  One such value does not
+    count: the one that several passes over a row share.
 
     Raises
     ------
@@ -88,18 +89,18 @@ def recomputes(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, Fused
             if key in met:
                 shared.add(key)
                 if tree.dtype != outputs[0][0].buffer.dtype:
-                    return True  # it cannot wait where the result will be
+                    return True  # it cannot be kept in the memory of the result
             met.add(key)
     return len(shared) > 1
 
 
 def row_axes(root: tuple[LoopAxis, ...], totals: list[ReduceExpr]) -> list[LoopAxis]:
-    """The loops that all reductions are inside of.
+    """Return the loops that contain all reductions.
 
     Raises
     ------
     NotFusable
-        Some are inside of others than the rest.
+        Some reductions are inside other loops than the rest.
     """
     rows = totals[0].axes
     if any(total.axes != rows for total in totals) or not rows <= set(root):
@@ -132,7 +133,7 @@ def _write_plain(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tup
 
 
 class _Rows:
-    """The loops of a group with reductions."""
+    """Generator of the loops of a group with reductions."""
 
     def __init__(
         self,
@@ -148,7 +149,7 @@ class _Rows:
         self.columns = [axis for axis in root if axis not in rows]
         everything = [leaf for leaf, _ in outputs] + leaves_of(tree for _, tree in outputs)
         self.rows = join(rows, everything)
-        self.saved: dict[tuple, BufferLoad] = {}  # what an earlier walk has written where the result will be
+        self.saved: dict[tuple, BufferLoad] = {}  # values that an earlier pass has stored in the memory of the result
         self.shared = self._shared()
 
     def write(self) -> None:
@@ -172,7 +173,7 @@ class _Rows:
             _Lanes(self, outer, lane, first, width).write()
 
     def _side_by_side(self, lane: CollapsedLoop) -> bool:
-        """Whether rows are next to each other and their own elements are not."""
+        """Return whether adjacent rows are contiguous in memory while the elements of a row are not."""
         over = {axis for total in self.totals for axis in total.over if axis.extent != 1}
         leaves = [leaf for leaf in leaves_of(self.totals) if leaf.axes & over]
         along = any(leaf.strides.get(axis) == 1 for leaf in leaves for axis in leaf.axes & over)
@@ -181,20 +182,20 @@ class _Rows:
     def walk(
         self, over: Iterable[LoopAxis], trees: list[FusedExpr], extra: Iterable[BufferLoad] = ()
     ) -> list[CollapsedLoop]:
-        """The loops of one walk along a row."""
+        """Return the loops of one pass over a row."""
         return join(over, [*leaves_of(trees, into_totals=False), *extra])
 
     def _total(self, row: Scope, total: ReduceExpr) -> Scalar:
-        """Adds up one row in vector lanes.
+        """Reduce one row in vector lanes.
 
-        A lane of a maximum or minimum never holds NaN: that one was met is noted beside it.
+        A lane of a maximum or minimum never holds NaN.  A flag beside it records that a NaN was met.
         """
         k, reduction, dtype = self.k, total.reduction, total.dtype
         result = k.let(c_name(total.name), Literal(reduction.start(dtype), dtype))
         sees_nan = dtype.is_float and reduction.clause in ("max", "min")
         lanes = [(reduction.clause, result)]
         if sees_nan:
-            flag = I32 if dtype == F32 else I64  # as wide as an element
+            flag = I32 if dtype == F32 else I64  # an integer as wide as an element
             unordered = k.let("unordered", Literal(0, flag))
             lanes.append(("|", unordered))
         kept = self._kept(total.arg, total.over)
@@ -223,7 +224,8 @@ class _Rows:
                 inner.store(leaf, self.value(inner, tree, over, kept))
 
     def value(self, scope: Scope, tree: FusedExpr, over: tuple[LoopAxis, ...], kept: dict[tuple, BufferLoad]) -> Scalar:
-        """The tree's value; what is shared by several walks is written by the first and read by the others."""
+        """Return the value of the tree.  A value that several passes share is stored by the first and loaded by the
+        others."""
         for part in post_order((tree,), into_totals=False):
             if not isinstance(part, ApplyExpr) or (key := _relative(part, over)) not in kept or part in scope.values:
                 continue
@@ -235,7 +237,8 @@ class _Rows:
         return scope.value(tree)
 
     def _shared(self) -> tuple | None:
-        """What takes long and is needed by several walks, if there is room for it where the result will be."""
+        """Return the expensive value that several passes need, if there is room for it in the memory of the result.
+        Otherwise return None."""
         if len(self.outputs) != 1 or not self.columns:
             return None
         tree, columns = self.outputs[0][1], tuple(self.columns)
@@ -257,7 +260,7 @@ class _Rows:
         return next((key for key, count in found.items() if count > 1), None)
 
     def _kept(self, tree: FusedExpr, over: tuple[LoopAxis, ...]) -> dict[tuple, BufferLoad]:
-        """Where the shared value is, along the walk `over`, if it is in `tree`."""
+        """Return the load of the shared value in the pass over `over`, if `tree` contains that value."""
         if self.shared is None:
             return {}
         parts = [part for part in post_order((tree,), into_totals=False) if isinstance(part, ApplyExpr)]
@@ -272,12 +275,12 @@ class _Rows:
 
     @property
     def overwrites(self) -> bool:
-        """Whether the result's memory is written before the last read of the inputs."""
+        """Whether the memory of the result is written before the last read of the inputs."""
         return self.shared is not None
 
 
 def _relative(tree: ApplyExpr, over: tuple[LoopAxis, ...]) -> tuple:
-    """What a tree computes, and where along a walk: the same for two walks that compute the same."""
+    """Return a key of what a tree computes, relative to a pass.  Two passes that compute the same have equal keys."""
     expr, indices = tree.key
     number = {axis: i for i, axis in enumerate(over)}
     at = tuple((tuple((number.get(axis, axis), step) for axis, step in place.steps), place.start) for place in indices)
@@ -285,7 +288,7 @@ def _relative(tree: ApplyExpr, over: tuple[LoopAxis, ...]) -> tuple:
 
 
 class _Lanes:
-    """LANES rows side by side: every value of a row is an array of them."""
+    """LANES adjacent rows that are processed together: every value of a row is an array of that length."""
 
     def __init__(self, rows: _Rows, outer: Scope, lane: CollapsedLoop, first: Scalar, width: Scalar) -> None:
         self.rows = rows
@@ -316,7 +319,7 @@ class _Lanes:
             store_all(scope, rows.outputs)
 
     def settle(self, trees: list[FusedExpr]) -> None:
-        """Computes what operators make of the totals once for each row, not for each element."""
+        """Compute the operators that follow a reduction once for each row instead of once for each element."""
         columns = set(self.rows.columns)
         if not columns:
             return
@@ -329,7 +332,7 @@ class _Lanes:
 
     @contextmanager
     def lanes(self, around: Scope):
-        """A loop over the rows of the block: a scope in it, and its counter."""
+        """Open a loop over the rows of the block.  Return a scope in it, and its counter."""
         scope = Scope(self.k, around)
         with self.k.loop(self.width, name="l", simd=True) as lane:
             scope.counters = [(self.lane, self.first + lane)]

@@ -1,4 +1,4 @@
-"""Loops that are open in a kernel, the values known inside them, and trees written there."""
+"""Scopes: the open loops of a kernel, the values known inside them, and the generation of trees in them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from relvm.quoting import c_identifier
 
 @dataclass(frozen=True)
 class CollapsedLoop:
-    """Loop axes that are walked as one."""
+    """Loop axes that are iterated as one loop."""
 
     axes: tuple[LoopAxis, ...]
     extent: AnyDim
 
 
 def join(axes: Iterable[LoopAxis], leaves: Iterable[BufferLoad]) -> list[CollapsedLoop]:
-    """The same walk in fewer loops: axes of one step are left out, neighbours joined where every leaf steps through
-    both as through one."""
+    """Return the same iteration in fewer loops: axes of extent 1 are dropped, and adjacent axes are joined if every
+    leaf steps through both as through one."""
     leaves = list(leaves)
     joined: list[CollapsedLoop] = []
     for axis in axes:
@@ -43,7 +43,7 @@ def leaves_of(trees: Iterable[FusedExpr], *, into_totals: bool = True) -> list[B
 
 
 class Scope:
-    """Loops that are open, and the values known inside them."""
+    """A scope: a number of open loops and the values known inside them, within an outer scope."""
 
     def __init__(self, k: KernelBuilder, outer: Scope | None = None) -> None:
         self.k = k
@@ -53,7 +53,7 @@ class Scope:
         self.bases: dict[BufferLoad, Scalar] = {}
 
     def position(self, leaf: BufferLoad) -> Scalar | None:
-        """The part of a leaf's position that this scope's own loops give; None for 0."""
+        """Return the part of a leaf's position that depends on the loops of this scope.  None stands for 0."""
         total: Scalar | None = None
         for joined, counter in self.counters:
             stride = leaf.strides.get(joined.axes[-1], 0)
@@ -64,7 +64,7 @@ class Scope:
         return total
 
     def base(self, leaf: BufferLoad) -> Scalar | None:
-        """The position as far as the scopes around give it; None for 0."""
+        """Return the part of the position that depends on the enclosing scopes.  None stands for 0."""
         if self.outer is None:
             return None if isinstance(leaf.start, int) and leaf.start == 0 else as_scalar(leaf.start, I64)
         if leaf in self.outer.bases:
@@ -72,7 +72,7 @@ class Scope:
         return _sum(self.outer.base(leaf), self.outer.position(leaf))
 
     def prepare(self, leaf: BufferLoad) -> None:
-        """Names the position as far as it is known here, for the scopes inside."""
+        """Bind the part of the position that is known here to a variable, for inner scopes."""
         position = _sum(self.base(leaf), self.position(leaf))
         if position is not None and not isinstance(position, Local | Literal | Size):
             self.bases[leaf] = self.k.let(f"{leaf.buffer.name}at", position)
@@ -87,7 +87,7 @@ class Scope:
         return self.outer.known(tree) if self.outer else None
 
     def value(self, tree: FusedExpr) -> Scalar:
-        """The value here; what operators give is declared, under its name in the IR."""
+        """Return the value of a tree here.  The result of each operator is bound to a variable named as in the IR."""
         known = self.known(tree)
         if known is not None:
             return known
@@ -117,13 +117,13 @@ def _sum(a: Scalar | None, b: Scalar | None) -> Scalar | None:
 
 
 def c_name(name: str) -> str:
-    """A name that C takes; the builder makes it unique."""
+    """Return a valid C identifier.  The builder makes it unique."""
     return f"v_{c_identifier(name)}"
 
 
 @contextmanager
 def loops(scope: Scope, joined: list[CollapsedLoop], *, simd: bool = False, reduce=()):
-    """A scope inside loops over `joined`, that has what the scope around it has."""
+    """Open loops over `joined` and return the scope inside them, within the given scope."""
     inner = Scope(scope.k, scope)
     with loop_nest(scope.k, [one.extent for one in joined], simd=simd, reduce=tuple(reduce)) as counters:
         inner.counters = list(zip(joined, counters, strict=True))
@@ -132,7 +132,8 @@ def loops(scope: Scope, joined: list[CollapsedLoop], *, simd: bool = False, redu
 
 @contextmanager
 def shared_loops(scope: Scope, joined: list[CollapsedLoop], work: Scalar, *, simd: bool = False):
-    """The same, shared among threads.   work: of one step of the innermost loop."""
+    """Open parallel loops over `joined` and return the scope inside them.   work: of one iteration of the innermost
+    loop."""
     inner = Scope(scope.k, scope)
     deeper = product(one.extent for one in joined[2:])
     with part_loops(scope.k, [one.extent for one in joined], work * as_scalar(deeper, I64), simd=simd) as counters:
@@ -141,7 +142,7 @@ def shared_loops(scope: Scope, joined: list[CollapsedLoop], work: Scalar, *, sim
 
 
 def work_of(trees: Iterable[FusedExpr], over: Iterable[LoopAxis] = ()) -> Scalar:
-    """About what trees take at all places of some loops, see KernelBuilder.parallel."""
+    """Estimate the time of computing the trees for all iterations of some loops (see KernelBuilder.parallel)."""
     each = 0
     for tree in post_order(tuple(trees), into_totals=False):
         each += (
@@ -156,7 +157,7 @@ def store_all(scope: Scope, outputs: list[tuple[BufferLoad, FusedExpr]]) -> None
 
 
 def prepare(scope: Scope, outputs: Iterable[tuple[BufferLoad | None, FusedExpr]], inside: set[LoopAxis]) -> None:
-    """Computes, before loops over `inside`, all that does not depend on them."""
+    """Compute everything that does not depend on the loops `inside` before them."""
     waiting: list[FusedExpr] = []
     for leaf, tree in outputs:
         waiting.append(tree)

@@ -1,21 +1,21 @@
-"""How an operator becomes something the machine can run: the `lower=` of its declaration.
+"""Lowering rules: the `lower=` of an operator's declaration, which says how it is executed.
 
-The forms:
-    elementwise(f)       f(element, ...) -> element under NumPy broadcasting
-    Rearrange(places)    elements of one argument in other places
-    Reduce(...)          elements along some axes become one
-    Product(function)    a kernel of its own that other operators may finish: it hands each element to `finish.store`
-    Composition(f)       other operators, which take its place
-    Loops(function)      a kernel of its own; `function(k, inputs, outputs, **attributes)` writes the loop nest
-    Lookup(...)          elements of one argument at positions that another says; alone a kernel of its own
-    VIEW, ALIAS          no kernel: the argument's bytes under the result's shape; the argument itself
-    Builtin(name)        no kernel: a builtin of the machine
+The rules:
+    elementwise(f)         f(element, ...) -> element, with NumPy broadcasting
+    DataMovement(places)   elements of one argument at other indices
+    Reduce(...)            a reduction along some axes
+    Contraction(function)  a kernel with an epilogue: it hands each element to `result.store`
+    GatherKernel(...)      elements of one argument at indices that another argument gives
+    Composition(f)         an expression of other operators that replaces the call
+    CustomKernel(function) a kernel that `function(k, inputs, outputs, **attributes)` generates
+    VIEW, ALIAS            no kernel: the bytes of the argument with the shape of the result; the argument itself
+    Builtin(name)          no kernel: a builtin of the virtual machine
 
-Operators of the first three forms, lookups and views can share a kernel (relvm/kernels/fused_expr.py).
+Elementwise operators, data movements, reductions, gathers and views can share a kernel (relvm/kernels/fused_expr.py).
 
-Inside a kernel every shape is made of plain integers and variables: a compound dimension such as `n + m` has become a
-variable of its own, equal dimensions the same one.  Arguments that are shapes are not buffers and are left out; what
-they say is in the outputs' shapes.
+Inside a kernel every shape consists of integers and variables: a compound dimension such as `n + m` becomes a variable
+of the kernel, and equal dimensions become the same variable.  Arguments that are shapes are not buffers and are left
+out; their values are in the shapes of the outputs.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from relvm.kernels.loop_ir import KernelBuilder, Local, Scalar, Select, as_scala
 
 @dataclass(frozen=True)
 class CustomKernel:
-    """A kernel written by `function(k: KernelBuilder, inputs, outputs, **attributes)`.
+    """A kernel that `function(k: KernelBuilder, inputs, outputs, **attributes)` generates.
 
-    operations: a function of relvm/kernels/flop_count.py; None: unknown.  Not used for operators that only move
-    elements (Operator.moves).
+    operations: a function of relvm/kernels/flop_count.py, or None if the count is unknown.  It is not used for
+    operators that only move elements (Operator.moves).
     """
 
     function: Callable[..., None]
@@ -44,9 +44,9 @@ class CustomKernel:
 
 @dataclass(frozen=True)
 class GatherKernel(CustomKernel):
-    """Elements of the first argument: along the attribute `axis`, those at positions that the second argument says.
+    """The elements of the first argument, along the attribute `axis`, at the indices in the second argument.
 
-    check(k, indices, size, axis): statements that fail where an index is not in [-size, size).
+    check(k, indices, size, axis): generates statements that fail if an index is not in [-size, size).
     """
 
     check: Callable[..., None] = field(kw_only=True)
@@ -61,16 +61,16 @@ class Pointwise:
 
 @dataclass(eq=False)
 class LoopAxis:
-    """A loop over [0, extent) that places move with."""
+    """A loop over [0, extent), on whose counter indices depend."""
 
     extent: AnyDim
 
 
 @dataclass(frozen=True)
 class IndexExpr:
-    """An index along one axis of a tensor: `start` plus, for some loops, their counters times a step.
+    """An index along one axis of a tensor: `start` plus the sum of loop counters times their steps.
 
-    start: an integer, or a scalar that no loop changes.
+    start: an integer, or a scalar that does not change inside the loops.
     """
 
     steps: tuple[tuple[LoopAxis, AnyDim], ...] = ()
@@ -111,14 +111,15 @@ IndexExprs = tuple[IndexExpr, ...]
 
 @dataclass(frozen=True)
 class DataMovement:
-    """`places(at, x_shape, out_shape, **attributes)`: where in x the element at the places `at` of the result is."""
+    """A rearrangement of elements.  `places(at, x_shape, out_shape, **attributes)` returns the indices in x of the
+    result element at the indices `at`."""
 
     places: Callable[..., IndexExprs]
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """combine: two elements into one, keeping NaN.  clause: its OpenMP name.  start: the value of no elements."""
+    """combine(a, b): combines two elements and keeps NaN.  clause: the OpenMP name.  start: the value for no elements."""
 
     combine: Callable[[Scalar, Scalar], Scalar]
     clause: str
@@ -127,9 +128,9 @@ class Reduction:
 
 @dataclass(frozen=True)
 class Reduce:
-    """The elements along the attribute `axes` (None: all) become one; those axes stay with size 1 where `keepdims`.
+    """A reduction along the attribute `axes` (None: all).  Those axes stay with size 1 if `keepdims` holds.
 
-    finish: what is made of the total and the number of elements in it.
+    finish(total, count): returns the result for the total of `count` elements.
     """
 
     reduction: Reduction
@@ -138,10 +139,10 @@ class Reduce:
 
 @dataclass(frozen=True)
 class Contraction:
-    """A kernel written by `function(k: KernelBuilder, inputs, result, **attributes)`, `result` being an `Epilogue`.
+    """A kernel that `function(k: KernelBuilder, inputs, result, **attributes)` generates; `result` is an `Epilogue`.
 
-    axes: of the result, given the shapes of the arguments and its own, those that the kernel walks as one, in order:
-    for a convolution (image), (filter), (all others).   operations: how many it takes (relvm/kernels/flop_count.py).
+    axes(*shapes, shape): groups the axes of the result that the kernel iterates as one loop, in order.  For a
+    convolution these are (image), (filter) and (all others).   operations: a function of relvm/kernels/flop_count.py.
     """
 
     function: Callable[..., None]
@@ -151,25 +152,25 @@ class Contraction:
 
 @dataclass(frozen=True)
 class Composition:
-    """`function(*args, **attributes)` gives an expression of other operators with the same meaning."""
+    """An expression of other operators with the same meaning, `function(*args, **attributes)`."""
 
     function: Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class Reinterpret:
-    """The first argument's bytes under the result's shape."""
+    """The bytes of the first argument with the shape of the result."""
 
 
 @dataclass(frozen=True)
 class Alias:
-    """The first argument itself."""
+    """The first argument itself, unchanged."""
 
 
 @dataclass(frozen=True)
 class Builtin:
-    """The builtin of that name (csrc/tables/builtins.def) on the same arguments, then these attributes, dtypes or
-    integers."""
+    """The builtin of that name (csrc/tables/builtins.def).  Its arguments are those of the operator, then the listed
+    attributes, which are dtypes or integers."""
 
     name: str
     attributes: tuple[str, ...] = ()
@@ -184,13 +185,14 @@ def elementwise(point: Callable[..., Scalar]) -> Pointwise:
 
 
 def strides_of(shape: tuple[AnyDim, ...]) -> tuple[AnyDim, ...]:
-    """Elements between neighbours along each axis of a compact row-major array."""
+    """Return the distance, in elements, between neighbors along each axis of a contiguous row-major array."""
     return tuple(product(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
 @dataclass
 class loop_nest:
-    """Nested loops over `extents`, the innermost one `simd` with `reduce`; gives the counters, outermost first."""
+    """Nested loops over `extents`, of which the innermost takes `simd` and `reduce`.  The context gives the counters,
+    outermost first."""
 
     k: KernelBuilder
     extents: Sequence[AnyDim | Scalar]
@@ -216,10 +218,11 @@ class loop_nest:
 def part_loops(
     k: KernelBuilder, extents: Sequence[AnyDim | Scalar], work: Scalar | int, *, simd: bool = False
 ) -> Iterator[list[Local]]:
-    """Nested loops over `extents` that threads share: what the first two of them count is split into parts.  Gives the
-    counters, outermost first.
+    """Open nested loops over `extents`, the first two of which are divided among threads.  Yield the counters,
+    outermost first.
 
-    work: of one step of the second loop, or of the only one, see KernelBuilder.parallel.   simd: of the innermost loop.
+    work: of one iteration of the second loop, or of the only one (see KernelBuilder.parallel).   simd: of the innermost
+    loop.
     """
     if not extents:
         yield []
@@ -241,7 +244,8 @@ def part_loops(
 
 
 def clip(k: KernelBuilder, first: Scalar, last: Scalar, i: Scalar, extent: Scalar) -> tuple[Local, Local]:
-    """Which of the numbers [0, extent) a part has whose step is the `i`-th of that extent."""
+    """Return the bounds within [0, extent) of a part [first, last) of consecutive blocks of size `extent`, in the
+    `i`-th block."""
     before = k.let("before", i * extent)
     low = k.let("low", maximum(first - before, 0))
     high = k.let("high", minimum(last - before, extent))
@@ -249,12 +253,12 @@ def clip(k: KernelBuilder, first: Scalar, last: Scalar, i: Scalar, extent: Scala
 
 
 def from_the_front(index: Scalar, size: Scalar) -> Scalar:
-    """An index in [-size, size) counted from 0."""
+    """Return an index in [-size, size), counted from 0."""
     return Select(index < 0, index + size, index)
 
 
 def flat_position(indices: tuple[Scalar, ...], shape: tuple[AnyDim, ...]) -> Scalar:
-    """The row-major position of an element of an array of that shape."""
+    """Return the row-major position of an element of an array of that shape."""
     total = indices[0]
     for index, dim in zip(indices[1:], shape[1:], strict=True):
         total = total * as_scalar(dim, I64) + index

@@ -1,7 +1,7 @@
-"""Nests of loops over tiles, where a tensor lies in order along one loop and the result along another.
+"""Tiled loop nests, for kernels that read a tensor along one loop and write the result along another.
 
-What a tile of the result needs of such a tensor is copied first, to where its rows are the result's: each line of a
-cache is read once, and the loops over the tile are vectors.
+The elements of such a tensor that a tile of the result needs are copied first, transposed.  Each cache line is then
+read once, and the loops over the tile can be vectorized.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from relvm.kernels.lowering_rules import LoopAxis, part_loops
 _TILE, _LEAST = (
     16,
     8,
-)  # elements of a side of a tile, as csrc/codegen/gemm_f32.h has it, and of the loops for which there are tiles
+)  # the side of a tile, as in csrc/codegen/gemm_f32.h, and the least extent of tiled loops
 
 
 def across_of(joined: list[CollapsedLoop], leaves: list[BufferLoad]) -> CollapsedLoop | None:
-    """The loop along which some tensor lies in order that the innermost loop goes across, as in a transposition."""
+    """Return the loop along which a tensor is contiguous but which is not the innermost one, as in a transposition.
+    Return None if there is none."""
     if not joined or _is_short(joined[-1]) or any(isinstance(leaf, GatherLoad) for leaf in leaves):
         return None
     inner = joined[-1].axes[-1]
@@ -40,7 +41,8 @@ def _lies_along(leaf: BufferLoad, one: CollapsedLoop, inner: LoopAxis) -> bool:
 def write_tiles(
     k: KernelBuilder, joined: list[CollapsedLoop], across: CollapsedLoop, outputs: list[tuple[BufferLoad, FusedExpr]]
 ) -> None:
-    """Tiles of the innermost loop and one other, so that what lies along that one is read in order, into a tile."""
+    """Generate loops over tiles of the innermost loop and `across`.  Tensors that are contiguous along `across` are
+    copied into a tile."""
     trees, inner = [tree for _, tree in outputs], joined[-1]
     rest = [one for one in joined[:-1] if one is not across]
     extents = [as_scalar(one.extent, I64) for one in (across, inner)]
@@ -75,7 +77,7 @@ def _bring_tile(
     at: list[tuple[CollapsedLoop, Scalar]],
     counts: list[Local],
 ) -> None:
-    """Copies what a tile of the result needs of a tensor, to where its rows are the result's."""
+    """Copy the elements of a tensor that a tile of the result needs, transposed."""
     (across, first_row), (inner, first_column) = at
     rows, columns = counts
 

@@ -1,5 +1,5 @@
-"""The loop nest of convolutions with few filters to a group, as depthwise ones: a block of the input, with zeros around
-it, is copied to where each window position meets the elements of many places of the result in a row."""
+"""Loop nest of convolutions with few filters in a group, such as depthwise ones.  A block of the input is copied with
+its padding, so that each window position reads contiguous elements for many positions of an output row."""
 
 from __future__ import annotations
 
@@ -24,20 +24,22 @@ from relvm.kernels.loop_ir import (
     minimum,
 )
 
-_ROOM = 16384  # elements of a block of the input, which is to stay in the first or second cache
-_WIDEST = 256  # places of a row of the result in a block
+_ROOM = 16384  # the most elements of an input block, which should fit the L1 or L2 cache
+_WIDEST = 256  # the most output positions of a row in a block
 _LANES, _ROWS, _SLACK = (
     16,
     7,
     64,
-)  # csrc/codegen/gemm_f32.h reads and writes so many at a time: in columns, rows of them, on a line
+)  # the numbers that csrc/codegen/gemm_f32.h processes at a time: in columns, in rows of them, on one axis
 
 
 class _Shape:
-    """The window over two spatial axes, and a block: for each channel of a group and each phase of the strides a plane.
+    """The window over two spatial axes, and the layout of a block: a plane for each channel of a group and each phase
+    of the strides.
 
-    A plane has a row for each row of the result in the block and `reach[0]` more, each of the places of a row and
-    `reach[1]` more; its rows follow each other.  phases: those that the window meets.   room: elements of a plane.
+    A plane has a row for each output row of the block and `reach[0]` more.  A row has an element for each output
+    position of the row and `reach[1]` more.  The rows are contiguous.   phases: those that the window reads.   room:
+    the number of elements of a plane.
     """
 
     def __init__(self, window: Window, channels: int) -> None:
@@ -54,17 +56,17 @@ class _Shape:
         self.room = _ROOM // (channels * len(self.phases))
 
     def plane(self, channel: int, phase: tuple[int, int]) -> int:
-        """Where in the block a plane begins."""
+        """Return the position of a plane in the block."""
         return (channel * len(self.phases) + self.phases.index(phase)) * self.room
 
     @property
     def step(self) -> int:
-        """Window positions below each other that meet rows which follow each other: every so manyth."""
+        """The distance, in rows of the window, between vertical positions that read adjacent rows of a plane."""
         return self.strides[0] // math.gcd(self.strides[0], self.dilations[0])
 
     def columns(self, most: int) -> Iterator[tuple[int, int]]:
-        """The window's positions in columns of at most so many, whose rows follow each other: the first of each, and
-        how many they are."""
+        """Yield the window positions in columns of at most `most` that read adjacent rows: the first of each, and their
+        number."""
         together = most if self.step * self.dilations[0] == self.strides[0] else 1
         for column in range(self.sizes[1]):
             for first in range(self.step):
@@ -73,14 +75,14 @@ class _Shape:
                     yield rows[start] * self.sizes[1] + column, len(rows[start : start + together])
 
     def tap(self, tap: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """The phase that a window position meets, and how many rows and elements further."""
+        """Return the phase that a window position reads, and its offset there in rows and elements."""
         steps = (tap // self.sizes[1] * self.dilations[0], tap % self.sizes[1] * self.dilations[1])
         (row, column), (row_phase, column_phase) = zip(*map(divmod, steps, self.strides), strict=True)
         return (row_phase, column_phase), (row, column)
 
 
 def has_few_filters(x: Buffer, w: Buffer, window: Window) -> bool:
-    """Whether `write_few_filters` is for a convolution of these tensors, given that its groups have few filters."""
+    """Return whether `write_few_filters` suits a convolution of these tensors, given that its groups have few filters."""
     sizes = (*window.sizes, w.shape[1])
     known = all(isinstance(size, int) and size > 0 for size in sizes) and len(window.sizes) <= 2
     if not known or x.dtype.name != "f32":
@@ -90,7 +92,7 @@ def has_few_filters(x: Buffer, w: Buffer, window: Window) -> bool:
 
 
 def _is_whole(shape: _Shape, indices: tuple[AnyDim, ...]) -> bool:
-    """Whether all places of the result are known to be in one block: its margins are zeros from the start then."""
+    """Return whether all output positions are known to fit in one block.  Its margins are then zeroed only once."""
     high, wide = indices if len(indices) == 2 else (1, *indices)
     if not isinstance(high, int) or not isinstance(wide, int) or wide > _WIDEST:
         return False
@@ -98,7 +100,7 @@ def _is_whole(shape: _Shape, indices: tuple[AnyDim, ...]) -> bool:
 
 
 def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, window: Window, filters: int) -> None:
-    """Each filter of a group sees its channels.  filters: of a group."""
+    """Generate the convolution.  Each filter of a group reads all of its channels.  filters: their number in a group."""
     shape = _Shape(window, known_size(w.shape[1]))
     wide = as_scalar(result.shape[-1], I64)
     high = as_scalar(result.shape[2], I64) if len(result.shape) == 4 else Literal(1, I64)
@@ -144,11 +146,12 @@ def _sums_of(
     *,
     is_line: bool,
 ) -> Callable[[Scalar, Local, Local], None]:
-    """What adds up, given where a filter begins in w and how many rows and places there are, the sums of a block.
+    """Return a function that accumulates the sums of a block, given the start of a filter in w and the numbers of rows
+    and positions.
 
-    Window positions below each other are taken together, so that they share what they read; on a line, all of them.
+    Vertical window positions are processed together, to share loads.  With one spatial axis, all positions are.
     """
-    groups: dict[int, list[tuple[int, int]]] = {}  # how many positions -> of each column of them, plane and first
+    groups: dict[int, list[tuple[int, int]]] = {}  # number of positions -> plane and first position of each column
     for plane in range(shape.channels):
         for tap, below in shape.columns(1 if is_line else _ROWS):
             groups.setdefault(below, []).append((plane, tap))
@@ -188,8 +191,8 @@ def _bring_planes(
     count: tuple[Local, Local],
     is_whole: bool,
 ) -> None:
-    """Copies what places of the result from `at` on meet of a channel of x, zeros where they meet none, if they are not
-    there.  A row of x goes to all of its phases at once."""
+    """Copy the elements of a channel of x that the output positions from `at` on read, zeros for padding, unless they
+    are in the block already.  A row of x is copied to all of its phases at once."""
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     high, wide = dims if len(dims) == 2 else (Literal(1, I64), dims[0])
     columns = k.let("needed", count[1] + shape.reach[1])

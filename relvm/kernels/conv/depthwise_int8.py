@@ -1,7 +1,7 @@
-"""The loop nest of depthwise convolutions of bytes: a word is what four positions of the window meet along a row.
+"""Loop nest of depthwise convolutions of bytes.  A word holds the bytes that four adjacent window positions read.
 
-The words of the input rows that a row of the result sees lie in a ring; a row of the window is as many words of weights
-as it has fours (csrc/codegen/gemm_int8.h).
+A ring buffer holds the words of the input rows that an output row reads.  A window row takes one word of weights for
+each four positions (csrc/codegen/gemm_int8.h).
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.gemm.gemm_int8 import WORD, flip_of, padding_word, unsigned_zero, word_of
 from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Select, as_scalar, maximum, minimum
 
-_STRIP = 128  # places of a row that are taken at a time
-_BLOCK = 4096  # places that are finished at a time, of as many whole rows: the few behind whole vectors take long
-_SLACK = 64  # csrc/codegen/gemm_int8.h reads and writes so many at a time
-_MAX_BYTES = 64 << 10  # of a ring, which is to stay in the first or second cache
+_STRIP = 128  # output positions of a row that are processed at a time
+_BLOCK = 4096  # output positions that are finished at a time, in whole rows, because a remainder of a vector is slow
+_SLACK = 64  # the number that csrc/codegen/gemm_int8.h processes at a time
+_MAX_BYTES = 64 << 10  # the most bytes of a ring buffer, which should fit the L1 or L2 cache
 
 
 class _Shape:
-    """The window over two spatial axes, and the ring: `rows` rows, each `fours` times `pitch` words."""
+    """The window over two spatial axes, and the layout of the ring buffer: `rows` rows of `fours * pitch` words."""
 
     def __init__(self, window: Window, wide: object) -> None:
         window = over_two_axes(window)
@@ -37,7 +37,7 @@ class _Shape:
 
 
 def is_byte_depthwise(w: Buffer, window: Window) -> bool:
-    """Whether `write_byte_depthwise` is for a convolution by these weights, (filters, 1, window...)."""
+    """Return whether `write_byte_depthwise` suits a convolution by these weights, (filters, 1, window...)."""
     if not all(isinstance(size, int) and size > 0 for size in window.sizes) or len(window.sizes) > 2:
         return False
     shape = _Shape(window, None)
@@ -47,7 +47,8 @@ def is_byte_depthwise(w: Buffer, window: Window) -> bool:
 def write_byte_depthwise(
     k: KernelBuilder, x: Buffer, w: Buffer, padding: Local, result: Epilogue, window: Window, filters: int
 ) -> None:
-    """Each filter sees one channel.  padding: the zero point.   filters: of a group."""
+    """Generate the convolution.  Each filter reads one channel.  padding: the zero point.   filters: their number in a
+    group."""
     shape = _Shape(window, result.shape[-1])
     taps = shape.sizes[0] * shape.fours
     wide = as_scalar(result.shape[-1], I64)
@@ -88,7 +89,7 @@ def write_byte_depthwise(
 
 
 def _set_weights(k: KernelBuilder, w: Buffer, weights: Buffer, shape: _Shape, filter_: Local) -> Local:
-    """Puts the weights of a filter into words, and gives their sum."""
+    """Pack the weights of a filter into words, and return their sum."""
     total = k.let("total", Literal(0, I32))
     rows, wide = shape.sizes
     with k.loop(rows, name="r") as r:
@@ -113,7 +114,7 @@ def _bring_rows(
     padding: Local,
     pad_word: Local,
 ) -> None:
-    """Makes words of the rows of the input that this row of the result is the first to see."""
+    """Convert the rows of the input that this output row is the first to read to words."""
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     high, wide = dims if len(dims) == 2 else (Literal(1, I64), dims[0])
     kept = shape.rows - min(shape.strides[0], shape.rows)
@@ -136,7 +137,7 @@ def _bring_rows(
 
 
 def _set_offsets(k: KernelBuilder, offsets: Buffer, shape: _Shape, y: Local) -> None:
-    """Where in the ring the first word is that each word of weights meets."""
+    """Set the position in the ring buffer of the first word that each word of weights reads."""
     for row in range(shape.sizes[0]):
         place = (y * shape.strides[0] + row * shape.dilations[0]) % shape.rows
         at_row = k.let("at_row", place * shape.row_size)

@@ -1,7 +1,7 @@
-"""What convolution and pooling share: windows that slide over the spatial axes of (batch, channel, spatial...) tensors.
+"""Sliding windows of convolution and pooling, over the spatial axes of (batch, channel, spatial...) tensors.
 
-Output position o and window position k along an axis meet the input at `o * stride + k * dilation - pad`; places
-outside the input are the padding.
+Along an axis, output position o and window position k read the input at `o * stride + k * dilation - pad`.  Positions
+outside the input are padding.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, Select, as_sca
 
 @dataclass(frozen=True)
 class Window:
-    """sizes: of the window, along each spatial axis.  pads: before each axis, then after each."""
+    """A window.  sizes: its extent along each spatial axis.  pads: those before each axis, then those after each."""
 
     sizes: tuple[AnyDim, ...]
     strides: tuple[int, ...]
@@ -30,7 +30,7 @@ class Window:
     dilations: tuple[int, ...]
 
     def is_point(self) -> bool:
-        """Whether each output position sees just the input position of the same place."""
+        """Return whether each output position reads only the input position with the same index."""
         return not any(self.pads) and all(n == 1 for n in (*self.sizes, *self.strides))
 
 
@@ -38,12 +38,12 @@ Ints = tuple[int, ...] | None
 
 
 def window_of(op: str, sizes: Sequence[AnyDim], strides: Ints, pads: Ints, dilations: Ints) -> Window:
-    """The window, None standing for strides and dilations of 1 and for no padding.
+    """Return the window.  None stands for strides and dilations of 1, and for no padding.
 
     Raises
     ------
     RelvmArgumentError
-        A number for each spatial axis (for pads, two) is missing, or is below 1 (for pads, below 0).
+        There is not one number for each spatial axis (for pads, two), or a number is below 1 (for pads, below 0).
     """
     rank = len(sizes)
     ones = (1,) * rank
@@ -61,7 +61,7 @@ def window_of(op: str, sizes: Sequence[AnyDim], strides: Ints, pads: Ints, dilat
 
 
 def over_two_axes(window: Window) -> Window:
-    """The same over two spatial axes, of one or two: one has another of one place before it."""
+    """Return an equal window over two spatial axes.  One axis is extended by a leading axis of size 1."""
     if len(window.sizes) == 2:
         return window
     (before, behind) = window.pads
@@ -69,12 +69,12 @@ def over_two_axes(window: Window) -> Window:
 
 
 def output_dims(op: str, dims: Sequence[AnyDim], window: Window) -> tuple[AnyDim, ...]:
-    """How many places the window has along each spatial axis of the input.
+    """Return the output size along each spatial axis.
 
     Raises
     ------
     RelvmShapeError
-        The window is larger than the padded input.  Where that depends on variables it is checked at run time.
+        The window is larger than the padded input.  If that depends on variables, it is checked at run time.
     """
     rank = len(window.sizes)
     result = []
@@ -88,7 +88,8 @@ def output_dims(op: str, dims: Sequence[AnyDim], window: Window) -> tuple[AnyDim
 
 
 def valid_range(dim: Scalar, indices: Scalar, stride: int, offset: Scalar) -> tuple[Scalar, Scalar]:
-    """Output positions in [0, places) whose `position * stride + offset` is in [0, dim): the first, then the end."""
+    """Return the first output position in [0, indices) whose `position * stride + offset` is in [0, dim), and the end
+    of those positions."""
     first = Select(offset >= 0, Literal(0, I64), (-offset + (stride - 1)) / stride)
     room = dim - 1 - offset
     last = Select(room < 0, Literal(0, I64), room / stride + 1)
@@ -103,11 +104,11 @@ def each_tap(
     row: Sequence[Scalar],
     body: Callable[[Scalar, Scalar, Scalar, Scalar], None],
 ) -> None:
-    """For each position of the window, in order, the part of one output row that it reaches inside the input.
+    """Generate, for each window position in order, the part of one output row that reads inside the input.
 
-    dims, places: the input's and the output's spatial dimensions.   row: the output position on all spatial axes but
-    the last. body(tap, source, first, stop): the window position, counted row-major; output positions o in [first,
-    stop) of the row meet the input, inside its channel, at `source + o * stride`.
+    dims, indices: the spatial dimensions of the input and the output.   row: the output position on all spatial axes
+    but the last.   body(tap, source, first, stop): generates the code for window position `tap`, counted row-major.
+    Output positions o in [first, stop) of the row read the input, inside its channel, at `source + o * stride`.
     """
     last = len(dims) - 1
 
@@ -129,9 +130,10 @@ def each_row(
     row: Sequence[Scalar],
     body: Callable[[Scalar, Scalar], None],
 ) -> None:
-    """For each position of the window on all axes but the last, in order, where that meets the input.
+    """Generate, for each window position on all axes but the last, in order, the part that reads inside the input.
 
-    body(tap, source): the position and the row of the input inside its channel, both counted row-major.
+    body(tap, source): tap is the window position and source the row of the input inside its channel, both counted
+    row-major.
     """
     with ExitStack() as loops:
         tap: Scalar = Literal(0, I64)
@@ -148,8 +150,8 @@ def each_row(
 
 
 def numpy_windows(x: np.ndarray, window: Window, fill: float) -> np.ndarray:
-    """(batch, channel, output spatial..., window spatial...): what each window sees, the padding being `fill`.  A
-    window that is larger than the padded input has no place on that axis."""
+    """Return the windows of x: (batch, channel, output spatial..., window spatial...), padded with `fill`.  A window
+    that is larger than the padded input gives an output size of 0 on that axis."""
     rank = len(window.sizes)
     margins = [(0, 0), (0, 0), *zip(window.pads[:rank], window.pads[rank:], strict=True)]
     padded = np.pad(x, margins, constant_values=fill)

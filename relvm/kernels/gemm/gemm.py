@@ -1,8 +1,8 @@
-"""The loop nest of matrix products, which convolutions share: blocked for registers and caches.
+"""Loop nest of matrix products, blocked for registers and caches.  Convolutions use it, too.
 
-The right matrix is taken a panel of some columns at a time, from where it lies ready (packed) or copied to where it is
-read in order; a tile of ROWS rows of the result is added up beside it in registers (csrc/codegen/gemm_f32.h).  The
-order of additions is that of the plain loops.
+The right matrix is processed in panels of columns, which are either packed in advance or copied to be contiguous.  A
+tile of ROWS rows of the result is accumulated in registers for each panel (csrc/codegen/gemm_f32.h).  The order of
+additions is that of the plain loops.
 Source: Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008.
 """
 
@@ -19,29 +19,29 @@ from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local
 from relvm.kernels.lowering_rules import clip
 
 ROWS, DEPTH = 6, 512
-_MAX_WORDS = 1280  # of a column of a right matrix of words that is copied at once: a panel is on the C stack
-WIDTHS = (64, 48, 32, 16)  # columns of a panel
-STEP = 16  # what the columns of a tile are filled up to, at most
-_MIN_TILES = 24  # of a part of a panel, which each part copies for itself: that takes as long as 2 of them
+_MAX_WORDS = 1280  # the most rows of a right matrix of words that are copied at once: a panel is on the C stack
+WIDTHS = (64, 48, 32, 16)  # possible numbers of columns of a panel
+STEP = 16  # the number of columns of a tile is rounded up to at most this
+_MIN_TILES = 24  # the fewest tiles in a part of a panel: each part copies the panel, which takes as long as 2 tiles
 
 Counters = Callable[[Scalar, Scalar], tuple[Scalar, ...]]
 
 
 def panel_width(columns: object) -> int:
-    """The width of panels for so many columns, the one that leaves the least room unused."""
+    """Return the width of panels for a number of columns: the one that wastes the least."""
     if not isinstance(columns, int) or columns <= 0:
         return WIDTHS[0]
     return min(WIDTHS, key=lambda width: (-(-columns // width) * width, -width))
 
 
 def copied_width(k: KernelBuilder, columns: object) -> int:
-    """The same where panels are copied: the least where they are to take little memory."""
+    """Return the width of panels that are copied: the smallest one in compact kernels."""
     return WIDTHS[-1] if k.is_compact else panel_width(columns)
 
 
 @dataclass(frozen=True)
 class Lhs:
-    """The left matrix: buffer.flat[start + row * row_step + column * column_step]."""
+    """The left matrix: the element at (row, column) is `buffer.flat[start + row * row_step + column * column_step]`."""
 
     buffer: Buffer
     start: Scalar
@@ -57,16 +57,17 @@ class Lhs:
 
 @dataclass(frozen=True)
 class LhsInt8:
-    """A left matrix of bytes, of rows that lie in memory: column c of a row is buffer.flat[start + row * row_step + c].
+    """A left matrix of bytes with contiguous rows: the element at (row, column) is `buffer.flat[start + row * row_step
+    + column]`.
 
-    The product goes four columns at a time: its depth is counted in words, and the right matrix is of words, as
-    csrc/codegen/gemm_int8.h says.
+    The product takes four columns at a time.  Its depth is counted in words of four bytes, and the right matrix
+    consists of words (csrc/codegen/gemm_int8.h).
 
-    depth: of the rows, in bytes.   flip: which bits of four bytes are inverted before they are multiplied.   is_signed:
-    they are signed then, and the right matrix is not; else the other way round.
-    begin(row, goes_on): gives, for a row, a function of the panel's first column and of a column counted from there:
-    what is added to that sum of products for the rows of the right matrix that the panel holds, and, where `goes_on` is
-    None or does not hold, for all of them.
+    depth: of the rows, in bytes.   flip: the bits of a word that are inverted before the product.   is_signed: whether
+    the bytes are signed after that; the right matrix has the other signedness.
+    begin(row, goes_on): returns, for a row, a function of the first column of the panel and of a column counted from
+    there.  That function returns the correction to add to the sum of products: for the rows of the right matrix in the
+    panel, and, if `goes_on` is None or false, for all rows.
     """
 
     buffer: Buffer
@@ -83,8 +84,8 @@ class LhsInt8:
 
 @dataclass(frozen=True)
 class Prepacked:
-    """A right matrix that lies in panels, the last of the columns that are left, each row by row: what
-    packing.py makes."""
+    """A right matrix packed in panels of columns, each row by row, the last of them narrower
+    (relvm/kernels/gemm/packing.py)."""
 
     buffer: Buffer
     start: Scalar
@@ -92,9 +93,9 @@ class Prepacked:
 
 @dataclass(frozen=True)
 class PackOnTheFly:
-    """A right matrix that is copied: fill(panel, first_row, rows, first_column, columns) writes panel[r * width + c],
-    the element at (first_row + r, first_column + c), for r < rows and c < columns; what it writes for columns <= c <
-    width is not used."""
+    """A right matrix that is copied panel by panel.  fill(panel, first_row, rows, first_column, columns) writes the
+    element at (first_row + r, first_column + c) to panel[r * width + c], for r < rows and c < columns.  The values for
+    columns <= c < width are not used."""
 
     fill: Callable[[Buffer, Local, Local, Local, Local], None]
 
@@ -107,11 +108,11 @@ def gemm(
     result: Epilogue,
     operands: Callable[[tuple[Scalar, ...]], tuple[Lhs | LhsInt8, Prepacked | PackOnTheFly, Counters]],
 ) -> None:
-    """Hands `result` the sum over p of left(i, p) * right(p, j) for the element at counters(i, j), for each place of a
-    batch.
+    """Pass each element of a batch of matrix products to `result`: the sum over p of left(i, p) * right(p, j), at the
+    indices counters(i, j).
 
-    sizes: rows, columns, depth, which is in words where the left matrix is of bytes.   operands: left, right and
-    counters at a place of the batch; they are of the same kinds at all places.
+    sizes: rows, columns and depth.  The depth is in words if the left matrix consists of bytes.   operands: returns
+    left, right and counters for an index of the batch, of the same classes for all indices.
     """
     rows, columns, depth = sizes
     blocks, groups = _blocks(columns, width), _blocks(rows, ROWS)
@@ -158,7 +159,7 @@ def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, 
 
 
 def batch_place(k: KernelBuilder, number: Scalar, batch: Sequence[AnyDim]) -> tuple[Scalar, ...]:
-    """The place in a batch that has this number."""
+    """Return the indices of the batch element with this row-major number."""
     place: list[Scalar] = []
     for extent in reversed(batch[1:]):
         place.insert(0, k.let("place", number % k.size((extent,))))
@@ -168,7 +169,7 @@ def batch_place(k: KernelBuilder, number: Scalar, batch: Sequence[AnyDim]) -> tu
 
 @dataclass(frozen=True)
 class _PanelMatmul:
-    """One panel of the right matrix times all rows of the left."""
+    """The product of all rows of the left matrix with one panel of the right matrix."""
 
     k: KernelBuilder
     rows: Scalar
@@ -176,19 +177,20 @@ class _PanelMatmul:
     count: Local
     left: Lhs | LhsInt8
     width: int
-    last: int | None  # columns of the last panel, 0 where it is a whole one; None: not known
-    is_packed: bool  # rows of the panel are as long as it has columns, which are known; else `width`
+    last: int | None  # columns of the last panel, 0 if it is full, None if unknown
+    is_packed: bool  # whether the rows of the panel have its known number of columns; otherwise they have `width`
     tile: Buffer
     result: Epilogue
     counters: Counters
-    tiles: tuple[Scalar, Scalar]  # from which to which, of ROWS rows each
+    tiles: tuple[Scalar, Scalar]  # the first tile and the end, in tiles of ROWS rows
 
     def write(
         self, first: Scalar, span: Scalar, right: Buffer, start: Scalar, goes_on: Scalar | None, is_part: Scalar | None
     ) -> None:
-        """Takes `span` rows of the panel from `first` on, which lie at right.flat[start].
+        """Process `span` rows of the panel from `first` on, which begin at right.flat[start].
 
-        goes_on: whether the tile goes on from what was kept.  is_part: whether it is kept for more to come.
+        goes_on: whether the tile continues from kept partial sums.   is_part: whether its sums are kept for a later
+        part.
         """
         k, rows = self.k, _known(self.rows)
 
@@ -206,7 +208,7 @@ class _PanelMatmul:
                     tiles(Literal(rows - rows % ROWS, I64), rows % ROWS)
             return
         rest = k.let("rest", Select(high > full, self.rows % ROWS, Literal(0, I64)))
-        for count in (4, 2, 1):  # 5 rows are 4 and 1, 3 are 2 and 1
+        for count in (4, 2, 1):  # 5 rows are computed as 4 and 1, 3 as 2 and 1
             with k.branch((rest % (2 * count) >= count) if count < 4 else rest >= count):
                 tiles(self.rows - (rest % (2 * count) if count < 4 else rest), count)
 
@@ -279,11 +281,11 @@ class _PanelMatmul:
         self._in_columns(add)
 
     def _row_of(self, columns: int) -> int:
-        """From one row of the panel to the next, where it has so many columns."""
+        """Return the distance between rows of the panel if it has that many columns."""
         return columns if self.is_packed else self.width
 
     def _in_columns(self, body: Callable[[int], None]) -> None:
-        """body(columns) for the number of columns, which is rounded up where that of the last panel is not known."""
+        """Generate body(columns) for the number of columns.  If that of the last panel is not known, it is rounded up."""
         if self.last is not None:
             widths = {self.width, self.last} if self.last else {self.width}
         else:
@@ -342,7 +344,7 @@ class _PanelMatmul:
                 self.result.store(k, self.counters(i, self.column + j), self.tile[r * self.width + j])
 
     def _each(self, row: Local, count: int, body: Callable[[Scalar, Scalar], None]) -> None:
-        """body(position in the tile, position of the place of the result)."""
+        """Generate body(position in the tile, position of the element of the result) for each element of a row."""
         k = self.k
         with k.loop(count, name="r") as r, k.loop(self.count, name="j", simd=True) as j:
             place = self.result.partial_position(self.counters(row + r, self.column + j))
@@ -350,7 +352,7 @@ class _PanelMatmul:
 
 
 def fill_from_rows(k: KernelBuilder, x: Buffer, start: Scalar, columns: Scalar, width: int) -> PackOnTheFly:
-    """The right matrix is a row-major one of `columns` columns in x, from flat position `start` on."""
+    """Return the right matrix: a row-major matrix with `columns` columns in x, from flat position `start` on."""
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
         with k.loop(span, name="p") as p:
@@ -362,7 +364,8 @@ def fill_from_rows(k: KernelBuilder, x: Buffer, start: Scalar, columns: Scalar, 
 
 
 def fill_from_columns(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, width: int) -> PackOnTheFly:
-    """The right matrix is the transpose of a row-major one of `depth` columns in x, from flat position `start` on."""
+    """Return the right matrix: the transpose of a row-major matrix with `depth` columns in x, from flat position
+    `start` on."""
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
         with k.loop(count, name="j") as j:
@@ -377,8 +380,8 @@ def fill_from_columns(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar,
 def copy_run(
     k: KernelBuilder, panel: Buffer, to: Scalar, x: Buffer, source: Scalar, first: Scalar, end: Scalar
 ) -> None:
-    """panel[to + j] = x[source + j] for first <= j < end."""
-    if x.dtype.bits == 8:  # too few for the C compiler's vectors
+    """Generate `panel[to + j] = x[source + j]` for first <= j < end."""
+    if x.dtype.bits == 8:  # too few elements for the C compiler's vectors
         k.invoke("rvm_copy_bytes", Address(panel, to + first), Address(x, source + first), end - first)
         return
     with k.loop(end, start=first, name="j", simd=True) as j:
@@ -386,8 +389,8 @@ def copy_run(
 
 
 def clear_rest(k: KernelBuilder, panel: Buffer, rows: Scalar, count: Scalar, width: int) -> None:
-    """Nothing reads the results of the columns from `count` on, but adding up what the stack holds may be slow, as
-    denormal numbers are."""
+    """Clear the columns from `count` on.  Their results are not used, but accumulating uninitialized memory may be slow
+    because of denormal numbers."""
     with (
         k.branch(count < width),
         k.loop(rows, name="p") as p,
@@ -397,7 +400,7 @@ def clear_rest(k: KernelBuilder, panel: Buffer, rows: Scalar, count: Scalar, wid
 
 
 def _known(size: Scalar) -> int | None:
-    """A size that is a number."""
+    """Return a size as an integer, or None if it is not known."""
     match size:
         case Literal(value=int() as value) | Size(dim=int() as value):
             return value
@@ -405,7 +408,7 @@ def _known(size: Scalar) -> int | None:
 
 
 def _most_rows(rows: Scalar) -> int:
-    """Of a tile, at least one: none is an array without elements."""
+    """Return the most rows of a tile, at least 1."""
     known = _known(rows)
     return ROWS if known is None else min(ROWS, max(known, 1))
 

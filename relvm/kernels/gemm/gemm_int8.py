@@ -1,10 +1,10 @@
-"""Products of matrices of bytes with zero points, by products of signed bytes and unsigned ones
+"""Matrix products of bytes with zero points, computed as products of signed and unsigned bytes
 (csrc/codegen/gemm_int8.h).
 
     sum of (a - a_zero) (b - b_zero) = sum of a b - a_zero * (sum of b) - b_zero * (sum of a) + depth * a_zero * b_zero
 
-Bytes of the other signedness are made fit by inverting their highest bit, which moves them and their zero point by 128.
-All is exact modulo 2^32.
+If the bytes have the wrong signedness, their highest bit is inverted, which shifts them and their zero point by 128.
+All results are exact modulo 2^32.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from relvm.ir.symbolic import AnyDim
 from relvm.kernels.gemm.gemm import LhsInt8, PackOnTheFly
 from relvm.kernels.loop_ir import Binary, Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
 
-WORD = 4  # bytes
+WORD = 4  # bytes in a word
 _HIGH_BITS = 0x80808080
 _MOVE = 128
 
 
 @dataclass(frozen=True)
 class Signs:
-    """What is done to the bytes of two matrices before they are multiplied.
+    """The conversion of the bytes of two matrices before they are multiplied.
 
-    left, right: what is added to their elements, 0, 128 or -128.   left_is_signed: whether the left ones are signed
-    then, and the right ones not.
+    left, right: the number added to their elements: 0, 128 or -128.   left_is_signed: whether the left bytes are signed
+    after that, and the right ones unsigned, instead of the other way round.
     """
 
     left: int
@@ -36,12 +36,12 @@ class Signs:
 
     @property
     def flip(self) -> int:
-        """The bits of four bytes of the left matrix that are inverted for that."""
+        """The bits of a word of the left matrix that are inverted."""
         return _HIGH_BITS if self.left else 0
 
 
 def signs_of(left: DType, right: DType) -> Signs:
-    """For matrices of these dtypes, i8 or u8."""
+    """Return the conversion for matrices of these dtypes, i8 or u8."""
     if left == U8:
         return Signs(0, -_MOVE if right == U8 else 0, left_is_signed=False)
     return Signs(0, 0, left_is_signed=True) if right == U8 else Signs(_MOVE, 0, left_is_signed=False)
@@ -49,11 +49,11 @@ def signs_of(left: DType, right: DType) -> Signs:
 
 @dataclass(frozen=True)
 class Zeros:
-    """The zero points, as they are after `Signs`; None: 0.
+    """The zero points after the conversion by `Signs`.  None stands for 0.
 
-    left(row), right(column): i32.   row_sum(row): the sum of the elements of the left matrix in a row.
-    column_sum(first, column): that of a column of the panel that begins with column `first`, or of the part of it that
-    is in the panel.
+    left(row), right(column): i32.   row_sum(row): the sum of a row of the left matrix.
+    column_sum(first, column): the sum of a column of the panel that begins with column `first`, or of the part of it in
+    the panel.
     """
 
     left: Callable[[Scalar], Scalar] | None
@@ -63,7 +63,7 @@ class Zeros:
 
 
 def byte_rows(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, signs: Signs, zeros: Zeros) -> LhsInt8:
-    """The left matrix: rows of `depth` bytes in x from flat position `start` on."""
+    """Return the left matrix: rows of `depth` bytes in x, from flat position `start` on."""
 
     def begin(row: Local, goes_on: Scalar | None) -> Callable[[Local, Local], Scalar]:
         left = None if zeros.left is None else zeros.left(row)
@@ -87,7 +87,7 @@ def byte_rows(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, signs: 
 
 
 def sum_of_row(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, move: int) -> Local:
-    """The sum of `depth` bytes from `start` on, with `move` added to each."""
+    """Return the sum of `depth` bytes from `start` on, with `move` added to each."""
     total = k.let("total", Literal(0, I32))
     with k.loop(depth, name="p", simd=True, reduce=[("+", total)]) as p:
         k.assign(total, total + x.flat(start + p).to(I32))
@@ -95,27 +95,27 @@ def sum_of_row(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, move: 
 
 
 def word_count(depth: AnyDim) -> Scalar:
-    """How many words a row of so many bytes is."""
+    """Return the number of words for a row of that many bytes."""
     return Literal(-(-depth // 4), I64) if isinstance(depth, int) else (as_scalar(depth, I64) + 3) / 4
 
 
 def flip_of(dtype: DType) -> int:
-    """The bits of a word of bytes that are inverted to make them unsigned."""
+    """Return the bits of a word of bytes to invert to make them unsigned."""
     return _HIGH_BITS if dtype == I8 else 0
 
 
 def unsigned_zero(k: KernelBuilder, dtype: DType, zero: Scalar) -> Local:
-    """The zero point of bytes of that dtype once they are unsigned."""
+    """Return the zero point of bytes of that dtype after their conversion to unsigned."""
     return k.let("zero", zero.to(I32) + (_MOVE if dtype == I8 else 0))
 
 
 def padding_word(k: KernelBuilder, zero: Local) -> Local:
-    """A word of four zero points."""
+    """Return a word of four zero points."""
     return k.let("pad_word", word_of([zero] * WORD))
 
 
 def word_of(elements: Sequence[Scalar]) -> Scalar:
-    """Four numbers of i32, of which the low bytes are taken, as a word; the first is in its lowest bits."""
+    """Return the low bytes of four i32 numbers as a word, the first in the lowest bits."""
     word, *others = (element.to(U8).to(U32) for element in elements)
     for position, byte in enumerate(others, start=1):
         word = Binary("|", word, Binary("<<", byte, Literal(8 * position, U32), U32), U32)
@@ -125,9 +125,10 @@ def word_of(elements: Sequence[Scalar]) -> Scalar:
 def fill_words(
     k: KernelBuilder, x: Buffer, start: Scalar, sizes: tuple[Scalar, Scalar], width: int, move: int, sums: Buffer
 ) -> PackOnTheFly:
-    """The right matrix, of sizes (depth, columns), is a row-major one of bytes in x, from flat position `start` on.
+    """Return the right matrix as words.  It is a row-major matrix of bytes in x, of sizes (depth, columns), from flat
+    position `start` on.
 
-    move: what is added to each.   sums: of `width` elements; gets the sums of the columns that are in the panel.
+    move: the number added to each byte.   sums: an array of `width` elements for the sums of the columns in the panel.
     """
     depth, columns = sizes
 

@@ -1,4 +1,4 @@
-"""How a constant matrix lies where products read it in order: in panels of columns, and nothing between them."""
+"""Packing of constant matrices into panels of columns, without gaps, in the order in which products read them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from relvm.kernels.gemm.gemm import STEP, panel_width
 
 
 def pack_columns(b: np.ndarray) -> np.ndarray:
-    """The elements of a matrix (depth, columns): panels of `panel_width` columns, the last of those that are left, each
-    row by row; then as many zeros as a tile, whose columns are a multiple of STEP, reads behind the last row."""
+    """Pack a matrix (depth, columns) into panels of `panel_width` columns, each row by row, the last of them narrower.
+    Append the zeros that a tile reads behind the last row, because its columns are a multiple of STEP."""
     width = panel_width(b.shape[1])
     panels = [b[:, start : start + width].ravel() for start in range(0, b.shape[1], width)]
     return np.concatenate([*panels, np.zeros(_spare(b.shape[1]), b.dtype)])
 
 
 def unpack_columns(packed: np.ndarray, columns: int) -> np.ndarray:
-    """The matrix of which `pack_columns` made this."""
+    """Return the matrix that `pack_columns` has packed."""
     width, depth = panel_width(columns), (packed.size - _spare(columns)) // columns
     starts = range(0, columns, width)
     panels = [packed[start * depth : min(start + width, columns) * depth].reshape(depth, -1) for start in starts]
@@ -29,9 +29,9 @@ def unpack_columns(packed: np.ndarray, columns: int) -> np.ndarray:
 
 
 def packed_rows(name: str, b: TensorType, columns: int) -> int:
-    """How many rows a matrix of so many columns has that lies in `b`, of rank 1 and known size.
+    """Return the number of rows of a packed matrix `b`, of rank 1 and known size, with that many columns.
 
-    Raises RelvmArgumentError: `columns` is no number of columns.  RelvmShapeError: no matrix has that size.
+    Raises RelvmArgumentError: `columns` is not a positive integer.  RelvmShapeError: no matrix has that size.
     """
     is_count = isinstance(columns, int) and not isinstance(columns, bool) and columns > 0
     expect(is_count, "{}: columns is {!r}, expected a number above 0", name, columns, error=RelvmArgumentError)

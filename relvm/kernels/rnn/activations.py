@@ -1,4 +1,4 @@
-"""The activation functions of recurrent networks, as functions of a kernel's scalar and of a NumPy array.
+"""Activation functions of recurrent networks, for scalars of a kernel and for NumPy arrays.
 
 Source: ONNX GRU-22, LSTM-22, RNN-22.
 """
@@ -20,7 +20,8 @@ Point = Callable[[Scalar, float, float], Scalar]
 
 @dataclass(frozen=True)
 class Activation:
-    """A function of x and at most two numbers.  alpha, beta: the numbers where none are given; None: it has none."""
+    """An activation function of x and up to two numbers.  alpha, beta: the defaults of these numbers, or None if the
+    function does not take them."""
 
     point: Point
     numpy: Callable[[np.ndarray, float, float], np.ndarray]
@@ -30,7 +31,7 @@ class Activation:
 
 @dataclass(frozen=True)
 class BoundActivation:
-    """An activation with its numbers."""
+    """An activation function with its numbers bound."""
 
     activation: Activation
     alpha: float
@@ -102,19 +103,19 @@ ACTIVATIONS = {
 def choose(
     op: str, activations: Any, alpha: Any, beta: Any, usual: tuple[str, ...], directions: int
 ) -> list[list[BoundActivation]]:
-    """The activations of each direction.
+    """Return the activations of each direction.
 
     Parameters
     ----------
     activations
-        The names, one direction's after the other's; None: `usual` for each direction.
+        The names for all directions, one direction after another, or None to use `usual` for each direction.
     alpha, beta
-        A number for each of the names; None: each activation's own.
+        A number for each name, or None for the default of each activation.
 
     Raises
     ------
     RelvmArgumentError
-        Not as many names or numbers, or a name that is not in ACTIVATIONS.
+        The number of names or numbers is wrong, or a name is not in ACTIVATIONS.
     """
     names = usual * directions if activations is None else activations
     count = len(usual) * directions

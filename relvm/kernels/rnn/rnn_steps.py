@@ -1,8 +1,8 @@
-"""The steps of a recurrent network's kernel: which sequences go together, and the product of their states with r.
+"""Time steps of recurrent kernels: which sequences are processed together, and the product of their states with r.
 
-Sequences go through all their steps a few together, for which r is read once a step, and independently of the others:
-so threads share them, and the directions.  Where all go together, threads share the columns of r at each step.
-States are where the last ones are to be, and the sums of one step on the stack.
+A batch of sequences goes through all steps together, so that r is read once a step, and independently of other batches.
+Threads share the batches and the directions.  If all sequences form one batch, threads share the columns of r at each
+step.  States are kept in the memory of the final states, and the sums of one step on the stack.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from relvm.ir.dtypes import F32, I64
 from relvm.ir.symbolic import known_size
 from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Select, maximum, minimum
 
-# direction -> for each direction, whether the last step comes first
+# attribute `direction` -> for each direction, whether it is reversed
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
-_ROWS = 4  # sequences that go together at most: as fast as the 6 of csrc/codegen/gemm_f32.h, and more parts for threads
-_COLUMNS, _STEP = 64, 16  # of a tile: at most, and what their number is a multiple of
-_UNROLLED = 4  # rows of r that one pass over the sums of one sequence adds
+_ROWS = 4  # the most sequences in a batch: as fast as the 6 rows of csrc/codegen/gemm_f32.h, and gives more parts
+_COLUMNS, _STEP = 64, 16  # columns of a tile: their limit, and the number of which they are a multiple
+_UNROLLED = 4  # rows of r that one pass over the sums of a sequence adds
 
 
 @dataclass(frozen=True)
 class SequenceStep:
-    """Sequence n at one step.  at_x: where its part of x begins; at_h: its state's place in h and in the last ones;
-    at_y: that in y; at_sums: that of its sums."""
+    """Sequence n at one step.  The other fields are flat positions: at_x, of its part of x; at_h, of its state in h and
+    in the final states; at_y, of its output in y; at_sums, of its sums."""
 
     n: Local
     at_x: Scalar
@@ -37,11 +37,11 @@ class SequenceStep:
 
 @dataclass(frozen=True)
 class SequenceBatch:
-    """Sequences of one direction next to each other, at step t.
+    """A batch of adjacent sequences of one direction, at step t.
 
-    counts: what `count` may be.   at_h: the place of the first one's state.   lengths: None where all go to the end.
-    sums: a row of as many elements as one of r has, for each.   alone: whether these are all sequences, and threads
-    may share their products.
+    counts: the possible values of `count`.   at_h: the position of the first state.   lengths: None if all sequences
+    have all steps.   sums: for each sequence, a row as long as a row of r.   alone: whether this is the only batch, so
+    that threads may share its products.
     """
 
     k: KernelBuilder
@@ -59,7 +59,7 @@ class SequenceBatch:
 
     @contextmanager
     def each(self) -> Iterator[SequenceStep]:
-        """What follows, for each sequence; it may be one that has no step t."""
+        """Generate the following code for each sequence, including those that have no step t."""
         k, (batch, directions), (_, hidden, width) = self.k, self.sizes, self.r.shape
         with k.loop(self.count, name="row") as row:
             n = k.let("n", self.first + row)
@@ -70,15 +70,15 @@ class SequenceBatch:
 
     @contextmanager
     def each_active(self) -> Iterator[SequenceStep]:
-        """What follows, for each sequence that has a step t."""
+        """Generate the following code for each sequence that has a step t."""
         with self.each() as row:
             lengths = self.lengths
             with nullcontext() if lengths is None else self.k.branch(self.t < lengths[row.n].to(I64)):
                 yield row
 
     def multiply(self, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
-        """Makes the columns [first, first + columns) of the sums the product of r and the rows of `left`, which begin
-        at `start` and every `step` elements after."""
+        """Set the columns [first, first + columns) of the sums to the product of r and the rows of `left`.  These rows
+        begin at `start` and are `step` elements apart."""
         k = self.k
         for count in self.counts:
             with nullcontext() if len(self.counts) == 1 else k.branch(self.count.eq(count)):
@@ -89,7 +89,7 @@ class SequenceBatch:
                     self._multiply_row(left, k.let("at", start + row * step), row, first, columns)
 
     def _multiply_tiles(self, count: int, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
-        """Columns left over are computed again with some before them."""
+        """Compute the product in tiles.  Remaining columns are computed together with some before them, again."""
         k, r, (_, hidden, width) = self.k, self.r, map(known_size, self.r.shape)
 
         def tile(column: Scalar, wide: int) -> None:
@@ -106,7 +106,7 @@ class SequenceBatch:
             tile(Literal(first + columns - _STEP, I64), _STEP)
 
     def _multiply_row(self, left: Buffer, start: Local, row: Local, first: int, columns: int) -> None:
-        """The plain product of one row, which reads r in the order of memory: that is what takes long."""
+        """Compute the product for one row with plain loops that read r in memory order, because reading r dominates."""
         k, r, sums, (_, hidden, width) = self.k, self.r, self.sums, map(known_size, self.r.shape)
         at_sums = k.let("at_sums", row * width + first)
         with self._part(-(-columns // _COLUMNS), hidden * _COLUMNS // 4) as (low, high):
@@ -130,7 +130,7 @@ class SequenceBatch:
 
     @contextmanager
     def _part(self, count: int, work: int) -> Iterator[tuple[Scalar, Scalar]]:
-        """A part of [0, count), which is all of it unless threads may share the product."""
+        """Give a part of [0, count): all of it, unless threads share the product."""
         if self.alone:
             with self.k.parallel(count, work) as part:
                 yield part
@@ -149,8 +149,8 @@ def each_step(
     direction: str,
     step: Callable[[SequenceBatch], None],
 ) -> None:
-    """`step` brings the states, each given as its start and where it is kept, from one step to the next, and writes y
-    for sequences that have this step; the rest of y is cleared here."""
+    """Generate all steps.  `step` advances the states, each given by its initial value and its place, by one step, and
+    writes y for sequences that have this step.  The rest of y is cleared here."""
     steps, batch = (k.size((dim,)) for dim in x.shape[:2])
     all_steps = lengths.shape == (0,)
     if not all_steps:
@@ -170,11 +170,12 @@ def each_step(
     with k.branch(batch <= _ROWS):
         walk.together(counts)
     with k.branch(batch > _ROWS):
-        walk.apart(counts[1:])  # none is left by itself
+        walk.apart(counts[1:])  # avoids a remainder of one sequence
 
 
 def _counts(batch: object) -> range:
-    """How many sequences may go together when groups of them, as few as can be, are as even as can be."""
+    """Return the possible sizes of batches if their number is as small as possible and their sizes are as equal as
+    possible."""
     if not isinstance(batch, int):
         return range(1, _ROWS + 1)
     groups = max(1, -(-batch // _ROWS))
@@ -183,7 +184,8 @@ def _counts(batch: object) -> range:
 
 @dataclass(frozen=True)
 class _Walk:
-    """All steps of all sequences.  sizes: steps, batch.   backwards: for each direction, whether it is."""
+    """Generator of all steps of all sequences.  sizes: steps, batch.   backwards: for each direction, whether it is
+    reversed."""
 
     k: KernelBuilder
     sizes: tuple[Scalar, Scalar]
@@ -195,7 +197,7 @@ class _Walk:
     step: Callable[[SequenceBatch], None]
 
     def together(self, counts: range) -> None:
-        """The one direction of few sequences."""
+        """Generate the only direction of few sequences."""
         zero = self.k.let("first", Literal(0, I64))
         self._rows(0, zero, self.sizes[1], counts, self._sums(counts), alone=True)
 
