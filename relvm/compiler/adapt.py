@@ -1,4 +1,5 @@
-"""Executables whose native code this machine cannot run: compiled here from their C source, or without native code."""
+"""Adaptation of executables whose native code this machine cannot run: recompilation from their C source, or their
+portable program."""
 
 from __future__ import annotations
 
@@ -13,35 +14,35 @@ from relvm.runtime.executable import Executable
 
 
 def adapt(executable: Executable) -> Executable:
-    """The program of an executable in a form that this machine runs.
+    """Return the executable in a form that this machine can run.
 
-    That is `executable` itself where machines can run it.  Otherwise, and a warning of the logger "relvm" says what is
-    missing and what is done:
+    If it can run already, `executable` itself is returned.  Otherwise the logger "relvm" warns which requirement is not
+    met, and the first of these that is possible is done:
 
-    1. Its C source is compiled for this processor; constants, bytecode and function table stay.  The results are, bit
-       for bit, those of building the same module here.  This needs a C compiler, the same version of relvm's headers,
-       and an executable that is trusted: `load(path, trust_native=True, elsewhere=True)`.
-    2. The portable program that it carries is taken, where it was built with `portable=True`: bytecode and NumPy
-       kernels, slower, and results may differ in their last bits.  It needs no trust.
+    1. Its C source is compiled for this processor.  The constants, the bytecode and the function table stay.  The
+    results are, bit for bit, those of building the same module here.  This needs a C compiler, the same version of
+    relvm's headers, and an executable that is trusted: `load(path, trust_native=True, elsewhere=True)`.
+    2. The portable program that it contains if it was built with `portable=True` is taken: bytecode and NumPy kernels.
+    It is slower, and results may differ in their last bits.  It needs no trust.
 
     Parameters
     ----------
     executable
-        As `load(path, elsewhere=True)` or `build` for another processor gives it.
+        The result of `load(path, elsewhere=True)`, or of `build` for another processor.
 
     Returns
     -------
     Executable
-        One that machines run; of one that was only checked (`Executable.check`) there is none.
+        An executable that this machine can run.  The result of `Executable.check` cannot be adapted.
 
     Raises
     ------
     RelvmTypeError
-        It is no Executable.
+        `executable` is not an Executable.
     RelvmUnsupportedError
-        Neither is possible; the message says why not.
+        Neither is possible; the message says why.
     RelvmFormatError
-        Its portable program is damaged, or what its C source makes lacks a function.
+        The portable program is damaged, or the compiled C source lacks a function.
 
     Examples
     --------
@@ -77,12 +78,12 @@ def adapt(executable: Executable) -> Executable:
 
 
 def _compile_source(executable: Executable) -> NativeCode:
-    """The C source of an executable compiled here.
+    """Compile the C source of an executable for this machine.
 
     Raises
     ------
     RelvmUnsupportedError
-        It has none that may be compiled, or can be.
+        There is no C source, or it may not or cannot be compiled.
     RelvmToolchainError
         There is no compiler, or it failed.
     """

@@ -1,4 +1,4 @@
-"""From a module to an executable."""
+"""The build: from a module to an executable."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from relvm.runtime.executable import Executable
 
 EXEC_MODES = ("bytecode", "compiled", "auto")
 
-# What build calls as it starts each of its steps: the step's name.
+# Called with the name of each build step when it starts.
 Progress = Callable[[str], None]
 
 
@@ -54,40 +54,42 @@ def build(
     observer: Observer | None = None,
     progress: Progress | None = None,
 ) -> Executable:
-    """Build an executable.
+    """Build an executable from a module.
 
     Parameters
     ----------
     module
-        As a front end made it (stage PARSED or later, up to ANF).  `type` stands for a class decorated by `script`: it
-        is a module, which type checkers do not see.
+        A module from a front end (stage PARSED or later, up to ANF).  `type` stands for a class decorated by `script`,
+        which is a module, although type checkers do not see that.
     exec_mode
-        "bytecode": functions run in the interpreter.  "compiled": as native code.  Both give the same results, bit for
-        bit.  "auto": as bytecode at once, and as native code from when that is compiled, on a thread of its own; see
-        `VirtualMachine.wait_compiled`.  A mapping gives "bytecode" or "compiled" for each function by name, and under
-        "*" for all others (without it: bytecode); private functions that it does not name go with the first public
-        function, in the module's order, that uses them.
+        "bytecode": the interpreter runs functions.  "compiled": functions are native code.  Both give the same results,
+        bit for bit.  "auto": functions start as bytecode, and continue as native code once a background thread has
+        compiled them (see `VirtualMachine.wait_compiled`).  A mapping gives "bytecode" or "compiled" for each function
+        by name, and under "*" for all others, which are bytecode by default.  A private function that the mapping does
+        not name has the mode of the first public function, in module order, that uses it.
     target
-        "c": kernels are compiled with the system's C compiler, for this processor.  "numpy": kernels are the operators'
-        NumPy meanings; slower, and needs no compiler in bytecode mode.  "x86-64-v3", or another level, and "c
-        -march=icelake-server -mno-avx512vnni" and the like: for other processors, see relvm.compiler.target.  An
-        executable for instructions that this processor lacks can be saved, but not run here.
+        "c": the system's C compiler compiles kernels for this processor.  "numpy": the operators' NumPy implementations
+        are the kernels; this is slower, and needs no compiler in bytecode mode.  "x86-64-v3" or another level, and
+        options such as "c -march=icelake-server -mno-avx512vnni": kernels for other processors (see
+        relvm.compiler.target).  An executable that needs instructions which this processor lacks can be saved, but not
+        run here.
     fused
-        Whether operators share kernels.  Without it every operator has its own, as a profile by operators wants it.
+        Whether operators may share kernels.  Otherwise every operator has its own kernel, which suits a profile by
+        operator.
     debug
-        For `relvm.explore.Debugger`: the executable says where in the source each instruction comes from, and native
-        functions stop where bytecode does, which makes them slower.  Kernels are the same.
+        For `relvm.explore.Debugger`: the executable maps each instruction to its source, and native functions stop
+        where bytecode does, which makes them slower.  Kernels are the same.
     portable
-        Whether an executable with native code also carries the program as bytecode for target "numpy", which
-        `relvm.vm.adapt` takes where neither the native code nor a C compiler is of use.  The weights are then twice in
-        the file.  Of an executable without native code nothing is added.
+        Whether an executable with native code also contains the program as bytecode for target "numpy".
+        `relvm.vm.adapt` uses that where neither the native code nor a C compiler can be used.  The file then contains
+        the weights twice.  Nothing is added to an executable without native code.
     verified
-        Check the module after every pass; an executable that is kept from an earlier build is not used.
+        Whether to verify the module after every pass.  An executable from the build cache is then not used.
     observer
-        Called after each pass with (pass, module before, module after, seconds), but not of the portable program; nor
-        is it then.
+        Called after each pass with (pass, module before, module after, seconds).  It is not called for the portable
+        program.  An executable from the build cache is then not used.
     progress
-        Called with the name of each step as it starts.
+        Called with the name of each step when it starts.
 
     Returns
     -------
@@ -96,12 +98,12 @@ def build(
     Raises
     ------
     RelvmTypeError, RelvmShapeError, RelvmNameError
-        The module is not well typed; `exec_mode` names a function that the module does not have.
+        The module is not well typed, or `exec_mode` names a function that the module does not have.
     RelvmArgumentError
-        No such mode, target or feature of processors; `debug` with "auto".
+        The mode, the target or a processor feature does not exist, or `debug` is combined with "auto".
     RelvmToolchainError
-        A compiler is needed and there is none, or it failed.  With "auto" for the kernels only: `wait_compiled` raises
-        what the rest raises.
+        A compiler is needed but missing, or it failed.  With "auto" this covers the kernels only; `wait_compiled`
+        raises the errors of the rest.
     RelvmMemoryError, RelvmRecursionError
         The module is too large to be built, or nested too deeply.
 
@@ -109,7 +111,7 @@ def build(
     --------
     >>> from relvm import vm
     >>> from relvm.frontend.text import parse_module
-    >>> module = parse_module("def f(i: i64) -> i64 = i + 1\\n def main(i: i64) -> i64 = @f(i) * 2")
+    >>> module = parse_module("def f(i: i64) -> i64 = i + 1\n def main(i: i64) -> i64 = @f(i) * 2")
     >>> executable = vm.build(module, exec_mode={"f": "compiled"})
     >>> machine = vm.VirtualMachine(executable)
     >>> machine["main"](20), machine.function_kinds
@@ -150,15 +152,15 @@ def build(
 
 
 def _portable(module: Module, *, fused: bool, debug: bool, verified: bool) -> np.ndarray:
-    """The bytes of the executable that the module is as bytecode for target "numpy"."""
+    """Return the bytes of an executable of the module as bytecode for target "numpy"."""
     lir = lower(run_passes(module, build_pipeline("numpy", fused=fused), verified=verified))
     return encode(assemble(lir, frozenset(), debugged=module if debug else None))
 
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """The trees of a build have no cycles: looking for some would be a third of the time of a large one.  Builds at
-    the same time end with what the first one found."""
+    """Disable garbage collection.  The trees of a build have no cycles, and looking for some would take a third of
+    the time of a large build.  When concurrent builds end, the setting that the first one found is restored."""
     if not gc.isenabled():
         yield
         return
@@ -170,7 +172,7 @@ def _no_garbage_collection() -> Iterator[None]:
 
 
 def lower(module: Module) -> LirModule:
-    """The routines of a planned module, after the LIR passes."""
+    """Return the routines of a planned module, after the LIR passes."""
     expect_type("lower: module", module, Module, "an ir.Module")
     lir = lower_to_routines(module)
     for step in LIR_PASSES:
@@ -179,7 +181,7 @@ def lower(module: Module) -> LirModule:
 
 
 def _compiled(lir: LirModule, exec_mode: str | Mapping[str, str]) -> frozenset[str]:
-    """The names of the functions that are native code."""
+    """Return the names of the functions that become native code."""
     modes = {"*": exec_mode} if isinstance(exec_mode, str) else exec_mode
     routines = {routine.name: routine for routine in lir.routines}
     for name in modes:
@@ -194,8 +196,8 @@ def _compiled(lir: LirModule, exec_mode: str | Mapping[str, str]) -> frozenset[s
 
 
 def _spread(mode: str, start: Routine, routines: dict[str, Routine], functions: tuple[str, ...], given: dict) -> None:
-    """Gives `mode` to the private functions that `start` uses, itself or by way of such functions, and have none
-    yet."""
+    """Assign `mode` to the private functions that `start` uses, directly or through other private functions, and
+    that have no mode yet."""
     waiting = [start]
     while waiting:
         for name in used_functions(waiting.pop(), functions):
@@ -211,10 +213,10 @@ def assemble(
     target: Target = HERE,
     debugged: Module | None = None,
 ) -> Program:
-    """The program of lowered functions.
+    """Return the program of lowered functions.
 
-    compiled: those that are native code; the others are bytecode.  debugged: the module that they come from, where they
-    are for a debugger.
+    compiled: the functions that become native code; the others become bytecode.  debugged: the source module, if the
+    program is built for a debugger.
     """
     native, source = None, ""
     printed = [routine for routine in lir.routines if debugged or routine.name not in compiled]
@@ -229,7 +231,7 @@ def assemble(
 
 
 class _Entries:
-    """The function table's entries by name."""
+    """The entries of the function table, by name."""
 
     def __init__(self, lir: LirModule, bytecode: Bytecode, compiled: Collection[str]) -> None:
         self.bytecode = bytecode
@@ -263,9 +265,9 @@ class _Entries:
 
 
 def expect_to_build(program: object, options: Mapping[str, object]) -> None:
-    """Raises RelvmArgumentError: options for building are given, and `program`, as the message calls it, is built.
+    """Raise RelvmArgumentError if build options are given for a program that is built already.
 
-    options: by name, None where one is not given.
+    program: its description in the message.   options: by name; None if not given.
     """
     given = [name for name, value in options.items() if value is not None]
     if given:

@@ -1,7 +1,7 @@
-"""Whole executables that were built before, in the cache directory: a model is built once.
+"""Build cache: executables of earlier builds, in the cache directory.
 
-Only modules with a known origin (relvm/ir/fingerprint.py), such as model files, are cached: hashing a whole module
-takes a good part of the time that building it takes.
+Only modules with a known origin (relvm/ir/fingerprint.py), such as model files, are cached, because hashing a whole
+module takes a considerable part of its build time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from relvm.runtime.executable import Executable
 def place_of(
     module: Module, exec_mode: str | Mapping[str, str], target: Target, fused: bool, debug: bool, portable: bool
 ) -> Path | None:
-    """Where the executable of a build is kept; None where it is not, its module's origin not being known."""
+    """Return the file in which the executable of a build is cached.  Return None if the origin of its module is not
+    known."""
     origin = origin_of(module)
     if origin is None or exec_mode == "auto" or target.kind != "c":
         return None
@@ -36,23 +37,23 @@ def place_of(
 
 
 def cached_executable(place: Path) -> Executable | None:
-    """The executable that is kept there; None where there is none that can be used."""
+    """Return the executable in that file, or None if there is none that can be used."""
     try:
         executable = Executable.open(place)
-    except (OSError, RelvmError):  # none, or damaged, or its native code is not recorded as built here
+    except (OSError, RelvmError):  # missing or damaged, or there is no record that its native code was built here
         return None
     touch(place)
     return executable
 
 
 def keep(place: Path, executable: Executable) -> None:
-    """Keeps an executable."""
+    """Save an executable to that file."""
     write(place, executable.to_bytes())
 
 
 @functools.cache
 def _own_sources() -> str:
-    """A digest of this version of relvm."""
+    """Return a digest of the sources of this version of relvm."""
     digest = hashlib.sha256()
     folder = Path(__file__).parents[1]
     for path in sorted(folder.rglob("*.py")):

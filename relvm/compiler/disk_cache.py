@@ -1,9 +1,11 @@
-"""What was compiled and built before: files in the cache directory.  Those used longest ago go when all are too large.
+"""Disk cache: compiled objects and built executables, as files in the cache directory.  If they become too large, the
+least recently used ones are removed.
 
-Environment: RELVM_CACHE_DIR, see relvm/runtime/trust.py; RELVM_CACHE_BYTES, how large they may be, 2 GB where it is
-not set.  Any number of processes may use the directory at once: files appear whole and are only ever replaced by equal
-ones.  What a process that was killed leaves half written counts as a file, and goes as they do.  The records of what
-was built here (`built/`) are no part of it: they are empty, and saved executables need them.
+Environment: RELVM_CACHE_DIR is the directory (see relvm/runtime/trust.py), and RELVM_CACHE_BYTES the limit of the total
+size, 2 GB by default.  Any number of processes may use the directory at the same time: files are created atomically and
+only ever replaced by equal ones.  Unfinished files of killed processes count towards the limit and are removed like
+others.  The records of native code that was built here (`built/`) are not part of the cache: they are empty, and saved
+executables need them.
 """
 
 from __future__ import annotations
@@ -18,13 +20,13 @@ from relvm.runtime.file_io import complete_file
 from relvm.runtime.trust import cache_directory
 
 _DEFAULT_BYTES = 2_000_000_000
-_KEPT_SHARE = 0.75  # of what is allowed that stays when some goes, so that this is seldom
+_KEPT_SHARE = 0.75  # the share of the limit that remains after a removal, so that removals are rare
 _LARGE_BYTES = 1_000_000
 
 
 @dataclass(frozen=True)
 class CacheFile:
-    """A file of the cache, its size in bytes, and when it was last used, in seconds."""
+    """A file of the cache: its size in bytes, and its last use, in seconds since the epoch."""
 
     path: Path
     size_bytes: int
@@ -32,19 +34,19 @@ class CacheFile:
 
 
 def cache_place(kind: str, digest: str) -> Path:
-    """Where what has this digest is kept.  kind: "compiled" (objects and libraries) or "builds" (executables)."""
+    """Return the path for a digest.  kind: "compiled" (objects and libraries) or "builds" (executables)."""
     return cache_directory() / kind / digest
 
 
 def touch(path: Path) -> None:
-    """States that a file has been used."""
+    """Mark a file as used."""
     with contextlib.suppress(OSError):
         os.utime(path)
 
 
 def write(path: Path, content: bytes | memoryview) -> None:
-    """Keeps a file, whole or not at all: the cache is a convenience, and a read-only home must not stop a build.  One
-    that is larger than all may be together is not kept."""
+    """Write a file atomically, if possible.  Errors are ignored, because a read-only home directory must not stop a
+    build.  A file larger than the limit is not written."""
     limit = limit_bytes()
     if len(content) > limit:
         return
@@ -52,12 +54,14 @@ def write(path: Path, content: bytes | memoryview) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with complete_file(path) as partial:
             partial.write_bytes(content)
-    if len(content) >= _LARGE_BYTES or path.name.startswith("0"):  # names are digests: of small files one in 16
+    if len(content) >= _LARGE_BYTES or path.name.startswith(
+        "0"
+    ):  # names are digests, so this selects one small file in 16
         shrink(limit)
 
 
 def limit_bytes() -> int:
-    """RELVM_CACHE_BYTES.  Raises RelvmArgumentError: it is no number of bytes."""
+    """Return the limit in RELVM_CACHE_BYTES.  Raise RelvmArgumentError if it is not a number of bytes."""
     text = os.environ.get("RELVM_CACHE_BYTES") or str(_DEFAULT_BYTES)
     if not (text.isascii() and text.isdigit()):
         raise RelvmArgumentError(f"RELVM_CACHE_BYTES: expected a number of bytes, got {text!r}")
@@ -65,7 +69,7 @@ def limit_bytes() -> int:
 
 
 def kept_files() -> list[CacheFile]:
-    """All files of the cache."""
+    """Return all files of the cache."""
     return [file for kind in ("compiled", "builds") for file in _files(cache_directory() / kind)]
 
 
@@ -73,14 +77,14 @@ def _files(folder: Path) -> list[CacheFile]:
     found = []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            with contextlib.suppress(OSError):  # another process may have removed it
+            with contextlib.suppress(OSError):  # another process may have removed the file
                 status = entry.stat()
                 found.append(CacheFile(Path(entry.path), status.st_size, status.st_mtime))
     return found
 
 
 def shrink(limit: int) -> int:
-    """Removes the files used longest ago where all are larger than `limit` bytes together; gives the bytes removed."""
+    """Remove the least recently used files if all files together exceed `limit` bytes.  Return the bytes removed."""
     files = kept_files()
     total = sum(file.size_bytes for file in files)
     excess = total - limit * _KEPT_SHARE if total > limit else 0

@@ -1,4 +1,4 @@
-"""An executable and the runtime as one shared library, for programs in C."""
+"""Export of an executable and the runtime as one shared library, for C programs."""
 
 from __future__ import annotations
 
@@ -16,24 +16,26 @@ _FLAGS = ("-std=gnu11", "-O2", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-DRV
 
 
 def export_library(executable: Executable, path: str | os.PathLike) -> None:
-    """Write a shared library that holds the runtime and the executable, up to 2 GB.
+    """Write a shared library that contains the runtime and the executable, up to 2 GB.
 
-    It exports what csrc/include/relvm.h declares, `relvm_module_load` among it, which loads the executable; it needs
-    nothing but the C library.  Each such library has a runtime of its own: a program that uses several opens them with
-    dlopen. Packed functions that are no builtins, those of target="numpy" among them, the program has to rvm_register.
-    `load` opens it, too; that runs nothing of the library, and asks for trust in native code as for any other file.
+    It exports the functions that csrc/include/relvm.h declares.  `relvm_module_load` loads the executable.  The library
+    depends on the C library only.  Each such library has its own runtime, so a program that uses several opens them
+    with dlopen.  The program must register, with rvm_register, any packed functions that are not builtins, including
+    those of target="numpy".  `load` opens the file, too; it runs nothing of the library, and requires trust in native
+    code as for any other file.
 
     Parameters
     ----------
     executable
-        In either mode.
+        An executable of any mode.
     path
-        Of the library, replaced as a whole.  Its name is the one under which programs linked to it look for it.
+        The path of the library, which is replaced atomically.  Programs that are linked to the library look for it
+        under its file name.
 
     Raises
     ------
     RelvmTypeError
-        It is no Executable, or no path.
+        `executable` is not an Executable, or `path` is not a path.
     RelvmToolchainError
         There is no C compiler, or it failed.
     OSError
@@ -45,7 +47,7 @@ def export_library(executable: Executable, path: str | os.PathLike) -> None:
     flags = [*_FLAGS, *guards(compiler)]
     name = ("-Xlinker", "-soname", "-Xlinker", Path(path).name)
     with complete_file(Path(path).absolute()) as partial, tempfile.TemporaryDirectory(prefix="relvm-") as folder:
-        partial.touch()  # whether it can be written is not for the linker to say
+        partial.touch()  # an error of writing is raised here, not reported by the linker
         executable.save(Path(folder, "module.rvm"))
         units = [csrc_directory() / "library" / "module.c"]
         for file, content in compile_runtime(compiler, flags).items():

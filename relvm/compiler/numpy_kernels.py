@@ -1,4 +1,4 @@
-"""The kernels of target "numpy": packed functions `reference.<op>` that call the operators' NumPy meanings."""
+"""Kernels of target "numpy": packed functions `reference.<op>` that call the NumPy implementations of operators."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ PREFIX = "reference."
 
 
 def reference_kernel(name: str) -> Callable[..., None] | None:
-    """The packed function of that name, or None where no operator has it.
+    """Return the packed function of that name, or None if there is no such operator.
 
-    It takes the attributes as JSON text, the arguments, then the tensors to write: `reference.add("{}", x, y, out)`.
+    Its arguments are the attributes as JSON text, the inputs, and the tensors to write: `reference.add("{}", x, y,
+    out)`.
     """
     import relvm.ops  # noqa: F401  (declares the operators)
     from relvm.ir.operator import operators
@@ -53,7 +54,7 @@ def _attributes(text: str) -> dict[str, Any]:
 
 
 def _input_count(parameters: tuple, count: int) -> int:
-    """How many of `count` arguments come before the tensors to write."""
+    """Return how many of `count` arguments precede the tensors to write."""
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     return count - 1 if variadic else len(parameters)
 

@@ -1,4 +1,4 @@
-"""What `target=` names: where kernels come from, and which processors compiled ones are for."""
+"""Targets: the kind of kernels, and the processors that compiled kernels are for."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from relvm.passes.pipeline import TARGETS
 from relvm.tables import CPU_FEATURES
 
 LEVELS = ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")
-_CHOICES = ("-march=", "-mcpu=", "-mtune=")  # what the C compiler knows the names of
-_PRODUCTS = ("avx512vnni", "avxvnni")  # what products of bytes are made of, and no level has
+_CHOICES = ("-march=", "-mcpu=", "-mtune=")  # names that the C compiler knows
+_PRODUCTS = ("avx512vnni", "avxvnni")  # instructions for products of bytes, which no level includes
 
 
 @dataclass(frozen=True)
 class Target:
-    """kind: one of TARGETS.  options: of the C compiler, saying which processors; None: as this machine's are."""
+    """A target.  kind: one of TARGETS.  options: compiler options that select processors, or None for this machine."""
 
     kind: str
     options: tuple[str, ...] | None = None
@@ -28,18 +28,18 @@ HERE = Target("c")
 
 
 def parse_target(text: str) -> Target:
-    """The target that a text names.
+    """Parse the name of a target.
 
-    "c", "numpy"; "native" and the names of x86-64 levels, which are "c -march=" and that; "c" with options of gcc and
-    clang that say which processors: -march=, -mcpu= and -mtune= with a level or processor that the compiler knows,
-    -mFEATURE and -mno-FEATURE with a row of csrc/tables/cpu_features.def.
+    "c" and "numpy" are targets.  "native" and the names of x86-64 levels stand for "c -march=" with that name.  "c" may
+    be followed by options of gcc and clang that select processors: -march=, -mcpu= and -mtune= with a level or
+    processor that the compiler knows, and -mFEATURE or -mno-FEATURE with a row of csrc/tables/cpu_features.def.
 
     Raises
     ------
     RelvmTypeError
-        It is no text.
+        `text` is not a string.
     RelvmArgumentError
-        No such target, option or feature.
+        The target, an option or a feature does not exist.
     """
     expect_type("target", text, str, "a text")
     kind, *options = text.split() or [""]
@@ -65,12 +65,12 @@ def _expect_option(text: str, option: str) -> None:
 
 
 def own_options() -> tuple[str, ...]:
-    """The options for this processor, or for the x86-64 level that RELVM_CPU names.
+    """Return the compiler options for this processor, or for the x86-64 level in RELVM_CPU.
 
     Raises
     ------
     RelvmToolchainError
-        RELVM_CPU is no level.
+        RELVM_CPU is not a level.
     """
     asked = os.environ.get("RELVM_CPU")
     if asked and asked not in LEVELS:
@@ -85,14 +85,14 @@ def own_options() -> tuple[str, ...]:
 
 
 def level_of(options: set[str]) -> str:
-    """The highest level of which all features are in a set."""
+    """Return the highest level whose features are all in the set."""
     reached = [n for n in (2, 3, 4) if all(row.option in options for row in CPU_FEATURES if 0 < row.level <= n)]
     return LEVELS[max(reached, default=1) - 1]
 
 
 def described(macros: Container[str]) -> str:
-    """What a native section says of the processors that its code is for, by the macros that the compiler defines: the
-    level and the features beyond it."""
+    """Describe the processors of compiled code for the native section, from the macros that the compiler defines:
+    the level, and the features beyond it."""
     options = [row.option for row in CPU_FEATURES if row.macro in macros]
     level = level_of(set(options))
     inside = {row.option for row in CPU_FEATURES if 0 < row.level <= LEVELS.index(level) + 1}

@@ -1,9 +1,9 @@
-"""C compilation: the compiler that is there, the flags, and a cache of what it made.
+"""C toolchain: the compiler, its flags, and a cache of its results.
 
-Environment: RELVM_CC names the compiler (`none`: pretend there is none), else CC, else the first of gcc, clang, zig cc,
-tcc that is installed.  RELVM_CACHE_DIR is where compiled libraries are kept (default: the user's cache directory,
-relvm/).  RELVM_CPU is the x86-64 level that target "c" makes native code for, `x86-64` to `x86-64-v4`, and every
-processor from that on can load (default: all that this machine's processor has for kernels).
+Environment: RELVM_CC names the compiler (`none`: use none), otherwise CC, otherwise the first of gcc, clang, zig cc and
+tcc that is installed.  RELVM_CACHE_DIR is the directory of cached libraries (default: relvm/ in the user's cache
+directory).  RELVM_CPU is the x86-64 level for target "c", `x86-64` to `x86-64-v4`, so that every processor of that
+level can load the native code (default: all features of this machine's processor, for kernels).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from relvm.errors import RelvmToolchainError
 from relvm.runtime.trust import is_built_here, record_built
 from relvm.tables import include_flags, runtime_sources
 
-# -fwrapv: integers wrap as NumPy's.  -fno-math-errno -fno-trapping-math: nothing reads errno or the exception flags.
-# Routines without vectors: values are stored as two words, and to load them as one makes the processor wait.
+# -fwrapv: integers wrap as in NumPy.  -fno-math-errno -fno-trapping-math: nothing reads errno or the exception flags.
+# Routines use no vectors: a value is stored as two words, and loading both as one vector stalls the processor.
 _COMMON = ("-std=gnu11", "-fPIC", "-fwrapv", "-w")
 # Kernels are compiled at -O2 with those passes of -O3 that make them faster.  The others take a tenth more time to
 # compile and gain nothing (benchmarks/README.md, "Optimization level of kernels").
@@ -43,7 +43,7 @@ _EXACT = ("-ffp-contract=off",)
 _WORDS = ("-fno-tree-vectorize", "-fno-tree-slp-vectorize")
 _ROUTINES = ("-O2", *_WORDS, "-fno-math-errno", "-fno-trapping-math", *_EXACT)
 
-# What makes mistakes in C harder to exploit; all of it for the runtime, for native code what the linker does.
+# Options that make mistakes in C harder to exploit: all for the runtime, those of the linker also for native code.
 _GUARDS = ("-fstack-protector-strong", "-fstack-clash-protection", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3")
 _LINKED_SAFELY = ("-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack")
 
@@ -52,7 +52,7 @@ _ARCHITECTURES = {"__x86_64__": "x86_64", "__aarch64__": "aarch64"}
 
 @dataclass(frozen=True)
 class Compiler:
-    """command: how to call it.  version: the first line of what --version prints."""
+    """A C compiler.  command: its command line.  version: the first line that --version prints."""
 
     command: tuple[str, ...]
     version: str
@@ -81,18 +81,18 @@ def _find(setting: str | None, cc: str | None, path: str | None) -> Compiler | N
 
 
 def find_compiler() -> Compiler | None:
-    """The C compiler, or None where there is none.
+    """Return the C compiler, or None if there is none.
 
     Raises
     ------
     RelvmToolchainError
-        RELVM_CC or CC names one that does not run.
+        RELVM_CC or CC names a compiler that does not run.
     """
     return _find(os.environ.get("RELVM_CC"), os.environ.get("CC"), os.environ.get("PATH"))
 
 
 def expect_compiler(otherwise: str = "") -> Compiler:
-    """The C compiler.  Raises RelvmToolchainError: there is none; the message ends with `otherwise`."""
+    """Return the C compiler.  Raise RelvmToolchainError, whose message ends with `otherwise`, if there is none."""
     compiler = find_compiler()
     if compiler is None:
         known = "gcc, clang, zig cc or tcc; CC or RELVM_CC names another"
@@ -101,19 +101,19 @@ def expect_compiler(otherwise: str = "") -> Compiler:
 
 
 def compile_native(source: CSource, target: Target = HERE) -> NativeCode:
-    """The shared library of a module's C, from the cache where the same was compiled before.
+    """Compile the C source of a module to a shared library, or return it from the cache.
 
     Raises
     ------
     RelvmToolchainError
-        There is no compiler, or it failed, or it does not know the processors that the target names.
+        There is no compiler, it failed, or it does not know the processors that the target names.
     """
     compiler = expect_compiler('; target="numpy" needs none')
     options = _options(compiler, target)
     macros = _macros(compiler, options)
     triple, cpu = _triple(compiler, macros), described(macros)
     wide = ("-mprefer-vector-width=512",) if "__AVX512VL__" in macros else ()
-    limit_bytes()  # what it says of a wrong setting it says before anything is compiled
+    limit_bytes()  # raises errors of settings before anything is compiled
     units = [(text, (*_COMMON, *_KERNELS, *options, *wide)) for text in source.kernels]
     units += [(text, (*_COMMON, *_KERNELS, *_EXACT, *options, *wide)) for text in source.exact]
     if source.routines:
@@ -122,26 +122,27 @@ def compile_native(source: CSource, target: Target = HERE) -> NativeCode:
 
 
 def native_cpu(target: Target = HERE) -> str:
-    """The processors that `compile_native` makes code for, as native sections have them.  Raises as that does before it
-    compiles."""
+    """Return the processors that `compile_native` compiles for, as native sections state them.  Raise the errors
+    that it raises before it compiles."""
     compiler = expect_compiler()
     return described(_macros(compiler, _options(compiler, target)))
 
 
 def native_settings(target: Target) -> str:
-    """All but the C that decides what `compile_native` makes, as one text.  Raises as that does before it compiles."""
+    """Return everything but the C source that determines the result of `compile_native`, as one text.  Raise the
+    errors that it raises before it compiles."""
     compiler = expect_compiler('; target="numpy" needs none')
     options = _options(compiler, target)
     return _digest(compiler, (options, described(_macros(compiler, options)), _COMMON, _KERNELS, _EXACT, _ROUTINES))
 
 
 def guards(compiler: Compiler) -> tuple[str, ...]:
-    """The options that the runtime is hardened with where it is compiled here (docs/security.md); tcc has none."""
+    """Return the hardening options for compiling the runtime here (docs/security.md).  There are none for tcc."""
     return () if _is_tcc(compiler) else _GUARDS
 
 
 def link_flags(compiler: Compiler) -> tuple[str, ...]:
-    """The options that shared libraries are hardened with where they are linked (docs/security.md); tcc has none."""
+    """Return the hardening options for linking shared libraries (docs/security.md).  There are none for tcc."""
     return () if _is_tcc(compiler) else _LINKED_SAFELY
 
 
@@ -157,14 +158,14 @@ def _options(compiler: Compiler, target: Target) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=32)
 def _macros(compiler: Compiler, options: tuple[str, ...]) -> frozenset[str]:
-    """The macros that the compiler defines by itself, which say what it makes code for."""
+    """Return the macros that the compiler predefines, which tell what it compiles for."""
     with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
         text = run_compiler(compiler, [*options, "-dM", "-E", "-x", "c", os.devnull], Path(folder))
     return frozenset(line.split()[1] for line in text.splitlines() if line.startswith("#define "))
 
 
 def _triple(compiler: Compiler, macros: frozenset[str]) -> str:
-    """What the compiler makes code for: `x86_64-linux-gnu`."""
+    """Return the target triple of the compiler, such as `x86_64-linux-gnu`."""
     architecture = next((name for macro, name in _ARCHITECTURES.items() if macro in macros), None)
     if architecture is None or "__linux__" not in macros:
         command = shlex.join(compiler.command)
@@ -173,7 +174,7 @@ def _triple(compiler: Compiler, macros: frozenset[str]) -> str:
 
 
 def compile_runtime(compiler: Compiler, flags: Sequence[str]) -> dict[str, bytes]:
-    """The runtime's object files by name, from the cache where the same were compiled before.
+    """Return the object files of the runtime by name, compiled here or from the cache.
 
     Raises
     ------
@@ -181,7 +182,7 @@ def compile_runtime(compiler: Compiler, flags: Sequence[str]) -> dict[str, bytes
         The compiler failed.
     """
     sources = runtime_sources()
-    texts = [source.read_text() for source in sources]  # all of them: one may include another
+    texts = [source.read_text() for source in sources]  # the digest covers all sources, because one may include another
     runtime = _digest(compiler, (texts, tuple(flags)))
 
     def compiled(source: Path) -> bytes:
@@ -193,8 +194,8 @@ def compile_runtime(compiler: Compiler, flags: Sequence[str]) -> dict[str, bytes
 
 
 def _cached(compiler: Compiler, cpu: str, units: list[tuple[str, tuple[str, ...]]]) -> bytes:
-    """The library of some units, each the text and the flags of one.  cpu: what the flags mean, which may depend on the
-    machine."""
+    """Return the library of some units, each a text and its flags.  cpu: the meaning of the flags, which may depend
+    on the machine."""
 
     def link() -> bytes:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -211,14 +212,14 @@ def _digest(compiler: Compiler, what: Any) -> str:
 
 
 def _kept(digest: str, make: Callable[[], bytes]) -> bytes:
-    """What `make` makes, from the cache where it was made before."""
+    """Return the result of `make`, or that of an earlier call from the cache."""
     place = cache_place("compiled", digest)
     try:
         kept = place.read_bytes()
     except OSError:
         kept = b""
     name = digest.encode()
-    if kept and is_built_here(name, kept):  # not a file that was cut short or changed, nor that of other code
+    if kept and is_built_here(name, kept):  # ignore files that were truncated or changed, or belong to other code
         touch(place)
         return kept
     made = make()
@@ -229,14 +230,14 @@ def _kept(digest: str, make: Callable[[], bytes]) -> bytes:
 
 
 def _compile(compiler: Compiler, text: str, flags: tuple[str, ...]) -> bytes:
-    """An object file."""
+    """Compile a text to an object file."""
     with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
         Path(folder, "unit.c").write_text(text)
         return _object(compiler, "unit.c", flags, Path(folder))
 
 
 def _compile_file(compiler: Compiler, source: Path, flags: Sequence[str]) -> bytes:
-    """The object file of a source that is there."""
+    """Compile an existing source file to an object file."""
     with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
         return _object(compiler, str(source), flags, Path(folder))
 
@@ -247,7 +248,7 @@ def _object(compiler: Compiler, source: str, flags: Sequence[str], folder: Path)
 
 
 def _link(compiler: Compiler, objects: list[bytes]) -> bytes:
-    """The shared library of some object files."""
+    """Link object files to a shared library."""
     with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
         names = [f"unit{i}.o" for i in range(len(objects))]
         for name, content in zip(names, objects, strict=True):
@@ -258,7 +259,7 @@ def _link(compiler: Compiler, objects: list[bytes]) -> bytes:
 
 
 def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> str:
-    """What the compiler prints, called in a directory.
+    """Run the compiler in a directory and return its output.
 
     Raises
     ------

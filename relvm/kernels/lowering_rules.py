@@ -119,7 +119,8 @@ class DataMovement:
 
 @dataclass(frozen=True)
 class Reduction:
-    """combine(a, b): combines two elements and keeps NaN.  clause: the OpenMP name.  start: the value for no elements."""
+    """combine(a, b): combines two elements, keeping NaN.  clause: the OpenMP name.  start: the value for no
+    elements."""
 
     combine: Callable[[Scalar, Scalar], Scalar]
     clause: str

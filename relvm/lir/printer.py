@@ -1,4 +1,4 @@
-"""The text of a routine, as golden tests pin it and `relvm show --stage routine` prints it."""
+"""The text form of routines, in golden tests and `relvm show --stage routine`."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from relvm.quoting import terminal, text_string
 
 
 def format_module(module: LirModule) -> str:
-    """Every routine of the module."""
+    """Return the text of every routine of the module."""
     return "\n\n".join(map(format_routine, module.routines)) + "\n"
 
 
 def format_routine(routine: Routine) -> str:
-    """One routine, its statements indented."""
+    """Return the text of one routine, with indented statements."""
     return "\n".join(line for line, _ in routine_lines(routine))
 
 
 def routine_lines(routine: Routine) -> Iterator[tuple[str, Statement | None]]:
-    """The lines of a routine, each with the statement that begins in it."""
+    """Yield the lines of a routine, each with the statement that begins there, if any."""
     params = f"  # r[0..{len(routine.params) - 1}] = {terminal(', '.join(routine.params))}" if routine.params else ""
     yield f"{PREFIX}{terminal(routine.name)}(ctx_ptr, r, c, f):{params}", None
     yield from _block_lines(routine.body, "  ")

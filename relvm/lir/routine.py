@@ -1,4 +1,4 @@
-"""Routines: the one lowered form of a function, over the registers r, the constants c and the functions f.
+"""Routines: the lowered form of functions, over the registers r, the constants c and the function table f.
 
 Code generation emits the canonical form (docs/architecture/routines.md has the table), and LIR passes may change it.
 Bytecode and C are both printed from it.
@@ -13,7 +13,7 @@ from typing import Any
 from relvm.kernels.loop_ir import Kernel
 
 INVOKES = ("vm.builtin.invoke_closure", "vm.builtin.invoke_pure_closure")
-PREFIX = "__vmtir__"  # of a routine's name: the function `foo` is the routine __vmtir__foo
+PREFIX = "__vmtir__"  # prefix of the names of routines: function `foo` is the routine __vmtir__foo
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Immediate:
 
 @dataclass(frozen=True)
 class ContextPointer:
-    """ctx_ptr: the running machine."""
+    """ctx_ptr: the running virtual machine."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,11 @@ Operand = Register | ConstantItem | FunctionItem | Immediate | ContextPointer | 
 
 @dataclass(frozen=True)
 class CallStatement:
-    """A call; which of the four printed forms it takes follows from `kernel` and `destination`.
+    """A call.  `kernel` and `destination` determine which of the four printed forms it takes.
 
-    kernel False: of a packed function or, after LIR optimisation, another routine, by name through the function table.
-    kernel True: of a kernel of this module, directly.   destination: the register that takes the result, or None.
-    comment: the IR value it computes, for people.   origins: where in the source that is (Var.origins).
+    kernel: False for a call through the function table, of a packed function or (after LIR passes) of another routine;
+    True for a direct call of a kernel of this module.   destination: the register for the result, or None.   comment:
+    the IR value that it computes, for readers.   origins: the source locations of that value (Var.origins).
     """
 
     function: str
@@ -76,8 +76,8 @@ class CallStatement:
 
 @dataclass(frozen=True)
 class TailCallStatement:
-    """`return` of a call of another routine or of vm.builtin.invoke_closure: this routine's registers are released
-    first, so that it takes no room.  Made by relvm/lir/passes/tail_calls.py; nothing follows it."""
+    """A tail call of another routine or of vm.builtin.invoke_closure.  The registers of this routine are released
+    first, so that recursion takes no memory.  It ends the routine.  Source: relvm/lir/passes/tail_calls.py."""
 
     function: str
     args: tuple[Operand, ...]
@@ -118,12 +118,12 @@ Statement = CallStatement | TailCallStatement | PrimStatement | ResetStatement |
 
 
 def joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
-    """The origins of a statement that does what two did."""
+    """Return the origins of a statement that replaces two."""
     return tuple(dict.fromkeys((*first, *second)))
 
 
 def used_functions(routine: Routine, functions: tuple[str, ...]) -> Iterator[str]:
-    """The functions that a routine calls or has as values; functions: the function table."""
+    """Yield the functions that a routine calls or uses as values.  functions: the function table."""
     stack = list(routine.body)
     while stack:
         statement = stack.pop()
@@ -138,7 +138,7 @@ def used_functions(routine: Routine, functions: tuple[str, ...]) -> Iterator[str
 
 
 def ends_in_calls(body: tuple[Statement, ...]) -> bool:
-    """Whether every way through `body` ends in a tail call, so that nothing comes after it."""
+    """Return whether every path through `body` ends with a tail call, so that nothing follows it."""
     match body:
         case [*_, TailCallStatement()]:
             return True
@@ -149,9 +149,11 @@ def ends_in_calls(body: tuple[Statement, ...]) -> bool:
 
 @dataclass(frozen=True)
 class Routine:
-    """name: the function's.  params: r[0..n-1]; the result is left in r[n].  registers: how many there are, at least
-    n+1.  private: whether hosts do not find it by its name.  impure: whether it may
-    have effects."""
+    """A routine.  Parameters are in r[0..n-1], and the result is left in r[n].
+
+    name: of the function.  registers: their number, at least n + 1.  private: whether hosts cannot find it by its name.
+    impure: whether it may have side effects.
+    """
 
     name: str
     params: tuple[str, ...]
@@ -163,10 +165,10 @@ class Routine:
 
 @dataclass(frozen=True)
 class LirModule:
-    """Everything a module lowers to, before it is printed as bytecode or C.
+    """The lowered module, from which bytecode and C are printed.
 
-    functions: the function table's names in order of first use, c the constants' values: np.ndarray, tuple of int (a
-    shape), str, ir DType, int or float.  signature: public function -> its parameter and result types as text.
+    functions: the names in the function table, in order of first use.  constants: np.ndarray, tuple of int (a shape),
+    str, ir DType, int or float.  signature: the parameter and result types of each public function, as text.
     """
 
     routines: tuple[Routine, ...]

@@ -82,7 +82,7 @@ class _Shape:
 
 
 def has_few_filters(x: Buffer, w: Buffer, window: Window) -> bool:
-    """Return whether `write_few_filters` suits a convolution of these tensors, given that its groups have few filters."""
+    """Return whether `write_few_filters` suits a convolution of these tensors whose groups have few filters."""
     sizes = (*window.sizes, w.shape[1])
     known = all(isinstance(size, int) and size > 0 for size in sizes) and len(window.sizes) <= 2
     if not known or x.dtype.name != "f32":
@@ -100,7 +100,7 @@ def _is_whole(shape: _Shape, indices: tuple[AnyDim, ...]) -> bool:
 
 
 def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, window: Window, filters: int) -> None:
-    """Generate the convolution.  Each filter of a group reads all of its channels.  filters: their number in a group."""
+    """Generate the convolution: each filter of a group reads all of its channels.  filters: their number in a group."""
     shape = _Shape(window, known_size(w.shape[1]))
     wide = as_scalar(result.shape[-1], I64)
     high = as_scalar(result.shape[2], I64) if len(result.shape) == 4 else Literal(1, I64)

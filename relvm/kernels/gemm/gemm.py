@@ -285,7 +285,7 @@ class _PanelMatmul:
         return columns if self.is_packed else self.width
 
     def _in_columns(self, body: Callable[[int], None]) -> None:
-        """Generate body(columns) for the number of columns.  If that of the last panel is not known, it is rounded up."""
+        """Generate body(columns) for the number of columns, rounded up if that of the last panel is not known."""
         if self.last is not None:
             widths = {self.width, self.last} if self.last else {self.width}
         else:

@@ -1,4 +1,4 @@
-"""Values made where they are wanted."""
+"""Copy coalescing: values are computed in the register that they would be copied to."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ _COPY = "vm.builtin.copy"
 
 
 def copy_coalescing(module: LirModule) -> LirModule:
-    """Have the value that a block ends with be made in the register that the block's last statement would copy it to:
+    """Compute the result of a block in the register to which the last statement of the block would copy it:
 
     anylist_setitem_call_packed(r, 5, ...)
     kernel(ctx_ptr, ..., anylist_getitem(r, 5))                        anylist_setitem_call_packed(r, 3, ...)
     anylist_setitem_call_packed(r, 3, "vm.builtin.copy", r[5])    ->   kernel(ctx_ptr, ..., anylist_getitem(r, 3))
 
-    So no register of the block holds the value for longer than it is needed.  What is made outside of the block, and
-    what is a constant, is copied.  A value's register is its own, and nothing reads where the copy goes before it.
+    No other register then holds the value for longer than needed.  Constants, and values computed outside the block,
+    are still copied.  This is correct because each value has its own register, and nothing reads the destination of the
+    copy before it.
     """
     return replace(module, routines=tuple(replace(each, body=_block(each.body)) for each in module.routines))
 
 
 def _block(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """The block, and those in its ifs, without the copies that can be spared."""
+    """Return the block without unnecessary copies, including those in nested ifs."""
     body = tuple(map(_inside, body))
     match body:
         case [*before, CallStatement(function=name, args=(Register(index),), destination=int(target)) as copy] if (
@@ -51,7 +52,7 @@ def _inside(statement: Statement) -> Statement:
 
 
 def _makes(statement: Statement, register: int) -> bool:
-    """Whether it puts a value into the register."""
+    """Return whether the statement writes the register."""
     match statement:
         case CallStatement(destination=destination) | PrimStatement(destination=destination):
             return destination == register
@@ -61,8 +62,8 @@ def _makes(statement: Statement, register: int) -> bool:
 
 
 def _moved(statement: Statement, register: int, copy: CallStatement, target: int) -> Statement:
-    """The statement with the register `target`, which `copy` goes to, in the place of `register`; what makes the value
-    is called what the copy is, and has its origins, too."""
+    """Return the statement with the register `target`, the destination of `copy`, instead of `register`.  A
+    statement that computes the value takes the comment of the copy, and its origins in addition."""
 
     def operand(value: Operand) -> Operand:
         return Register(target) if value == Register(register) else value
@@ -78,7 +79,9 @@ def _moved(statement: Statement, register: int, copy: CallStatement, target: int
             )
             return replace(statement, cond=operand(cond), then=then, orelse=orelse)
     moved = replace(statement, args=tuple(map(operand, statement.args)))
-    if statement.destination is None and statement.comment and copy.comment:  # a kernel, which names what it writes
+    if (
+        statement.destination is None and statement.comment and copy.comment
+    ):  # a kernel, whose arguments include the tensors that it writes
         names = statement.comment.split(", ")
         written = statement.args[-len(names) :]
         names = [

@@ -1,4 +1,4 @@
-"""Calls of known functions without the detour through a closure."""
+"""Devirtualization: calls of known functions without a closure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _INVOKE = "vm.builtin.invoke_closure"
 
 
 def devirtualize_calls(module: LirModule) -> LirModule:
-    """Call a function of the table by itself:
+    """Replace calls of closures over functions of the table by direct calls:
 
     call_packed("vm.builtin.invoke_closure", ctx_ptr, f[3], x)   ->   call_packed("foo", x)
     """

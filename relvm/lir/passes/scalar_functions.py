@@ -1,4 +1,4 @@
-"""Routines that compute with scalars only: what compiled mode makes of them are C functions over C variables."""
+"""Detection of routines that compute with scalars only.  Compiled mode prints them as C functions over C variables."""
 
 from __future__ import annotations
 
@@ -29,8 +29,11 @@ _ROWS = {row.name: row for row in PRIM_OPERATORS}
 
 @dataclass(frozen=True)
 class ScalarRoutine:
-    """letters: the type of each register that is written, i (i64), f (f64) or b (bool); the parameters come first.
-    result: that of the result.  checks: how many statements the routine begins with that check its parameters."""
+    """A routine over scalars.
+
+    letters: the type of each register that is written: i (i64), f (f64) or b (bool), parameters first.  result: the
+    type of the result.  checks: the number of leading statements that check parameters.
+    """
 
     routine: Routine
     letters: dict[int, str]
@@ -39,7 +42,7 @@ class ScalarRoutine:
 
 
 def scalar_functions(module: LirModule) -> dict[str, ScalarRoutine]:
-    """The routines of which every parameter, value and result is a scalar of one known type, and that call none but
+    """Return the routines whose parameters, values and results are all scalars of known types, and that call only
     each other."""
     entries = {routine.name: _entry(routine, module) for routine in module.routines}
     routines = {r.name: r for r in module.routines if len(entries[r.name]) == len(r.params)}
@@ -55,7 +58,7 @@ def scalar_functions(module: LirModule) -> dict[str, ScalarRoutine]:
 
 
 def _entry(routine: Routine, module: LirModule) -> dict[int, str]:
-    """The types that the routine checks its parameters for before anything else."""
+    """Return the types for which the routine checks its parameters at its beginning."""
     found: dict[int, str] = {}
     for statement in routine.body:
         match statement:
@@ -72,7 +75,7 @@ def _entry(routine: Routine, module: LirModule) -> dict[int, str]:
 
 
 def _types(routines: dict[str, Routine], entries: dict[str, dict[int, str]]) -> dict[str, dict[int, str]]:
-    """The types of the registers of those routines that can be typed, the others' calls being of unknown type."""
+    """Return the register types of those routines that can be typed.  Calls of other routines have unknown types."""
     types = {name: dict(entries[name]) for name in routines}
     changed = True
     while changed:
@@ -93,8 +96,8 @@ def _types(routines: dict[str, Routine], entries: dict[str, dict[int, str]]) -> 
 def _walk(
     routine: Routine, body: tuple[Statement, ...], routines: dict[str, Routine], types: dict[str, dict[int, str]]
 ) -> bool:
-    """Gives registers the types of what is written to them; False where one gets two, or a statement is of no
-    scalars."""
+    """Assign types to the registers that are written.  Return False if a register gets two types, or a statement
+    does not compute with scalars."""
     known = types[routine.name]
     result = len(routine.params)
 
@@ -149,7 +152,8 @@ def _letter(operand: Operand, known: dict[int, str]) -> str | None:
 
 
 def _is_whole(routine: Routine, types: dict[str, dict[int, str]]) -> bool:
-    """Whether all that the routine reads has a type, and its calls are of the types that the callees take."""
+    """Return whether everything that the routine reads has a type, and its calls match the parameter types of the
+    callees."""
     known = types[routine.name]
     if len(routine.params) not in known:
         return False

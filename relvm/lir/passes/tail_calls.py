@@ -1,4 +1,4 @@
-"""Calls whose result is the function's own."""
+"""Tail calls: calls whose result is the result of the routine."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _COPY = "vm.builtin.copy"
 
 
 def tail_calls(module: LirModule) -> LirModule:
-    """Make a call that a routine ends with take the routine's place, so that it needs no room:
+    """Replace a call at the end of a routine by a tail call, which needs no stack space:
 
     anylist_setitem_call_packed(r, 4, "loop", ...)
     anylist_setitem_call_packed(r, 2, "vm.builtin.copy", anylist_getitem(r, 4))   ->   return tail_call("loop", ...)
 
-    An if before the copy has the copy at the end of both branches first.
+    If an if precedes the copy, the copy is first moved to the end of both branches.
     """
     functions = {routine.name for routine in module.routines} | set(INVOKES)
     return replace(module, routines=tuple(_routine(routine, functions) for routine in module.routines))
@@ -37,14 +37,15 @@ def _routine(routine: Routine, functions: set[str]) -> Routine:
 
 
 def _ended(body: tuple[Statement, ...], result: int, functions: set[str]) -> tuple[Statement, ...]:
-    """`body`, which ends with a copy into register `result` before the routine returns, with tail calls at its ends."""
+    """Return `body` with tail calls at its ends.  It ends with a copy into register `result`, after which the
+    routine returns."""
     *before, last = body
     assert isinstance(last, CallStatement) and last.function == _COPY, f"a body that ends with {last}"
     value = last.args[0]
     if not isinstance(value, Register):
         return body
     while before and isinstance(before[-1], ResetStatement) and before[-1].register != value.index:
-        before.pop()  # the end of the routine releases what they would
+        before.pop()  # the end of the routine releases the same registers
     match before:
         case [*start, CallStatement(function, args, destination, _) as call] if (
             destination == value.index and function in functions
@@ -59,13 +60,13 @@ def _ended(body: tuple[Statement, ...], result: int, functions: set[str]) -> tup
 
 
 def _ends_in(body: tuple[Statement, ...], merged: Register) -> bool:
-    """Whether a branch ends with its value's copy into the merge register."""
+    """Return whether a branch ends with a copy of its value into the merge register."""
     last = body[-1]
     return isinstance(last, CallStatement) and last.function == _COPY and last.destination == merged.index
 
 
 def _into(body: tuple[Statement, ...], copy: CallStatement) -> tuple[Statement, ...]:
-    """A branch that does what `copy` would do with its value."""
+    """Return the branch with the effect of `copy` applied to its value."""
     match body:
         case [*before, CallStatement() as last]:
             origins = joined(last.origins, copy.origins)

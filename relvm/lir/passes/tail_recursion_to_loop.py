@@ -1,4 +1,4 @@
-"""Loop variables: parameters of a routine that calls itself in the end, computed in their own registers."""
+"""Loop variables: parameters of a tail-recursive routine that are updated in their own registers."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _MAY_FAIL = frozenset(row.name for row in PRIM_OPERATORS if row.fails)
 
 
 def tail_recursion_to_loop(module: LirModule) -> LirModule:
-    """Have arithmetic right before a routine's tail call of itself put its value where the call would move it to:
+    """Compute the arguments of a recursive tail call directly in the parameter registers:
 
     anylist_setitem(r, 6, add_i64(r[0], 1))             anylist_setitem(r, 1, add_i64(r[1], r[0]))
     anylist_setitem(r, 7, add_i64(r[1], r[0]))     ->   anylist_setitem(r, 0, add_i64(r[0], 1))
     return tail_call("loop", r[6], r[7])                return tail_call("loop", r[0], r[1])
 
-    What cannot fail moves behind what still reads the parameter.
+    Statements that cannot fail are moved behind those that still read the parameter.
     """
     return replace(module, routines=tuple(replace(r, body=_block(r.body, r)) for r in module.routines))
 
@@ -42,7 +42,7 @@ def _block(body: tuple[Statement, ...], routine: Routine) -> tuple[Statement, ..
 
 def _loop(before: list[Statement], call: TailCallStatement, params: int) -> tuple[Statement, ...]:
     start = len(before)
-    arithmetic: list[PrimStatement] = []  # right before the call, the last first
+    arithmetic: list[PrimStatement] = []  # statements directly before the call, in reverse order
     while start and isinstance(statement := before[start - 1], PrimStatement):
         arithmetic.append(statement)
         start -= 1
@@ -70,7 +70,7 @@ def _loop(before: list[Statement], call: TailCallStatement, params: int) -> tupl
 
 
 def _reads(args: list[Operand] | tuple[Operand, ...], register: Register, but: int = -1) -> bool:
-    """Whether the register is among the operands, that at `but` left out."""
+    """Return whether the register is among the operands, except the one at position `but`."""
     return any(arg == register for i, arg in enumerate(args) if i != but)
 
 
