@@ -60,6 +60,14 @@ COMPUTED = {
           ends = Concat<axis = 0>(size, minus)
           y = Slice(x, bounds, ends)
         }""",
+    "a slice of a shape by steps along all axes": """
+        g (float[n, k] x) => (y)
+        <int64[1] zero = {0}, int64[1] three = {3}, int64[1] two = {2}>
+        {
+          shape = Shape(x)
+          twice = Concat<axis = 0>(shape, shape)
+          y = Slice(twice, zero, three, , two)
+        }""",
     "a margin that makes a multiple of 4": """
         g (float[n, k] x) => (y)
         <int64[1] four = {4}, int64[1] three = {3}, int64[3] none = {0, 0, 0}, float value = {1.5}>

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -134,9 +134,10 @@ class OnnxNode:
 
     def tensor(self, index: int) -> Expr:
         """Return input `index` as a tensor expression.  Raise RelvmFormatError if it is missing."""
-        if not self.has(index):
+        value = self.inputs[index] if index < len(self.inputs) else None
+        if value is None:
             raise RelvmFormatError(f"{self.here}: input {index} is missing")
-        return self.graph.tensor(self.inputs[index])
+        return self.graph.tensor(value)
 
     def tensors(self) -> list[Expr]:
         return [self.tensor(i) for i in range(len(self.inputs))]
@@ -180,5 +181,5 @@ class OnnxNode:
         """Bind an intermediate result to a variable and return the variable."""
         return self.graph.emit(expr, self.proto.output[0])
 
-    def shape(self, dims: list[AnyDim]) -> Shape:
+    def shape(self, dims: Iterable[AnyDim]) -> Shape:
         return Shape(tuple(dims))

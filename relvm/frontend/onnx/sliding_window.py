@@ -17,7 +17,7 @@ def spans(window: Sequence[AnyDim], dilations: tuple[int, ...]) -> list[AnyDim]:
 
 
 def pads_of(
-    node: OnnxNode, window: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...]
+    node: OnnxNode, window: Sequence[AnyDim], strides: tuple[int, ...], dilations: tuple[int, ...]
 ) -> tuple[AnyDim, ...]:
     """Return the padding before each spatial axis of input 0, then after each, from auto_pad and pads.
 
@@ -40,7 +40,7 @@ def pads_of(
     return (*pads[:rank], *after)
 
 
-def _total(node: OnnxNode, axis: int, span: int, stride: int) -> AnyDim:
+def _total(node: OnnxNode, axis: int, span: AnyDim, stride: int) -> AnyDim:
     """Return the total padding of a spatial axis for ceil(n / stride) positions: max(span - 1 - (n - 1) % stride,
     0)."""
     if stride == 1:
@@ -63,8 +63,9 @@ def split_pads(mode: str, totals: Sequence[AnyDim]) -> tuple[AnyDim, ...]:
 def padded(x: TensorExpr, pads: tuple[AnyDim, ...], value: float) -> tuple[TensorExpr, tuple[int, ...]]:
     """Pad x with the value if the padding of its spatial axes is symbolic.  Return x and the padding that remains to be
     done."""
-    if all(isinstance(pad, int) for pad in pads):
-        return x, pads
+    numbers = tuple(pad for pad in pads if isinstance(pad, int))
+    if len(numbers) == len(pads):
+        return x, numbers
     rank = len(pads) // 2
     margin = TensorExpr(x.node, x.operand(value))
     wide = with_margins(x, (0, 0, *pads[:rank]), (0, 0, *pads[rank:]), lambda x, axis, end: margin)

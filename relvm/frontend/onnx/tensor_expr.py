@@ -31,7 +31,7 @@ class TensorExpr:
 
     @property
     def type(self) -> TensorType:
-        return self.expr.type
+        return self.expr.tensor_type
 
     @property
     def shape(self) -> tuple[AnyDim, ...]:
@@ -143,7 +143,7 @@ def operands(node: OnnxNode) -> list[Expr]:
     inputs, axis, broadcast = node.tensors(), node.attribute("axis"), node.attribute("broadcast", 0)
     if axis is None or not broadcast:
         return inputs
-    first, second = node.type(0).rank, node.type(1).rank
+    first, second = node.type(0).known_rank, node.type(1).known_rank
     behind = first - (axis % first if first else 0) - second
     if not -first <= axis < first or behind < 0:
         raise RelvmShapeError(f"axis {axis} of rank {first}, where a tensor of rank {second} is to begin")
