@@ -111,6 +111,6 @@ def scalar(node: OnnxNode, index: int) -> TensorExpr:
     return TensorExpr(node, node.tensor(index)).reshape()
 
 
-def filled(node: OnnxNode, value: np.generic, *dims: AnyDim) -> Expr:
+def filled(node: OnnxNode, value: np.generic | np.ndarray, *dims: AnyDim) -> Expr:
     """Return a tensor of that shape filled with the value."""
     return ops.broadcast_to(constant(value), node.shape(list(dims)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx.registry import OnnxNode
@@ -10,8 +11,10 @@ from relvm.frontend.onnx.tensor_expr import TensorExpr, with_margins
 from relvm.ir.symbolic import AnyDim, dim_op
 from relvm.ir.value_ranges import range_of
 
+Size = TypeVar("Size", int, AnyDim)
 
-def spans(window: Sequence[AnyDim], dilations: tuple[int, ...]) -> list[AnyDim]:
+
+def spans(window: Sequence[Size], dilations: Sequence[int]) -> list[Size]:
     """Return the extent of a dilated window along each axis."""
     return [(size - 1) * dilation + 1 for size, dilation in zip(window, dilations, strict=True)]
 
@@ -51,13 +54,13 @@ def _total(node: OnnxNode, axis: int, span: AnyDim, stride: int) -> AnyDim:
     return dim_op("max", span - 1 - dim_op("mod", shape[2 + axis] - 1, stride), 0)
 
 
-def split_pads(mode: str, totals: Sequence[AnyDim]) -> tuple[AnyDim, ...]:
+def split_pads(mode: str, totals: Sequence[Size]) -> tuple[Size, ...]:
     """Split the padding of each axis into before and after. auto_pad `mode` says which side gets an odd element."""
     if mode not in ("SAME_UPPER", "SAME_LOWER"):
         raise RelvmUnsupportedError(f"auto_pad {mode!r} is not supported")
-    small = [0 if range_of(total, {}).high <= 1 else total // 2 for total in totals]
-    large = [total - half for total, half in zip(totals, small, strict=True)]
-    return (*small, *large) if mode == "SAME_UPPER" else (*large, *small)
+    small: list[Size] = [0 if range_of(total, {}).high <= 1 else total // 2 for total in totals]
+    large: list[Size] = [total - half for total, half in zip(totals, small, strict=True)]
+    return tuple(small + large if mode == "SAME_UPPER" else large + small)
 
 
 def padded(x: TensorExpr, pads: tuple[AnyDim, ...], value: float) -> tuple[TensorExpr, tuple[int, ...]]:

@@ -34,6 +34,10 @@ class TensorExpr:
         return self.expr.tensor_type
 
     @property
+    def dtype(self) -> DType:
+        return self.type.known_dtype
+
+    @property
     def shape(self) -> tuple[AnyDim, ...]:
         if self.type.shape is None:
             raise RelvmUnsupportedError(f"{self.node.here}: a tensor of type {self.type}: its shape must be known")
@@ -51,7 +55,7 @@ class TensorExpr:
                 return expr
             case Expr():
                 return value
-        return constant(np.asarray(value, dtype=self.type.known_dtype.numpy))
+        return constant(np.asarray(value, dtype=self.dtype.numpy))
 
     def cast(self, dtype: DType) -> TensorExpr:
         return self if self.type.dtype == dtype else self.apply(ops.cast, to=dtype.name)

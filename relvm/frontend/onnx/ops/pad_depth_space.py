@@ -28,7 +28,7 @@ from relvm.ir.value_ranges import range_of
 def _pad(node: OnnxNode) -> Expr:
     """One kernel if the padding is known.  Symbolic padding, or an unknown value, becomes a concatenation.  Padding
     only known at run time is applied axis by axis.  Negative padding crops."""
-    x, rank, mode = term(node, 0), node.type(0).rank, node.attribute("mode", "constant")
+    x, rank, mode = term(node, 0), node.type(0).known_rank, node.attribute("mode", "constant")
     if mode not in ("constant", "edge", "reflect", "wrap"):
         raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
     if node.opset >= 11 and not (is_known(node, 1) and (not node.has(3) or is_known(node, 3))):

@@ -47,7 +47,7 @@ def _size(node: OnnxNode) -> Any:
 @converts("Range")
 def _range(node: OnnxNode) -> Expr:
     """start + i * delta.  The number of elements may be known only at run time."""
-    start, delta, dtype = scalar(node, 0), scalar(node, 2), node.type(0).dtype
+    start, delta, dtype = scalar(node, 0), scalar(node, 2), node.type(0).known_dtype
     if isinstance(delta.expr, Constant) and not delta.expr.value:
         raise RelvmArgumentError("delta is 0")
     assert_none(delta.apply(ops.equal, 0), "a delta of 0")
@@ -58,7 +58,7 @@ def _range(node: OnnxNode) -> Expr:
 def _range_count(node: OnnxNode) -> AnyDim:
     """Return the number of elements from start to limit."""
     start, limit, delta = (scalar(node, i) for i in range(3))
-    if start.type.known_dtype.is_float:
+    if start.dtype.is_float:
         if all(isinstance(value.expr, Constant) for value in (start, limit, delta)):
             first, last, step = (float(value.expr.value) for value in (start, limit, delta))
             return max(0, math.ceil((last - first) / step))
@@ -173,7 +173,7 @@ def _eye_like(node: OnnxNode) -> Expr:
     if len(shape) != 2:
         raise RelvmShapeError(f"a tensor of rank {len(shape)}, expected 2")
     wanted = node.attribute("dtype")
-    dtype = node.type(0).dtype if wanted is None else node.graph.element_type(wanted, "EyeLike")
+    dtype = node.type(0).known_dtype if wanted is None else node.graph.element_type(wanted, "EyeLike")
     return _diagonals(node, *shape).apply(ops.equal, node.attribute("k", 0)).cast(dtype).expr
 
 
@@ -182,7 +182,7 @@ def _one_hot(node: OnnxNode) -> Expr:
     """An index outside [-depth, depth) gives a row with the off value only."""
     indices, values = term(node, 0).cast(I64), term(node, 2)
     depth = size_of(node, 1, "the depth")
-    rank = node.type(0).rank + 1
+    rank = node.type(0).known_rank + 1
     axis = node.axis(-1, rank)
     indices = (indices < 0).where(indices + number_of(node, depth), indices)
     indices = indices.apply(ops.expand_dims, axes=(axis,))

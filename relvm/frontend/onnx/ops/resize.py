@@ -69,7 +69,7 @@ def _upsample(node: OnnxNode) -> Expr:
 
 @converts("Resize")
 def _resize(node: OnnxNode) -> Expr:
-    rank = node.type(0).rank
+    rank = node.type(0).known_rank
     if node.opset < 11:
         return _resized(node, _by_scales(node, 1, list(range(rank)), [_WHOLE] * rank), "asymmetric", "")
     axes = list(expect_axes("Resize", tuple(node.attribute("axes", range(rank))), rank))
@@ -237,7 +237,7 @@ def _resized(node: OnnxNode, targets: list[_Target], how: str, nearest: str) -> 
 
 def _sampled(axis: ResizeAxis, places: TensorExpr, x: TensorExpr, at: int, mode: str) -> TensorExpr:
     indices, weights = clamped_table(axis, table(axis.node, axis, places, mode))
-    return x.apply(ops.interpolate, indices, weights.cast(x.type.dtype), axis=at)
+    return x.apply(ops.interpolate, indices, weights.cast(x.dtype), axis=at)
 
 
 def _unless_same(
