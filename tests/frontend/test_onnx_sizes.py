@@ -10,7 +10,7 @@ from frontend.onnx_models import make_model, parse_model
 from modes import C_WAYS, machines, plain
 from onnx import TensorShapeProto, helper
 
-from relvm.errors import RelvmShapeError
+from relvm.errors import RelvmError, RelvmShapeError
 from relvm.frontend.onnx import from_onnx
 from relvm.ir.interpreter import evaluate
 from relvm.ir.type_inference import infer_types
@@ -39,6 +39,41 @@ def test_sizes_that_are_known_to_differ_are_refused() -> None:
     model = parse_model("g (float[3, n] x, float[4, m] z) => (y) { y = Add(x, z) }")
     with pytest.raises(RelvmShapeError, match=r"Add.*3 and 4"):
         from_onnx(model)
+
+
+REFUSED = {
+    "parts of a shape": (
+        """
+        g (float[n, m, 3] x, float[k] z) => (a, b) <int64[1] three = {3}>
+        {
+          shape = Shape(x)
+          first = Shape(z)
+          rest = Sub(three, first)
+          sizes = Concat<axis = 0>(first, rest)
+          a, b = Split<axis = 0>(shape, sizes)
+        }""",
+        "parts of sizes k, .*: they must be known",
+    ),
+    "biases of attention": (
+        """
+        g (float[n, k, w] x, float[24] b) => (y)
+        { y = com.microsoft.MultiHeadAttention<num_heads = 2>(x, x, x, b) }""",
+        "biases of widths w, w, w: they must be known",
+    ),
+    "no scale": (
+        """
+        g (uint8[n] x, float s, uint8 zero) => (y)
+        { y = com.microsoft.QLinearSigmoid(x, , zero, s, zero) }""",
+        "input 1 is missing",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_must_be_known(name: str) -> None:
+    text, message = REFUSED[name]
+    with pytest.raises(RelvmError, match=message):
+        from_onnx(parse_model(text))
 
 
 COMPUTED = {

@@ -18,7 +18,7 @@ from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr, term
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Expr
-from relvm.ir.symbolic import AnyDim, dim_op, known_size
+from relvm.ir.symbolic import AnyDim, dim_op
 
 _MICROSOFT = "com.microsoft"
 
@@ -64,7 +64,10 @@ def _multi_head_attention(node: OnnxNode) -> tuple[Expr, ...]:
     q, k, v = _packed(node)
     if node.has(3):
         sizes = [each.shape[1] * each.shape[3] if len(each.shape) == 4 else each.shape[2] for each in (q, k, v)]
-        biases = _columns(wide_of(term(node, 3)), list(map(known_size, sizes)))
+        known = [size for size in sizes if isinstance(size, int)]
+        if len(known) < 3:
+            raise RelvmUnsupportedError(f"biases of widths {', '.join(map(str, sizes))}: they must be known")
+        biases = _columns(wide_of(term(node, 3)), known)
         q, k, v = (
             each + (bias if len(each.shape) == 3 else bias.reshape(each.shape[1], 1, each.shape[3]))
             for each, bias in zip((q, k, v), biases, strict=True)
