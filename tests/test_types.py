@@ -69,12 +69,7 @@ def test_a_program_sees_real_types(tmp_path: Path) -> None:
     ], wrong.stdout
 
 
-def test_no_module_that_is_clean_stays_on_the_list() -> None:
-    """The list of modules that mypy does not check names modules that exist, and none of what programs import."""
+def test_every_module_is_checked() -> None:
+    """No module of relvm is left out (`ignore_errors`); .ci/run calls mypy itself."""
     overrides = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["overrides"]
-    unchecked = [name for each in overrides if each.get("ignore_errors") for name in each["module"]]
-    assert unchecked == sorted(set(unchecked))
-    for name in unchecked:
-        path = ROOT / name.replace(".", "/")
-        assert path.with_suffix(".py").exists() or (path / "__init__.py").exists(), name
-        assert not name.startswith(("relvm.bytecode", "relvm.runtime")) and name not in ("relvm", "relvm.vm"), name
+    assert not [name for each in overrides if each.get("ignore_errors") for name in each["module"]]

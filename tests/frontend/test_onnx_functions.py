@@ -140,6 +140,11 @@ def test_shapes_are_computed_through_calls() -> None:
         ([SCALED], "own.scaled <factor = 1.0> (x, x)", "2 inputs and 1 outputs; the function own.scaled has 1 and 1"),
         (['<domain: "own", opset_import: []> f (x) => (y) { y = Neg(x) }'], "own.f(x)", "states no opset"),
         ([], "own.f(x)", r"the operator own\.f is not supported"),
+        (
+            ['<domain: "own", opset_import: ["" : 18]> f (x, z) => (z) { w = Neg(x) }'],
+            "own.f(x)",
+            "output 'z' is an input that the call of the function omits",
+        ),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_call_is_said(functions: list[str], call: str, message: str) -> None:

@@ -74,6 +74,17 @@ def test_wrong_options_are_refused(model: ModelProto, options: dict, error: type
         from_onnx(model, **options)
 
 
+def test_a_range_of_sizes_leaves_the_items_of_a_sequence_open() -> None:
+    items = helper.make_tensor_sequence_value_info("items", TensorProto.FLOAT, ["n", 3])
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 3]) for name in "xy")
+    last = helper.make_tensor("last", TensorProto.INT64, [], [-1])
+    nodes = [helper.make_node("SequenceAt", ["items", "last"], ["item"]), helper.make_node("Add", ["item", "x"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [items, x], [y], [last])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    result = machine(model, dims={"n": (1, 4)})["main"]([f(3, 3), f(2, 3)], f(2, 3))
+    np.testing.assert_array_equal(result, f(2, 3) + f(2, 3))
+
+
 @pytest.mark.parametrize("size", [2, np.int64(2), np.uint8(2), [1, np.int32(2)], (np.int8(2), 3)])
 def test_sizes_are_integers_of_any_kind(model: ModelProto, size: object) -> None:
     result = machine(model, dims={"n": size})["main"](f(2, 3), f(2, 3))

@@ -10,7 +10,7 @@ from frontend.onnx_models import make_model, parse_model
 from modes import C_WAYS, machines, plain
 from onnx import TensorShapeProto, helper
 
-from relvm.errors import RelvmShapeError
+from relvm.errors import RelvmError, RelvmShapeError
 from relvm.frontend.onnx import from_onnx
 from relvm.ir.interpreter import evaluate
 from relvm.ir.type_inference import infer_types
@@ -41,6 +41,41 @@ def test_sizes_that_are_known_to_differ_are_refused() -> None:
         from_onnx(model)
 
 
+REFUSED = {
+    "parts of a shape": (
+        """
+        g (float[n, m, 3] x, float[k] z) => (a, b) <int64[1] three = {3}>
+        {
+          shape = Shape(x)
+          first = Shape(z)
+          rest = Sub(three, first)
+          sizes = Concat<axis = 0>(first, rest)
+          a, b = Split<axis = 0>(shape, sizes)
+        }""",
+        "parts of sizes k, .*: they must be known",
+    ),
+    "biases of attention": (
+        """
+        g (float[n, k, w] x, float[24] b) => (y)
+        { y = com.microsoft.MultiHeadAttention<num_heads = 2>(x, x, x, b) }""",
+        "biases of widths w, w, w: they must be known",
+    ),
+    "no scale": (
+        """
+        g (uint8[n] x, float s, uint8 zero) => (y)
+        { y = com.microsoft.QLinearSigmoid(x, , zero, s, zero) }""",
+        "input 1 is missing",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_must_be_known(name: str) -> None:
+    text, message = REFUSED[name]
+    with pytest.raises(RelvmError, match=message):
+        from_onnx(parse_model(text))
+
+
 COMPUTED = {
     "a slice up to a symbolic place": """
         g (float[n, k] x) => (y)
@@ -59,6 +94,14 @@ COMPUTED = {
           bounds = Concat<axis = 0>(half, two)
           ends = Concat<axis = 0>(size, minus)
           y = Slice(x, bounds, ends)
+        }""",
+    "a slice of a shape by steps along all axes": """
+        g (float[n, k] x) => (y)
+        <int64[1] zero = {0}, int64[1] three = {3}, int64[1] two = {2}>
+        {
+          shape = Shape(x)
+          twice = Concat<axis = 0>(shape, shape)
+          y = Slice(twice, zero, three, , two)
         }""",
     "a margin that makes a multiple of 4": """
         g (float[n, k] x) => (y)

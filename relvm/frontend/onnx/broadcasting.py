@@ -80,7 +80,7 @@ def require_broadcast(node: OnnxNode, dim: AnyDim, wanted: AnyDim) -> None:
 def expanded(node: OnnxNode, value: Expr, dims: Sequence[AnyDim]) -> Expr:
     """Broadcast `value` to the last of `dims`, unless its sizes are proven equal to them.  Axes whose size is known to
     be 1 keep it."""
-    shape = value.tensor_type.shape
+    shape = value.tensor_type.known_shape
     own = dims[len(dims) - len(shape) :]
     for have, want in zip(shape, own, strict=True):
         require_broadcast(node, have, want)
@@ -97,8 +97,9 @@ def with_common_sizes(node: OnnxNode) -> OnnxNode | None:
     tensors = [value for value in node.inputs if isinstance(value, Expr) and isinstance(value.type, TensorType)]
     if node.proto.domain or not tensors or any(t.tensor_type.shape is None or t.element_type is None for t in tensors):
         return None
-    shapes = [tensor.tensor_type.shape for tensor in tensors]
-    inputs: list = list(node.inputs)
+    shapes = [tensor.tensor_type.known_shape for tensor in tensors]
+    inputs = list(node.inputs)
+    wanted: Sequence[Sequence[AnyDim] | None]
     if op in ELEMENTWISE and len(tensors) == len(node.inputs) and node.attribute("axis") is None:
         wanted = [common_dims(shapes)] * len(shapes)
     elif op == "PRelu":
@@ -112,12 +113,8 @@ def with_common_sizes(node: OnnxNode) -> OnnxNode | None:
         wanted = [shapes[0], shapes[1], (rows, columns)]
     else:
         return None
-    for at, (tensor, dims) in enumerate(zip(tensors, wanted, strict=True)):
-        if (
-            dims is None
-            or len(dims) < len(tensor.tensor_type.known_shape)
-            or _is_impossible(tensor.tensor_type.shape, dims)
-        ):
+    for at, (tensor, shape, dims) in enumerate(zip(tensors, shapes, wanted, strict=True)):
+        if dims is None or len(dims) < len(shape) or _is_impossible(shape, dims):
             return None
         inputs[at] = expanded(node, tensor, dims)
     return None if inputs == list(node.inputs) else replace(node, inputs=inputs)

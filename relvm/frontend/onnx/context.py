@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -19,7 +20,7 @@ from relvm.ir.dtypes import I64, DType, dtype_of
 from relvm.ir.expr import Binding, Block, Constant, Expr, MatchCast, OpCall, Shape, Tuple, Var, constant, is_atom
 from relvm.ir.operator import SizeClaim
 from relvm.ir.relate_sizes import check_of
-from relvm.ir.symbolic import AnyDim, Dim, DimVar, as_var, dim_var
+from relvm.ir.symbolic import AnyDim, Dim, DimVar, dim_var, dim_vars, known_size
 from relvm.ir.types import TensorType, TupleType, Type, forget_vars, is_proven, mismatch
 from relvm.ops.folding import FoldingBudget
 
@@ -59,9 +60,9 @@ class ImportContext(ABC):
         self.opsets = opsets
         self.fixed_dims = dims
         self.file = file
-        self.place = outer.place if outer else file.place
+        self.place: str = outer.place if outer else file.place
         self.origin = self.place  # origin of what is being imported: the model, then each of its nodes
-        self.outer = outer
+        self.outer: ImportContext | None = outer
         self.problems: dict[str, None] = outer.problems if outer else {}  # error messages, in order
         self.values: dict[str, Value | None] = {}  # None: an input that the call of a function omits
         self.bindings: list[Binding | MatchCast] = []
@@ -85,7 +86,7 @@ class ImportContext(ABC):
     def lookup(self, name: str, here: str) -> Value | None:
         """Return the value of that name in this graph or an enclosing one, or None for an omitted input of a
         function."""
-        graph: Self | None = self
+        graph: ImportContext | None = self
         while graph is not None:
             if name in graph.values:
                 value = graph.values[name]
@@ -180,8 +181,12 @@ class ImportContext(ABC):
         """Return `value` with these sizes, checked at run time.  None gives an unknown size a new name."""
         stem = value.name if isinstance(value, Var) else "value"
         shape = tuple(dim_var(f"{stem}_dim{axis}") if dim is None else dim for axis, dim in enumerate(dims))
-        self.own_dims.update(as_var(new) for new, dim in zip(shape, dims, strict=True) if dim is None)
+        self.own(new for new, dim in zip(shape, dims, strict=True) if dim is None)
         return self.checked(value, shape)
+
+    def own(self, dims: Iterable[AnyDim]) -> None:
+        """Record that this graph named the variables of these dimensions."""
+        self.own_dims.update(var for dim in dims for var in dim_vars(dim))
 
     def checked(self, value: Expr, shape: tuple[AnyDim, ...]) -> Expr:
         """Return `value` as a tensor of the shape that the model declares, checked at run time unless it is proven."""
@@ -209,20 +214,21 @@ class ImportContext(ABC):
         """Evaluate an operator on small constants with its NumPy reference implementation."""
         if not isinstance(expr, OpCall) or not expr.args or not isinstance(expr.type, TensorType):
             return expr
-        dims, args = expr.type.shape, []
-        if dims is None or any(isinstance(dim, Dim) for dim in dims) or np.prod(dims, dtype=object) > SIZE_LIMIT:
+        dims = expr.type.shape
+        if dims is None or any(isinstance(dim, Dim) for dim in dims) or math.prod(map(known_size, dims)) > SIZE_LIMIT:
             return expr
+        args: list[np.ndarray | tuple[int, ...]] = []
         for arg in expr.args:
             match arg:
                 case Constant(value=array) if array.size <= SIZE_LIMIT:
                     args.append(array)
                 case Shape(dims=sizes) if not any(isinstance(size, Dim) for size in sizes):
-                    args.append(sizes)
+                    args.append(tuple(map(known_size, sizes)))
                 case _:
                     return expr
         if not self.folding.take(expr, args):
             return expr
-        return constant(np.asarray(expr.op.numpy(*args, **dict(expr.attributes)), expr.type.dtype.numpy))
+        return constant(np.asarray(expr.op.numpy(*args, **dict(expr.attributes)), expr.type.known_dtype.numpy))
 
     def outside(self, type_: Type) -> Type:
         """Return the type without the dimensions that this graph named, which are not defined outside the graph."""

@@ -13,7 +13,7 @@ from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.frontend.onnx.values import SIZE_LIMIT, HostValue
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Constant, Expr, MatchCast, constant
-from relvm.ir.symbolic import AnyDim, as_var, dim_var
+from relvm.ir.symbolic import AnyDim, dim_var
 from relvm.ir.types import ShapeType
 
 
@@ -66,7 +66,7 @@ def run_time_sizes(tensor: TensorExpr) -> tuple[AnyDim, ...]:
     if isinstance(shape.expr, Constant):
         return tuple(shape.expr.value.tolist())
     sizes = tuple(dim_var(f"size{i}") for i in range(count))
-    node.graph.own_dims.update(map(as_var, sizes))
+    node.graph.own(sizes)
     node.graph.bindings.append(MatchCast(node.graph.var("sizes", ShapeType(sizes)), shape.expr, node.here))
     return sizes
 
@@ -82,9 +82,9 @@ def count_of(numbers: TensorExpr, what: str) -> int:
     """Return the number of elements of a tensor of rank 0 or 1.  Raise RelvmUnsupportedError if it is only known at run
     time."""
     dims = numbers.type.shape
-    if dims is None or len(dims) > 1 or not all(isinstance(dim, int) for dim in dims):
-        raise RelvmUnsupportedError(f"{what}, of type {numbers.type}: how many numbers it holds must be known")
     count = dims[0] if dims else 1
+    if dims is None or len(dims) > 1 or not isinstance(count, int):
+        raise RelvmUnsupportedError(f"{what}, of type {numbers.type}: how many numbers it holds must be known")
     if count > SIZE_LIMIT:
         raise RelvmUnsupportedError(f"{what}, of type {numbers.type}: at most {SIZE_LIMIT} numbers may be sizes")
     return count
@@ -111,6 +111,6 @@ def scalar(node: OnnxNode, index: int) -> TensorExpr:
     return TensorExpr(node, node.tensor(index)).reshape()
 
 
-def filled(node: OnnxNode, value: np.generic, *dims: AnyDim) -> Expr:
+def filled(node: OnnxNode, value: np.generic | np.ndarray, *dims: AnyDim) -> Expr:
     """Return a tensor of that shape filled with the value."""
     return ops.broadcast_to(constant(value), node.shape(list(dims)))

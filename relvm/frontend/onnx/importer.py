@@ -158,7 +158,9 @@ class GraphImporter(ImportContext):
                 )
         self.initializers(graph, overridden)
         self.declared = {info.name: info.type for info in (*graph.value_info, *graph.output)}
-        params, inputs, names = [], [], set()
+        params: list[Var] = []
+        inputs: list[str] = []
+        names: set[str] = set()
         for info in graph.input:
             if info.name in self.values:
                 here = f"{self.place}: initializer {shortened(info.name)!r}"
@@ -202,12 +204,20 @@ class GraphImporter(ImportContext):
                 self.node(proto)
             except RankSplit as fork:
                 return if_.parted(self, fork, list(proto.output), nodes[at + 1 :], names)
-        return [self.lookup(name, f"{self.place}: output {shortened(name)!r}") for name in names]
+        return [self.output(name) for name in names]
+
+    def output(self, name: str) -> Value:
+        """Return the value of that name, an output of this graph."""
+        here = f"{self.place}: output {shortened(name)!r}"
+        value = self.lookup(name, here)
+        if value is None:
+            raise RelvmFormatError(f"{here} is an input that the call of the function omits")
+        return value
 
     def bounds(self) -> Attributes:
         """Return the size ranges of dimensions as attributes of the function."""
         ranges = [(key, size) for key, size in self.fixed_dims.items() if isinstance(size, tuple)]
-        named = [(as_var(self.dim_names[key]).name, size) for key, size in ranges if key in self.dim_names]
+        named = [(var.name, size) for key, size in ranges if (var := as_var(self.dim_names.get(key, 0))) is not None]
         if not named:
             return ()
         limits = zip((LOWER, UPPER), zip(*(size for _, size in named), strict=True), strict=True)

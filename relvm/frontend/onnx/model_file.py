@@ -249,7 +249,11 @@ class _NoMessage(Exception):
 def _without_weights(content: memoryview) -> bytes:
     """Return a serialized model in which large raw_data of initializers is replaced by external data without a
     location."""
-    return b"".join(_changed(content, 0, len(content), _GRAPH, lambda *graph: _changed(*graph, _INITIALIZER, _tensor)))
+
+    def graph(data: memoryview, start: int, end: int) -> list[bytes | memoryview]:
+        return _changed(data, start, end, _INITIALIZER, _tensor)
+
+    return b"".join(_changed(content, 0, len(content), _GRAPH, graph))
 
 
 def _changed(data: memoryview, start: int, end: int, number: int, change: Callable) -> list[bytes | memoryview]:

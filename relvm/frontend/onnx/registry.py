@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +14,10 @@ from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedErro
 from relvm.frontend.onnx import ops
 from relvm.frontend.onnx.context import ImportContext
 from relvm.frontend.onnx.values import HostValue
-from relvm.ir.expr import Constant, Expr, Shape
+from relvm.ir.expr import Constant, Expr, Shape, TupleItem
 from relvm.ir.operator import SizeClaim
 from relvm.ir.symbolic import AnyDim, exact_quotient
-from relvm.ir.types import TensorType
+from relvm.ir.types import TensorType, TupleType
 
 Converter = Callable[["OnnxNode"], Any]
 
@@ -132,11 +132,16 @@ class OnnxNode:
         """Return whether the optional input is given."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
+    def value(self, index: int) -> Expr | HostValue:
+        """Return input `index`.  Raise RelvmFormatError if it is missing."""
+        value = self.inputs[index] if index < len(self.inputs) else None
+        if value is None:
+            raise RelvmFormatError(f"{self.here}: input {index} is missing")
+        return value
+
     def tensor(self, index: int) -> Expr:
         """Return input `index` as a tensor expression.  Raise RelvmFormatError if it is missing."""
-        if not self.has(index):
-            raise RelvmFormatError(f"{self.here}: input {index} is missing")
-        return self.graph.tensor(self.inputs[index])
+        return self.graph.tensor(self.value(index))
 
     def tensors(self) -> list[Expr]:
         return [self.tensor(i) for i in range(len(self.inputs))]
@@ -180,5 +185,10 @@ class OnnxNode:
         """Bind an intermediate result to a variable and return the variable."""
         return self.graph.emit(expr, self.proto.output[0])
 
-    def shape(self, dims: list[AnyDim]) -> Shape:
+    def fields(self, value: Expr) -> list[Expr]:
+        """Bind each field of a tuple to a variable and return the variables."""
+        assert isinstance(value.type, TupleType)
+        return [self.emit(TupleItem(value, i, type=type_)) for i, type_ in enumerate(value.type.fields)]
+
+    def shape(self, dims: Iterable[AnyDim]) -> Shape:
         return Shape(tuple(dims))

@@ -61,11 +61,9 @@ def _as_host(value: Any) -> np.ndarray | None:
 
 
 def _shape(node: OnnxNode) -> HostValue | None:
-    if isinstance(node.inputs[0], HostValue):
-        shape = node.inputs[0].array.shape
-    else:
-        type_ = node.tensor(0).type
-        shape = type_.shape if isinstance(type_, TensorType) else None
+    x = node.inputs[0]
+    type_ = None if isinstance(x, HostValue) else node.tensor(0).type
+    shape = x.array.shape if isinstance(x, HostValue) else type_.shape if isinstance(type_, TensorType) else None
     if shape is None:
         return None
     start, end = node.attribute("start", 0), node.attribute("end", None)
@@ -99,18 +97,18 @@ def _concat(node: OnnxNode, *xs: np.ndarray) -> np.ndarray:
 
 
 @_rule("Slice")
-def _slice(node: OnnxNode, x: np.ndarray, *bounds: np.ndarray) -> np.ndarray | None:
+def _slice(node: OnnxNode, x: np.ndarray, *bounds: np.ndarray | None) -> np.ndarray | None:
     if node.opset < 10:
-        starts, ends = node.attribute("starts"), node.attribute("ends")
-        axes, steps = node.attribute("axes", range(len(starts))), [1] * len(starts)
+        given = [node.attribute(name) for name in ("starts", "ends", "axes")]
     else:
-        if any(isinstance(b, Dim) for array in bounds for b in array.reshape(-1)):
+        if any(isinstance(b, Dim) for array in bounds if array is not None for b in array.reshape(-1)):
             return None
-        starts, ends = bounds[0], bounds[1]
-        axes = bounds[2] if len(bounds) > 2 and bounds[2] is not None else range(len(starts))
-        steps = bounds[3] if len(bounds) > 3 and bounds[3] is not None else [1] * len(starts)
-    for bounds in zip(starts, ends, axes, steps, strict=True):
-        start, end, axis, step = map(int, bounds)
+        given = list(bounds)
+    starts, ends, axes, steps = [*given, None, None][:4]
+    axes = range(len(starts)) if axes is None else axes
+    steps = [1] * len(starts) if steps is None else steps
+    for each in zip(starts, ends, axes, steps, strict=True):
+        start, end, axis, step = map(int, each)
         x = np.take(x, list(slice_range(x.shape[axis], start, end, step)), axis)
     return x
 
@@ -221,18 +219,19 @@ def _equal(node: OnnxNode, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, DT
     """Compare dimensions, if the result is the same for every value of the variables, as in a comparison with -1."""
     x, y = np.broadcast_arrays(x, y)
     result = np.empty(x.shape, dtype=object)
-    for place in np.ndindex(x.shape):
-        apart = dim_op("sub", x[place], y[place])
+    for at, pair in enumerate(zip(x.flat, y.flat, strict=True)):
+        apart = dim_op("sub", *pair)
         found = range_of(apart, {})
         if found.low <= 0 <= found.high and apart != 0:
             return None
-        result[place] = apart == 0
+        result.flat[at] = apart == 0
     return result, BOOL
 
 
 @_rule("Where")
 def _where(node: OnnxNode, cond: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, DType] | None:
-    dtype = node.type(1).dtype if not isinstance(node.inputs[1], HostValue) else node.inputs[1].dtype
+    then = node.inputs[1]
+    dtype = then.dtype if isinstance(then, HostValue) else node.type(1).known_dtype
     cond, x, y = np.broadcast_arrays(cond, x, y)
     return np.where(cond.astype(bool), x, y), dtype
 

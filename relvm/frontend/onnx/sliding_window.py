@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx.registry import OnnxNode
@@ -10,14 +11,16 @@ from relvm.frontend.onnx.tensor_expr import TensorExpr, with_margins
 from relvm.ir.symbolic import AnyDim, dim_op
 from relvm.ir.value_ranges import range_of
 
+Size = TypeVar("Size", int, AnyDim)
 
-def spans(window: Sequence[AnyDim], dilations: tuple[int, ...]) -> list[AnyDim]:
+
+def spans(window: Sequence[Size], dilations: Sequence[int]) -> list[Size]:
     """Return the extent of a dilated window along each axis."""
     return [(size - 1) * dilation + 1 for size, dilation in zip(window, dilations, strict=True)]
 
 
 def pads_of(
-    node: OnnxNode, window: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...]
+    node: OnnxNode, window: Sequence[AnyDim], strides: tuple[int, ...], dilations: tuple[int, ...]
 ) -> tuple[AnyDim, ...]:
     """Return the padding before each spatial axis of input 0, then after each, from auto_pad and pads.
 
@@ -40,7 +43,7 @@ def pads_of(
     return (*pads[:rank], *after)
 
 
-def _total(node: OnnxNode, axis: int, span: int, stride: int) -> AnyDim:
+def _total(node: OnnxNode, axis: int, span: AnyDim, stride: int) -> AnyDim:
     """Return the total padding of a spatial axis for ceil(n / stride) positions: max(span - 1 - (n - 1) % stride,
     0)."""
     if stride == 1:
@@ -51,20 +54,21 @@ def _total(node: OnnxNode, axis: int, span: int, stride: int) -> AnyDim:
     return dim_op("max", span - 1 - dim_op("mod", shape[2 + axis] - 1, stride), 0)
 
 
-def split_pads(mode: str, totals: Sequence[AnyDim]) -> tuple[AnyDim, ...]:
+def split_pads(mode: str, totals: Sequence[Size]) -> tuple[Size, ...]:
     """Split the padding of each axis into before and after. auto_pad `mode` says which side gets an odd element."""
     if mode not in ("SAME_UPPER", "SAME_LOWER"):
         raise RelvmUnsupportedError(f"auto_pad {mode!r} is not supported")
-    small = [0 if range_of(total, {}).high <= 1 else total // 2 for total in totals]
-    large = [total - half for total, half in zip(totals, small, strict=True)]
-    return (*small, *large) if mode == "SAME_UPPER" else (*large, *small)
+    small: list[Size] = [0 if range_of(total, {}).high <= 1 else total // 2 for total in totals]
+    large: list[Size] = [total - half for total, half in zip(totals, small, strict=True)]
+    return tuple(small + large if mode == "SAME_UPPER" else large + small)
 
 
 def padded(x: TensorExpr, pads: tuple[AnyDim, ...], value: float) -> tuple[TensorExpr, tuple[int, ...]]:
     """Pad x with the value if the padding of its spatial axes is symbolic.  Return x and the padding that remains to be
     done."""
-    if all(isinstance(pad, int) for pad in pads):
-        return x, pads
+    numbers = tuple(pad for pad in pads if isinstance(pad, int))
+    if len(numbers) == len(pads):
+        return x, numbers
     rank = len(pads) // 2
     margin = TensorExpr(x.node, x.operand(value))
     wide = with_margins(x, (0, 0, *pads[:rank]), (0, 0, *pads[rank:]), lambda x, axis, end: margin)

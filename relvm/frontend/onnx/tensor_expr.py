@@ -31,7 +31,11 @@ class TensorExpr:
 
     @property
     def type(self) -> TensorType:
-        return self.expr.type
+        return self.expr.tensor_type
+
+    @property
+    def dtype(self) -> DType:
+        return self.type.known_dtype
 
     @property
     def shape(self) -> tuple[AnyDim, ...]:
@@ -51,7 +55,7 @@ class TensorExpr:
                 return expr
             case Expr():
                 return value
-        return constant(np.asarray(value, dtype=self.type.known_dtype.numpy))
+        return constant(np.asarray(value, dtype=self.dtype.numpy))
 
     def cast(self, dtype: DType) -> TensorExpr:
         return self if self.type.dtype == dtype else self.apply(ops.cast, to=dtype.name)
@@ -143,7 +147,7 @@ def operands(node: OnnxNode) -> list[Expr]:
     inputs, axis, broadcast = node.tensors(), node.attribute("axis"), node.attribute("broadcast", 0)
     if axis is None or not broadcast:
         return inputs
-    first, second = node.type(0).rank, node.type(1).rank
+    first, second = node.type(0).known_rank, node.type(1).known_rank
     behind = first - (axis % first if first else 0) - second
     if not -first <= axis < first or behind < 0:
         raise RelvmShapeError(f"axis {axis} of rank {first}, where a tensor of rank {second} is to begin")

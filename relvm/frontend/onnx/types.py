@@ -7,7 +7,6 @@ from typing import Any
 from relvm.errors import RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.onnx.context import ImportContext
 from relvm.frontend.onnx.values import HostValue
-from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import ListType, OptionalType, TensorType, TupleType, Type
 
 
@@ -49,7 +48,7 @@ def expect_declared(value: Any, proto: Any, here: str) -> None:
         return
     if (kind == "sequence_type") != isinstance(got, ListType) and kind != "optional_type":
         raise RelvmTypeError(f"{here} is {got}, and the model states a {kind}")
-    if kind != "tensor_type":
+    if kind != "tensor_type" or not isinstance(got, TensorType):
         return
     stated = proto.tensor_type
     number = stated.elem_type
@@ -88,7 +87,8 @@ def _tensor(graph: ImportContext, tensor: Any, what: str) -> TensorType:
     if not tensor.HasField("shape"):
         return TensorType(dtype)
     sizes = [_size(graph, dim) for dim in tensor.shape.dim]
-    return TensorType(dtype, None if None in sizes else tuple(sizes), len(sizes))
+    known = tuple(size for size in sizes if size is not None)
+    return TensorType(dtype, known if len(known) == len(sizes) else None, len(sizes))
 
 
 def _map(graph: ImportContext, map_: Any, what: str) -> TupleType:
@@ -106,7 +106,9 @@ def is_map(proto: Any) -> bool:
     return inner.HasField("map_type")
 
 
-def _size(graph: ImportContext, dim: Any) -> AnyDim | None:
+def _size(graph: ImportContext, dim: Any) -> int | None:
+    """Return the one size that a dimension has in every call, or None."""
     if dim.HasField("dim_value") and dim.dim_value >= 0:
         return dim.dim_value
-    return graph.fixed_dims.get(dim.dim_param)
+    size = graph.fixed_dims.get(dim.dim_param)
+    return size if isinstance(size, int) else None

@@ -52,9 +52,9 @@ def _hard_swish(node: OnnxNode) -> Expr:
 def _prelu(node: OnnxNode) -> Expr:
     """The slope broadcasts to x, never x to the slope.  Before opset 7 it is one number, or one for each channel."""
     x, slope = term(node, 0), term(node, 1)
-    if node.opset < 7 and slope.type.rank == 1 and node.type(0).rank > 1:
-        slope = per_channel(node, 1, node.type(0).rank)
-    if slope.type.rank is not None and slope.type.rank > node.type(0).rank:
+    if node.opset < 7 and slope.type.rank == 1 and node.type(0).known_rank > 1:
+        slope = per_channel(node, 1, node.type(0).known_rank)
+    if slope.type.rank is not None and slope.type.rank > node.type(0).known_rank:
         raise RelvmUnsupportedError(f"a slope of type {slope.type} for x of type {x.type}")
     return (x < 0).where(x * slope, x).expr
 
@@ -137,7 +137,7 @@ def _swish(node: OnnxNode) -> Expr:
 @converts("Shrink")
 def _shrink(node: OnnxNode) -> Expr:
     """x + bias below -lambd, x - bias above lambd, otherwise 0.  Integers of up to 32 bits are computed as f64."""
-    x, own = term(node, 0), node.type(0).dtype
+    x, own = term(node, 0), node.type(0).known_dtype
     if not own.is_float:
         if own.bits > 32:
             raise RelvmUnsupportedError(f"Shrink of {own}, which no float holds exactly")
@@ -158,7 +158,7 @@ def _log_softmax(node: OnnxNode) -> Expr:
 def _axes(node: OnnxNode) -> tuple[int, ...]:
     """Return the axes of a LogSoftmax: one since opset 13.  Earlier opsets flatten the input to a matrix, whose columns
     are all axes from `axis` on."""
-    rank = node.type(0).rank
+    rank = node.type(0).known_rank
     axis = node.axis(-1 if node.opset >= 13 else 1, rank, end=int(node.opset < 13))
     return (axis,) if node.opset >= 13 else tuple(range(axis, rank))
 
@@ -179,4 +179,4 @@ def _hardmax(node: OnnxNode) -> Expr:
     positions = iota(node, x.shape[axes[0]])
     after = tuple(range(1, len(x.shape) - axes[0] % len(x.shape)))
     chosen = place.apply(ops.equal, positions.apply(ops.expand_dims, axes=after))
-    return chosen.cast(x.type.dtype).reshape(*shape).expr
+    return chosen.cast(x.dtype).reshape(*shape).expr

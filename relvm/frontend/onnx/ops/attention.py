@@ -29,14 +29,15 @@ def _rotary_embedding(node: OnnxNode) -> Expr:
     A pair is one element of the first half and one of the second, or two adjacent elements if `interleaved` is set.  If
     `rotary_embedding_dim` is not 0, only the first `rotary_embedding_dim` elements are rotated.
     """
-    x, flat = shaped(node, 0), node.type(0).rank == 3
+    x, flat = shaped(node, 0), node.type(0).known_rank == 3
     shape = x.shape
     x = heads_of(x, node.attribute("num_heads", 0)) if flat else x
     size = x.shape[3]
     turned = node.attribute("rotary_embedding_dim", 0) or size
-    if not isinstance(size, int) or turned % 2 or not 0 < turned <= size:
+    if not isinstance(size, int) or not isinstance(turned, int) or turned % 2 or not 0 < turned <= size:
         raise RelvmUnsupportedError(f"heads of size {size} of which {turned} elements are turned")
-    result = rotated(x, *(_angles(node, i) for i in (1, 2)), turned, bool(node.attribute("interleaved", 0)))
+    cos, sin = (_angles(node, i) for i in (1, 2))
+    result = rotated(x, cos, sin, turned, bool(node.attribute("interleaved", 0)))
     return (joined(result).reshape(*shape) if flat else result).expr
 
 
@@ -71,10 +72,10 @@ def _angles(node: OnnxNode, index: int) -> TensorExpr:
     return table.apply(ops.expand_dims, axes=(1,))
 
 
-def heads_of(x: TensorExpr, count: int) -> TensorExpr:
+def heads_of(x: TensorExpr, count: AnyDim) -> TensorExpr:
     """Split the heads: (batch, length, heads * size) -> (batch, heads, length, size)."""
     batch, length, width = x.shape
-    if not isinstance(width, int) or count < 1 or width % count:
+    if not isinstance(width, int) or not isinstance(count, int) or count < 1 or width % count:
         raise RelvmShapeError(f"{count} heads of a tensor of type {x.type}")
     return x.reshape(batch, length, count, width // count).apply(ops.transpose, perm=(0, 2, 1, 3))
 
@@ -90,7 +91,7 @@ def _attention(node: OnnxNode) -> tuple[Expr, ...]:
     """softmax(q * k' * scale + mask) * v for each head.  Several heads of q may share one head of k and v.  A query
     whose keys are all masked gives zeros.  Types narrower than f32 are computed as f32."""
     q, k, v = (shaped(node, i) for i in range(3))
-    own = [x.type.dtype for x in (q, v)]
+    own = [x.dtype for x in (q, v)]
     q, k, v = map(wide_of, (q, k, v))
     flat = len(q.shape) == 3
     if flat:
@@ -112,7 +113,7 @@ def _attention(node: OnnxNode) -> tuple[Expr, ...]:
     wide = outputs[2]
     if node.attribute("softmax_precision"):
         wide = wide.cast(node.graph.element_type(node.attribute("softmax_precision"), "softmax_precision"))
-    outputs.append((wide.apply(ops.softmax, axis=-1) if wide is outputs[1] else shares_of(wide)).cast(q.type.dtype))
+    outputs.append((wide.apply(ops.softmax, axis=-1) if wide is outputs[1] else shares_of(wide)).cast(q.dtype))
     result = values_of(outputs[3], v)
     shown = outputs[node.attribute("qk_matmul_output_mode", 0)]
     result = joined(result) if flat else result
@@ -120,7 +121,7 @@ def _attention(node: OnnxNode) -> tuple[Expr, ...]:
 
 
 def wide_of(x: TensorExpr) -> TensorExpr:
-    return x.cast(F32) if x.type.known_dtype.is_narrow_float else x
+    return x.cast(F32) if x.dtype.is_narrow_float else x
 
 
 def _sharing(q: TensorExpr, k: TensorExpr) -> int:
@@ -160,7 +161,7 @@ def _masked(node: OnnxNode, scores: TensorExpr, past: AnyDim) -> TensorExpr:
         if mask.type.dtype == BOOL:
             allowed.append(mask)
         else:
-            scores = scores + mask.cast(scores.type.dtype)
+            scores = scores + mask.cast(scores.dtype)
     if not allowed:
         return scores
     every = functools.reduce(lambda one, other: one.apply(ops.logical_and, other), allowed)

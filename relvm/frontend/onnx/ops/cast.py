@@ -25,7 +25,7 @@ def _cast(node: OnnxNode) -> Expr:
 
 @converts("CastLike")
 def _cast_like(node: OnnxNode) -> Expr:
-    return _converted(node, node.tensor(1).element_type)
+    return _converted(node, node.tensor(1).known_element_type)
 
 
 def _converted(node: OnnxNode, dtype: DType) -> Expr:
@@ -57,8 +57,8 @@ def converted(x: TensorExpr, dtype: DType, saturate: bool = True, round_mode: st
         return numbers.expr if is_plain else converted(numbers, dtype, saturate, round_mode)
     if dtype.name == _POWERS:
         return _power_of_two(x.cast(F32).apply(ops.abs), saturate, round_mode).cast(dtype).expr
-    if saturate and dtype.name in _LARGEST and not x.type.known_dtype.is_bool:
-        x = x.cast(F32) if not x.type.known_dtype.is_arithmetic or not x.type.known_dtype.is_float else x
+    if saturate and dtype.name in _LARGEST and not x.dtype.is_bool:
+        x = x.cast(F32) if not x.dtype.is_arithmetic or not x.dtype.is_float else x
         limit = _LARGEST[dtype.name]
         x = x.apply(ops.clip, min=-limit, max=limit)
     return x.cast(dtype).expr

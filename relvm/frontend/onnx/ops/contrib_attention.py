@@ -35,7 +35,7 @@ def _attention(node: OnnxNode) -> tuple[Expr, ...]:
     """Inputs: x; the weights of q, k and v side by side; their biases; a mask; past keys and values; a bias added to
     the scores."""
     _refuse(node, {6: "past_sequence_length"}, ("do_rotary", "past_present_share_buffer"))
-    x, weights, own = wide_of(shaped(node, 0)), wide_of(shaped(node, 1)), node.type(0).dtype
+    x, weights, own = wide_of(shaped(node, 0)), wide_of(shaped(node, 1)), node.type(0).known_dtype
     width = weights.shape[1]
     sizes = node.attribute("qkv_hidden_sizes") or ([width // 3] * 3 if isinstance(width, int) else [])
     if sum(sizes) != width:
@@ -60,11 +60,14 @@ def _attention(node: OnnxNode) -> tuple[Expr, ...]:
 def _multi_head_attention(node: OnnxNode) -> tuple[Expr, ...]:
     """Inputs: q, k, v, which may be packed; their biases; a mask; a bias added to the scores; past keys and values."""
     _refuse(node, {8: "past_sequence_length", 9: "cache_indirection"})
-    own, count = node.type(0).dtype, node.attribute("num_heads", 0)
+    own, count = node.type(0).known_dtype, node.attribute("num_heads", 0)
     q, k, v = _packed(node)
     if node.has(3):
         sizes = [each.shape[1] * each.shape[3] if len(each.shape) == 4 else each.shape[2] for each in (q, k, v)]
-        biases = _columns(wide_of(term(node, 3)), sizes)
+        known = [size for size in sizes if isinstance(size, int)]
+        if len(known) < 3:
+            raise RelvmUnsupportedError(f"biases of widths {', '.join(map(str, sizes))}: they must be known")
+        biases = _columns(wide_of(term(node, 3)), known)
         q, k, v = (
             each + (bias if len(each.shape) == 3 else bias.reshape(each.shape[1], 1, each.shape[3]))
             for each, bias in zip((q, k, v), biases, strict=True)
@@ -83,11 +86,18 @@ def _packed(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
     """Return q, k and v, each (batch, length, width) or (batch, heads, length, size)."""
     q = wide_of(shaped(node, 0))
     if len(q.shape) == 5:
-        return tuple(q.at(i, 3).apply(ops.transpose, perm=(0, 2, 1, 3)) for i in range(3))
+        first, second, third = _parts(q, 3)
+        return first, second, third
     k = wide_of(shaped(node, 1))
     if len(k.shape) == 5:
-        return q, *(k.at(i, 3).apply(ops.transpose, perm=(0, 2, 1, 3)) for i in range(2))
+        first, second = _parts(k, 2)
+        return q, first, second
     return q, k, wide_of(shaped(node, 2))
+
+
+def _parts(packed: TensorExpr, count: int) -> list[TensorExpr]:
+    """Return the parts along axis 3 of (batch, length, heads, count, size), each (batch, heads, length, size)."""
+    return [packed.at(i, 3).apply(ops.transpose, perm=(0, 2, 1, 3)) for i in range(count)]
 
 
 def _columns(x: TensorExpr, sizes: list[int]) -> list[TensorExpr]:
@@ -99,9 +109,11 @@ def _columns(x: TensorExpr, sizes: list[int]) -> list[TensorExpr]:
 
 def _scale(node: OnnxNode, q: TensorExpr) -> float:
     scale, size = node.attribute("scale", 0.0), q.shape[3]
-    if not scale and not isinstance(size, int):
+    if scale:
+        return scale
+    if not isinstance(size, int):
         raise RelvmUnsupportedError(f"heads of size {size} without a scale")
-    return scale or 1 / math.sqrt(size)
+    return 1 / math.sqrt(size)
 
 
 def _result(
@@ -115,7 +127,7 @@ def _result(
     queries, keys = scores.shape[2:]
     if node.has(mask):
         seen = _seen(node, mask, queries, keys)
-        scores = scores + (1 - seen.cast(scores.type.dtype)) * node.attribute("mask_filter_value", -10000.0)
+        scores = scores + (1 - seen.cast(scores.dtype)) * node.attribute("mask_filter_value", -10000.0)
     if node.attribute("unidirectional", 0):
         place = iota(node, queries, 1)
         place = place if past == 0 else place + number_of(node, past)
@@ -144,7 +156,7 @@ def _rotary_embedding(node: OnnxNode) -> Expr:
     sines by position."""
     if node.attribute("scale", 1.0) != 1.0 or node.attribute("is_packed_batching", 0):
         raise RelvmUnsupportedError("scale and is_packed_batching are not supported")
-    x, at, flat = shaped(node, 0), shaped(node, 1).cast(I64), node.type(0).rank == 3
+    x, at, flat = shaped(node, 0), shaped(node, 1).cast(I64), node.type(0).known_rank == 3
     shape, turned = x.shape, _turned(node, 2)
     if flat:
         count = node.attribute("num_heads", 0) or shape[2] // turned
@@ -177,7 +189,7 @@ def _group_query_attention(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
     are positions so far.
     """
     _refuse(node, {11: "head_sink", 12: "k_scale", 13: "v_scale"}, ("smooth_softmax", "qk_output"))
-    own = node.type(0).dtype
+    own = node.type(0).known_dtype
     q, k, v = _grouped(node)
     batch, _, length, _ = q.shape
     ends = shaped(node, 5).cast(I64).reshape(batch) + 1

@@ -32,14 +32,14 @@ def _matmul_bits(node: OnnxNode) -> Expr:
     packed = _of_size(node, 1, "the weights", columns * blocks * block * bits // 8).reshape(columns, -1)
     scales = _of_size(node, 2, "the scales", columns * blocks).reshape(columns, blocks)
     numbers = pack_blocks(_unpacked(packed, bits)[:, :depth].T, bits)
-    scales, zeros = (
+    factors, zeros = (
         constant(pack_block_values(np.ascontiguousarray(values.T), numbers))
         for values in (scales.astype(np.float32), _zeros(node, columns, blocks, bits))
     )
-    a, own = shaped(node, 0).cast(F32), node.type(0).dtype
+    a, own = shaped(node, 0).cast(F32), node.type(0).known_dtype
     a = TensorExpr(node, node.graph.checked(a.expr, (*a.shape[:-1], depth)))
     result = a.apply(
-        ops.matmul_blockwise_quant, constant(numbers), scales, zeros, columns=columns, bits=bits, block=block
+        ops.matmul_blockwise_quant, constant(numbers), factors, zeros, columns=columns, bits=bits, block=block
     )
     return (result + term(node, 5).cast(F32) if node.has(5) else result).cast(own).expr
 
@@ -75,7 +75,7 @@ def _gather_blocks(node: OnnxNode) -> Expr:
     """Inputs: data, indices, scales, zero points. u8 data is packed along the last axis.  Gathered elements are
     dequantized after the gather; an index out of range gives zeros."""
     data, places, scales = shaped(node, 0), term(node, 1), shaped(node, 2)
-    rank, own, bits = len(data.shape), data.type.dtype, node.attribute("bits", 4)
+    rank, own, bits = len(data.shape), data.dtype, node.attribute("bits", 4)
     axis, along = node.axis(0, rank, "gather_axis"), node.axis(1, rank, "quantize_axis")
     block, packed = node.attribute("block_size", 128), own == U8 and bits < 8
     if not own.is_integer or axis == along or block < 1 or bits not in BITS or (packed and axis == rank - 1):
@@ -89,18 +89,17 @@ def _gather_blocks(node: OnnxNode) -> Expr:
     rows = there.where(places, 0)
     numbers, scales = (values.apply(ops.gather, rows, axis=axis) for values in (data, scales))
     numbers = _apart(numbers, bits) if packed else numbers
-    behind = along + places.type.rank - 1 if along > axis else along
+    behind = along + places.type.known_rank - 1 if along > axis else along
+    middle: TensorExpr | float = 2.0 ** (bits - 1) if own == U8 else 0.0
     if node.has(3):
         zeros = shaped(node, 3).apply(ops.gather, rows, axis=axis)
         zeros = _apart(zeros, bits) if packed else zeros
         if zeros.shape[-1] != scales.shape[-1]:
             zeros = zeros.apply(ops.slice, begin=(0,), end=(scales.shape[-1],), axes=(len(zeros.shape) - 1,))
-        zeros = TensorExpr(node, of_blocks(node, zeros.cast(F32).expr, numbers.type, behind, block))
-    else:
-        zeros = 2.0 ** (bits - 1) if own == U8 else 0.0
+        middle = TensorExpr(node, of_blocks(node, zeros.cast(F32).expr, numbers.type, behind, block))
     factors = TensorExpr(node, of_blocks(node, scales.cast(F32).expr, numbers.type, behind, block))
     shown = there.reshape(*(1,) * axis, *places.shape, *(1,) * (rank - 1 - axis))
-    return shown.where((numbers.cast(F32) - zeros) * factors, 0.0).cast(scales.type.dtype).expr
+    return shown.where((numbers.cast(F32) - middle) * factors, 0.0).cast(scales.dtype).expr
 
 
 def _apart(x: TensorExpr, bits: int) -> TensorExpr:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -88,7 +89,8 @@ def _activated(node: OnnxNode, x: Expr, numbers: list[float]) -> Expr:
         raise RelvmUnsupportedError(f"activation {name!r} with {len(numbers)} numbers is not supported")
     if not name:
         return x
-    proto = helper.make_node(name, ["x"], node.proto.output[:1], **dict(zip(names, numbers, strict=False)))
+    attributes: dict[str, Any] = dict(zip(names, numbers, strict=False))
+    proto = helper.make_node(name, ["x"], node.proto.output[:1], **attributes)
     return as_operator(replace(node, proto=proto), name, x, opset=_CLIP_BY_ATTRIBUTES)
 
 

@@ -41,7 +41,7 @@ def _conv_transpose(node: OnnxNode) -> Expr:
 
 
 def _extent(
-    node: OnnxNode, places: list[AnyDim], window: list[int], strides: tuple[int, ...]
+    node: OnnxNode, places: list[AnyDim], window: list[AnyDim], strides: tuple[int, ...]
 ) -> tuple[tuple[int, ...], list[AnyDim]]:
     """Return the padding cut off before each spatial axis, and the spatial dimensions of the result.
 
@@ -59,12 +59,14 @@ def _extent(
         cut = zip(whole, pads[:rank], pads[rank:], strict=True)
         return tuple(pads[:rank]), [total - front - back for total, front, back in cut]
     sizes = stated[-rank:] if stated else [n * s for n, s in zip(places, strides, strict=True)]
-    totals = [total - size for total, size in zip(whole, sizes, strict=True)]
-    for axis, total in enumerate(totals):
-        if not isinstance(total, int):
-            raise RelvmUnsupportedError(f"output_shape {stated} for the symbolic dimension {places[axis]}")
+    totals = []
+    for n, total, size in zip(places, whole, sizes, strict=True):
+        left = total - size
+        if not isinstance(left, int):
+            raise RelvmUnsupportedError(f"output_shape {stated} for the symbolic dimension {n}")
+        totals.append(max(0, left))
     # All modes but SAME_UPPER put the odd element before, as SAME_LOWER does.
-    pads = split_pads("SAME_UPPER" if mode == "SAME_UPPER" else "SAME_LOWER", [max(0, total) for total in totals])
+    pads = split_pads("SAME_UPPER" if mode == "SAME_UPPER" else "SAME_LOWER", totals)
     return pads[:rank], list(sizes)
 
 

@@ -36,7 +36,7 @@ def transform(
     if length is None:
         length = 2 * (size - 1) if halved else size
     kept = dim_op("min", size, length // 2 + 1 if halved else length)
-    made, count, found = (_of_half if halved else _of_whole)(node, kept, length, parts, onesided, inverse, x.type.dtype)
+    made, count, found = (_of_half if halved else _of_whole)(node, kept, length, parts, onesided, inverse, x.dtype)
     rows = part(x.reshape(*dims).apply(ops.transpose, perm=(0, 2, 1, 3)), 2, 0, kept)
     result = rows.reshape(before, dims[2], kept * parts).apply(ops.matmul, made)
     result = result.reshape(before, dims[2], count, found).apply(ops.transpose, perm=(0, 2, 1, 3))
@@ -60,7 +60,7 @@ def frames(x: TensorExpr, parts: int, *, onesided: bool) -> TensorExpr:
     rows = x.apply(ops.gather, iota(node, many, 1) * step + iota(node, length), axis=1)
     if node.has(2):
         rows = rows * TensorExpr(node, node.graph.checked(term(node, 2).expr, (length,))).reshape(length, 1)
-    made, count, found = _of_whole(node, length, length, parts, onesided, False, x.type.dtype)
+    made, count, found = _of_whole(node, length, length, parts, onesided, False, x.dtype)
     return rows.reshape(batch, many, length * parts).apply(ops.matmul, made).reshape(batch, many, count, found)
 
 

@@ -34,7 +34,9 @@ def _window(node: OnnxNode) -> Expr:
     steps = steps.cast(F64) if isinstance(steps, TensorExpr) else steps
     angle = iota(node, size).cast(F64) * (2 * math.pi) / steps
     first, *factors = _WINDOWS[node.proto.op_type]
-    total = sum(((angle * i).apply(ops.cos) * factor for i, factor in enumerate(factors, 1)), start=first)
+    total = TensorExpr(node, angle.operand(first))
+    for i, factor in enumerate(factors, 1):
+        total = total + (angle * i).apply(ops.cos) * factor
     return total.cast(dtype).expr
 
 
@@ -44,7 +46,8 @@ def _dft(node: OnnxNode) -> Expr:
     x = TensorExpr(node, node.known_shape(0))
     rank, inverse, onesided = len(x.shape), bool(node.attribute("inverse", 0)), bool(node.attribute("onesided", 0))
     if node.opset >= 20 and node.has(2):
-        axis = node.tensor(2).value.item() if isinstance(node.tensor(2), Constant) else None
+        given = node.tensor(2)
+        axis = given.value.item() if isinstance(given, Constant) else None
     else:
         axis = node.attribute("axis", 1) if node.opset < 20 else -2
     if axis == -1 or (axis is not None and not -rank <= axis < rank - 1):
@@ -57,9 +60,9 @@ def _dft(node: OnnxNode) -> Expr:
     size, parts = x.shape[axis], _parts(x)
     length = int(node.known(1, "the length of a DFT").item()) if node.has(1) else None
     if inverse and onesided:
-        matrix = _inverse_of_half(2 * (size - 1) if length is None else length, size, parts, x.type.dtype)
+        matrix = _inverse_of_half(2 * (size - 1) if length is None else length, size, parts, x.dtype)
     else:
-        matrix = _matrix(size if length is None else length, size, parts, onesided, inverse, x.type.dtype)
+        matrix = _matrix(size if length is None else length, size, parts, onesided, inverse, x.dtype)
     kept, _, *result = matrix.shape
     node.graph.file.count(matrix.nbytes, node.here)
     order = (*(i for i in range(rank - 1) if i != axis), axis, rank - 1)
@@ -84,7 +87,7 @@ def _stft(node: OnnxNode) -> Expr:
     step = int(node.known(1, "the step of a STFT").item())
     if node.has(3):
         length = int(node.known(3, "the length of a frame").item())
-    matrix = _matrix(length, length, parts, onesided, False, x.type.dtype)
+    matrix = _matrix(length, length, parts, onesided, False, x.dtype)
     count = matrix.shape[2]
     node.graph.file.count(matrix.nbytes, node.here)
     filters = TensorExpr(node, constant(matrix.transpose(2, 3, 1, 0).reshape(count * 2, parts, length)))

@@ -68,7 +68,7 @@ def _same(node: OnnxNode) -> Expr:
 def _pow(node: OnnxNode) -> Expr:
     """The result has the dtype of the base.  The power is computed in the wider of the two dtypes."""
     base, exponent = operands(node)
-    own, other = base.element_type, exponent.element_type
+    own, other = base.known_element_type, exponent.known_element_type
     if own == other:
         return ops.power(base, exponent)
     common = dtype_of(np.promote_types(own.numpy, other.numpy)) if not own.is_float else own
@@ -245,7 +245,7 @@ def _gather(node: OnnxNode) -> Expr:
 @converts("Softmax")
 def _softmax(node: OnnxNode) -> Expr:
     """Before opset 13 the input is flattened to a matrix, whose columns are all axes from `axis` on."""
-    x, rank = node.tensor(0), node.type(0).rank
+    x, rank = node.tensor(0), node.type(0).known_rank
     axis = node.axis(-1 if node.opset >= 13 else 1, rank, end=int(node.opset < 13))
     if node.opset >= 13 or axis == rank - 1:
         return ops.softmax(x, axis=axis)
@@ -282,12 +282,12 @@ def _gemm(node: OnnxNode) -> Expr:
 
 @converts("Conv")
 def _conv(node: OnnxNode) -> Expr:
-    spatial = node.type(0).rank - 2
+    spatial = node.type(0).known_rank - 2
     result = convolution_of_bytes(node) or node.emit(_convolution(node, spatial))
     if not node.has(2):
         return result
     bias = node.tensor(2)
-    per_channel = ops.reshape(bias, node.shape([*bias.tensor_type.shape, *[1] * spatial]))
+    per_channel = ops.reshape(bias, node.shape([*bias.tensor_type.known_shape, *[1] * spatial]))
     return ops.add(result, node.emit(per_channel))
 
 

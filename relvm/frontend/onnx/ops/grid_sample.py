@@ -28,7 +28,7 @@ def _grid_sample(node: OnnxNode) -> Expr:
     if grid.type.rank != len(sizes) + 2:
         raise RelvmShapeError(f"a grid of rank {grid.type.rank} for x of rank {len(sizes) + 2}")
     aligned = bool(node.attribute("align_corners", 0))
-    extents = numbers_of(node, sizes).cast(grid.type.dtype)
+    extents = numbers_of(node, sizes).cast(grid.dtype)
     at = grid.backwards(-1) + 1  # ONNX has the coordinate along the last axis first
     at = at / 2 * (extents - 1) if aligned else (at * extents - 1) / 2
     return ops.grid_sample(x.expr, at.expr, mode=_MODES[asked], padding=padding, align_corners=aligned)
@@ -40,14 +40,14 @@ def _affine_grid(node: OnnxNode) -> Expr:
     theta = shaped(node, 0)
     if len(theta.shape) != 3 or theta.shape[1] not in (2, 3):
         raise RelvmShapeError(f"theta is {theta.type}, expected (n, 2, 3) or (n, 3, 4)")
-    rank, dtype = theta.shape[1], theta.type.dtype
+    rank, dtype = theta.shape[1], theta.dtype
     images, _, *sizes = sizes_of(node, 1, "the size")
     if len(sizes) != rank:
         raise RelvmShapeError(f"{len(sizes) + 2} sizes for theta of type {theta.type}")
     axes = [_along(node, size, dtype, bool(node.attribute("align_corners", 0))) for size in sizes]
     columns = []
     for axis in reversed(range(rank)):
-        shape = [1] * rank
+        shape: list[AnyDim] = [1] * rank
         shape[axis] = sizes[axis]
         columns.append(axes[axis].reshape(*shape).apply(ops.broadcast_to, node.shape(sizes)).reshape(product(sizes), 1))
     ones = TensorExpr(node, columns[0].operand(1)).apply(ops.broadcast_to, node.shape([product(sizes), 1]))

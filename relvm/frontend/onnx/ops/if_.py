@@ -121,8 +121,9 @@ def _both(graph: ImportContext, makers: list[Callable[[], Block]], *errors: type
         except errors as error:
             blocks.append(error)
     good = [block for block in blocks if isinstance(block, Block)]
+    failed = [block for block in blocks if isinstance(block, RelvmError)]
     if not good:
-        raise blocks[0]
+        raise failed[0]
     return tuple(block if isinstance(block, Block) else _failing(graph, block, good[0].type) for block in blocks)
 
 

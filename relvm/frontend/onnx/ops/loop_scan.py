@@ -38,7 +38,6 @@ from relvm.ir.expr import (
     PrimCall,
     Shape,
     Tuple,
-    TupleItem,
     Var,
     constant,
     prim,
@@ -65,8 +64,8 @@ def _loop(node: OnnxNode) -> tuple[Any, ...]:
     if len(body.input) < 2:
         raise RelvmFormatError(f"the body has {len(body.input)} inputs, expected 2 or more")
     number, condition, *names = (info.name for info in body.input)
-    limit = scalar_of(node.graph, node.inputs[0], "the trip count") if node.has(0) else None
-    go = scalar_of(node.graph, node.inputs[1], "the condition", (BOOL,)) if node.has(1) else prim(True)
+    limit = scalar_of(node.graph, node.value(0), "the trip count") if node.has(0) else None
+    go = scalar_of(node.graph, node.value(1), "the condition", (BOOL,)) if node.has(1) else prim(True)
     initial = node.inputs[2:]
     if len(names) != len(initial) or len(body.output) <= len(names):
         raise RelvmFormatError(
@@ -105,7 +104,8 @@ def _scan(node: OnnxNode) -> tuple[Any, ...]:
     backwards = _each(node, "scan_input_directions" if node.opset >= 9 else "directions", count, most=1)
     scanned = [node.known_shape(first + i) for i in range(count)]
     axes = [
-        expect_axis("Scan", axis, x.tensor_type.rank, "scan_input_axes") for axis, x in zip(axes, scanned, strict=True)
+        expect_axis("Scan", axis, x.tensor_type.known_rank, "scan_input_axes")
+        for axis, x in zip(axes, scanned, strict=True)
     ]
     size = scanned[0].tensor_type.known_shape[axes[0]]
     scanned = [
@@ -153,8 +153,8 @@ def _over_batch(node: OnnxNode) -> OnnxNode:
     directions = node.attribute("directions", [0] * count)
     common = {_OF_ONE: 1, "num_scan_inputs": count}
     each = helper.make_node("Scan", ["", *given], made, body=body, directions=directions, **common)
-    infos = ([helper.make_empty_tensor_value_info(name) for name in names] for names in (given, made))
-    image = helper.make_graph([each], "batch", *infos)
+    inputs, outputs = ([helper.make_empty_tensor_value_info(name) for name in names] for names in (given, made))
+    image = helper.make_graph([each], "batch", inputs, outputs)
     common["num_scan_inputs"] = len(given)
     return replace(node, proto=helper.make_node("Scan", node.proto.input, node.proto.output, body=image, **common))
 
@@ -167,13 +167,15 @@ def _sequence_map(node: OnnxNode) -> tuple[Any, ...]:
     lists = [x for x in inputs if isinstance(x.type, ListType)]
     if not inputs or not isinstance(inputs[0].type, ListType):
         raise RelvmTypeError("input 0 is no sequence")
-    if any(x.type.item is None for x in lists):
+    if any(isinstance(x.type, ListType) and x.type.item is None for x in inputs):
         return tuple(node.emit(ops.make_list()) for _ in body.output)
     lengths = [node.emit(ops.list_length(x)) for x in lists]
-    size = PrimType(I64, dim_var("length"))
     if len(lists) > 1:
-        node.graph.own_dims.add(as_var(size.value))
-        node.graph.bindings += [MatchCast(node.graph.var("length", size), length, node.here) for length in lengths]
+        size = dim_var("length")
+        node.graph.own([size])
+        for length in lengths:
+            same = node.graph.var("length", PrimType(I64, size))
+            node.graph.bindings.append(MatchCast(same, length, node.here))
 
     def given(graph: ImportContext, i: Expr) -> None:
         for info, x in zip(body.input, inputs, strict=True):
@@ -236,7 +238,8 @@ class _Repeated:
         count = node.graph.var("round", PrimType(I64))
         carried = [state for state in self.states if _source(self.node, self.body, state.output) != state.input]
         initial = [node.graph.tensor(state.initial) for state in carried]
-        types, own = [value.type for value in initial], set()
+        types = [value.type for value in initial]
+        own: set[DimVar] = set()
         while True:  # each pass generalizes a size to a variable, or a list to a wider item type
             try:
                 round_ = self.round(carried, types, own, count)
@@ -249,13 +252,13 @@ class _Repeated:
             found = [value.type if _is_tensor(value) else round_.graph.outside(value.type) for value in round_.ahead]
             if all(_fits(*each, own) for each in zip(types, found, strict=True)):
                 break
-            types = [_wider(state.input, *each, own) for state, *each in zip(carried, types, found, strict=True)]
+            types = [_wider(s.input, type_, new, own) for s, type_, new in zip(carried, types, found, strict=True)]
         loop = self.function(round_, count)
         node.graph.bindings.append(loop)
         none = [node.emit(ops.make_list()) for _ in self.rows]
         args = (prim(0), *((self.go,) if round_.go else ()), *initial, *none)
-        made = node.emit(Call(loop.var, args, type=loop.var.type.result))
-        items = [node.emit(TupleItem(made, i, type=type_)) for i, type_ in enumerate(made.type.fields)]
+        assert isinstance(loop.var.type, FuncType)
+        items = node.fields(node.emit(Call(loop.var, args, type=loop.var.type.result)))
         finals = dict(zip((state.input for state in carried), items, strict=False))
         rounds, *lists = items[len(carried) :]
         if places is None:
@@ -299,7 +302,7 @@ class _Repeated:
         var = new("loop", FuncType(tuple(p.type for p in everything), result))
 
         ahead = _prim(graph, "add", count, prim(1))
-        after = (scalar_of(graph, round_.go, "the body's condition", (BOOL,)),) if go else ()
+        after = (scalar_of(graph, round_.go, "the body's condition", (BOOL,)),) if round_.go else ()
         longer = [graph.emit(ops.list_append(*each), "rows") for each in zip(lists, round_.rows, strict=True)]
         again = graph.emit(Call(var, (ahead, *after, *round_.ahead, *longer), type=result), "result")
         then = Block(tuple(graph.bindings), again, type=result)
@@ -330,9 +333,9 @@ class _Repeated:
             return node.emit(ops.list_stack(rows, axis=axis))  # fails without a row: the rank is unknown
         axis = expect_axis(node.proto.op_type, axis, row.type.rank + 1, "scan_output_axes")
         own = round_.graph.own_dims
-        dims = [None] * row.type.rank if row.type.shape is None else list(row.type.shape)
-        dims = [None if dim is None or any(var in own for var in dim_vars(dim)) else dim for dim in dims]
-        size = rounds.dim if isinstance(rounds, DimValue) else rounds.value if isinstance(rounds, Prim) else None
+        found = (None,) * row.type.rank if row.type.shape is None else row.type.shape
+        dims = [None if dim is None or any(var in own for var in dim_vars(dim)) else dim for dim in found]
+        size = rounds.dim if isinstance(rounds, DimValue) else int(rounds.value) if isinstance(rounds, Prim) else None
         dims.insert(axis, size)
         ways = [lambda graph: _no_rows(graph, row.type, dims, axis), lambda graph: _stacked(graph, rows, axis, reverse)]
         if isinstance(size, int):
@@ -344,7 +347,8 @@ class _Repeated:
                 made = way(graph)
                 blocks.append(Block(tuple(graph.bindings), made, type=graph.outside(made.type)))
             none = _prim(node.graph, "eq", rounds, prim(0))
-            whole = node.emit(If(none, *blocks, type=TensorType(row.type.dtype, None, len(dims))))
+            then, orelse = blocks
+            whole = node.emit(If(none, then, orelse, type=TensorType(row.type.dtype, None, len(dims))))
         return node.graph.named(whole, tuple(dims))
 
 
@@ -406,13 +410,13 @@ def _wider(name: str, type_: Type, found: Type, own: set[DimVar]) -> Type:
     if type_.shape is not None and found.shape is not None:
         same = [dim == got for dim, got in zip(type_.shape, found.shape, strict=True)]
     fresh = [dim_var(f"{identifier(name, set())}_dim{axis}") for axis in range(type_.rank)]
-    own.update(as_var(dim) for dim, keep in zip(fresh, same, strict=True) if not keep)
+    own.update(var for dim, keep in zip(fresh, same, strict=True) if not keep for var in dim_vars(dim))
     dims = zip(type_.shape or fresh, fresh, same, strict=True)
     return TensorType(type_.dtype, tuple(dim if keep else new for dim, new, keep in dims))
 
 
 def _at_least_0(limit: Prim | DimValue) -> AnyDim:
-    dim = limit.value if isinstance(limit, Prim) else limit.dim
+    dim = int(limit.value) if isinstance(limit, Prim) else limit.dim
     return dim if as_var(dim) else dim_op("max", dim, 0)
 
 

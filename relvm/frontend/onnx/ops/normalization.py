@@ -37,24 +37,24 @@ def _batch_normalization(node: OnnxNode) -> Expr | tuple[Expr, ...]:
     if node.attribute("spatial", 1) != 1:
         raise RelvmUnsupportedError("spatial=0, a mean for each element, is not supported")
     x, epsilon = term(node, 0), node.attribute("epsilon", 1e-5)
-    own, rank = node.type(0).dtype, node.type(0).rank
+    own, rank = node.type(0).known_dtype, node.type(0).known_rank
     scale, bias, mean, variance = (per_channel(node, i, rank) for i in range(1, 5))
     running: tuple[Expr, ...] = ()
     if node.attribute("training_mode", 0):
         kept, momentum = (mean, variance), node.attribute("momentum", 0.9)
         mean, _, variance = centred(x, (0, *range(2, rank)))
         channels = term(node, 1).shape
-        found = (each.cast(kept[0].type.dtype) for each in (mean, variance))
+        found = (each.cast(kept[0].dtype) for each in (mean, variance))
         means = ((old * momentum + new * (1 - momentum)) for old, new in zip(kept, found, strict=True))
         running = tuple(each.reshape(*channels).expr for each in means)
-    factor = scale.cast(variance.type.dtype) * inverse_deviation(variance, epsilon)
-    shift = bias.cast(mean.type.dtype) - mean * factor
+    factor = scale.cast(variance.dtype) * inverse_deviation(variance, epsilon)
+    shift = bias.cast(mean.dtype) - mean * factor
     return ((x * factor.cast(own) + shift.cast(own)).expr, *running)
 
 
 @converts("InstanceNormalization")
 def _instance_normalization(node: OnnxNode) -> Expr:
-    x, rank = term(node, 0), node.type(0).rank
+    x, rank = term(node, 0), node.type(0).known_rank
     for index, name in ((1, "scales"), (2, "biases")):
         node.require_equal(x.shape[1], term(node, index).shape[0], f"{{}} channels and {{}} {name}")
     _, apart, variance = centred(x, tuple(range(2, rank)))
@@ -72,7 +72,7 @@ def _group_normalization(node: OnnxNode) -> Expr:
     if groups < 1:
         raise RelvmShapeError(f"num_groups is {groups}, expected at least 1")
     in_group = node.exact_quotient(shape[1], groups, "channels")
-    _, wide = _computed_in(node, node.type(0).dtype) if node.opset >= 21 else (None, x.type.dtype)
+    _, wide = _computed_in(node, node.type(0).known_dtype) if node.opset >= 21 else (None, x.dtype)
     grouped = x.cast(wide).reshape(shape[0], groups, in_group, *shape[2:])
     _, apart, variance = centred(grouped, tuple(range(2, len(shape) + 1)))
     normal = apart * inverse_deviation(variance, node.attribute("epsilon", 1e-5))
@@ -80,13 +80,13 @@ def _group_normalization(node: OnnxNode) -> Expr:
     if node.opset < 21:
         normal = normal * per_channel(node, 1, rank + 1) + per_channel(node, 2, rank + 1)
         return normal.reshape(*shape).expr
-    normal = normal.reshape(*shape).cast(x.type.dtype)
+    normal = normal.reshape(*shape).cast(x.dtype)
     return (normal * per_channel(node, 1, rank) + per_channel(node, 2, rank)).expr
 
 
 @converts("LayerNormalization")
 def _layer_normalization(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
-    x, own = term(node, 0), node.type(0).dtype
+    x, own = term(node, 0), node.type(0).known_dtype
     stash, wide = _computed_in(node, own)
     mean, apart, variance = centred(x.cast(wide), axes_from(node))
     inverse = inverse_deviation(variance, node.attribute("epsilon", 1e-5))
@@ -98,7 +98,7 @@ def _layer_normalization(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
 
 @converts("RMSNormalization")
 def _rms_normalization(node: OnnxNode) -> Expr:
-    x, own = term(node, 0), node.type(0).dtype
+    x, own = term(node, 0), node.type(0).known_dtype
     _, wide = _computed_in(node, own)
     x = x.cast(wide)
     inverse = inverse_deviation((x * x).mean(axes_from(node)), node.attribute("epsilon", 1e-5))
@@ -107,7 +107,7 @@ def _rms_normalization(node: OnnxNode) -> Expr:
 
 def axes_from(node: OnnxNode) -> tuple[int, ...]:
     """Return all axes from `axis` on."""
-    rank = node.type(0).rank
+    rank = node.type(0).known_rank
     return tuple(range(node.axis(-1, rank), rank))
 
 

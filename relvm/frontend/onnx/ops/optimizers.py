@@ -25,7 +25,7 @@ def _stepped(node: OnnxNode, kinds: int, step: Callable[..., tuple[TensorExpr, .
     results = []
     for i in range(count):
         x, *others = (term(node, 2 + kind * count + i) for kind in range(kinds))
-        rate, time = (term(node, at).reshape().cast(x.type.dtype) for at in (0, 1))
+        rate, time = (term(node, at).reshape().cast(x.dtype) for at in (0, 1))
         results.append(step(rate, time, x, *others))
     return tuple(term_.expr for kind in zip(*results, strict=True) for term_ in kind)
 

@@ -28,7 +28,7 @@ from relvm.ir.value_ranges import range_of
 def _pad(node: OnnxNode) -> Expr:
     """One kernel if the padding is known.  Symbolic padding, or an unknown value, becomes a concatenation.  Padding
     only known at run time is applied axis by axis.  Negative padding crops."""
-    x, rank, mode = term(node, 0), node.type(0).rank, node.attribute("mode", "constant")
+    x, rank, mode = term(node, 0), node.type(0).known_rank, node.attribute("mode", "constant")
     if mode not in ("constant", "edge", "reflect", "wrap"):
         raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
     if node.opset >= 11 and not (is_known(node, 1) and (not node.has(3) or is_known(node, 3))):
@@ -104,10 +104,10 @@ def _between(x: TensorExpr, axis: int, before: TensorExpr, after: TensorExpr, va
     skipped, left = ((0 - count).apply(ops.maximum, 0) for count in (before, after))
     (size,) = run_time_sizes(number_of(x.node, x.shape[axis]) - skipped - left)
     inner = x.apply(ops.gather, iota(x.node, size) + skipped, axis=axis)
-    counts = [[0] * len(x.shape), [0] * len(x.shape)]
+    counts: list[list[AnyDim]] = [[0] * len(x.shape), [0] * len(x.shape)]
     for end, count in enumerate((before, after)):
         (counts[end][axis],) = run_time_sizes(count.apply(ops.maximum, 0))
-    return with_margins(inner, *counts, lambda x, axis, end: value)
+    return with_margins(inner, counts[0], counts[1], lambda x, axis, end: value)
 
 
 def _extended(x: TensorExpr, axis: int, size: AnyDim, before: TensorExpr | int, mode: str) -> TensorExpr:
@@ -144,11 +144,14 @@ def _depth_to_space(node: OnnxNode) -> Expr:
     the channel index."""
     x, (batch, channels, height, width), size, mode = _blocks(node)
     depth = node.exact_quotient(channels, size * size, "channels")
-    if mode == "DCR":
-        apart, order = (batch, size, size, depth, height, width), (0, 3, 4, 1, 5, 2)
-    else:
-        apart, order = (batch, depth, size, size, height, width), (0, 1, 4, 2, 5, 3)
-    return x.reshape(*apart).apply(ops.transpose, perm=order).reshape(batch, depth, height * size, width * size).expr
+    parts = (size, size, depth) if mode == "DCR" else (depth, size, size)
+    order = (0, 3, 4, 1, 5, 2) if mode == "DCR" else (0, 1, 4, 2, 5, 3)
+    return (
+        x.reshape(batch, *parts, height, width)
+        .apply(ops.transpose, perm=order)
+        .reshape(batch, depth, height * size, width * size)
+        .expr
+    )
 
 
 @converts("SpaceToDepth")

@@ -41,14 +41,15 @@ class _Pool:
 
 
 def _pool_of(node: OnnxNode) -> _Pool:
-    kernel = tuple(node.attribute("kernel_shape"))
+    kernel: tuple[int, ...] = tuple(node.attribute("kernel_shape"))
     rank = len(kernel)
     strides = tuple(node.attribute("strides", [1] * rank))
     dilations = tuple(node.attribute("dilations", [1] * rank))
     stated = pads_of(node, kernel, strides, dilations)
-    if not node.attribute("ceil_mode", 0) or not all(isinstance(pad, int) for pad in stated):  # SAME always rounds up
+    known = tuple(pad for pad in stated if isinstance(pad, int))
+    if not node.attribute("ceil_mode", 0) or len(known) < len(stated):  # SAME always rounds up
         return _Pool(kernel, strides, dilations, stated, stated)
-    before, after = stated[:rank], stated[rank:]
+    before, after = known[:rank], known[rank:]
     rows = list(zip(after, strides, spans(kernel, dilations), strict=True))
     behind = tuple(min(pad + stride - 1, span - 1) for pad, stride, span in rows)
     reached = tuple(min(pad, span - 1) for pad, _, span in rows)
@@ -58,7 +59,7 @@ def _pool_of(node: OnnxNode) -> _Pool:
 @converts("MaxPool")
 def _max_pool(node: OnnxNode) -> tuple[Expr, ...]:
     pool = _pool_of(node)
-    x, pads = padded(term(node, 0), pool.pads, node.type(0).dtype.lowest)
+    x, pads = padded(term(node, 0), pool.pads, node.type(0).known_dtype.lowest)
     values = ops.max_pool(x.expr, **pool.attributes(pads))
     if len(node.proto.output) < 2 or not node.proto.output[1]:
         return (values,)
@@ -72,7 +73,7 @@ def _max_pool(node: OnnxNode) -> tuple[Expr, ...]:
 def _max_unpool(node: OnnxNode) -> Expr:
     """Scatters each element to its position in the tensor before pooling; the others are 0.  If the output shape is
     larger than the size that the window implies, zeros follow."""
-    x, rank = shaped(node, 0), node.type(0).rank
+    x, rank = shaped(node, 0), node.type(0).known_rank
     kernel = node.attribute("kernel_shape")
     strides, pads = node.attribute("strides", [1] * len(kernel)), node.attribute("pads", [0] * (2 * len(kernel)))
     if len(kernel) != rank - 2:

@@ -29,22 +29,22 @@ _MOVES = ("Flatten", "Gather", "Identity", "MaxPool", "Reshape", "Slice", "Squee
 
 def keep(node: OnnxNode, result: Expr, x: Expr, scale: Expr, zero: Expr | None, axis: int) -> None:
     """Remember which bytes `result` was dequantized from. scale, zero: as in DequantizeLinear."""
-    type_ = x.type
-    if type_.dtype not in (I8, U8) or type_.shape is None or scale.type.dtype != F32 or scale.type.shape is None:
+    dtype, sizes = x.known_element_type, scale.tensor_type.shape
+    if dtype not in (I8, U8) or x.tensor_type.shape is None or scale.element_type != F32 or sizes is None:
         return
-    is_single = all(dim == 1 for dim in scale.tensor_type.known_shape)
-    if not is_single and scale.tensor_type.rank != 1:
+    is_single = all(dim == 1 for dim in sizes)
+    if not is_single and len(sizes) != 1:
         return
-    zero = constant(np.zeros((), type_.dtype.numpy)) if zero is None else zero
+    zero = constant(np.zeros((), dtype.numpy)) if zero is None else zero
     scale, zero = (single(node, each) for each in (scale, zero))
-    if zero.element_type != type_.dtype or (is_single and zero.tensor_type.rank != 0):
+    if zero.element_type != dtype or (is_single and zero.tensor_type.rank != 0):
         return
     node.graph.dequantised[result] = Dequantized(x, scale, zero, None if is_single else axis)
 
 
-def single(node: OnnxNode, x: Expr | None) -> Expr | None:
+def single(node: OnnxNode, x: Expr) -> Expr:
     """Reshape a tensor of one element to rank 0; return any other value unchanged."""
-    shape = x.tensor_type.shape if x is not None else ()
+    shape = x.tensor_type.shape
     return node.emit(ops.reshape(x, node.shape([]))) if shape and all(dim == 1 for dim in shape) else x
 
 
@@ -56,7 +56,9 @@ def _made_of(node: OnnxNode, index: int) -> Dequantized | None:
 def product_of_bytes(node: OnnxNode, *, transpose_a: bool = False, transpose_b: bool = False) -> Expr | None:
     """Return the product of the first two inputs, f32, or None if they are not dequantized bytes or not matrices."""
     a, b = _made_of(node, 0), _made_of(node, 1)
-    if a is None or b is None or a.axis is not None or min(a.bytes.tensor_type.rank, b.bytes.tensor_type.rank) < 2:
+    if a is None or b is None or a.axis is not None:
+        return None
+    if min(a.bytes.tensor_type.known_rank, b.bytes.tensor_type.known_rank) < 2:
         return None
     right, zero = b.bytes, b.zero
     if b.axis is not None and (right.tensor_type.rank != 2 or b.axis != (0 if transpose_b else 1)):
@@ -88,7 +90,7 @@ def convolution_of_bytes(node: OnnxNode) -> Expr | None:
         return None
     factor = _factor(node, x, w)
     if w.axis is not None:
-        factor = factor.apply(ops.expand_dims, axes=tuple(range(1, w.bytes.tensor_type.rank - 1)))
+        factor = factor.apply(ops.expand_dims, axes=tuple(range(1, w.bytes.tensor_type.known_rank - 1)))
     return (TensorExpr(node, node.emit(total)).cast(F32) * factor).expr
 
 

@@ -14,7 +14,7 @@ from relvm.frontend.onnx.ops.quantized_conv import convolved_bytes
 from relvm.frontend.onnx.registry import OnnxNode, converter_for, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.dtypes import F32, U8, DType
-from relvm.ir.expr import Expr, TupleItem, constant
+from relvm.ir.expr import Expr, constant
 from relvm.ir.symbolic import exact_quotient
 from relvm.ir.type_rules import expect_axis
 from relvm.ir.types import TensorType
@@ -47,13 +47,24 @@ def _optional(node: OnnxNode, index: int) -> Expr | None:
     return node.tensor(index) if node.has(index) else None
 
 
-def _along(node: OnnxNode, value: Expr | None, x: TensorType, axis: int, block: int) -> Expr | None:
+def _zero_point(node: OnnxNode, index: int) -> Expr | None:
+    """Return an optional zero point, of rank 0 if it has one element."""
+    return single(node, node.tensor(index)) if node.has(index) else None
+
+
+def _scale_and_zero(node: OnnxNode, x: TensorType, axis: int, block: int) -> tuple[Expr, Expr | None]:
+    """Return the scale and the zero point, inputs 1 and 2, reshaped to broadcast with x."""
+    scale = _along(node, node.tensor(1), x, axis, block)
+    return scale, _along(node, node.tensor(2), x, axis, block) if node.has(2) else None
+
+
+def _along(node: OnnxNode, value: Expr, x: TensorType, axis: int, block: int) -> Expr:
     """Reshape a scale or zero point to broadcast with x: a scalar, one per position of an axis, or one per block of
     `block` positions."""
     if block:
         return of_blocks(node, value, x, axis, block)
     value = single(node, value)
-    if value is None or value.tensor_type.rank == 0:
+    if value.tensor_type.rank == 0:
         return value
     if value.tensor_type.rank != 1 or x.rank is None or value.tensor_type.shape is None:
         raise RelvmUnsupportedError(f"a scale or zero point of type {value.type} for {x}: expected one for each place")
@@ -61,10 +72,8 @@ def _along(node: OnnxNode, value: Expr | None, x: TensorType, axis: int, block: 
     return node.emit(ops.reshape(value, node.shape([*value.tensor_type.shape, *[1] * (x.rank - 1 - axis)])))
 
 
-def of_blocks(node: OnnxNode, value: Expr | None, x: TensorType, axis: int, block: int) -> Expr | None:
+def of_blocks(node: OnnxNode, value: Expr, x: TensorType, axis: int, block: int) -> Expr:
     """Repeat each number for its block.  The last block ends with the axis."""
-    if value is None:
-        return None
     shape = value.tensor_type.shape
     if x.shape is None or shape is None or len(shape) != len(x.shape):
         raise RelvmUnsupportedError(
@@ -99,12 +108,12 @@ def _float_scale(node: OnnxNode, scale: Expr) -> Expr:
 def _quantize(node: OnnxNode) -> Expr:
     """x is divided in the dtype that `precision` names, or in that of the scale."""
     x = node.tensor(0)
-    axis, block = _axis(node, x.type), node.attribute("block_size", 0)
-    scale, zero = (_along(node, value, x.type, axis, block) for value in (node.tensor(1), _optional(node, 2)))
+    axis, block = _axis(node, x.tensor_type), node.attribute("block_size", 0)
+    scale, zero = _scale_and_zero(node, x.tensor_type, axis, block)
     scale = _float_scale(node, scale)
     wanted = node.attribute("output_dtype", 0)
     named = node.graph.element_type(wanted, "output_dtype") if wanted else U8
-    dtype = named if zero is None else zero.element_type
+    dtype = named if zero is None else zero.known_element_type
     if (wanted and named != dtype) or not ((dtype.is_integer and dtype.bits <= 16) or _is_code(dtype)):
         raise RelvmUnsupportedError(
             f"output_dtype {named} and a zero point of {dtype}: expected one, of at most 16 bits"
@@ -112,13 +121,13 @@ def _quantize(node: OnnxNode) -> Expr:
     if same := bytes_again(node, x, scale, zero, dtype):
         return same
     precision = node.attribute("precision", 0)
-    within = node.graph.element_type(precision, "precision") if precision else scale.element_type
+    within = node.graph.element_type(precision, "precision") if precision else scale.known_element_type
     x, scale = (node.emit(ops.cast(value, to=within.name)) for value in (x, scale))
     if dtype.is_integer:
         return quantized(node, x, scale, zero, dtype)
     quotient = TensorExpr(node, x) / TensorExpr(node, scale)
     if zero is not None:
-        quotient = quotient + TensorExpr(node, zero).cast(quotient.type.dtype)
+        quotient = quotient + TensorExpr(node, zero).cast(quotient.dtype)
     return converted(quotient, dtype, bool(node.attribute("saturate", 1)))
 
 
@@ -131,10 +140,10 @@ def _is_code(dtype: DType) -> bool:
 @converts("DequantizeLinear")
 def _dequantize(node: OnnxNode) -> Expr:
     x = node.tensor(0)
-    axis, block = _axis(node, x.type), node.attribute("block_size", 0)
-    scale, zero = (_along(node, value, x.type, axis, block) for value in (node.tensor(1), _optional(node, 2)))
-    own = x.element_type
-    if not scale.element_type.is_float or not ((own.is_integer and own.bits <= 32) or _is_code(own)):
+    axis, block = _axis(node, x.tensor_type), node.attribute("block_size", 0)
+    scale, zero = _scale_and_zero(node, x.tensor_type, axis, block)
+    own = x.known_element_type
+    if not scale.known_element_type.is_float or not ((own.is_integer and own.bits <= 32) or _is_code(own)):
         raise RelvmUnsupportedError(f"x of {own} with a scale of {scale.element_type}")
     if own.is_integer:
         result = dequantised(node, x, scale, zero)
@@ -143,7 +152,7 @@ def _dequantize(node: OnnxNode) -> Expr:
     else:
         wide = TensorExpr(node, x).cast(F32)
         wide = wide if zero is None else wide - TensorExpr(node, zero).cast(F32)
-        result = (wide * TensorExpr(node, scale).cast(F32)).cast(scale.element_type).expr
+        result = (wide * TensorExpr(node, scale).cast(F32)).cast(scale.known_element_type).expr
     wanted = node.attribute("output_dtype", 0)
     return ops.cast(result, to=node.graph.element_type(wanted, "output_dtype").name) if wanted else result
 
@@ -158,8 +167,7 @@ def quantised_by_range(node: OnnxNode, x: Expr) -> tuple[Expr, Expr, Expr]:
     include 0."""
     if x.element_type != F32:
         raise RelvmUnsupportedError(f"x has dtype {x.element_type}, expected f32")
-    made = node.emit(ops.dynamic_quantize(x))
-    places, scale, zero = (node.emit(TupleItem(made, i, type=type_)) for i, type_ in enumerate(made.type.fields))
+    places, scale, zero = node.fields(node.emit(ops.dynamic_quantize(x)))
     return places, scale, zero
 
 
@@ -214,25 +222,28 @@ def _requantised(node: OnnxNode, total: Expr, scales: tuple[Expr, Expr, Expr], z
     left, right, result = scales
     factor = node.emit(ops.divide(node.emit(ops.multiply(left, right)), result))
     scaled = node.emit(ops.multiply(node.emit(ops.cast(total, to=factor.known_element_type.name)), factor))
-    return quantized(node, scaled, constant(np.ones((), factor.known_element_type.numpy)), zero, zero.element_type)
+    return quantized(
+        node, scaled, constant(np.ones((), factor.known_element_type.numpy)), zero, zero.known_element_type
+    )
 
 
 @converts("ConvInteger")
 def _conv_integer(node: OnnxNode) -> Expr:
-    return _integer_convolution(node, 0, 1, _optional(node, 2), _optional(node, 3), None)
+    return _integer_convolution(node, 0, 1, _zero_point(node, 2), _zero_point(node, 3), None)
 
 
 def _integer_convolution(
     node: OnnxNode, x: int, w: int, x_zero: Expr | None, w_zero: Expr | None, bias: Expr | None
 ) -> Expr:
-    """Return the sums as i32.  Padding counts as the zero point."""
-    as_bytes = convolved_bytes(node, node.tensor(x), node.tensor(w), single(node, x_zero), single(node, w_zero))
+    """Return the sums as i32.  Padding counts as the zero point.  A zero point of one element has rank 0."""
+    as_bytes = convolved_bytes(node, node.tensor(x), node.tensor(w), x_zero, w_zero)
     if as_bytes is not None:
         if bias is None:
             return as_bytes
-        return ops.add(node.emit(as_bytes), _per_filter(node, bias, node.type(x).rank - 2))
-    data = shifted(node, node.tensor(x), single(node, x_zero))
-    weights = shifted(node, node.tensor(w), _per_filter(node, w_zero, node.type(w).rank - 1))
+        return ops.add(node.emit(as_bytes), _per_filter(node, bias, node.type(x).known_rank - 2))
+    data = shifted(node, node.tensor(x), x_zero)
+    w_zero = None if w_zero is None else _per_filter(node, w_zero, node.type(w).known_rank - 1)
+    weights = shifted(node, node.tensor(w), w_zero)
     return as_operator(node, "Conv", data, weights, bias)
 
 
@@ -248,20 +259,21 @@ def as_operator(node: OnnxNode, op_type: str, *inputs: Expr | None, opset: int |
     return node.emit(convert(replace(node, proto=proto, opset=opset, inputs=list(inputs))))
 
 
-def _per_filter(node: OnnxNode, value: Expr | None, trailing: int) -> Expr | None:
+def _per_filter(node: OnnxNode, value: Expr, trailing: int) -> Expr:
     """Reshape a scalar, or one number for each filter, to broadcast with `trailing` axes behind the filters."""
     value = single(node, value)
-    if value is None or value.tensor_type.rank == 0:
+    if value.tensor_type.rank == 0:
         return value
-    return node.emit(ops.reshape(value, node.shape([*value.tensor_type.shape, *[1] * trailing])))
+    return node.emit(ops.reshape(value, node.shape([*value.tensor_type.known_shape, *[1] * trailing])))
 
 
 @converts("QLinearConv")
 def _qlinear_conv(node: OnnxNode) -> Expr:
     """The bias is i32, with the scale of the products."""
     x_scale, y_scale, y_zero = (single(node, node.tensor(i)) for i in (1, 6, 7))
-    total = _integer_convolution(node, 0, 3, node.tensor(2), node.tensor(5), _optional(node, 8))
-    w_scale = _per_filter(node, node.tensor(4), node.type(3).rank - 2)
+    x_zero, w_zero = (single(node, node.tensor(i)) for i in (2, 5))
+    total = _integer_convolution(node, 0, 3, x_zero, w_zero, _optional(node, 8))
+    w_scale = _per_filter(node, node.tensor(4), node.type(3).known_rank - 2)
     return _requantised(node, total, (x_scale, w_scale, y_scale), y_zero)
 
 
@@ -272,31 +284,32 @@ def _qlinear_conv(node: OnnxNode) -> Expr:
 def _qlinear_binary(node: OnnxNode) -> Expr:
     op = ops.add if node.proto.op_type == "QLinearAdd" else ops.multiply
     x, y = (_dequantised_input(node, i) for i in (0, 3))
-    return _quantised_as(node, node.emit(op(x, y)), 6, node.type(0).dtype)
+    return _quantised_as(node, node.emit(op(x, y)), 6, node.type(0).known_dtype)
 
 
 def _dequantised_input(node: OnnxNode, index: int) -> Expr:
-    """Return the tensor at `index`, dequantized by the scale and zero point in the following inputs, which may be
-    omitted."""
-    return dequantised(node, *(single(node, _optional(node, index + i)) if i else node.tensor(index) for i in range(3)))
+    """Return the tensor at `index`, dequantized by the scale in the next input and the optional zero point after
+    it."""
+    scale = single(node, node.tensor(index + 1))
+    return dequantised(node, node.tensor(index), scale, _zero_point(node, index + 2))
 
 
 def _quantised_as(node: OnnxNode, x: Expr, index: int, dtype: DType) -> Expr:
     """Quantize x by the scale at input `index` and the zero point after it."""
-    return quantized(node, x, single(node, node.tensor(index)), single(node, _optional(node, index + 1)), dtype)
+    return quantized(node, x, single(node, node.tensor(index)), _zero_point(node, index + 1), dtype)
 
 
 @converts("QLinearSigmoid", "QLinearLeakyRelu", domain=_MICROSOFT)
 def _qlinear_unary(node: OnnxNode) -> Expr:
     result = as_operator(node, node.proto.op_type.removeprefix("QLinear"), _dequantised_input(node, 0))
-    return _quantised_as(node, result, 3, node.type(0).dtype)
+    return _quantised_as(node, result, 3, node.type(0).known_dtype)
 
 
 @converts("QLinearSoftmax", domain=_MICROSOFT)
 def _qlinear_softmax(node: OnnxNode) -> Expr:
     """A Softmax of the opset given by attribute `opset`."""
     result = as_operator(node, "Softmax", _dequantised_input(node, 0), opset=node.attribute("opset"))
-    return _quantised_as(node, result, 3, node.type(0).dtype)
+    return _quantised_as(node, result, 3, node.type(0).known_dtype)
 
 
 @converts("QGemm", domain=_MICROSOFT)
@@ -322,14 +335,14 @@ def _qgemm(node: OnnxNode) -> Expr:
 
 @converts("QLinearGlobalAveragePool", "QLinearAveragePool", domain=_MICROSOFT)
 def _qlinear_pool(node: OnnxNode) -> Expr:
-    x, rank = _dequantised_input(node, 0), node.type(0).rank
+    x, rank = _dequantised_input(node, 0), node.type(0).known_rank
     channels_last = bool(node.attribute("channels_last", 0))
     if channels_last:
         x = node.emit(ops.transpose(x, perm=(0, rank - 1, *range(1, rank - 1))))
     result = as_operator(node, node.proto.op_type.removeprefix("QLinear"), x)
     if channels_last:
         result = node.emit(ops.transpose(result, perm=(0, *range(2, rank), 1)))
-    return _quantised_as(node, result, 3, node.type(0).dtype)
+    return _quantised_as(node, result, 3, node.type(0).known_dtype)
 
 
 @converts("QLinearConcat", domain=_MICROSOFT)
@@ -337,13 +350,14 @@ def _qlinear_concat(node: OnnxNode) -> Expr:
     """Inputs: the result's scale and zero point, then each tensor with its own."""
     parts = [_dequantised_input(node, i) for i in range(2, len(node.inputs), 3)]
     joined = node.emit(ops.concat(*parts, axis=node.attribute("axis")))
-    return _quantised_as(node, joined, 0, node.type(2).dtype)
+    return _quantised_as(node, joined, 0, node.type(2).known_dtype)
 
 
 @converts("DynamicQuantizeMatMul", domain=_MICROSOFT)
 def _dynamic_quantize_matmul(node: OnnxNode) -> Expr:
     """Inputs: a (f32), b, the scale and zero point of b, a bias."""
-    return quantised_product(node, *map(node.tensor, range(3)), _optional(node, 3), _optional(node, 4))
+    a, b, scale = map(node.tensor, range(3))
+    return quantised_product(node, a, b, scale, _optional(node, 3), _optional(node, 4))
 
 
 def quantised_product(

@@ -43,8 +43,8 @@ def _normal(node: OnnxNode) -> Expr:
 def _bernoulli(node: OnnxNode) -> Expr:
     """1 with the probability given by each element, otherwise 0.  (The ONNX function body has the opposite.)"""
     x, number = shaped(node, 0), node.attribute("dtype")
-    dtype = x.type.dtype if number is None else node.graph.element_type(number, "dtype")
-    drawn = _fractions(node, x.shape, x.type.dtype).cast(x.type.dtype)
+    dtype = x.dtype if number is None else node.graph.element_type(number, "dtype")
+    drawn = _fractions(node, x.shape, x.dtype).cast(x.dtype)
     return (drawn < x).cast(dtype).expr
 
 
@@ -57,7 +57,7 @@ def _multinomial(node: OnnxNode) -> Expr:
     if not isinstance(last, int) or dtype not in (I32, I64):
         raise RelvmUnsupportedError(f"a Multinomial of {last} classes as {dtype}: expected a number, and i32 or i64")
     bounds = x.apply(ops.softmax, axis=1).apply(ops.cumsum, axis=1)
-    drawn = _fractions(node, (rows, count), x.type.dtype).cast(x.type.dtype)
+    drawn = _fractions(node, (rows, count), x.dtype).cast(x.dtype)
     passed = drawn.apply(ops.expand_dims, axes=(2,)) > bounds.apply(ops.expand_dims, axes=(1,))
     place = passed.cast(I64).apply(ops.sum, axes=(2,), keepdims=False)
     return place.apply(ops.minimum, last - 1).cast(dtype).expr
@@ -67,7 +67,7 @@ def _wanted(node: OnnxNode) -> tuple[tuple[AnyDim, ...], DType]:
     """Return the shape and dtype of the result, from attributes or from the input."""
     number = node.attribute("dtype")
     like = shaped(node, 0) if node.inputs else None
-    dtype = like.type.dtype if like and number is None else node.graph.element_type(number or 1, "dtype")
+    dtype = like.dtype if like and number is None else node.graph.element_type(number or 1, "dtype")
     if not dtype.is_float:
         raise RelvmUnsupportedError(f"random numbers of {dtype}, expected a float dtype")
     return like.shape if like else tuple(node.attribute("shape")), dtype

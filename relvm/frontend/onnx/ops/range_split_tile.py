@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmArgumentError, RelvmShapeError
+from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import (
     assert_none,
     iota,
@@ -47,7 +47,7 @@ def _size(node: OnnxNode) -> Any:
 @converts("Range")
 def _range(node: OnnxNode) -> Expr:
     """start + i * delta.  The number of elements may be known only at run time."""
-    start, delta, dtype = scalar(node, 0), scalar(node, 2), node.type(0).dtype
+    start, delta, dtype = scalar(node, 0), scalar(node, 2), node.type(0).known_dtype
     if isinstance(delta.expr, Constant) and not delta.expr.value:
         raise RelvmArgumentError("delta is 0")
     assert_none(delta.apply(ops.equal, 0), "a delta of 0")
@@ -58,10 +58,10 @@ def _range(node: OnnxNode) -> Expr:
 def _range_count(node: OnnxNode) -> AnyDim:
     """Return the number of elements from start to limit."""
     start, limit, delta = (scalar(node, i) for i in range(3))
-    if start.type.known_dtype.is_float:
-        if all(isinstance(value.expr, Constant) for value in (start, limit, delta)):
-            first, last, step = (float(value.expr.value) for value in (start, limit, delta))
-            return max(0, math.ceil((last - first) / step))
+    if start.dtype.is_float:
+        known = [float(value.expr.value) for value in (start, limit, delta) if isinstance(value.expr, Constant)]
+        if len(known) == 3:
+            return max(0, math.ceil((known[1] - known[0]) / known[2]))
         start, limit, delta = (value.cast(F64) for value in (start, limit, delta))
         count = ((limit - start) / delta).apply(ops.ceil)
         assert_none((count < 2.0**62).apply(ops.logical_not), "numbers without an end")
@@ -73,8 +73,8 @@ def _range_count(node: OnnxNode) -> AnyDim:
             return dim_op("max", dim_op("floordiv", apart + (abs(step) - 1), abs(step)), 0)
     start, limit, delta = (value.cast(I64) for value in (start, limit, delta))
     up = delta > 0
-    apart, step = (up.where(a, b).cast(U64) for a, b in ((limit - start, start - limit), (delta, 0 - delta)))
-    count = ((apart - 1) / step + 1).cast(I64)
+    distance, stride = (up.where(a, b).cast(U64) for a, b in ((limit - start, start - limit), (delta, 0 - delta)))
+    count = ((distance - 1) / stride + 1).cast(I64)
     return run_time_sizes(up.where(limit > start, start > limit).where(count, 0))[0]
 
 
@@ -105,21 +105,19 @@ def repeated(x: TensorExpr, repeats: Sequence[AnyDim]) -> TensorExpr:
 def _split(node: OnnxNode) -> tuple:
     """Since opset 18, num_outputs gives the number of parts, of which the last may be shorter.  Before, parts without
     given sizes are equal."""
-    value, count = node.inputs[0], len(node.proto.output)
-    x = None if isinstance(value, HostValue) else TensorExpr(node, node.known_shape(0))
-    shape = value.array.shape if x is None else x.shape
+    value = node.inputs[0]
+    if isinstance(value, HostValue):
+        return _split_on_host(node, value)
+    x = TensorExpr(node, node.known_shape(0))
+    shape = x.shape
     axis = node.axis(0, len(shape))
-    sizes = _split_sizes(node, shape[axis], count)
-    if len(sizes) != count:
-        raise RelvmShapeError(f"{len(sizes)} sizes for {count} outputs")
-    if x is not None and node.has(1) and not is_known(node, 1):
+    sizes = _split_sizes(node, shape[axis], len(node.proto.output))
+    if node.has(1) and not is_known(node, 1):
         x = TensorExpr(node, node.graph.checked(x.expr, (*shape[:axis], sum(sizes), *shape[axis + 1 :])))
     else:
-        expect_equal_dims("Split", "the size of the axis and the sum of the parts' differ", shape[axis], sum(sizes))
-    if x is None:
-        parts = np.split(value.array, np.cumsum(sizes[:-1]).astype(int), axis)
-        return tuple(HostValue(array, value.dtype) for array in parts)
-    start, results = 0, []
+        expect_equal_dims("Split", _PARTS_DIFFER, shape[axis], sum(sizes))
+    start: AnyDim = 0
+    results = []
     for size in sizes:
         if isinstance(start, int) and isinstance(size, int):
             results.append(x.apply(ops.slice, begin=(start,), end=(start + size,), axes=(axis,)).expr)
@@ -129,12 +127,30 @@ def _split(node: OnnxNode) -> tuple:
     return tuple(results)
 
 
+_PARTS_DIFFER = "the size of the axis and the sum of the parts' differ"
+
+
+def _split_on_host(node: OnnxNode, value: HostValue) -> tuple[HostValue, ...]:
+    shape = value.array.shape
+    axis = node.axis(0, len(shape))
+    sizes = _split_sizes(node, shape[axis], len(node.proto.output))
+    expect_equal_dims("Split", _PARTS_DIFFER, shape[axis], sum(sizes))
+    known = [size for size in sizes if isinstance(size, int)]
+    if len(known) < len(sizes):
+        raise RelvmUnsupportedError(f"parts of sizes {', '.join(map(str, sizes))}: they must be known")
+    ends = np.cumsum(known[:-1], dtype=np.int64)
+    return tuple(HostValue(array, value.dtype) for array in np.split(value.array, ends, axis))
+
+
 def _split_sizes(node: OnnxNode, size: AnyDim, count: int) -> list[AnyDim]:
+    """Return the size of each of the `count` parts of an axis."""
     if node.opset < 13:
         given = node.attribute("split")
     else:
         given = sizes_of(node, 1, "the sizes of the parts", count) if node.has(1) else None
     if given is not None:
+        if len(given) != count:
+            raise RelvmShapeError(f"{len(given)} sizes for {count} outputs")
         return list(given)
     wanted = node.attribute("num_outputs", count)
     if wanted != count:
@@ -173,7 +189,7 @@ def _eye_like(node: OnnxNode) -> Expr:
     if len(shape) != 2:
         raise RelvmShapeError(f"a tensor of rank {len(shape)}, expected 2")
     wanted = node.attribute("dtype")
-    dtype = node.type(0).dtype if wanted is None else node.graph.element_type(wanted, "EyeLike")
+    dtype = node.type(0).known_dtype if wanted is None else node.graph.element_type(wanted, "EyeLike")
     return _diagonals(node, *shape).apply(ops.equal, node.attribute("k", 0)).cast(dtype).expr
 
 
@@ -182,7 +198,7 @@ def _one_hot(node: OnnxNode) -> Expr:
     """An index outside [-depth, depth) gives a row with the off value only."""
     indices, values = term(node, 0).cast(I64), term(node, 2)
     depth = size_of(node, 1, "the depth")
-    rank = node.type(0).rank + 1
+    rank = node.type(0).known_rank + 1
     axis = node.axis(-1, rank)
     indices = (indices < 0).where(indices + number_of(node, depth), indices)
     indices = indices.apply(ops.expand_dims, axes=(axis,))

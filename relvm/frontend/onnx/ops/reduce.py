@@ -8,7 +8,7 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.frontend.onnx.dynamic_axes import chosen_axes, parted, rest_of
-from relvm.frontend.onnx.dynamic_sizes import count_of, is_known, number_of, run_time_sizes
+from relvm.frontend.onnx.dynamic_sizes import count_of, is_known, number_of, numbers_of, run_time_sizes
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr, term
 from relvm.ir.dtypes import BOOL, F64, U8
@@ -26,10 +26,10 @@ def _mean(x: TensorExpr, **axes) -> TensorExpr:
     """Return the mean; 0 for no elements, as in ONNX Runtime (ONNX leaves it undefined)."""
     chosen = range(len(x.shape)) if axes["axes"] is None else axes["axes"]
     count = product(x.shape[axis] for axis in chosen)
-    if x.type.known_dtype.is_float and range_of(count, {}).low >= 1:
+    if x.dtype.is_float and range_of(count, {}).low >= 1:
         return x.apply(ops.mean, **axes)
     size = number_of(x.node, dim_op("max", count, 1))
-    return _sum(x, **axes) / (size.cast(x.type.dtype) if isinstance(size, TensorExpr) else size)
+    return _sum(x, **axes) / (size.cast(x.dtype) if isinstance(size, TensorExpr) else size)
 
 
 def _of_bools_too(op: Operator) -> Callable[..., TensorExpr]:
@@ -45,7 +45,7 @@ def _through_floats(function: Callable[..., TensorExpr]) -> Callable[..., Tensor
     """Apply a function of floats to integers too: convert them, and convert the result back."""
 
     def reduced(x: TensorExpr, **axes) -> TensorExpr:
-        own = x.type.dtype
+        own = x.dtype
         return function(x if own.is_float else x.cast(F64), **axes).cast(own)
 
     return reduced
@@ -96,7 +96,7 @@ def _reduced_at_run_time(node: OnnxNode, function: Callable[..., TensorExpr]) ->
     (count,), rank = axes.shape, len(x.shape)
     gone = chosen_axes(axes, rank)
     if not isinstance(count, int) and not node.attribute("noop_with_empty_axes", 0):
-        gone = number_of(node, count).apply(ops.equal, 0).apply(ops.logical_or, gone)
+        gone = numbers_of(node, [count]).reshape().apply(ops.equal, 0).apply(ops.logical_or, gone)
     apart = parted(x, gone)
     result = function(apart.x, axes=apart.axes, keepdims=False)
     if node.attribute("keepdims", 1):

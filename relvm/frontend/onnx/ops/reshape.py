@@ -23,7 +23,7 @@ def _reshape(node: OnnxNode) -> Expr:
         return _reshaped_at_run_time(node).expr
     x = node.graph.known_shape(node.tensor(0))
     wanted = list(node.attribute("shape")) if node.opset < 5 else node.dims(1, "the shape of a Reshape")
-    return ops.reshape(x, node.shape(_reshaped(node, x.type, wanted, bool(node.attribute("allowzero", 0)))))
+    return ops.reshape(x, node.shape(_reshaped(node, x.tensor_type, wanted, bool(node.attribute("allowzero", 0)))))
 
 
 def _reshaped(node: OnnxNode, type_: TensorType, wanted: list[AnyDim], allow_zero: bool) -> list[AnyDim]:
@@ -58,9 +58,11 @@ def _reshaped(node: OnnxNode, type_: TensorType, wanted: list[AnyDim], allow_zer
     if not isinstance(others, int):
         node.require_at_most(1, others, "-1 has no value where the other sizes have a product below {}: it is {}")
     left = exact_quotient(total, others)
-    dims[rest[0]] = total // others if left is None and others != 0 else left
-    if dims[rest[0]] is None:
+    if left is None and others != 0:
+        left = total // others
+    if left is None:
         raise RelvmShapeError(f"Reshape: -1 in {wanted} has no value for {type_}")
+    dims[rest[0]] = left
     return dims
 
 
@@ -115,7 +117,7 @@ def _expand(node: OnnxNode) -> Expr:
     if not is_known(node, 1):
         return _expanded_at_run_time(node).expr
     x, wanted = node.known_shape(0), node.dims(1, "the shape of an Expand")
-    shape = x.tensor_type.shape
+    shape = x.tensor_type.known_shape
     rank = max(len(shape), len(wanted))
     own = [1] * (rank - len(shape)) + list(shape)
     asked = [1] * (rank - len(wanted)) + wanted

@@ -7,7 +7,7 @@ sizes are known, and computed at run time if the sizes are symbolic.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -69,7 +69,7 @@ def _upsample(node: OnnxNode) -> Expr:
 
 @converts("Resize")
 def _resize(node: OnnxNode) -> Expr:
-    rank = node.type(0).rank
+    rank = node.type(0).known_rank
     if node.opset < 11:
         return _resized(node, _by_scales(node, 1, list(range(rank)), [_WHOLE] * rank), "asymmetric", "")
     axes = list(expect_axes("Resize", tuple(node.attribute("axes", range(rank))), rank))
@@ -93,6 +93,7 @@ def _elements(node: OnnxNode, index: int, count: int, dtype: DType) -> list[Tens
 
 
 def _roi(node: OnnxNode, axes: list[int]) -> list[Roi]:
+    bounds: Sequence[Fraction | TensorExpr]
     if not is_known(node, 1):
         bounds = _elements(node, 1, 2 * len(axes), F64)
     else:
@@ -137,7 +138,7 @@ def _by_numbers(node: OnnxNode, axes: list[int], scales: list[float], roi: list)
     for axis, scale, part in zip(axes, scales, roi, strict=True):
         ratio, dim = _ratio(scale), _shape(node)[axis]
         if isinstance(dim, int):
-            size = int(np.float32(dim) * np.float32(scale))
+            size: AnyDim = int(np.float32(dim) * np.float32(scale))
         elif _is_exact(scale):
             size = dim * ratio.numerator // ratio.denominator
         else:
@@ -172,13 +173,15 @@ def _by_sizes(node: OnnxNode, axes: list[int], roi: list) -> list[_Target]:
     dims = [_shape(node)[axis] for axis in axes]
     if 0 in dims:
         raise RelvmUnsupportedError(f"keep_aspect_ratio_policy {policy} from sizes {dims} to {sizes}")
-    if not all(isinstance(dim, int) for dim in (*dims, *sizes)):
+    pairs = zip(dims, sizes, strict=True)
+    known = [(dim, size) for dim, size in pairs if isinstance(dim, int) and isinstance(size, int)]
+    if len(known) < len(axes):
         return _of_one_ratio(node, axes, dims, sizes, roi, ops.argmin if policy == "not_larger" else ops.argmax)
-    ratios = [Fraction(size, dim) for size, dim in zip(sizes, dims, strict=True)]
+    ratios = [Fraction(size, dim) for dim, size in known]
     scale = min(ratios) if policy == "not_larger" else max(ratios)
     half = Fraction(1, 2)
-    rows = zip(axes, dims, roi, strict=True)
-    return [_Target(axis, math.floor(dim * scale + half), scale, part) for axis, dim, part in rows]
+    rows = zip(axes, known, roi, strict=True)
+    return [_Target(axis, math.floor(dim * scale + half), scale, part) for axis, (dim, _), part in rows]
 
 
 def _of_one_ratio(
@@ -201,7 +204,7 @@ def _resized(node: OnnxNode, targets: list[_Target], how: str, nearest: str) -> 
     x, shape, mode = term(node, 0), _shape(node), node.attribute("mode", "nearest")
     if mode not in ("nearest", "linear", "cubic"):
         raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
-    own = x.type.dtype
+    own = x.dtype
     if mode == "nearest" and nearest not in ("", *NEAREST_MODES):
         raise RelvmUnsupportedError(f"nearest_mode {nearest!r} is not supported")
     crops = how == "tf_crop_and_resize"
@@ -229,15 +232,15 @@ def _resized(node: OnnxNode, targets: list[_Target], how: str, nearest: str) -> 
             continue
         x = _sampled(axis, places, x, target.axis, mode)
     value = node.attribute("extrapolation_value", 0.0)
-    for axis, mask in outside:
-        after = tuple(range(1, len(shape) - axis))
+    for at, mask in outside:
+        after = tuple(range(1, len(shape) - at))
         x = mask.apply(ops.expand_dims, axes=after).where(value, x)
     return x.expr
 
 
 def _sampled(axis: ResizeAxis, places: TensorExpr, x: TensorExpr, at: int, mode: str) -> TensorExpr:
     indices, weights = clamped_table(axis, table(axis.node, axis, places, mode))
-    return x.apply(ops.interpolate, indices, weights.cast(x.type.dtype), axis=at)
+    return x.apply(ops.interpolate, indices, weights.cast(x.dtype), axis=at)
 
 
 def _unless_same(
@@ -245,6 +248,7 @@ def _unless_same(
 ) -> TensorExpr:
     """Return x resampled along axis `at`, or unchanged if the axis turns out at run time to keep its size."""
     node, shape = axis.node, x.shape
+    assert not isinstance(axis.scale, Fraction), "a scale that is known"
     same = axis.number(axis.size).apply(ops.equal, axis.number(axis.dim)) if axis.scale is None else axis.scale.is_one
     merged = if_then_else(
         node,
@@ -259,13 +263,12 @@ def _repeats(dim: AnyDim, target: _Target, how: str, rounding: str) -> int | Non
     """Return how often each element is repeated, or None if the result is not such a repetition."""
     by_floor = how == "asymmetric" and rounding in ("floor", "")
     by_middle = how in ("half_pixel", "half_pixel_symmetric") and rounding.startswith("round")
-    if target.scale is None:
-        known = isinstance(dim, int) and isinstance(target.size, int) and dim > 0 and target.size % dim == 0
-        count = target.size // dim if known else None
-    else:
-        whole = isinstance(target.scale, Fraction) and target.scale.denominator == 1
-        count = target.scale.numerator if whole else None
-    return count if (by_floor or by_middle) and count and target.size == dim * count else None
+    scale, size, count = target.scale, target.size, None
+    if isinstance(scale, Fraction) and scale.denominator == 1:
+        count = scale.numerator
+    elif scale is None and isinstance(dim, int) and isinstance(size, int) and dim > 0 and size % dim == 0:
+        count = size // dim
+    return count if (by_floor or by_middle) and count and size == dim * count else None
 
 
 def _repeated(x: TensorExpr, axis: int, count: int) -> TensorExpr:

@@ -38,7 +38,7 @@ class Quotient:
 
 
 Scale = Fraction | Quotient
-Roi = tuple[Fraction, Fraction] | tuple[TensorExpr, TensorExpr]  # start and end, relative to the length of the axis
+Roi = tuple[Fraction | TensorExpr, Fraction | TensorExpr]  # start and end, relative to the length of the axis
 LARGEST_DENOMINATOR = 4096  # of a simple fraction
 
 
@@ -120,11 +120,11 @@ def places_on(axis: ResizeAxis, how: str) -> TensorExpr:
     raise RelvmUnsupportedError(f"coordinate_transformation_mode {how!r} is not supported")
 
 
-def _whole_numbers(roi: Roi) -> tuple[float | TensorExpr, float | TensorExpr, float]:
+def _whole_numbers(roi: Roi) -> tuple[float | Fraction | TensorExpr, float | Fraction | TensorExpr, float]:
     """Return the ends of a roi, and the value of 1 in the same unit.  Known ends become whole numbers, so that
     positions between elements and on the edge are exact."""
     start, end = roi
-    if isinstance(start, TensorExpr):
+    if not isinstance(start, Fraction) or not isinstance(end, Fraction):
         return start, end, 1.0
     whole = math.lcm(start.denominator, end.denominator)
     return float(start * whole), float(end * whole), float(whole)

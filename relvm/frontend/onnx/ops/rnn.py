@@ -9,7 +9,7 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.ir.expr import Expr, TupleItem, constant
+from relvm.ir.expr import Expr, constant
 from relvm.ir.symbolic import AnyDim
 from relvm.kernels.rnn.activations import ACTIVATIONS
 
@@ -62,9 +62,10 @@ class _Sizes:
         self.gates = gates
         self.direction = node.attribute("direction", "forward")
         self.directions = 2 if self.direction == "bidirectional" else 1
-        self.hidden = node.attribute("hidden_size") or node.type(2).known_shape[2]
-        if not isinstance(self.hidden, int):
-            raise RelvmUnsupportedError(f"hidden_size must be known; R has {self.hidden} units")
+        hidden = node.attribute("hidden_size") or node.type(2).known_shape[2]
+        if not isinstance(hidden, int):
+            raise RelvmUnsupportedError(f"hidden_size must be known; R has {hidden} units")
+        self.hidden = hidden
         self.batch_first = node.attribute("layout", 0) == 1
         x, self.weights = node.known_shape(0), node.known_shape(1)
         inputs = self.weights.tensor_type.known_shape[2]
@@ -150,8 +151,7 @@ class _Sizes:
     def results(self, call: Expr) -> tuple[Expr, ...]:
         """Return the node's outputs, in its layout."""
         node = self.node
-        made = node.emit(call)
-        results = [node.emit(TupleItem(made, i, type=type_)) for i, type_ in enumerate(made.type.fields)]
+        results = node.fields(node.emit(call))
         if not self.batch_first:
             return tuple(results)
         states = [node.emit(ops.transpose(state, perm=(1, 0, 2))) for state in results[1:]]

@@ -63,14 +63,20 @@ def _place(index: Expr, items: tuple[Expr, ...] | None, past: int = 0) -> int | 
     known."""
     if items is None or not isinstance(index, Prim):
         return None
-    place = index.value + len(items) if index.value < 0 else index.value
+    value = int(index.value)
+    place = value + len(items) if value < 0 else value
     if not 0 <= place < len(items) + past:
-        raise RelvmIndexError(f"position {index.value} of a sequence of {len(items)}")
+        raise RelvmIndexError(f"position {value} of a sequence of {len(items)}")
     return place
 
 
+def _item_type(list_: Expr) -> Type | None:
+    assert isinstance(list_.type, ListType)
+    return list_.type.item
+
+
 def _expect_dtype(node: OnnxNode, list_: Expr, item: Expr) -> None:
-    known = list_.type.item
+    known = _item_type(list_)
     if not isinstance(item.type, TensorType):
         raise RelvmTypeError(f"an item of type {item.type}, expected a tensor")
     if isinstance(known, TensorType) and known.dtype != item.type.dtype:
@@ -106,7 +112,7 @@ def _sequence_at(node: OnnxNode) -> Expr:
     list_, index = _list(node), _index(node, 1)
     items = node.graph.items.get(list_)
     place = _place(index, items)
-    return ops.list_item(list_, index) if place is None else items[place]
+    return ops.list_item(list_, index) if items is None or place is None else items[place]
 
 
 @converts("SequenceInsert")
@@ -118,7 +124,7 @@ def _sequence_insert(node: OnnxNode) -> Expr:
         return ops.list_append(list_, item) if items is None else _known_list(node, (*items, item))
     index = _index(node, 2)
     place = _place(index, items, past=1)
-    if place is None:
+    if items is None or place is None:
         return ops.list_insert(list_, index, item)
     return _known_list(node, (*items[:place], item, *items[place:]))
 
@@ -128,7 +134,7 @@ def _sequence_erase(node: OnnxNode) -> Expr:
     list_, index = _list(node), _index(node, 1) if node.has(1) else Prim(-1, I64)
     items = node.graph.items.get(list_)
     place = _place(index, items)
-    if place is None:
+    if items is None or place is None:
         return ops.list_erase(list_, index)
     return _known_list(node, (*items[:place], *items[place + 1 :]))
 
@@ -144,8 +150,8 @@ def _concat_from_sequence(node: OnnxNode) -> Expr:
                 parts = [node.emit(ops.expand_dims(part, axes=(axis,))) for part in parts]
             return ops.concat(*parts, axis=axis)
     joined = node.emit((ops.list_stack if is_new else ops.list_concat)(list_, axis=axis))
-    item, rank = list_.type.item, joined.tensor_type.rank
-    if item.shape is None or rank is None:
+    item, rank = _item_type(list_), joined.tensor_type.rank
+    if not isinstance(item, TensorType) or item.shape is None or rank is None:
         return joined
     axis %= rank
     rest = item.shape[axis:] if is_new else item.shape[axis + 1 :]
@@ -192,8 +198,9 @@ def _known_sizes(node: OnnxNode, extent: AnyDim | None) -> list[int] | None:
         return [1] * extent if extent <= MAX_KNOWN_ITEMS else None
     if not is_known(node, 1):
         return None
-    sizes = node.dims(1, "the sizes of the parts")
-    if not all(isinstance(size, int) for size in sizes):
+    stated = node.dims(1, "the sizes of the parts")
+    sizes = [size for size in stated if isinstance(size, int)]
+    if len(sizes) < len(stated):
         return None
     if node.tensor(1).tensor_type.rank == 0:
         (each,) = sizes
@@ -224,7 +231,7 @@ def _value(node: OnnxNode, x: Expr) -> Expr:
     match x.type:
         case OptionalType(None):
             raise RelvmTypeError("the value of an optional that has none")
-        case OptionalType(type_):
+        case OptionalType(Type() as type_):
             value = node.graph.var("value", type_)
             node.graph.bindings.append(MatchCast(value, x, node.here))
             return value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import relvm.ops as ops
 from relvm.frontend.onnx.dynamic_axes import matches, placed
 from relvm.frontend.onnx.dynamic_sizes import assert_none, count_of, iota, is_known, number_of, run_time_sizes
@@ -65,22 +67,24 @@ def part(x: TensorExpr, axis: int, start: AnyDim, size: AnyDim) -> TensorExpr:
 def _run_time_slice(x: TensorExpr) -> TensorExpr:
     """Slice with bounds that are clamped, and sizes that are computed, at run time."""
     node = x.node
-    begins, ends, axes, steps = (term(node, i).cast(I64) if node.has(i) else None for i in range(1, 5))
+    begins, ends = (term(node, i).cast(I64) for i in (1, 2))
+    axes, steps = (term(node, i).cast(I64) if node.has(i) else None for i in (3, 4))
     count = count_of(begins if axes is None else axes, "the axes of a Slice")
     begins, ends = (TensorExpr(node, node.graph.checked(bounds.expr, (count,))) for bounds in (begins, ends))
-    if axes is not None and not isinstance(axes.expr, Constant):
+    chosen: Sequence[int]
+    if axes is None:
+        chosen = range(count)
+    elif isinstance(axes.expr, Constant):
+        chosen = axes.expr.value.tolist()
+    else:
         rank = len(x.shape)
         found = matches(axes.reshape(count), rank)
         begins, ends = placed(found, begins, 0), placed(found, ends, _LAST)
         steps, chosen = None if steps is None else placed(found, steps, 1), range(rank)
-    else:
-        chosen = range(count) if axes is None else axes.expr.value.tolist()
     for i, axis in enumerate(chosen):
-        begin, end, step = (
-            None if numbers is None else numbers.apply(ops.slice, begin=(i,), end=(i + 1,))
-            for numbers in (begins, ends, steps)
-        )
-        x = _stepped(x, axis, begin, end, 1 if step is None else _step(step))
+        begin, end = (numbers.apply(ops.slice, begin=(i,), end=(i + 1,)) for numbers in (begins, ends))
+        step = 1 if steps is None else _step(steps.apply(ops.slice, begin=(i,), end=(i + 1,)))
+        x = _stepped(x, axis, begin, end, step)
     return x
 
 
@@ -109,8 +113,8 @@ def _stepped(x: TensorExpr, axis: int, begin: TensorExpr, end: TensorExpr, step:
         high = size - down
         start, stop = _inside(begin, size, 0, high), _inside(end, size, 0 - down, high)
         count = (stop - start + step.apply(ops.sign) * -1 + step) / step
-    (count,) = run_time_sizes(count.apply(ops.maximum, 0))
-    return x.apply(ops.gather, iota(node, count) * step + start, axis=axis)
+    (many,) = run_time_sizes(count.apply(ops.maximum, 0))
+    return x.apply(ops.gather, iota(node, many) * step + start, axis=axis)
 
 
 def _inside(bound: TensorExpr, size: TensorExpr | int, low: TensorExpr | int, high: TensorExpr | int) -> TensorExpr:

@@ -53,7 +53,7 @@ def _string_split(node: OnnxNode) -> tuple[Expr, ...]:
     x, delimiter = node.known_shape(0), constant(np.array(node.attribute("delimiter") or "", STR.numpy))
     most = node.attribute("maxsplit", -1)
     most = -1 if most is None or most < 0 else most
-    parts = node.graph.named(node.emit(ops.string_split(x, delimiter, most=most)), (*x.tensor_type.shape, None))
+    parts = node.graph.named(node.emit(ops.string_split(x, delimiter, most=most)), (*x.tensor_type.known_shape, None))
     return parts, ops.string_part_count(x, delimiter, most=most)
 
 
@@ -93,7 +93,7 @@ def _tokenizer(node: OnnxNode) -> Expr:
     if least > 1:
         raise RelvmUnsupportedError(f"mincharnum={least} is not supported")
     tokens = node.emit(ops.string_tokens(x, constant(program_of(pattern))))
-    tokens = node.graph.named(tokens, (*x.tensor_type.shape, None))
+    tokens = node.graph.named(tokens, (*x.tensor_type.known_shape, None))
     empty, filler = constant(np.array("", STR.numpy)), constant(np.array(node.attribute("pad_value", ""), STR.numpy))
     return ops.where(node.emit(ops.equal(tokens, empty)), filler, tokens)
 
@@ -114,7 +114,7 @@ def _without(words: TensorExpr, stopwords: np.ndarray, case_matters: bool) -> Te
 
 def text_of_number(x: TensorExpr) -> Expr:
     """Convert numbers to strings; bf16 is formatted as f32.  Source: ONNX Cast-25."""
-    dtype = x.type.dtype
+    dtype = x.dtype
     if dtype == STR:
         return x.expr
     if not (dtype.is_bool or dtype.name == "f16" or dtype.is_arithmetic):

@@ -45,7 +45,7 @@ def mapped(x: TensorExpr, keys: np.ndarray, values: np.ndarray, default: object)
     """Look up each element's value by its key, or the default.  The last of equal keys counts, and NaN may be a key."""
     if len(keys) != len(values):
         raise RelvmFormatError(f"{len(keys)} keys and {len(values)} values")
-    if x.type.known_dtype.numpy != keys.dtype:
+    if x.dtype.numpy != keys.dtype:
         raise RelvmFormatError(f"keys of {keys.dtype} for x of {x.type.dtype}")
     kept = list({"nan" if key != key else key: i for i, key in enumerate(keys.tolist())}.values())
     table = np.empty(len(kept) + 1, values.dtype)
@@ -125,14 +125,14 @@ def _map(node: OnnxNode) -> tuple[TensorExpr, TensorExpr]:
         raise RelvmFormatError(f"input 0 is {x.type}, expected a map")
     keys, values = (node.emit(TupleItem(x, i, type=field)) for i, field in enumerate(x.type.fields))
     keys, values = node.graph.known_shape(keys), node.graph.known_shape(values)
-    values = node.graph.checked(values, (*values.tensor_type.known_shape[:-1], *keys.tensor_type.shape))
+    values = node.graph.checked(values, (*values.tensor_type.known_shape[:-1], *keys.tensor_type.known_shape))
     return TensorExpr(node, keys), TensorExpr(node, values)
 
 
 def _dense(node: OnnxNode, places: TensorExpr, values: TensorExpr, size: int) -> TensorExpr:
     """Scatter the values into `size` positions, with zeros or empty strings elsewhere.  A position equal to `size` is
     dropped."""
-    dtype = values.type.dtype
+    dtype = values.dtype
     zero = np.array("" if dtype == STR else 0, dtype.numpy)
     dims = (*values.shape[:-1], size + 1)
     empty = TensorExpr(node, node.emit(filled(node, zero, *dims)))
@@ -147,7 +147,7 @@ def _dict_vectorizer(node: OnnxNode) -> Expr:
     keys, values = _map(node)
     names, integers = texts(node, "string_vocabulary"), numbers(node, "int64_vocabulary", np.int64)
     vocabulary = integers if names is None else names
-    if vocabulary is None or vocabulary.dtype != keys.type.known_dtype.numpy or len(set(vocabulary)) < len(vocabulary):
+    if vocabulary is None or vocabulary.dtype != keys.dtype.numpy or len(set(vocabulary)) < len(vocabulary):
         raise RelvmFormatError(f"the vocabulary is missing, not of {keys.type.dtype}, or names something twice")
     row = _dense(node, place_of(keys, vocabulary), values, len(vocabulary))
     return (row.apply(ops.expand_dims, axes=(0,)) if len(row.shape) == 1 else row).expr

@@ -16,7 +16,7 @@ from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.dtypes import F32, I64, STR
 from relvm.ir.expr import Expr, constant
-from relvm.ir.symbolic import AnyDim, dim_op
+from relvm.ir.symbolic import AnyDim, dim_op, known_size
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ def _weighted(node: OnnxNode, counts: TensorExpr) -> TensorExpr:
     counts = (counts.apply(ops.minimum, 1) if mode == "IDF" else counts).cast(F32)
     if mode == "TF" or not weights:
         return counts
-    factors = np.ones(counts.shape[1], np.float32)
+    factors = np.ones(known_size(counts.shape[1]), np.float32)
     for column, weight in zip(node.attribute("ngram_indexes"), weights, strict=True):
         factors[column] = weight
     return counts.apply(ops.multiply, constant(factors))

@@ -87,9 +87,15 @@ class Forest:
         number = np.empty(len(branches), np.int64)
         number[leaves], number[own] = which.reshape(-1), len(firsts) + np.arange(len(own))
         nodes = np.concatenate([leaves[firsts], own])
-        columns = (column[nodes] for column in (self.features, self.thresholds, self.tests))
-        ways = (number[way[nodes]] for way in (self.yes, self.no))
-        return Forest(*columns, *ways, number[self.roots], weights[leaves[firsts]])
+        return Forest(
+            features=self.features[nodes],
+            thresholds=self.thresholds[nodes],
+            tests=self.tests[nodes],
+            yes=number[self.yes[nodes]],
+            no=number[self.no[nodes]],
+            roots=number[self.roots],
+            weights=weights[leaves[firsts]],
+        )
 
     def scores(self, x: TensorExpr, aggregate: str) -> TensorExpr:
         """Return the scores, (rows, targets), without base values."""
@@ -107,7 +113,7 @@ class Forest:
             conditions[forest.tests == test] = number
         tables = (
             forest.features.astype(np.int32),
-            forest.thresholds.astype(x.type.known_dtype.numpy),
+            forest.thresholds.astype(x.dtype.numpy),
             conditions,
             *(table.astype(np.int32) for table in (forest.yes, forest.no, forest.roots)),
         )
@@ -171,7 +177,8 @@ def _named_forest(node: OnnxNode, prefix: str, targets: int) -> Forest:
     features = np.where(leaf, 0, features)
     if (features < 0).any():
         raise RelvmFormatError("nodes_featureids has a number below 0")
-    return Forest(features, thresholds, np.array(tests), *ways, np.array(sorted(roots)), weights)
+    yes, no = ways
+    return Forest(features, thresholds, np.array(tests), yes, no, np.array(sorted(roots)), weights)
 
 
 def _expect_few_targets(targets: int) -> None:
@@ -250,7 +257,7 @@ def binary_scores(node: OnnxNode, score: TensorExpr, all_positive: bool) -> Tens
 @converts("TreeEnsemble", domain=DOMAIN)
 def _ensemble(node: OnnxNode) -> Expr:
     """Separate tables of nodes and leaves.  A set-membership test becomes a chain of nodes."""
-    targets, own = node.attribute("n_targets", 1), node.type(0).dtype
+    targets, own = node.attribute("n_targets", 1), node.type(0).known_dtype
     forest = _tabled_forest(node, targets)
     scores = forest.scores(rows_of(node, 0), _meant(node, "aggregate_function", 1, _AGGREGATES))
     transform = _meant(node, "post_transform", 0, _TRANSFORMS)
@@ -346,5 +353,5 @@ class _Rows:
         self.rows[at] = (feature, values[0] if values else np.nan, test, yes, no)
 
     def forest(self, roots: list[int]) -> Forest:
-        columns = [np.array(column) for column in zip(*self.rows, strict=True)]
-        return Forest(*columns, np.array(roots), np.array(self.weights))
+        features, thresholds, tests, yes, no = (np.array(column) for column in zip(*self.rows, strict=True))
+        return Forest(features, thresholds, tests, yes, no, np.array(roots), np.array(self.weights))
