@@ -12,7 +12,7 @@ from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar, minimum
 from relvm.kernels.lowering_rules import CustomKernel
 
-_NUMPY = {
+_NUMPY: dict[str, np.ufunc] = {
     "<=": np.less_equal,
     "<": np.less,
     ">=": np.greater_equal,
