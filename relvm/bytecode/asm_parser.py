@@ -1,4 +1,4 @@
-"""Text -> Program: the inverse of relvm/bytecode/asm_printer.py."""
+"""Assembly parser, from text to Program: the inverse of relvm/bytecode/asm_printer.py."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _INDEXED = {"r": register, "c": constant, "f": function}
 
 
 class _Line:
-    """The tokens of one line, and a position in them."""
+    """The tokens of one line, with the current position."""
 
     def __init__(self, number: int, text: str) -> None:
         self.number = number
@@ -53,7 +53,7 @@ class _Line:
 
     @property
     def ahead(self) -> str:
-        """The next token; empty at the end of the line."""
+        """The next token, or an empty string at the end of the line."""
         return self.tokens[self.position][0]
 
     def fail(self, expected: str) -> RelvmSyntaxError:
@@ -82,7 +82,8 @@ class _Line:
         return self.take()
 
     def convert(self, expected: str, reader: Callable[[str], Any]) -> Any:
-        """The next token through `reader`, which raises ValueError or OverflowError on one that is not expected."""
+        """Convert the next token with `reader`, which raises ValueError or OverflowError if the token is not as
+        expected."""
         try:
             value = reader(self.ahead)
         except (ValueError, OverflowError):
@@ -100,11 +101,11 @@ class _Line:
         return self.string() if self.ahead.startswith('"') else self.convert("a name", _bare_name)
 
     def index(self, letter: str) -> int:
-        """`c12` for the letter c: 12."""
+        """Parse an index after a letter: 12 from `c12` for the letter c."""
         return self.convert(f"{letter} and a number", lambda token: _index(token, letter))
 
     def list(self, opening: str, closing: str, item: Callable[[], Any]) -> list:
-        """Items separated by commas; one may follow the last."""
+        """Parse items separated by commas.  A comma may follow the last."""
         self.expect(opening)
         items = []
         while not self.accept(closing):
@@ -116,7 +117,7 @@ class _Line:
 
 @dataclass
 class _Statement:
-    """A line, and what belongs to it: the `| ` lines after it, and the instructions."""
+    """A line with the lines that belong to it: `| ` lines after it, and the instructions of a function."""
 
     line: _Line
     block: list[str] = field(default_factory=list)
@@ -136,14 +137,14 @@ class _Statement:
 
 
 def parse_text(text: str) -> Program:
-    """The program that `text`, in the form of as_text, describes.
+    """Return the program that `text` describes, in the form of as_text.
 
     Raises
     ------
     RelvmSyntaxError
-        Something else; the message has the line and the column, what was expected and what came.
+        The text is malformed; the message has the line, the column, what was expected and what was found.
     RelvmNameError
-        A call of a function that the function table does not list.
+        The text calls a function that the function table does not list.
     """
     parts: dict[str, Any] = {}
     constants: list[Constant] = []
@@ -169,7 +170,8 @@ def parse_text(text: str) -> Program:
 
 
 def parse_code(lines: Iterable[str], names: Sequence[str]) -> tuple[Instruction, ...]:
-    """The instructions of a function.  lines: as `instruction_text` writes them.   names: the function table's."""
+    """Return the instructions of a function.  lines: in the form of `instruction_text`.   names: the names in the
+    function table."""
     numbered = [_Line(number + 1, f"{number}: {line}") for number, line in enumerate(lines)]
     return _code(numbered, {name: index for index, name in enumerate(names)})
 
@@ -232,7 +234,7 @@ def _constant(statement: _Statement) -> Constant:
         elif not line.accept("base64"):
             expected = "a string" if dtype == STRINGS else "a number"
             elements = line.list("[", "]", lambda: line.convert(expected, _READERS[dtype.kind]))
-            with np.errstate(over="ignore"):  # what is too large for a float is infinite
+            with np.errstate(over="ignore"):  # a number too large for a float is infinite
                 return np.array(elements, dtype).reshape(shape)
         if dtype == STRINGS:
             return unpack_strings(statement.content(), tuple(shape))
@@ -307,7 +309,7 @@ def _string(token: str) -> str:
     value = json.loads(token)
     value.encode(
         errors="surrogateescape"
-    )  # halves of surrogate pairs are no characters, but for bytes that are no UTF-8
+    )  # lone surrogates are not characters, except those that stand for bytes that are not UTF-8
     return value
 
 

@@ -31,19 +31,19 @@ from relvm.quoting import terminal, text_string
 from relvm.tables import OPCODES, PRIM_OPERATORS
 
 HEADLINE = f"relvm executable {MAJOR}.{MINOR}"
-LITERAL_ELEMENTS = 16  # a tensor of more is printed as base64
+LITERAL_ELEMENTS = 16  # elements of a tensor; larger ones are printed as base64
 _COMMENT_COLUMN = 56
 _LETTERS = {row.name: row.operands for row in OPCODES}
 
 
 def as_text(program: Program) -> str:
-    """The program as text; parse_text(as_text(p)) encodes to the same bytes as p."""
+    """Return the program as text.  parse_text(as_text(p)) encodes to the same bytes as p."""
     return "".join(f"{line}\n" for line in _lines(program))
 
 
 def listing(program: Program) -> str:
-    """The same to look at: what takes lines of its own (long tensors, native code, a portable program, source, JSON) is
-    cut to `| ...`, so that it does not read back."""
+    """Return the program as text for people.  Parts that take several lines (long tensors, native code, a portable
+    program, source, JSON) are cut to `| ...`, so the text cannot be parsed."""
     lines: list[str] = []
     for line in _lines(program):
         if not line.startswith("|"):
@@ -82,12 +82,12 @@ def _lines(program: Program) -> Iterator[str]:
 
 
 def quoted(name: str) -> str:
-    """A name as the text has it: bare where it can be, else a JSON string."""
+    """Return a name as it appears in the text: bare if possible, otherwise as a JSON string."""
     return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", name) else text_string(name)
 
 
 def instruction_text(instruction: Instruction, names: Sequence[str]) -> str:
-    """One instruction without its number.  names: the function table's, quoted."""
+    """Return the text of one instruction, without its number.  names: the quoted names in the function table."""
     text = instruction.op + " "
     for letter, operand in zip(_LETTERS[instruction.op], instruction.operands, strict=True):
         match letter:
@@ -165,7 +165,7 @@ def _tuple_text(dims: Sequence[int]) -> str:
 
 
 def _number_text(value: float) -> str:
-    """Text that reads back as the same bits: NaN, of which there are many, as the bits themselves."""
+    """Return text that parses to the same bits.  NaNs with other bits than the usual one are written as their bits."""
     match value:
         case bool():
             return "true" if value else "false"

@@ -1,4 +1,4 @@
-"""When two constants are the same."""
+"""Identity of constants."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from relvm.numpy_dtypes import plain_array, plain_bytes
 
 
 def constant_key(value: Constant) -> tuple:
-    """Equal for constants that one row of the constant table can stand for: the same type and the same bits.
+    """Return a key that is equal for constants of the same type and bits, which can share a row of the constant table.
 
     Raises
     ------
     RelvmTypeError
-        A value that is no constant.
+        The value is not a constant.
     """
     match value:
         case np.ndarray():
-            import hashlib  # brings OpenSSL, 4 MB that a deployed program does without
+            import hashlib  # hashlib imports OpenSSL, 4 MB that a deployed program does not need
 
             array = plain_array(value)
             return ("tensor", array.dtype, array.shape, hashlib.sha256(plain_bytes(array).data).digest())

@@ -1,9 +1,11 @@
-"""The frame of an executable: header, section table, checksums.  What the sections hold is encode.py's and decode.py's.
+"""Container of an executable: header, section table and checksums.  encode.py and decode.py handle the contents of
+sections.
 
 All numbers are little-endian.
-Header, 64 bytes: magic, u16 major, u16 minor, u32 section count, u64 size of the file, u32 CRC32C of the header (this
-field as 0) and the section table, zeros. Section table, 32 bytes a section: u32 id, u32 CRC32C, u64 offset, u64 size,
-u64 0. Sections start at multiples of 64, in the order of the table; what lies between them is zero.
+
+Header, 64 bytes: magic, u16 major, u16 minor, u32 section count, u64 file size, u32 CRC32C of the header (with this
+field 0) and the section table, zeros.  Section table, 32 bytes for each section: u32 id, u32 CRC32C, u64 offset, u64
+size, u64 0.  Sections start at multiples of 64, in the order of the table, with zeros between them.
 """
 
 from __future__ import annotations
@@ -29,34 +31,34 @@ _NAMES = {row.id: row.name for row in SECTIONS}
 
 
 def aligned(offset: int) -> int:
-    """The next multiple of 64."""
+    """Return the next multiple of 64."""
     return -(-offset // ALIGNMENT) * ALIGNMENT
 
 
 def aligned_buffer(size_bytes: int) -> np.ndarray:
-    """(size_bytes,) uint8, zero, at an address that is a multiple of 64."""
+    """Return a zeroed uint8 array of shape (size_bytes,), aligned to 64 bytes."""
     block = np.zeros(size_bytes + ALIGNMENT, np.uint8)
     skip = -block.__array_interface__["data"][0] % ALIGNMENT
     return block[skip : skip + size_bytes]
 
 
 def crc32c(block: Any) -> int:
-    """The CRC32C (Castagnoli) of a buffer."""
+    """Return the CRC32C (Castagnoli) of a buffer."""
     return lib.rvm_crc32c(0, ffi.from_buffer(block), len(block))
 
 
 def pack_sections(sections: Mapping[str, Sequence[bytes | np.ndarray]]) -> np.ndarray:
-    """An executable of the given sections.
+    """Return an executable of the given sections.
 
     Parameters
     ----------
     sections
-        Section name -> its parts, each bytes or a 1-d uint8 array, each placed at a multiple of 64.
+        For each section, by name, its parts: bytes or 1-d uint8 arrays, each aligned to 64 bytes.
 
     Returns
     -------
     np.ndarray
-        uint8, 64-byte aligned.
+        dtype uint8, 64-byte aligned.
     """
     end = _HEADER.size + _SECTION.size * len(sections)
     placed: dict[str, list[int]] = {}
@@ -80,22 +82,22 @@ def pack_sections(sections: Mapping[str, Sequence[bytes | np.ndarray]]) -> np.nd
 
 
 def unpack_sections(buffer: Any) -> dict[str, memoryview]:
-    """The known sections of an executable by name, read-only; raises what `section_places` raises."""
+    """Return the known sections of an executable by name, read-only.  Raise the errors of `section_places`."""
     view = memoryview(buffer).cast("B").toreadonly()
     return {name: view[place] for name, place in section_places(view).items()}
 
 
 def section_places(view: memoryview) -> dict[str, slice]:
-    """Where the known sections of an executable are, by name; unknown ones are skipped.
+    """Return the positions of the known sections of an executable by name.  Unknown sections are skipped.
 
     The C loader compares the checksums.
 
     Raises
     ------
     RelvmFormatError
-        No executable, or a section outside the buffer.
+        The buffer is not an executable, or a section lies outside it.
     RelvmUnsupportedError
-        Another major version of the format.
+        The format has another major version.
     """
     if len(view) < _HEADER.size:
         raise RelvmFormatError(f"an executable has at least {_HEADER.size} bytes, got {len(view)}")

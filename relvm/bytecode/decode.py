@@ -1,4 +1,4 @@
-"""The bytes of an executable -> Program."""
+"""Decoding: from the bytes of an executable to a Program."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _MANDATORY = ("strings", "functions", "constants", "code", "data")
 
 
 def decode(buffer: Any) -> Program:
-    """The program of an executable.  Tensors, and a portable program, are read-only views of `buffer`.
+    """Return the program of an executable.  Tensors and a portable program are read-only views of `buffer`.
 
-    Meant for bytes that the C loader has verified: checksums are not compared again, and what only the machine depends
-    on (register numbers, definite assignment) is not checked.
+    The bytes should have been verified by the C loader: this function neither compares checksums nor checks the rules
+    for execution (register numbers, definite assignment).
 
     Raises
     ------
     RelvmFormatError
-        The bytes are no executable.
+        The bytes are not an executable.
     RelvmUnsupportedError
-        They are one of another major version of the format.
+        The format has another major version.
     """
     try:
         return _decode(unpack_sections(buffer))
@@ -58,7 +58,7 @@ def _decode(sections: dict[str, memoryview]) -> Program:
 
 
 def decode_constants(buffer: Any) -> tuple[Constant, ...]:
-    """The constants of an executable; tensors are read-only views."""
+    """Return the constants of an executable.  Tensors are read-only views."""
     sections = unpack_sections(buffer)
     return _constants(sections["constants"], _strings(sections["strings"]), sections["data"])
 
@@ -121,9 +121,9 @@ def _argument(word: int) -> Argument:
 
 
 def _instructions(words: tuple[int, ...]) -> tuple[Instruction, ...]:
-    """The instructions of one function.  IndexError when the last one is cut off."""
-    decoded: list[tuple[int, str, list]] = []  # the first word's position, the opcode, the operands
-    indices: dict[int, int] = {}  # that position -> the instruction's index
+    """Return the instructions of one function.  Raise IndexError if the last one is truncated."""
+    decoded: list[tuple[int, str, list]] = []  # the position of the first word, the opcode, the operands
+    indices: dict[int, int] = {}  # position of the first word -> index of the instruction
     position = 0
     while position < len(words):
         start, row = position, OPCODES[words[position]]
@@ -145,7 +145,7 @@ def _instructions(words: tuple[int, ...]) -> tuple[Instruction, ...]:
 
 
 def _with_targets(name: str, operands: list, start: int, indices: dict[int, int]) -> tuple:
-    """The operands with each jump in words made the index of its target."""
+    """Return the operands, with jump distances in words replaced by the index of the target."""
     if "j" not in _LETTERS[name]:
         return tuple(operands)
     jump = _LETTERS[name].index("j")

@@ -1,4 +1,4 @@
-"""Program -> the bytes of an executable."""
+"""Encoding: from a Program to the bytes of an executable."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ FUNCTION_RECORD = struct.Struct("<IHHIiIIII")
 CONSTANT_RECORD = struct.Struct("<IIIIqQ")
 NATIVE_HEADER = struct.Struct("<IIII48x")
 PRIVATE, IMPURE = 1, 2  # flags of a function
-ABSENT = 0xFFFFFFFF  # a string index that is none
-PAYLOAD_BITS = 29  # of an argument word; the other three are its kind
+ABSENT = 0xFFFFFFFF  # the string index for "no string"
+PAYLOAD_BITS = 29  # bits of the payload of an argument word; the other three are its kind
 
 _KINDS, _TAGS, _ARGUMENTS = numbers(KINDS), numbers(TAGS), numbers(ARGUMENTS)
 _OPCODES = {row.name: row for row in OPCODES}
 
 
 class _Strings:
-    """The string section while it grows: each string once, in the order of first use."""
+    """Builder of the string section: each string once, in order of first use."""
 
     def __init__(self) -> None:
         self.indices: dict[str, int] = {}
@@ -39,7 +39,7 @@ class _Strings:
         return self.indices.setdefault(text, len(self.indices))
 
     def name(self, text: str) -> int:
-        """The index of the name of a function, a parameter or a symbol."""
+        """Return the string index of the name of a function, a parameter or a symbol."""
         if len(_utf8(text)) > lib.RVM_MAX_NAME_BYTES:
             raise RelvmFormatError(f"a name has at most {lib.RVM_MAX_NAME_BYTES} bytes, got {text[:40]!r}...")
         return self.index(text)
@@ -56,14 +56,14 @@ class _Strings:
 
 
 def encode(program: Program) -> np.ndarray:
-    """The executable of `program`: a uint8 array, 64-byte aligned.  Equal programs give equal bytes.
+    """Return the bytes of an executable: a uint8 array, 64-byte aligned.  Equal programs give equal bytes.
 
     Raises
     ------
     RelvmFormatError
-        A name, jump or number that the format cannot hold; the message names the function and the instruction.
+        The format cannot hold a name, jump or number; the message names the function and the instruction.
     RelvmTypeError
-        A constant that is none of np.ndarray, Shape, str, np.dtype, int and float, or an array of an unknown dtype.
+        A constant is not an np.ndarray, Shape, str, np.dtype, int or float, or is an array of an unknown dtype.
     """
     strings = _Strings()
     code: list[int] = []
@@ -102,7 +102,7 @@ def _native_header(native: NativeCode, strings: _Strings) -> bytes:
 
 
 def _function_section(functions: Sequence[FunctionEntry], strings: _Strings, code: list[int]) -> bytes:
-    """The function table; appends the instructions of each bytecode function to `code`."""
+    """Return the function table, and append the instructions of each bytecode function to `code`."""
     records: list[bytes] = []
     parameters: list[int] = []
     names: set[str] = set()
@@ -128,7 +128,7 @@ def _function_section(functions: Sequence[FunctionEntry], strings: _Strings, cod
 
 
 def instruction_words(instruction: Instruction) -> int:
-    """How many words an instruction takes."""
+    """Return the number of words of an instruction."""
     return 1 + sum(1 + len(operand) if isinstance(operand, tuple) else 1 for operand in instruction.operands)
 
 
@@ -175,7 +175,7 @@ def _argument_word(kind: str, payload: int) -> int:
 
 
 def _constant_section(constants: Sequence[Constant], strings: _Strings) -> tuple[bytes, list[np.ndarray]]:
-    """The constant table, and the tensors' bytes: the parts of the data section."""
+    """Return the constant table, and the bytes of tensors, which are the parts of the data section."""
     records: list[bytes] = []
     dims: list[int] = []
     tensors: list[np.ndarray] = []

@@ -15,9 +15,9 @@ _LETTERS = {row.name: row.operands for row in OPCODES}
 
 
 class Shape(tuple):
-    """The dimensions of a tensor as a value of their own: a tuple of int that machines take as a SHAPE, not a TUPLE.
+    """The dimensions of a tensor as a value: a tuple of int that machines treat as a SHAPE, not a TUPLE.
 
-    Made of any iterable, as a tuple is: `Shape((2, 3))`.
+    Construct it from an iterable, like a tuple: `Shape((2, 3))`.
     """
 
     __slots__ = ()
@@ -27,35 +27,35 @@ class Shape(tuple):
 
 
 class Argument(NamedTuple):
-    """One argument of a call instruction.  kind: a row name of csrc/tables/arguments.def.   payload: what its row
-    says."""
+    """One argument of a call instruction.  kind: the name of a row in csrc/tables/arguments.def.   payload: as the
+    row says."""
 
     kind: str
     payload: int
 
 
 def register(index: int) -> Argument:
-    """Register `index` of the function."""
+    """Return an argument: register `index` of the function."""
     return Argument("REGISTER", index)
 
 
 def immediate(value: int) -> Argument:
-    """`value` in [-2^28, 2^28); a larger one is a constant."""
+    """Return an argument: the integer `value` in [-2^28, 2^28).  Larger integers are constants."""
     return Argument("IMMEDIATE", value)
 
 
 def constant(index: int) -> Argument:
-    """The constant at `index` of the constant table."""
+    """Return an argument: the constant at `index` of the constant table."""
     return Argument("CONSTANT", index)
 
 
 def function(index: int) -> Argument:
-    """The function at `index` of the function table, as a value."""
+    """Return an argument: the function at `index` of the function table, as a value."""
     return Argument("FUNCTION", index)
 
 
 def boolean(value: bool) -> Argument:
-    """`value`, True or False."""
+    """Return an argument: True or False."""
     return Argument("BOOL", int(value))
 
 
@@ -66,10 +66,10 @@ NIL = Argument("NIL", 0)
 class Instruction(NamedTuple):
     """One instruction.
 
-    op: a row name of csrc/tables/opcodes.def.
-    operands: one for each letter of the row's operands.  An int for `d`, `r`, `u`, `f` and `p` (-1: no destination);
-    for `j` the index of the target in the function's code, which the encoding turns into a distance in words; for `A`
-    a tuple of Argument.
+    op: the name of a row in csrc/tables/opcodes.def.
+    operands: one for each letter in the operands of that row.  An int for `d`, `r`, `u`, `f` and `p` (-1: no
+    destination).  For `j` the index of the target in the code of the function, which the encoding converts to a
+    distance in words.  For `A` a tuple of Argument.
     """
 
     op: str
@@ -77,44 +77,46 @@ class Instruction(NamedTuple):
 
 
 def call(destination: int, callee: int, *arguments: Argument) -> Instruction:
-    """R[destination] = F[callee](arguments...); destination -1 drops the result."""
+    """Return a call, R[destination] = F[callee](arguments...).  Destination -1 drops the result."""
     return Instruction("call", (destination, callee, arguments))
 
 
 def callees(instruction: Instruction) -> Iterator[int]:
-    """The functions that `instruction` calls, by their place in the function table."""
+    """Yield the functions that `instruction` calls, by their index in the function table."""
     for letter, operand in zip(_LETTERS[instruction.op], instruction.operands, strict=True):
         if letter == "f":
             yield operand
 
 
 def tail_call(callee: int, *arguments: Argument) -> Instruction:
-    """Return F[callee](arguments...), this function's registers being released before the call."""
+    """Return a tail call of F[callee](arguments...), which releases the registers of this function first."""
     return Instruction("tail_call", (callee, arguments))
 
 
 def prim(destination: int, row: int, *arguments: Argument) -> Instruction:
-    """R[destination] = the value of row `row` of csrc/tables/scalar_operators.def for the arguments."""
+    """Return scalar arithmetic: R[destination] = the row `row` of csrc/tables/scalar_operators.def applied to the
+    arguments."""
     return Instruction("prim", (destination, row, arguments))
 
 
 def ret(source: int) -> Instruction:
-    """Return R[source]."""
+    """Return a `ret` instruction, which returns R[source]."""
     return Instruction("ret", (source,))
 
 
 def goto(target: int) -> Instruction:
-    """Continue at the instruction of index `target`."""
+    """Return a jump to the instruction of index `target`."""
     return Instruction("goto", (target,))
 
 
 def unless(condition: int, target: int) -> Instruction:
-    """The `if` instruction: continue at `target` when R[condition] is false, at the next instruction otherwise."""
+    """Return an `if` instruction.  It continues at `target` if R[condition] is false, and otherwise at the next
+    instruction."""
     return Instruction("if", (condition, target))
 
 
 def reset(target: int) -> Instruction:
-    """R[target] = nil, releasing what it held."""
+    """Return a reset: R[target] = nil, which releases the old value."""
     return Instruction("reset", (target,))
 
 
@@ -127,20 +129,20 @@ class FunctionEntry:
     name
         Unique in the program.
     kind
-        A row name of csrc/tables/kinds.def.
+        The name of a row in csrc/tables/kinds.def.
     parameters
-        Their names; None: any number, for packed functions only.
+        Their names, or None for packed functions, which take any number.
     registers
-        How many the routine has, parameters first.  0 for packed functions and kernels.
+        Their number, including parameters, which come first.  0 for packed functions and kernels.
     code
         The instructions of a bytecode function.
     symbol
-        Of a native function or kernel: its name in the native section.
+        The name of a native function or kernel in the native section.
     private
-        Whether only the program itself calls it: hosts do not find it by its name.  For bytecode and native functions.
+        Whether hosts cannot find the function by its name.  For bytecode and native functions.
     impure
-        Whether calling it may have effects, so that it is no value for a function type without effects.  For bytecode
-        and native functions.
+        Whether calling it may have side effects, so that it cannot be used as a value of a pure function type.  For
+        bytecode and native functions.
     """
 
     name: str
@@ -157,9 +159,9 @@ class FunctionEntry:
 class NativeCode:
     """A shared library.
 
-    triple: its target, "x86_64-linux-gnu".  cpu: the features that the processor must have, words of
-    csrc/tables/cpu_features.def or x86-64 levels: "x86-64-v3 avxvnni"; empty: none beyond the architecture's base.
-    abi_version: RVM_ABI_VERSION of the runtime that it is for.
+    triple: its target, such as "x86_64-linux-gnu".  cpu: the required processor features, words of
+    csrc/tables/cpu_features.def or x86-64 levels, such as "x86-64-v3 avxvnni"; empty if the base architecture suffices.
+    abi_version: RVM_ABI_VERSION of the runtime that it needs.
     """
 
     library: bytes
@@ -173,27 +175,27 @@ Constant = np.ndarray | Shape | str | np.dtype | int | float
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """All that an executable holds.
+    """The contents of an executable.
 
     Attributes
     ----------
     functions, constants
-        The two tables; instructions refer to their rows by index.
+        The two tables, to whose rows instructions refer by index.
     native
-        The native section, needed when a function is native or a kernel.
+        The native section, required if a function is native or a kernel.
     source
         The C source of the native section.
     signature
-        Function name -> its parameter and result types, as JSON.
+        The parameter and result types of each function by name, as JSON.
     debug
-        As JSON.  Name of a bytecode function -> {"instructions": [text, ...]}, what each instruction computes.  Name of
-        a kernel -> {"operations": sum, "reads": [sum, ...]}: how many operations a call takes, and how many elements it
-        reads of each input at most (null: all); a sum is a list of terms, [coefficient, [argument, axis], ...] being
-        the product of a number and some sizes of arguments, or null where it is not known.
-        What there is more of programs built for debugging is said in relvm/codegen/debug_info.py.
+        As JSON.  For a bytecode function, by name, {"instructions": [text, ...]}: the value that each instruction
+        computes.  For a kernel, {"operations": sum, "reads": [sum, ...]}: the number of operations of a call, and the
+        most elements of each input that it reads (null: all).  A sum is a list of terms, or null if it is unknown.  A
+        term [coefficient, [argument, axis], ...] is the product of a number and sizes of arguments.
+        relvm/codegen/debug_info.py lists the additional entries of programs built for debugging.
     portable
-        The bytes of an executable without native code: the same program for machines that cannot run this one's.
-        Empty: none.
+        The bytes of an executable without native code, which is the same program for machines that cannot run this one.
+        Empty if there is none.
     """
 
     functions: tuple[FunctionEntry, ...]
@@ -205,14 +207,16 @@ class Program:
     portable: bytes | memoryview | np.ndarray = b""
 
     def comment(self, function: str, instruction: int) -> str:
-        """What the debug section says of an instruction, a function's name and an index; empty when it says nothing."""
+        """Return the comment of an instruction, given by function name and index.  Empty if the debug section has
+        none."""
         match self.debug.get(function):
             case {"instructions": list(lines)} if instruction < len(lines) and isinstance(lines[instruction], str):
                 return lines[instruction]
         return ""
 
     def origin(self, function: str, instruction: int) -> str:
-        """Where in the source an instruction, a function's name and an index, is first; empty where unknown."""
+        """Return the first source location of an instruction, given by function name and index.  Empty if it is
+        unknown."""
         match self.debug.get(function):
             case {"origins": list(places)} if instruction < len(places):
                 match places[instruction]:
@@ -222,15 +226,16 @@ class Program:
 
 
 def stated_signature(signature: Mapping[str, Any], function: str) -> dict[str, Any] | None:
-    """What a program's `signature` states of a `function`; None: nothing.
+    """Return the entry of a function in the `signature` of a program, or None if there is none.
 
-    That is, as builds write it: ``params``, of which each has a ``name`` and a ``type``; ``result``, a type; and
-    ``attributes``, among them, in models, ``input_names``, one for each parameter, and ``output_names``.
+    Builds write: ``params``, each with a ``name`` and a ``type``; ``result``, a type; and ``attributes``, which for
+    models include ``input_names``, one for each parameter, and ``output_names``.
 
     Raises
     ------
     RelvmFormatError
-        It is something else, as it may be in a file from elsewhere: nothing that runs depends on it.
+        The entry has another form.  A file from elsewhere may contain anything here, because execution does not depend
+        on it.
     """
     stated = signature.get(function)
     match stated:
@@ -252,7 +257,7 @@ def _are_texts(value: Any) -> bool:
 
 
 def scalar_kind(type_text: str) -> str:
-    """The kind of scalar, "bool", "i64" or "f64", of a parameter whose type is written `type_text` in a signature,
-    which may say which one: "i64(n)"; empty if it is no scalar."""
+    """Return the kind of a scalar parameter, "bool", "i64" or "f64", from its type in a signature, such as "i64(n)".
+    Empty if it is not a scalar."""
     kind = type_text.partition("(")[0]
     return kind if kind in ("bool", "i64", "f64") else ""

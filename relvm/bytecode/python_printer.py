@@ -40,18 +40,18 @@ from relvm import vm
 b = vm.ExecBuilder()"""
 
 _LETTERS = {row.name: row.operands for row in OPCODES}
-# The instructions that ExecBuilder has a method for, with the operands of their rows in the same order.
+# The instructions for which ExecBuilder has a method with the same operands in the same order.
 _METHODS = ("ret", "goto", "if", "reset")
 
 
 def as_python(program: Program) -> str:
-    """The Python program; what it builds has the same text, and encodes to the same bytes, as `program`.
+    """Return a Python program that builds an equal program: with the same text and the same encoding.
 
     Raises
     ------
     RelvmUnsupportedError
-        A program with native code or a portable program, or an entry of the function table with what its kind has no
-        use for.
+        The program contains native code or a portable program, or an entry of the function table has fields that its
+        kind does not use.
     """
     compiled = [f"{entry.kind} {entry.name}" for entry in program.functions if entry.kind in ("native", "kernel")]
     if compiled or program.native:
@@ -164,7 +164,7 @@ def _argument(argument: Argument, program: Program) -> str:
 
 
 def _constant(value: Constant) -> str:
-    """An expression of that value."""
+    """Return an expression for that value."""
     match value:
         case np.ndarray():
             return _tensor(plain_array(value))
@@ -172,7 +172,7 @@ def _constant(value: Constant) -> str:
             return f"vm.Shape({list(value)})"
         case np.dtype():
             return f"np.dtype({value.name!r})"
-        case float() if isnan(value):  # the bits, of which there are many
+        case float() if isnan(value):  # a NaN is written as its bits
             return f'struct.unpack("<d", bytes.fromhex("{struct.pack("<d", value).hex()}"))[0]'
         case float():
             return f'float("{value!r}")' if value in (float("inf"), -float("inf")) else repr(value)

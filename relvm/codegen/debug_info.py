@@ -1,25 +1,25 @@
-"""What an executable says of its instructions, for people: the debug section.
+"""The debug section: information about instructions for people.
 
-For each function of the program an object with
+For each function of the program it has an object with
 
 instructions
-    What each instruction computes: the name of a value, or nothing.
+    For each instruction, the name of the value that it computes, or an empty string.
 
-for each kernel one with
+for each kernel an object with
 
 operations, reads
-    What a call computes, and how much it reads (relvm/bytecode/program.py).
+    The work of a call (relvm/bytecode/program.py).
 
 and in a program that is built for debugging also
 
 origins
-    For each instruction the places in the source that it comes from (Var.origins).
+    For each instruction, its source locations (Var.origins).
 code
-    Of a native function: the instructions that it would be as bytecode, as text; they are what its routine tells a
-    debugger of.
+    For a native function: the instructions that it would have as bytecode, as text.  Its routine reports these to a
+    debugger.
 values
-    Of a function of the source: for each name the places where a value of that name is bound.  Such a function need not
-    be one of the program: it may have been inlined.
+    For a function of the source: for each name, the locations where a value of that name is bound.  The function may be
+    missing in the program because it was inlined.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from relvm.lir.routine import LirModule
 def debug_section(
     lir: LirModule, bytecode: Bytecode, compiled: Collection[str], source: Module | None
 ) -> dict[str, dict[str, Any]]:
-    """The section of a program.
+    """Return the debug section of a program.
 
     Parameters
     ----------
     bytecode
-        Of its functions; of those in `compiled`, too, where it is built for debugging.
+        The bytecode of its functions, including those in `compiled` if the program is built for debugging.
     compiled
         The functions that are native code.
     source
-        The module that it was built from, where it is built for debugging.
+        The module from which it was built, if it is built for debugging.
     """
     section: dict[str, dict[str, Any]] = {}
     for kernel in lir.kernels:
@@ -68,7 +68,7 @@ def debug_section(
 
 
 def _values(function: Function) -> dict[str, list[str]]:
-    """The places of each name; those inside of ifs and local functions are the function's, too."""
+    """Return the locations of each name, including names inside ifs and local functions."""
     bound = [item.var for item in walk(function.body) if isinstance(item, Binding | MatchCast)]
     places: dict[str, dict[str, None]] = {}
     for var in bound:

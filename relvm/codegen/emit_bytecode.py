@@ -1,4 +1,4 @@
-"""Routines printed as bytecode: structured ifs become jumps, everything else is one instruction a statement."""
+"""Bytecode emission: structured ifs become jumps, and every other statement becomes one instruction."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _IMMEDIATE_LIMIT = 1 << 28  # csrc/tables/arguments.def
 
 @dataclass(frozen=True)
 class Bytecode:
-    """What print_bytecode gives.
+    """The result of print_bytecode.
 
-    code: function name -> instructions.  comments: the IR value that each computes, alike.  origins: where in the
-    source that is, alike.  places: the instructions of a routine in the order in which C has them: that of each
-    statement, of an if its jump, what is inside of it, a jump behind the first branch, and the return.  registers: as
-    many as the routine has, and one more where a condition had to be put in a register.  constants: the module's, then
-    those that only instructions need.
+    code: the instructions of each function, by name.   comments: for each instruction, the IR value that it computes.
+    origins: for each instruction, its source locations.   places: the instructions of a routine in the order of the C
+    code: the instruction of each statement; for an if its jump, the instructions inside it, and the jump behind the
+    first branch; and the return.   registers: their number in each routine, plus one if a constant condition needs a
+    register.   constants: those of the module, then those that only instructions need.
     """
 
     code: dict[str, tuple[Instruction, ...]]
@@ -53,7 +53,8 @@ class Bytecode:
 
 
 def print_bytecode(module: LirModule, routines: Iterable[Routine] | None = None, *, debug: bool = False) -> Bytecode:
-    """The instructions of the given routines of the module; None: of all.  debug: with one return each."""
+    """Return the bytecode of the given routines of the module, or of all.  debug: whether each routine has only one
+    return instruction."""
     constants = list(constant_values(module))
     added: dict[Any, int] = {}
     code, comments, origins, places, registers = {}, {}, {}, {}, {}
@@ -72,7 +73,7 @@ def print_bytecode(module: LirModule, routines: Iterable[Routine] | None = None,
 
 
 def constant_values(module: LirModule) -> tuple[Any, ...]:
-    """The module's constants as an executable holds them."""
+    """Return the module's constants as an executable stores them."""
 
     def convert(value: Any) -> Any:
         match value:
@@ -128,7 +129,7 @@ class _Printer:
                     self.conditional(statement)
 
     def conditional(self, statement: IfStatement) -> None:
-        """`if` jumps over the first branch, which ends with a jump over the second."""
+        """Emit an if: a jump over the first branch, which ends with a jump over the second."""
         condition = self.condition(statement.cond)
         test = self.emit(program.unless(condition, 0), origins=statement.origins)
         self.places.append(test)
@@ -143,13 +144,13 @@ class _Printer:
             self.instructions[leave] = program.goto(len(self.instructions))
 
     def shorten_jumps(self) -> None:
-        """A jump to a return returns."""
+        """Replace jumps to a return by returns."""
         for place, instruction in enumerate(self.instructions):
             if instruction.op == "goto" and self.instructions[instruction.operands[0]].op == "ret":
                 self.instructions[place] = self.instructions[instruction.operands[0]]
 
     def condition(self, cond: Operand) -> int:
-        """The register of a condition; a constant is put in a spare one first."""
+        """Return the register of a condition.  A constant is loaded into a spare register first."""
         if isinstance(cond, Register):
             return cond.index
         self.registers = self.spare + 1
@@ -178,7 +179,7 @@ class _Printer:
         raise AssertionError(f"no argument word for {operand!r}")
 
     def constant(self, value: int | float) -> int:
-        """The place of a number that does not fit an argument word."""
+        """Return the index of a constant for a number that does not fit an argument word."""
         key = (type(value), value.hex() if isinstance(value, float) else value)
         if key not in self.added:
             self.added[key] = len(self.constants)

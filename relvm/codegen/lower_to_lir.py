@@ -1,7 +1,7 @@
-"""The one code generator: a planned module -> routines.  Bytecode and C are printed from its result.
+"""Code generation: from a planned module to routines, from which bytecode and C are printed.
 
-docs/architecture/routines.md has the numbering of registers and the canonical statement for each kind of expression;
-golden tests pin them.
+docs/architecture/routines.md describes the numbering of registers and the canonical statement for each kind of
+expression.  Golden tests pin them.
 """
 
 from __future__ import annotations
@@ -71,17 +71,17 @@ _VOID_BUILTINS = frozenset(
 
 
 def lower_to_routines(module: Module) -> LirModule:
-    """The routines, constants and function table of a module.
+    """Return the routines, constants and function table of a module.
 
     Parameters
     ----------
     module
-        At stage PLANNED.
+        A module at stage PLANNED.
 
     Raises
     ------
     RelvmVerifyError
-        Something is left that an earlier pass should have lowered; the message names that pass.
+        An expression is left that an earlier pass should have lowered; the message names that pass.
     """
     tables = _Tables(module)
     routines = tuple(_Generator(tables, function).routine() for function in module.functions)
@@ -97,7 +97,7 @@ def _signature(function: Function) -> dict[str, Any]:
 
 
 class _Tables:
-    """The constant table and the function table, in order of first use; the module's own functions come first."""
+    """The constant table and the function table, in order of first use, with the module's own functions first."""
 
     def __init__(self, module: Module) -> None:
         self.kernels = dict(module.kernels)
@@ -111,7 +111,8 @@ class _Tables:
         return self.functions.setdefault(name, len(self.functions))
 
     def constant(self, value: Any) -> ConstantItem:
-        """value: np.ndarray, tuple of int, str, DType.  Equal constants share an entry."""
+        """Return the constant table item of a value: np.ndarray, tuple of int, str or DType.  Equal constants share
+        an item."""
         key: Hashable = (type(value), value)
         if isinstance(value, np.ndarray):
             key = constant_key(value)
@@ -122,7 +123,7 @@ class _Tables:
 
 
 class _Generator:
-    """The routine of one function."""
+    """Generator of the routine of one function."""
 
     def __init__(self, tables: _Tables, function: Function) -> None:
         self.tables = tables
@@ -142,7 +143,8 @@ class _Generator:
         return Register(self.next_register - 1)
 
     def block(self, block: Expr, result: Register, name: str) -> tuple[Statement, ...]:
-        """The statements of a block, the last of which copies its result into `result`.   name: what that is."""
+        """Return the statements of a block, of which the last copies its result into register `result`.   name: the
+        name of the result."""
         if not isinstance(block, Block):
             raise RelvmVerifyError(f"{self.function.name}: a body that is no block; the pass to_anf makes it one")
         statements: list[Statement] = []
@@ -191,7 +193,8 @@ class _Generator:
                 statements.append(CallStatement(name, operands, destination, kernel, comment, origins=var.origins))
 
     def call(self, value: Expr) -> tuple[str, tuple[Expr, ...], bool, bool]:
-        """The function a value is computed by, its arguments, whether it is a kernel, whether it gives no result."""
+        """Return the function that computes a value, its arguments, whether it is a kernel, and whether it returns
+        nothing."""
         match value:
             case PackedCall(name, args):
                 return name, args, False, value.type == VOID

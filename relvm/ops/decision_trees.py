@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmShapeError
@@ -12,7 +15,7 @@ from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar, minimum
 from relvm.kernels.lowering_rules import CustomKernel
 
-_NUMPY: dict[str, np.ufunc] = {
+_NUMPY: dict[str, Callable[..., Any]] = {
     "<=": np.less_equal,
     "<": np.less,
     ">=": np.greater_equal,
