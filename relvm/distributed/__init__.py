@@ -1,4 +1,5 @@
-"""Running one function on many batches, on a Dask cluster.  Needs the extra `dask`, but for `Runner` and `Batch`."""
+"""Runs of one function on many batches, on a Dask cluster.  Requires the extra `dask`, except for `Runner` and
+`Batch`."""
 
 from relvm.distributed.batch import Batch
 from relvm.distributed.map_batches import MappedFile, map_batches, map_files

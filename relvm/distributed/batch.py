@@ -1,4 +1,4 @@
-"""What a batch is: arguments, a file of them, or what Dask is to compute; and which batches somebody means."""
+"""Batches: arguments of a call, given as values, as a file, or as Dask collections to compute."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ SUFFIXES = (".npy", ".npz")
 
 @dataclass(frozen=True)
 class Batch:
-    """The arguments of one call, and a name for messages.
+    """The arguments of one call, with a name for messages.
 
     Attributes
     ----------
     name
-        What errors call it.
+        The name in error messages.
     arguments
-        By position: what a machine takes, or what Dask computes (an array of Dask, a Delayed): its result is taken.
+        The arguments by position: values that a virtual machine takes, or values that Dask computes (a Dask array, a
+        Delayed).
     named
-        By parameter name.
+        The arguments by parameter name.
 
     Raises
     ------
     RelvmTypeError
-        Arguments that are no tuple or list, or no dict of them by name.
+        `arguments` is not a tuple or list, or `named` is not a dict.
     """
 
     name: str
@@ -56,7 +57,7 @@ class FileBatch:
     Attributes
     ----------
     path
-        A .npy file: the first argument.  A .npz file: arguments by the names of the function's inputs.
+        A .npy file contains the first argument.  A .npz file contains arguments by the names of the function's inputs.
     """
 
     path: Path
@@ -69,30 +70,30 @@ class FileBatch:
 
 @dataclass(frozen=True)
 class Deferred:
-    """Stands where result `index` of what Dask computes belongs."""
+    """A placeholder for result `index` of the values that Dask computes."""
 
     index: int
 
 
 @dataclass(frozen=True)
 class Batches:
-    """Batches in their order, and how many there are, if that is known."""
+    """Batches in order, and their number, or None if it is unknown."""
 
     each: Iterator[Batch | FileBatch]
     count: int | None
 
 
 def batches_of(given: Any) -> Batches:
-    """What a user means by batches: see `relvm.distributed.map_batches`.
+    """Return the batches that a user describes (see `relvm.distributed.map_batches`).
 
     Raises
     ------
     RelvmTypeError
-        It is nothing of that.
+        `given` has none of the accepted forms.
     RelvmArgumentError
         There are no such files.
     RelvmShapeError
-        Arrays of Dask whose blocks do not go together.
+        The blocks of the Dask arrays do not match.
     """
     match given:
         case str() | os.PathLike():
@@ -111,7 +112,8 @@ def batches_of(given: Any) -> Batches:
 
 
 def files_of(given: str | os.PathLike) -> list[Path]:
-    """The .npy and .npz files of a folder, or those that a pattern with * and ? names, or one file; sorted, absolute.
+    """Return the .npy and .npz files of a folder, those that match a pattern with * and ?, or one file.  The paths are
+    absolute and sorted.
 
     Raises RelvmArgumentError: there are none, or one has another suffix.
     """
@@ -126,8 +128,8 @@ def files_of(given: str | os.PathLike) -> list[Path]:
 
 
 def _matching(pattern: Path) -> list[Path]:
-    """The paths that a pattern names, as a shell lists them: no hidden ones unless it says so.  ** follows no symbolic
-    links, which may lead in circles."""
+    """Return the paths that match a pattern, as in a shell: hidden files only if the pattern says so.  ** does not
+    follow symbolic links, which may form cycles."""
     folder = Path(pattern.anchor)
     wanted = pattern.relative_to(folder)
     if not wanted.parts:
@@ -141,12 +143,12 @@ def _matching(pattern: Path) -> list[Path]:
 
 
 def is_deferred(value: Any) -> bool:
-    """Whether Dask computes it: an array of Dask, a Delayed."""
+    """Return whether Dask computes the value: whether it is a Dask array or a Delayed."""
     return hasattr(value, "__dask_graph__") and value.__dask_graph__() is not None
 
 
 def separated(batch: Batch | FileBatch) -> tuple[Batch | FileBatch, list[Any]]:
-    """A batch with a Deferred for each of its arguments that Dask computes, and those."""
+    """Return the batch with a Deferred in place of each argument that Dask computes, and those arguments."""
     if isinstance(batch, FileBatch):
         return batch, []
     deferred: list[Any] = []
@@ -163,25 +165,25 @@ def separated(batch: Batch | FileBatch) -> tuple[Batch | FileBatch, list[Any]]:
 
 
 def arguments_of(batch: Batch | FileBatch, computed: Sequence[Any], signature: FunctionSignature) -> tuple[tuple, dict]:
-    """The arguments of a batch by position and by parameter, where they are used.
+    """Return the arguments of a batch by position and by parameter, on the worker that uses them.
 
     Parameters
     ----------
     batch
-        As `separated` gave it.
+        The batch, as returned by `separated`.
     computed
-        The results of what it separated.
+        The results of the arguments that it separated.
     signature
-        Of the function: a file has its inputs' names.
+        The signature of the function, whose input names a file uses.
 
     Raises
     ------
     RelvmFormatError
-        It is no such file, or has something else than arrays.
+        The file is malformed, or contains something other than arrays.
     RelvmArgumentError
-        It has an array that the function has no input for.
+        The file contains an array for which the function has no input.
     OSError
-        It cannot be read.
+        The file cannot be read.
     """
     if isinstance(batch, FileBatch):
         return _arguments_in(batch.path, signature)
@@ -201,7 +203,7 @@ def _arguments_in(path: Path, signature: FunctionSignature) -> tuple[tuple, dict
     if isinstance(found, np.ndarray):
         return (signature.first(found),), {}
     for name, array in found.items():
-        if not isinstance(array, np.ndarray):  # bytes: the archive has another file
+        if not isinstance(array, np.ndarray):  # bytes: the archive contains a file that is not an array
             raise RelvmFormatError(f"{path} is not a .npz file: {name} is no array")
     return (), signature.named(found)
 
@@ -220,14 +222,14 @@ def _batch(number: int, item: Any) -> Batch | FileBatch:
 
 
 def _array_file(path: Path) -> Path:
-    """Its absolute path.  Raises RelvmArgumentError: its suffix is another one."""
+    """Return the absolute path of an array file.  Raises RelvmArgumentError: it has another suffix."""
     if path.suffix not in SUFFIXES:
         raise RelvmArgumentError(f"{path}: expected a .npy or .npz file")
     return path.absolute()
 
 
 def _is_dask_array(value: Any) -> bool:
-    return is_deferred(value) and isinstance(getattr(value, "chunks", None), tuple)  # a Delayed has any attribute
+    return is_deferred(value) and isinstance(getattr(value, "chunks", None), tuple)  # a Delayed has every attribute
 
 
 def _dask_array(name: str, value: Any) -> Any:
@@ -238,7 +240,7 @@ def _dask_array(name: str, value: Any) -> Any:
 
 
 def _blocks(arrays: dict[str, Any]) -> Batches:
-    """A batch for each block along the first axis.  arrays: by parameter, "" being the first one."""
+    """Return a batch for each block along the first axis.  arrays: by parameter; "" stands for the first one."""
     if not arrays:
         raise RelvmTypeError("batches: expected at least one array of Dask, got an empty dict")
     sizes: tuple[int, ...] = ()

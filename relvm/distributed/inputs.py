@@ -1,4 +1,4 @@
-"""The inputs of a function, for arrays that come from files."""
+"""Inputs of a function that are read from files."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from relvm.vm import Executable
 
 @dataclass(frozen=True)
 class FunctionSignature:
-    """What an executable says of a function.
+    """The signature of a function in an executable.
 
-    types: parameter -> its type; empty where the executable says nothing.  parameters: input -> parameter, which have
-    the same names but in models with names of their own.  outputs: their names, if the model has any.
+    types: the type of each parameter; empty if the executable has no signature.   parameters: the parameter of each
+    input; their names differ only in models with input names of their own.   outputs: the output names of a model, if
+    it has any.
     """
 
     types: Mapping[str, str]
@@ -28,7 +29,7 @@ class FunctionSignature:
 
     @classmethod
     def of(cls, executable: Executable, function: str) -> FunctionSignature:
-        """Raises RelvmFormatError: what it says is malformed."""
+        """Return the signature of a function of an executable.  Raises RelvmFormatError: the signature is malformed."""
         found = stated_signature(executable.signature, function) or {"params": (), "attributes": {}}
         attributes = found["attributes"]
         types = {each["name"]: each["type"] for each in found["params"]}
@@ -37,12 +38,12 @@ class FunctionSignature:
         return cls(types, parameters, attributes.get("output_names"))
 
     def named(self, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        """Arrays by input as arguments by parameter.
+        """Convert arrays by input to arguments by parameter.
 
         Raises
         ------
         RelvmArgumentError
-            There is no such input, or not one element for a scalar.
+            There is no such input, or an array for a scalar does not have exactly one element.
         """
         for name in arrays:
             if self.types and name not in self.parameters:
@@ -52,11 +53,11 @@ class FunctionSignature:
         return {name: self._fitting(name, array) for name, array in arguments.items()}
 
     def first(self, array: np.ndarray) -> Any:
-        """An array as the first argument.  Raises as `named`."""
+        """Convert an array to the first argument.  Raises the errors of `named`."""
         return self._fitting(next(iter(self.types)), array) if self.types else array
 
     def _fitting(self, parameter: str, array: np.ndarray) -> Any:
-        """An array of a file as an argument; its only element for a parameter that is a scalar."""
+        """Convert an array of a file to an argument.  For a scalar parameter, that is its only element."""
         type_text = self.types.get(parameter, "")
         kind = scalar_kind(type_text)
         if not kind:

@@ -1,4 +1,4 @@
-"""`map_batches` and `map_files`."""
+"""Maps of a function over batches and over files, on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -33,55 +33,55 @@ def map_batches(
     progress: bool = False,
     **options: Any,
 ) -> Iterator[Any]:
-    """Run a function on batches, on the workers of a Dask cluster; results come one by one, in the batches' order.
+    """Run a function on batches, on the workers of a Dask cluster, and yield the results in the order of the batches.
 
-    A batch is taken from `batches` when there is room for it, and runs on any worker.  A worker that dies costs that
-    its batches are run again.  Errors of relvm are not tried again, since they would come again.
+    A batch is taken from `batches` when there is room for it, and runs on any worker.  If a worker dies, its batches
+    run again.  Batches that fail with an error of relvm do not, because the error would repeat.
 
     Parameters
     ----------
     executable
-        Sent to the cluster once; a worker has it from another one.
+        The executable.  It is sent to the cluster once; workers pass it on to each other.
     batches
-        An iterable of which each item is an array, a tuple of arguments, a dict of arguments by parameter, a `Batch`,
-        or the path (a pathlib.Path) of a .npy or .npz file; the values are sent through the scheduler.  A folder of
-        .npy and .npz files, or a pattern such as ``in/*.npy``: workers read them.  An array of Dask, or a dict of such
-        by parameter: each block along the first axis is a batch, and is computed by the workers.
+        An iterable whose items are arrays, tuples of arguments, dicts of arguments by parameter, `Batch` objects, or
+        paths (pathlib.Path) of .npy or .npz files.  Values are sent through the scheduler.  Alternatively, a folder of
+        .npy and .npz files, or a pattern such as ``in/*.npy``, which workers read.  Alternatively, a Dask array, or a
+        dict of Dask arrays by parameter: each block along the first axis is a batch, which workers compute.
     client
-        None: the client of Dask that was made last.
+        The Dask client, or None for the one created last.
     function
-        Which of the executable's functions.
+        The name of a function of the executable.
     ahead
-        The most batches that are taken and whose results are not given yet: what bounds the memory.  None: two for each
+        The most batches that are taken before their results are yielded, which limits the memory.  None: two for each
         thread of the workers.
     retries
-        How often a batch is run again after an error that is not relvm's.  How many workers may die of one is the
-        scheduler's setting, distributed.scheduler.allowed-failures.
+        How often a batch is run again after an error that is not relvm's.  The scheduler's setting
+        distributed.scheduler.allowed-failures says how many workers may die while they run it.
     on_error
-        "raise": the first batch that fails ends the run.  "return": its error stands in the place of its result.
+        "raise": the first batch that fails ends the run.  "return": its error is yielded in place of its result.
     progress
-        Whether to show a bar on standard error, where that is a terminal; needs rich.
+        Whether to show a progress bar if standard error is a terminal.  Requires rich.
     **options
-        Of `Runner`: trust_native, functions, num_threads, max_bytes, max_steps, max_seconds.
+        The options of `Runner`: trust_native, functions, num_threads, max_bytes, max_steps, max_seconds.
 
     Yields
     ------
     Any
-        For each batch what the function gives, with NumPy arrays for tensors; or a RelvmBatchError.
+        For each batch the result of the function, with NumPy arrays for tensors, or a RelvmBatchError.
 
     Raises
     ------
     RelvmBatchError
-        A batch failed: by an error of relvm, by another one at each of its tries, or because workers died of it.  It
-        names the batch, and its `__cause__` is what happened.
+        A batch failed: with an error of relvm, with another error in every attempt, or because workers died.  It names
+        the batch, and `__cause__` is the original error.
     RelvmUnsupportedError
-        Dask is not installed; a worker does not trust the executable's native code, or has not the processor for it.
+        Dask is not installed, or a worker does not trust the native code of the executable, or has no processor for it.
     RelvmTypeError, RelvmArgumentError, RelvmNameError, RelvmShapeError
-        Arguments that do not fit; said by the call, before anything runs.
+        The arguments are invalid.  The call raises these before anything runs.
     RelvmInterrupted
-        The cluster has gone, the client was closed, or the run was cancelled.
+        The cluster was lost, the client was closed, or the run was cancelled.
     Exception
-        What `batches` raises, behind the results of the batches before it.
+        An error that `batches` raises, after the results of the batches before it.
 
     Examples
     --------
@@ -113,18 +113,18 @@ def _results(stream: Stream, batches: Iterator[Batch | FileBatch], bar: Any, *, 
 
 @dataclass(frozen=True)
 class MappedFile:
-    """What became of an input file.
+    """The outcome for an input file.
 
     Attributes
     ----------
     source
-        The input.
+        The input file.
     output
-        The .npz file with each output under its name; complete where `error` is None.
+        The .npz file with each output under its name.  It is complete if `error` is None.
     error
-        Why it is not there.
+        The error, or None.
     skipped
-        Whether an earlier run has written it.
+        Whether an earlier run has written the output.
     """
 
     source: Path
@@ -148,9 +148,9 @@ def map_files(
 ) -> Iterator[MappedFile]:
     """Run a function on .npy and .npz files and write a .npz file for each, on the workers of a Dask cluster.
 
-    Workers read and write, so all of them have to see both folders.  An output appears when it is complete, and one
-    that is there is not made again: the same call goes on where an earlier one ended.  Whether the inputs have changed
-    since is not looked at.  Nothing runs before the first item is asked for.
+    Workers read and write the files, so all of them need access to both folders.  Outputs are written atomically, and
+    existing ones are not computed again: the same call continues an earlier, interrupted run.  It does not check
+    whether the inputs have changed since.  Nothing runs before the first item is requested.
 
     Parameters
     ----------
@@ -159,24 +159,24 @@ def map_files(
     inputs
         A folder, a pattern such as ``in/*.npy``, or one file.
     out
-        The folder of the outputs: `a.npy` becomes `a.npz`.  It is made where it is not there, and belongs to this
-        function of this executable: a file in it, relvm-map.json, says so.
+        The folder for outputs: `a.npy` becomes `a.npz`.  It is created if necessary, and belongs to this function of
+        this executable, as its file relvm-map.json records.
     overwrite
         Whether to remove the .npz files of `out` first, if it is such a folder.
     **options
-        Of `Runner`, as for `map_batches`.
+        The options of `Runner`, as for `map_batches`.
 
     Yields
     ------
     MappedFile
-        For each input, in the order of their paths.  Files that fail do not end the run.
+        The outcome for each input, in the order of paths.  A file that fails does not end the run.
 
     Raises
     ------
     RelvmArgumentError
-        No inputs, or two that would have one output; `out` has outputs of something else.
+        There are no inputs, two inputs have the same output, or `out` contains outputs of another function.
     RelvmError
-        As `map_batches`, but for errors of a batch.
+        As for `map_batches`, except for errors of single batches.
     """
     runner = Runner(executable, function, **options)
     stream = Stream(client, runner, ahead=ahead, retries=retries)

@@ -1,4 +1,4 @@
-"""The folder that outputs are written to: what is there already, and of which executable it is."""
+"""Output folders: existing outputs, and the record of the executable that wrote them."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Output:
-    """A file that a worker writes.  record: what the folder's record has to be when it does."""
+    """An output file that a worker writes.  record: the record that the folder must still have then."""
 
     path: Path
     record: str
 
     def write(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Write the file, which appears as a whole.
+        """Write the file atomically.
 
         Raises
         ------
         RelvmArgumentError
-            The folder is not there on this machine, or belongs to another run by now.
+            The folder does not exist on this machine, or belongs to another run by now.
         OSError
-            It cannot be written.
+            The file cannot be written.
         """
         folder = self.path.parent
         try:
@@ -51,12 +51,11 @@ class Output:
 
 
 class OutputFolder:
-    """A folder of outputs, which belongs to the runs of one function of one executable.
+    """A folder of outputs, which belongs to runs of one function of one executable.
 
-    A record in it says which function of which executable.  An output that is there is complete, since it is put in its
-    place as a whole.
+    A record in the folder identifies both.  Existing outputs are complete, because they are written atomically.
 
-    path: of the folder, which need not be there yet.  runner: what makes the outputs.
+    path: of the folder, which may not exist yet.   runner: the runner that computes the outputs.
     """
 
     def __init__(self, path: str | os.PathLike, runner: Runner) -> None:
@@ -65,19 +64,19 @@ class OutputFolder:
         self._record = json.dumps(self._known, indent=1) + "\n"
 
     def claim(self, *, overwrite: bool) -> None:
-        """Make the folder the runner's: it is made where it is not there, and gets the record.
+        """Claim the folder for the runner: create it if necessary, and write the record.
 
         Parameters
         ----------
         overwrite
-            Whether outputs that are there are removed, all .npz files of the folder, whatever they are of.
+            Whether to remove all .npz files in the folder, whatever wrote them.
 
         Raises
         ------
         RelvmArgumentError
-            The outputs there are of another executable or function; the folder has files and no record.
+            The folder has outputs of another executable or function, or files but no record.
         RelvmFormatError
-            What is there as a record is none.
+            The record is malformed.
         OSError
             The folder cannot be read or written.
         """
@@ -91,16 +90,16 @@ class OutputFolder:
                 f" {self._known['function']} of {self._known['executable'][:12]}:"
                 " another folder, or --overwrite (overwrite=True)"
             )
-        if found:  # removed before the record changes: outputs and record agree at any time
+        if found:  # removed before the record changes, so that outputs and record always agree
             for file in self.path.glob("*.npz"):
                 file.unlink()
         with complete_file(self.path / RECORD) as partial:
             partial.write_text(self._record)
 
     def outputs(self, inputs: Iterable[Path]) -> dict[Path, Output]:
-        """For each input file its output, which has its name and the suffix .npz.
+        """Return the output for each input file: a file of the same name with the suffix .npz.
 
-        Raises RelvmArgumentError: two inputs have one output, or the inputs are in this folder.
+        Raises RelvmArgumentError: two inputs have the same output, or the inputs are in this folder.
         """
         found: dict[Path, Output] = {}
         sources: dict[Path, Path] = {}
@@ -115,11 +114,12 @@ class OutputFolder:
         return found
 
     def there(self) -> set[Path]:
-        """The files in the folder."""
+        """Return the files in the folder."""
         return {path for path in self.path.iterdir() if path.is_file()}
 
     def _found_record(self) -> dict[str, Any] | None:
-        """The record that is there.  None: the folder is empty, but for what killed processes left."""
+        """Return the record in the folder.  Return None if the folder is empty, except for what killed processes
+        have left."""
         place = self.path / RECORD
         try:
             found = json.loads(read_text(place))

@@ -1,4 +1,4 @@
-"""A bar that says how many batches are done."""
+"""Progress bar for batches."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from relvm.errors import RelvmUnsupportedError
 
 
 def progress_bar(count: int | None, *, shown: bool) -> AbstractContextManager[Callable[[], None]]:
-    """A block with a bar on standard error, where that is a terminal, and what it is told by that one more is done.
+    """Return a context that shows a progress bar if standard error is a terminal.  The function that it gives reports
+    one more batch.
 
-    count: of all; None: not known.  shown: False: no bar.  Raises RelvmUnsupportedError: rich is not installed.
+    count: the number of batches, or None if unknown.   shown: whether to show the bar at all.   Raises
+    RelvmUnsupportedError: rich is not installed.
     """
     if not shown:
         return nullcontext(lambda: None)

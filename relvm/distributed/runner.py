@@ -1,6 +1,6 @@
-"""What runs where the batches are: a function of an executable that pickles, and the machines of a process.
+"""Runners: functions of an executable that can be pickled, and the virtual machines of a process.
 
-Imports what a deployed program needs and no more, since a worker's start is waited for.
+Imports only what a deployed program needs, because users wait for workers to start.
 """
 
 from __future__ import annotations
@@ -22,53 +22,54 @@ from relvm.quoting import terminal
 from relvm.runtime.virtual_machine import expect_options
 from relvm.vm import Executable, Shape, Tensor, VirtualMachine
 
-EXECUTABLES_KEPT = 4  # of a process, with their machines: those that were used last
+EXECUTABLES_KEPT = 4  # the most executables that a process keeps, with their virtual machines
 
 _PLAIN = (bool, int, float, str, type(None), np.dtype, Shape)
 
 
 class Runner:
-    """A function of an executable as a callable that pickles: for Dask, Ray, multiprocessing and their like.
+    """A function of an executable as a callable that can be pickled, for Dask, Ray, multiprocessing and similar
+    libraries.
 
-    It pickles as the executable's bytes and what is said here.  A process makes the executable runnable when it first
-    calls it, and keeps it, with its machines, by the SHA-256 of the bytes: runners that are sent again find it there.
-    Each thread that calls it at a time has a machine of its own.
+    It pickles as the bytes of the executable and the arguments below.  A process loads the executable at the first
+    call, and keeps it and its virtual machines by the SHA-256 of the bytes, for other runners of the same executable.
+    Each thread that calls it at the same time uses its own virtual machine.
 
-    Results are NumPy arrays where the machine has tensors, in tuples and lists as the function gives them.
+    Results are as the function returns them, with NumPy arrays instead of tensors.
 
     Parameters
     ----------
     executable
-        Where it was built with exec_mode="auto", its bytecode.
+        The executable.  If it was built with exec_mode="auto", its bytecode is used.
     function
-        Which of its functions.
+        The name of one of its functions.
     trust_native
-        Whether a process runs the executable's native code though it was not compiled there.  That is the word of
-        whoever makes the runner, for each process that it reaches: say so where all of them are your own.
+        Whether processes may run native code of the executable that was not compiled on their machine.  The creator of
+        the runner vouches for it in every process that the runner reaches.
     functions
         The registered functions that it may call, as for `relvm.vm.load`.
     num_threads
-        Of a machine's kernels: one, as there is a process for each processor, unless you say otherwise.
+        The threads of kernels.  The default is one, because there is usually a process for each processor.
     max_bytes, max_steps, max_seconds
-        Limits of each run, as those of `relvm.vm.VirtualMachine`.
+        Limits of each run, as for `relvm.vm.VirtualMachine`.
 
     Attributes
     ----------
     content, digest
-        The executable's bytes, and their SHA-256 in hexadecimal.
+        The bytes of the executable, and their SHA-256 in hexadecimal.
     signature
-        The function's inputs and outputs.
+        The inputs and outputs of the function.
     loading, options
-        What is said of the executable, and of its machines.
+        The options for loading the executable, and for its virtual machines.
 
     Raises
     ------
     RelvmTypeError
-        `executable` is no Executable, `function` no name, or `functions` no list of names.
+        `executable` is not an Executable, `function` is not a name, or `functions` is not a list of names.
     RelvmNameError
-        It has no such function, or not one that hosts can call.
+        The executable has no such function, or hosts cannot call it.
     RelvmArgumentError
-        `num_threads` or a limit is out of its range.
+        `num_threads` or a limit is out of range.
 
     Examples
     --------
@@ -109,20 +110,20 @@ class Runner:
         self.signature = FunctionSignature.of(executable, function)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """What the function gives for `arguments`, by position, and `named`, by parameter.
+        """Call the function with `arguments`, by position, and `named`, by parameter.
 
         Raises
         ------
         RelvmError
-            What loading the executable, making a machine of it, or the run raises.
+            Loading the executable, creating a virtual machine or the run failed.
         RelvmTypeError
-            A result that belongs to its machine: a function, a closure or an opaque value.
+            The result belongs to its virtual machine: a function, a closure or an opaque value.
         """
         with machine_of(self) as machine:
             return _portable(self.function, machine[self.function](*arguments, **named))
 
     def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + len(self.content)  # so that Dask knows what sending it takes
+        return object.__sizeof__(self) + len(self.content)  # tells Dask the cost of sending it
 
     def __repr__(self) -> str:
         return f"<Runner of {terminal(self.function)} of the executable {self.digest[:12]}>"
@@ -130,7 +131,7 @@ class Runner:
 
 @contextmanager
 def machine_of(runner: Runner) -> Iterator[VirtualMachine]:
-    """A machine of this process for a runner, which is nobody else's during the block.  Raises what making one does."""
+    """Give a virtual machine of this process for exclusive use during the block.  Raises the errors of creating one."""
     made = _made_of(runner)
     machine = made.take() or VirtualMachine(made.executable, **runner.options)
     try:
@@ -140,19 +141,19 @@ def machine_of(runner: Runner) -> Iterator[VirtualMachine]:
 
 
 def runnable(content: bytes, *, trust_native: bool, functions: tuple[str, ...] | None) -> Executable:
-    """The executable in `content` in a form that this process can run: as `relvm.vm.adapt` makes it, which logs it.
+    """Return the executable in `content` in a form that this process can run, adapted by `relvm.vm.adapt` if necessary.
 
     Raises
     ------
     RelvmUnsupportedError
-        Its native code is not trusted here, or is for another processor, and there is nothing to take instead; it
-        calls a function that it may not call.
+        Its native code is not trusted here or is for another processor, and there is no alternative; or it calls a
+        function that it may not call.
     RelvmFormatError
         The bytes are damaged.
     """
     executable = Executable.from_bytes(content, trust_native=trust_native, functions=functions, elsewhere=True)
     if executable.unsupported_reason:
-        from relvm.vm import adapt  # only now: the compiler comes with it
+        from relvm.vm import adapt  # imported only here, because it imports the compiler
 
         executable = adapt(executable)
     return executable
@@ -160,7 +161,7 @@ def runnable(content: bytes, *, trust_native: bool, functions: tuple[str, ...] |
 
 @dataclass
 class _Made:
-    """An executable of this process, and its machines that nobody uses."""
+    """An executable of this process, and its idle virtual machines."""
 
     executable: Executable
     idle: list[VirtualMachine] = field(default_factory=list)
@@ -177,7 +178,8 @@ _lock = threading.Lock()
 
 
 def _made_of(runner: Runner) -> _Made:
-    """That of a runner, made at the first call in this process; the one used longest ago goes."""
+    """Return the executable of a runner, loaded at the first call in this process.  The least recently used one is
+    dropped."""
     key = (runner.digest, runner.loading, *runner.options.values())
     with _lock:
         made = _made.pop(key, None)
@@ -191,7 +193,7 @@ def _made_of(runner: Runner) -> _Made:
 
 
 def _unlock() -> None:
-    """A child of fork has no thread that would give the lock back."""
+    """Replace the lock in a forked child, where the thread that holds it does not exist."""
     global _lock
     _lock = threading.Lock()
 
@@ -209,7 +211,7 @@ def _expect_function(executable: Executable, name: str) -> None:
 
 
 def _portable(function: str, value: Any) -> Any:
-    """A result without what belongs to a machine."""
+    """Return a result without parts that belong to a virtual machine."""
     match value:
         case Tensor():
             return value.numpy()

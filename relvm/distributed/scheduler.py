@@ -1,4 +1,4 @@
-"""Batches through a cluster of Dask: so many on their way at a time, results in order."""
+"""Scheduling of batches on a Dask cluster: a limited number at a time, with results in order."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from relvm.errors import (
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-AHEAD_PER_THREAD = 2  # one that runs, and one that waits for it on the worker
-_COUNT_SECONDS = 1.0  # how long a count of the workers' threads is believed
+AHEAD_PER_THREAD = 2  # tasks for each thread: one that runs, and one that waits on the worker
+_COUNT_SECONDS = 1.0  # seconds for which a count of the workers' threads is reused
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a batch.  error: why there is no result; its __cause__ is what happened."""
+    """The outcome of a batch.  error: the reason why there is no result; its `__cause__` is the original error."""
 
     batch: Batch | FileBatch
     result: Any = None
@@ -46,20 +46,20 @@ class Stream:
     Parameters
     ----------
     client
-        Of Dask; None: the one that was made last.
+        The Dask client, or None for the one created last.
     runner
-        What is called with each batch.
+        The runner to call with each batch.
     ahead
-        The most batches that are taken and not yet given; None: two for each thread of the workers.
+        The most batches that are taken and not yet yielded.  None: two for each thread of the workers.
     retries
-        How often a batch is tried again that fails by an error that is not relvm's.
+        How often a batch is run again after an error that is not relvm's.
 
     Raises
     ------
     RelvmArgumentError
-        There is no client, or a number below what makes sense.
+        There is no client, or a number is too small.
     RelvmTypeError
-        The client is none, or an asynchronous one.
+        `client` is not a Dask client, or an asynchronous one.
     RelvmUnsupportedError
         Dask is not installed.
     """
@@ -77,22 +77,22 @@ class Stream:
     def outcomes(
         self, batches: Iterator[Batch | FileBatch], output_of: Callable[[FileBatch], Output] | None = None
     ) -> Generator[Outcome, None, None]:
-        """What becomes of each batch, in their order.
+        """Yield the outcome of each batch, in order.
 
-        A batch is taken when there is room for it.  What `batches` raises is raised behind the outcomes before it.  The
-        end of the iterator, or closing it, cancels what is on its way.
+        A batch is taken when there is room for it.  An error that `batches` raises is raised after the outcomes of the
+        batches before it.  Closing or exhausting the iterator cancels unfinished tasks.
 
         Parameters
         ----------
         batches
             All batches.
         output_of
-            Where the result of a batch is written; None: it is in the outcome.
+            Returns the file for the result of a batch, or None if the result belongs into the outcome.
 
         Raises
         ------
         RelvmInterrupted
-            The cluster has gone, or somebody has cancelled the run's tasks.
+            The cluster was lost, or the tasks of the run were cancelled.
         RelvmError
             A worker cannot run the executable at all.
         """
@@ -118,10 +118,10 @@ class Stream:
                 if not waiting:
                     return
                 outcome = self._outcome(runner, *waiting[0], others=_futures(waiting)[1:])
-                waiting.popleft()  # and the cluster forgets the result, whatever the caller does with it
+                waiting.popleft()  # the cluster can then forget the result
                 yield outcome
         finally:
-            with suppress(Exception):  # a cluster that has gone has nothing to cancel; what failed is on its way up
+            with suppress(Exception):  # a lost cluster has nothing to cancel, and the original error is being raised
                 self.client.cancel([runner, *_futures(waiting)], force=True)
 
     def _limit(self) -> int:
@@ -136,7 +136,7 @@ class Stream:
         return self._room
 
     def _start(self, runner: Future, batch: Batch | FileBatch, output: Output | None) -> Future | RelvmBatchError:
-        """The task of a batch; an error where its arguments cannot be sent."""
+        """Submit the task of a batch.  Return an error if its arguments cannot be sent."""
         sent, deferred = separated(batch)
         self._submitted += 1
         key = f"{self._name}-{self._submitted}"
@@ -144,21 +144,21 @@ class Stream:
             with _expect_cluster():
                 computed = [self.client.compute(each, retries=self.retries) for each in deferred]
                 return self._submit(run_batch, runner, sent, output, *computed, key=key, **self._place(computed))
-        except TypeError as error:  # what Dask raises for what does not pickle
+        except TypeError as error:  # raised by Dask for a value that cannot be pickled
             return _failed(batch, error.__cause__ if isinstance(error.__cause__, RelvmError) else error)
 
     def _place(self, computed: list[Future]) -> dict[str, Any]:
-        """Where a batch is to run, if it may: the first ones on all workers in turn.
+        """Return the worker for a batch, as a preference.  The first batches are assigned to all workers in turn.
 
-        Dask sends a task to where its data are, which of the first batches would be the one worker that has the
-        executable.  Later it sees a group of tasks that is larger than the cluster, and spreads that.
+        Dask sends a task to the worker that has its data.  For the first batches this would be the only worker that has
+        the executable.  Later Dask detects a group of tasks larger than the cluster, and distributes it.
         """
         if computed or self._submitted > AHEAD_PER_THREAD * len(self._slots):
             return {}
         return {"workers": [self._slots[self._submitted % len(self._slots)]], "allow_other_workers": True}
 
     def _submit(self, task: Callable, *arguments: Any, key: str, **options: Any) -> Future:
-        """A task that is tried again, and whose arguments may be large without a warning."""
+        """Submit a task that is retried, and whose arguments may be large without a warning."""
         import dask
 
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"}):
@@ -181,7 +181,7 @@ class Stream:
             try:
                 result = future.result()
             except KilledWorker:
-                # Dask suspects all tasks that a worker had when it died.  Alone, a batch can only have done it itself.
+                # Dask suspects all tasks of a worker that died.  A batch that runs alone is the only suspect.
                 wait(others)
                 again = self._start(runner, batch, output)
                 if isinstance(again, RelvmBatchError):
@@ -200,7 +200,7 @@ class Stream:
 
 @contextmanager
 def _expect_cluster() -> Iterator[None]:
-    """Raises RelvmInterrupted: the client is closed, or does not reach the scheduler, which the block asks."""
+    """Raise RelvmInterrupted if the client is closed, or does not reach the scheduler within the block."""
     from distributed.client import ClosedClientError
 
     try:

@@ -1,4 +1,4 @@
-"""The functions that Dask runs on a worker."""
+"""Functions that Dask runs on a worker."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from relvm.runtime.array_files import named_outputs
 
 @dataclass(frozen=True)
 class Failure:
-    """An error of relvm, which trying again would only repeat: it comes back as a value, so that Dask does not.
+    """An error of relvm.  It is returned as a value, so that Dask does not retry the task, which would fail again.
 
-    error: what was raised.  of_batch: whether of this batch; False: no batch can run on the worker.
+    error: the exception.   of_batch: whether it concerns this batch only; otherwise no batch can run on the worker.
     """
 
     error: RelvmError
@@ -24,15 +24,16 @@ class Failure:
 
 
 def hand_on(runner: Runner) -> Runner:
-    """The task whose result all others take.  A worker gets it from another one that has it; where all that had it are
-    gone, the scheduler, which has the task, has it made again."""
+    """Return the runner.  All other tasks depend on this one: a worker gets the runner from another worker, and if
+    none has it any more, the scheduler repeats this task."""
     return runner
 
 
 def run_batch(runner: Runner, batch: Batch | FileBatch, output: Output | None, *computed: Any) -> Any:
-    """What the function gives for a batch, or None where it goes to a file; a Failure where relvm refuses it.
+    """Run the function on a batch.  Return its result, None if it is written to a file, or a Failure if relvm raises an
+    error.
 
-    computed: results of Dask that belong in the batch.
+    computed: the results of Dask that belong to the batch.
     """
     try:
         with machine_of(runner):

@@ -1,8 +1,7 @@
-"""Routines printed as C: one function each, with the native signature of csrc/codegen/native.h.
+"""C code of routines: one function each, with the native signature of csrc/codegen/native.h.
 
-Every statement is one line: a call of a small helper of csrc/codegen/native_function.h with the operands spelled out.
-The compiler has little to do per statement, so building stays linear and fast in the length of a function, and a reader
-can follow it beside the routine's own text.
+Every statement is one line: a call of a small helper in csrc/codegen/native_function.h with its operands.  Such code
+compiles in time linear in the length of a function, and a reader can follow it beside the text of the routine.
 """
 
 from __future__ import annotations
@@ -28,26 +27,26 @@ from relvm.lir.routine import (
 from relvm.quoting import c_comment
 from relvm.tables import BUILTINS
 
-# A C compiler's time grows faster than a function's length: a longer block is printed as functions of this many
-# statements, which is possible because all values are in the registers.
+# Compile time grows faster than linearly with the length of a C function.  So a longer block is split into functions of
+# this many statements, which works because all values are in the registers.
 PART_STATEMENTS = 200
-_MAX_RESETS = 16  # registers that a call releases one by one
-_MAX_INLINED = 8  # statements of a routine that stands where it is called
+_MAX_RESETS = 16  # the most registers that a call releases one by one
+_MAX_INLINED = 8  # the most statements of a routine that is inlined
 
 _PREFIX = "vm.builtin."
-# Builtins that call nothing, which are called by themselves.
+# Builtins that call nothing, so that they can be called directly.
 _DIRECT = frozenset(_PREFIX + row.name for row in BUILTINS if row.decoded not in ("INVOKE", "HOST"))
 
 _PARAMETERS = "(rvm_machine *ctx, rvm_value *r, const rvm_value *c, const rvm_value *f)"
 
 
 def print_prototype(routine: Routine) -> str:
-    """The declaration of what `print_routine` defines."""
+    """Return the declaration of the function that `print_routine` defines."""
     return f"rvm_status {routine_symbol(routine.name)}{_PARAMETERS};"
 
 
 def print_apply_prototype(routine: Routine) -> str:
-    """The declaration of what `print_apply` defines."""
+    """Return the declaration of the function that `print_apply` defines."""
     return f"{_apply_head(routine)};"
 
 
@@ -60,14 +59,15 @@ def _apply_head(routine: Routine) -> str:
 
 
 def print_apply(routine: Routine, functions: Mapping[str, int], *, is_scalar: bool) -> str:
-    """The C text of `apply_NAME`, which comes after the routine: what calls it directly, in a window of its own.
+    """Return the C code of `apply_NAME`, which follows the routine: a direct call of the routine with a new register
+    window.
 
     Parameters
     ----------
     functions
-        The place of each function in the function table.
+        The index of each function in the function table.
     is_scalar
-        Whether relvm/codegen/c/scalar_function.py has printed the routine.
+        Whether relvm/codegen/c/scalar_function.py prints the routine.
     """
     symbol, count, registers = routine_symbol(routine.name), len(routine.params), routine.registers
     array = f"(const rvm_value[]){{{', '.join(f'a{i}' for i in range(count))}}}" if count else "NULL"
@@ -91,7 +91,7 @@ def print_apply(routine: Routine, functions: Mapping[str, int], *, is_scalar: bo
 
 
 def _resets(routine: Routine) -> list[str]:
-    """The release of all registers but the result's, which lies behind the parameters."""
+    """Return statements that release all registers except that of the result, which follows the parameters."""
     count, registers = len(routine.params), routine.registers
     if registers > _MAX_RESETS:
         return [
@@ -116,16 +116,17 @@ def print_routine(
     routines: Mapping[str, Routine],
     places: Sequence[int] | None = None,
 ) -> str:
-    """The C text of one routine.
+    """Return the C code of one routine.
 
     Parameters
     ----------
     functions
-        The place of each function in the function table f.
+        The index of each function in the function table f.
     routines
-        Those that are printed into the same file, by name.
+        The routines in the same file, by name.
     places
-        For debugging: the instructions that it would be as bytecode, of which it tells the machine (Bytecode.places).
+        For debugging: the instructions that the routine would have as bytecode, which it reports to the virtual machine
+        (Bytecode.places).
     """
     printer = _Printer(routine, functions, routines, places)
     body = printer.block(routine.body, "  ")
@@ -150,12 +151,12 @@ def print_routine(
 
 
 def _is_small(routine: Routine) -> bool:
-    """Whether it is part of what calls it."""
+    """Return whether the routine is small enough to be inlined into its callers."""
     return len(list(islice(_statements(routine.body), _MAX_INLINED + 1))) <= _MAX_INLINED
 
 
 class _Printer:
-    """Prints the statements of one routine; collects the functions that long blocks became."""
+    """Printer of one routine, and of the functions into which long blocks are split."""
 
     def __init__(
         self,
@@ -169,7 +170,7 @@ class _Printer:
         self.routines = routines
         self.symbol = routine_symbol(routine.name)
         self.split = _is_split(routine.body)
-        self.restarts = False  # whether something jumps to the start
+        self.restarts = False  # whether there is a jump to the start
         self.result = len(routine.params)
         self.functions = functions
         self.parts: list[str] = []
@@ -180,7 +181,7 @@ class _Printer:
         return [f"{head} {name}{_PARAMETERS} {{", *opening, *body, "  return RVM_OK;", "}"]
 
     def block(self, body: tuple[Statement, ...], indent: str) -> list[str]:
-        """The lines of a block; calls of its parts where it is long."""
+        """Return the lines of a block: its statements, or calls of its parts if it is long."""
         if len(body) <= PART_STATEMENTS:
             return [line for statement in body for line in self.placed(statement, indent)]
         lines = []
@@ -193,7 +194,8 @@ class _Printer:
         return lines
 
     def placed(self, statement: Statement, indent: str) -> list[str]:
-        """The lines of a statement; for debugging, the machine is told of it before, and where it fails."""
+        """Return the lines of a statement.  For debugging, it is reported to the virtual machine before it runs, and
+        if it fails."""
         if self.places is None:
             return self.statement(statement, None, indent)
         place = next(self.places)
@@ -204,7 +206,7 @@ class _Printer:
         return f"{indent}RVM_TRY_AT({place}, rvm_step(ctx, r, {function}, {place}, failure));"
 
     def last_step(self, indent: str) -> list[str]:
-        """That of the jump, or the return, behind a block."""
+        """Return the line that reports the jump or the return behind a block."""
         return [] if self.places is None else [self.step(next(self.places), indent)]
 
     def statement(self, statement: Statement, place: int | None, indent: str) -> list[str]:
@@ -237,7 +239,8 @@ class _Printer:
         raise AssertionError(f"no C for {statement!r}")
 
     def tail_call(self, call: TailCallStatement, indent: str) -> list[str]:
-        """A jump to the start where the routine calls itself and is one C function, else what the machine jumps by."""
+        """Return a jump to the start if the routine calls itself and is one C function, otherwise a tail call by the
+        virtual machine."""
         callee, args = f"f[{self.functions.get(call.function)}]", call.args
         if call.function in INVOKES:
             callee, args = operand_text(call.args[1]), call.args[2:]
@@ -255,9 +258,10 @@ class _Printer:
         ]
 
     def restart(self, args: tuple[Operand, ...]) -> list[str]:
-        """The parameters take the arguments: the first use of a register moves its value, others add a reference."""
+        """Return statements that assign the arguments to the parameters.  The first use of a register moves its
+        value; further uses add a reference."""
         changed = [(i, arg) for i, arg in enumerate(args) if arg != Register(i)]
-        kept = {arg.index for arg in args if isinstance(arg, Register)}  # what they hold is an argument
+        kept = {arg.index for arg in args if isinstance(arg, Register)}  # registers whose value is an argument
         moved = {i for i, arg in enumerate(args) if arg == Register(i)}
         lines = []
         for i, arg in changed:
@@ -276,14 +280,14 @@ class _Printer:
 
 
 def _is_split(body: tuple[Statement, ...]) -> bool:
-    """Whether some block is printed as several functions."""
+    """Return whether a block is printed as several functions."""
     if len(body) > PART_STATEMENTS:
         return True
     return any(isinstance(s, IfStatement) and (_is_split(s.then) or _is_split(s.orelse)) for s in body)
 
 
 def _failing_at(place: int | None, line: str) -> str:
-    """A line that begins with RVM_TRY, which tells the machine that it was the instruction `place` that failed."""
+    """Return a line that begins with RVM_TRY, with the report that instruction `place` failed."""
     return line if place is None else line.replace("RVM_TRY(", f"RVM_TRY_AT({place}, ", 1)
 
 
@@ -292,12 +296,12 @@ def _array(args: tuple[Operand, ...]) -> str:
 
 
 def print_checks(statements: tuple[Statement, ...], functions: Mapping[str, int]) -> str:
-    """The statements that a routine begins with, as lines."""
+    """Return the lines of the statements that check parameters at the beginning of a routine."""
     return "\n".join(f"  {_call(each, functions, {})}" for each in statements if isinstance(each, CallStatement))
 
 
 def _call(call: CallStatement, functions: Mapping[str, int], routines: Mapping[str, Routine]) -> str:
-    """routines: those that are C functions of the same file, which are called by themselves."""
+    """Return the C expression of a call.  routines: those in the same file, which are called directly."""
     array, count = _array(call.args), len(call.args)
     destination = "NULL" if call.destination is None else f"&r[{call.destination}]"
     text = call.function if not call.comment else f"{call.comment} = {call.function}"

@@ -1,7 +1,7 @@
-"""Kernels printed as C: one function per kernel, with the packed-function signature and checked arguments.
+"""C code of kernels: one function for each kernel, with the packed-function signature and checked arguments.
 
-The C is written for a reader too: the operator and its types stand above each kernel.  It needs the compiler flags of
-relvm/compiler/toolchain.py: -fwrapv makes integer overflow wrap, as NumPy's does.
+The code is written for readers, too: the operators and their types are in a comment above each kernel.  It relies on
+the compiler flags of relvm/compiler/toolchain.py: -fwrapv makes integer overflow wrap around, as in NumPy.
 """
 
 from __future__ import annotations
@@ -41,21 +41,22 @@ from relvm.kernels.loop_ir import (
 )
 from relvm.quoting import c_comment, c_string
 
-# Higher binds tighter; C's own levels for the operators that kernels use.
+# Precedence of the C operators that kernels use; higher binds tighter.
 _PRECEDENCE = {"||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7}
 _PRECEDENCE |= {"<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10}
 _UNARY = 11
 
 _ROUNDINGS = frozenset(("rint", "round", "floor", "ceil", "trunc", "rvm_saturate_u8", "rvm_saturate_i8"))
 _FLOAT_TILES = ("rvm_tile_f32", "rvm_columns_f32", "rvm_taps_f32", "rvm_attention", "rvm_winograd")
-_VECTORS = frozenset(("exp", "log", "log1p", "tanh", "erf", "sin", "cos"))  # of csrc/codegen/kernel_math.h
+_VECTORS = frozenset(("exp", "log", "log1p", "tanh", "erf", "sin", "cos"))  # functions of csrc/codegen/kernel_math.h
 
 
 def print_kernel(kernel: Kernel, symbol: str) -> str:
-    """The C text of one kernel.
+    """Return the C code of one kernel.
 
-    The function is `rvm_status SYMBOL(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)`: it
-    takes the inputs' tensors, then the outputs', checks each dtype, rank and dimension, and leaves NIL in *result.
+    The function is `rvm_status SYMBOL(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)`.  Its
+    arguments are the input tensors, then the output tensors.  It checks each dtype, rank and dimension, and sets
+    *result to NIL.
     """
     buffers = (*kernel.inputs, *kernel.outputs)
     sizes = size_names(buffers)
@@ -75,9 +76,9 @@ def print_kernel(kernel: Kernel, symbol: str) -> str:
 
 
 def is_exact(kernel: Kernel) -> bool:
-    """Whether every product of floats is to be rounded by itself: where something is rounded to whole numbers, which
-    the last bit of a sum decides at a half.  Not where floats are multiplied in tiles: their sums are no others'
-    anyway."""
+    """Return whether every floating-point product must be rounded separately.  That is so if a value is rounded to
+    an integer, because the last bit of a sum decides the result at one half.  It is not so for tiled float products,
+    whose sums differ from other implementations anyway."""
     return _rounds(kernel) and not any(
         isinstance(statement, Invoke) and statement.function.startswith(_FLOAT_TILES)
         for statement in statements_in(kernel.body)
@@ -96,7 +97,7 @@ def _rounds(kernel: Kernel) -> bool:
 
 
 def kernel_prototype(symbol: str) -> str:
-    """The declaration of what `print_kernel` defines."""
+    """Return the declaration of the function that `print_kernel` defines."""
     return _signature(symbol) + ";"
 
 
@@ -105,7 +106,7 @@ def _signature(symbol: str) -> str:
 
 
 def size_names(buffers: tuple[Buffer, ...]) -> dict[DimVar, str]:
-    """The kernel's size variables, each with a C name of its own, in the order in which the shapes name them."""
+    """Return the size variables of a kernel, each with a C name, in the order in which shapes name them."""
     sizes: dict[DimVar, str] = {}
     for buffer in buffers:
         for dim in buffer.shape:
@@ -119,7 +120,7 @@ def size_names(buffers: tuple[Buffer, ...]) -> dict[DimVar, str]:
 
 
 def _checks(buffers: tuple[Buffer, ...], sizes: dict[DimVar, str], uses_self: bool) -> list[str]:
-    """A table of what each argument must be, and the call of native.h that compares it and fills `sizes`."""
+    """Return the table of requirements for each argument, and the call in native.h that checks it and fills `sizes`."""
     order: dict[DimVar | None, int] = {var: i for i, var in enumerate(sizes)}
     rows = []
     for buffer in buffers:
@@ -136,11 +137,11 @@ def _checks(buffers: tuple[Buffer, ...], sizes: dict[DimVar, str], uses_self: bo
 
 
 class KernelBody:
-    """Prints statements, and before them a function for the body of each parallel loop.
+    """Printer of statements, and of a function for the body of each parallel loop, which precedes them.
 
-    sizes: the C names of size variables.   pointers: the declarations of buffers.   used: the names of what the
-    statements use, "self" among them, in order of first use, and how each is declared.   own: of those, what they
-    declare.
+    sizes: the C names of size variables.   pointers: the declarations of buffers.   used: the names that the statements
+    use, including "self", in order of first use, with their declarations.   own: the names among them that the
+    statements declare.
     """
 
     def __init__(self, symbol: str, sizes: dict[DimVar, str], pointers: dict[str, str]) -> None:
@@ -204,7 +205,8 @@ class KernelBody:
         return f"return rvm_api->fail(result, RVM_{fail.status}, {c_string(fail.message)}{arguments});"
 
     def parallel(self, loop: Parallel, indent: str) -> None:
-        """A function that does a part, and a struct of what it uses of the kernel's."""
+        """Print a parallel loop: a function for a part of it, and a struct of the variables of the kernel that it
+        uses."""
         name = f"{self.symbol}_part{len(self.parts)}"
         inner = KernelBody(name, self.sizes, dict(self.pointers))
         inner.own |= {loop.first.name, loop.last.name}
@@ -229,7 +231,7 @@ class KernelBody:
         self.lines.append(f"{indent}rvm_parallel(self, {name}, &{name}_shared, {arguments});")
 
     def scalar(self, scalar: Scalar, outer: int = 0) -> str:
-        """The C expression, in parentheses where it binds less tightly than `outer`."""
+        """Return the C expression, in parentheses if it binds less tightly than `outer`."""
         match scalar:
             case Literal(value, dtype):
                 text = literal(value, dtype)
@@ -266,8 +268,8 @@ class KernelBody:
         return buffer.name
 
     def convert(self, convert: Convert) -> str:
-        """Narrow floats go by way of f32 (but f64 to f16, rounded once), integers of less than a byte by way of i8: see
-        csrc/core/small_floats.h."""
+        """Return a conversion.  Narrow floats are converted by way of f32 (except f64 to f16, which is rounded
+        once), and integers of less than a byte by way of i8.  Source: csrc/core/small_floats.h."""
         source, target = convert.operand.dtype, convert.dtype
         if target.is_narrow_float:
             if (source, target) == (F64, F16):
@@ -278,7 +280,7 @@ class KernelBody:
         return self.converted(convert.operand, source, target)
 
     def converted(self, operand: Scalar, source: DType, target: DType) -> str:
-        """An operand as a number of a dtype that C computes with."""
+        """Return an operand converted to a dtype in which C can compute."""
         inner = self.scalar(operand, _UNARY)
         if source.is_narrow_float:
             inner, source = f"rvm_f32_of_{source}({self.scalar(operand)})", F32
@@ -302,7 +304,7 @@ class KernelBody:
         return text if isinstance(dim, int) or as_var(dim) or not outer else f"({text})"
 
     def index(self, buffer: Buffer, indices: tuple[Scalar, ...]) -> str:
-        """The flat row-major position; a single index of a buffer of another rank is that already."""
+        """Return the flat row-major position.  A single index of a buffer of another rank is already flat."""
         if len(indices) != len(buffer.shape):
             assert len(indices) == 1, f"{len(indices)} indices into {buffer.name} of rank {len(buffer.shape)}"
             return self.scalar(indices[0])
@@ -317,25 +319,26 @@ class KernelBody:
 
 
 def _function(name: str, dtype: DType) -> str:
-    """The C function: the runtime's own by its name, else of csrc/codegen/kernel_math.h where that has it, else of
-    <math.h>."""
+    """Return the C function: a function of the runtime of that name, otherwise one of csrc/codegen/kernel_math.h,
+    otherwise one of <math.h>."""
     if dtype.name != "f32" or name.startswith("rvm_"):
         return name
     return f"rvm_{name}_f32" if name in _VECTORS else f"{name}f"
 
 
 def _is_promoted(dtype: DType) -> bool:
-    """Whether C computes in int where the element type is narrower, so that the result must be cut back."""
+    """Return whether C computes in int although the dtype is narrower, so that the result must be truncated."""
     return dtype.is_integer and dtype.bits < 32
 
 
 def _confusing(function: str, outer: int) -> bool:
-    """Whether gcc would ask for parentheses that C does not need: && inside ||, comparisons inside comparisons."""
+    """Return whether gcc would warn about missing parentheses that C does not require: && inside ||, or comparisons
+    inside comparisons."""
     return function == "&&" and outer == _PRECEDENCE["||"]
 
 
 def literal(value: bool | int | float, dtype: DType) -> str:
-    """A number as a C constant of the element type."""
+    """Return a number as a C constant of the dtype."""
     if dtype.is_narrow_float or dtype.bits < 8:
         code = np.asarray(value).astype(dtype.numpy).view(f"u{dtype.size_bytes}")
         return str(int(code))

@@ -1,4 +1,4 @@
-"""The C names of routines and kernels: what generated code defines and the executable's function table looks up."""
+"""C names of routines and kernels, which generated code defines and the function table refers to."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from relvm.quoting import c_identifier_part
 
 
 def routine_symbol(name: str) -> str:
-    """`__vmtir__NAME`, with what C does not allow in a name written as _xHH_."""
+    """Return `__vmtir__NAME`.  Characters that C does not allow are written as _xHH_."""
     return PREFIX + c_identifier_part(name)
 
 
 def kernel_symbol(name: str) -> str:
-    """`kernel_NAME`, written alike."""
+    """Return `kernel_NAME`, escaped in the same way."""
     return "kernel_" + c_identifier_part(name)

@@ -1,6 +1,6 @@
-"""A lowered module printed as C: the kernels, and in compiled mode the routines.
+"""C code of a lowered module: its kernels, and in compiled mode its routines.
 
-Kernels and routines need different compiler flags (relvm/compiler/toolchain.py), so they are different translation
+Kernels and routines need different compiler flags (relvm/compiler/toolchain.py), so they are separate translation
 units.  Many kernels are split into several units, which are compiled in parallel.
 """
 
@@ -33,17 +33,18 @@ rvm_status relvm_native_open(const rvm_native_api *api) {
 
 
 _FOR_HEADERS = "/* headers of relvm: "
-# The first lines of units.
+# First lines of units.
 _KERNELS, _EXACT, _ROUTINES = "/* unit: kernels */", "/* unit: exact kernels */", "/* unit: routines */"
 _UNIT_KERNELS = 10
-# Of what takes long to compile, or what few need, where one of these is called.
+# Headers that are slow to compile or rarely needed, with the functions that require them.
 _HEADERS = {"gemm_int8.h": ("rvm_tile_bytes", "rvm_taps_bytes"), "peak_flops.h": ("rvm_multiply_adds",)}
 
 
 @dataclass(frozen=True)
 class CSource:
-    """kernels: the texts of translation units, the first of which opens the library.  routines: that of one; empty
-    where bytecode runs them.  exact: units of kernels in which no product and sum may be rounded together."""
+    """The C source of a module.  kernels: the texts of translation units, of which the first opens the library.
+    routines: the text of one unit, empty if all functions are bytecode.  exact: units of kernels in which products
+    and sums must be rounded separately."""
 
     kernels: tuple[str, ...]
     routines: str
@@ -55,7 +56,7 @@ class CSource:
 
 @functools.cache
 def headers_digest() -> str:
-    """What the C is compiled with: the SHA-256 of relvm's headers and tables, in hexadecimal."""
+    """Return the SHA-256, in hexadecimal, of the headers and tables of relvm that the C code includes."""
     digest = hashlib.sha256()
     for header in header_files():
         digest.update(header.read_bytes())
@@ -63,17 +64,17 @@ def headers_digest() -> str:
 
 
 def source_text(source: CSource) -> str:
-    """The units as one text, which says what headers it is for, and which `parse_source` reads back."""
+    """Return the units as one text, which names its headers and can be parsed by `parse_source`."""
     return f"{_FOR_HEADERS}{headers_digest()} */\n{source}"
 
 
 def parse_source(text: str) -> CSource:
-    """The units of a text that `source_text` made.
+    """Return the units of a text from `source_text`.
 
     Raises
     ------
     RelvmUnsupportedError
-        It is no such text, or for other headers than these.
+        The text has another form, or is for other headers.
     """
     first, _, rest = text.partition("\n")
     if not first.startswith(_FOR_HEADERS):
@@ -81,7 +82,7 @@ def parse_source(text: str) -> CSource:
     if first != f"{_FOR_HEADERS}{headers_digest()} */":
         raise RelvmUnsupportedError("its C source is for the headers of another version of relvm")
     units: dict[str, list[str]] = {_KERNELS: [], _EXACT: [], _ROUTINES: []}
-    for unit in re.split(r"\n^(?=/\* unit: [a-z ]+ \*/$)", rest, flags=re.MULTILINE):  # of no value named "unit"
+    for unit in re.split(r"\n^(?=/\* unit: [a-z ]+ \*/$)", rest, flags=re.MULTILINE):  # not a value named "unit"
         units.setdefault(unit.partition("\n")[0], []).append(unit)
     source = CSource(tuple(units[_KERNELS]), "".join(units[_ROUTINES]), tuple(units[_EXACT]))
     if str(source) != rest:
@@ -90,7 +91,7 @@ def parse_source(text: str) -> CSource:
 
 
 def _kernel_units(head: str, kernels: list[Kernel], *, opens: bool) -> Iterator[str]:
-    """The texts of units.  head: their first line.  opens: whether the first one opens the library."""
+    """Yield the texts of units.  head: their first line.  opens: whether the first one opens the library."""
     for first in range(0, max(opens, len(kernels)), _UNIT_KERNELS):
         unit = kernels[first : first + _UNIT_KERNELS]
         body = "\n\n".join(print_kernel(kernel, kernel_symbol(kernel.name)) for kernel in unit)
@@ -103,10 +104,10 @@ def _kernel_units(head: str, kernels: list[Kernel], *, opens: bool) -> Iterator[
 def print_c(
     module: LirModule, *, routines: Container[str], places: Mapping[str, Sequence[int]] | None = None
 ) -> CSource:
-    """The C of a module's kernels, and of the routines that have these names.
+    """Return the C code of the kernels of a module, and of the routines of these names.
 
-    places: for debugging: the instructions that each routine would be (Bytecode.places).  Then all values are in
-    registers, and all calls go by way of the machine.
+    places: for debugging: the instructions that each routine would have (Bytecode.places).  All values are then kept in
+    registers, and all calls go through the virtual machine.
     """
     divided: dict[bool, list[Kernel]] = {False: [], True: []}
     for kernel in module.kernels:

@@ -1,4 +1,4 @@
-"""Operands of routines as C."""
+"""C code of operands."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from relvm.lir.routine import ConstantItem, ContextPointer, FunctionItem, Immedi
 
 
 def operand_text(operand: Operand) -> str:
-    """An operand as an rvm_value, over the registers r, the constants c and the functions f."""
+    """Return an operand as an rvm_value, over the registers r, the constants c and the functions f."""
     match operand:
         case Register(index):
             return f"RVM_R({index})"
@@ -28,7 +28,7 @@ def operand_text(operand: Operand) -> str:
 
 
 def float_text(value: float) -> str:
-    """A double as a C constant, bit for bit but for NaN."""
+    """Return a double as a C constant, exact except for the bits of NaN."""
     if value != value:
         return "NAN"
     if value in (float("inf"), float("-inf")):

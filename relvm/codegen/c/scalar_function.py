@@ -1,8 +1,8 @@
-"""Print scalar routines (relvm/lir/passes/scalar_functions.py) as C functions that call each other directly.
+"""C code of scalar routines (relvm/lir/passes/scalar_functions.py): C functions that call each other directly.
 
-Of each: `scalar_NAME`, the function itself; `call_NAME`, which others call it by, and which goes by way of the function
-table where an instrument is to see the call or something is to be refused; and the routine under its own symbol, for
-the table.
+For each routine there are three functions: `scalar_NAME`, the computation; `call_NAME`, which the others call, and
+which goes through the function table if an instrument observes calls or a call may be refused; and the routine under
+its own symbol, for the function table.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def print_declarations(scalar: ScalarRoutine) -> str:
 
 
 def print_scalar_routine(scalar: ScalarRoutine, functions: Mapping[str, int], checks: str) -> str:
-    """The C text of one routine.
+    """Return the C code of one routine.
 
     Parameters
     ----------
     functions
-        The place of each function in the function table.
+        The index of each function in the function table.
     checks
-        The statements that check the parameters in r, as lines.
+        The lines that check the parameters in r.
     """
     routine = scalar.routine
     symbol = routine_symbol(routine.name)
@@ -116,7 +116,7 @@ class _Printer:
     def __init__(self, scalar: ScalarRoutine, functions: Mapping[str, int]) -> None:
         self.scalar = scalar
         self.functions = functions
-        self.restarts = False  # whether something jumps to the start
+        self.restarts = False  # whether there is a jump to the start
 
     def block(self, body: tuple[Statement, ...], indent: str) -> list[str]:
         return [line for statement in body for line in self.statement(statement, indent)]
@@ -152,7 +152,7 @@ class _Printer:
         raise AssertionError(f"no scalar C for {statement!r}")
 
     def tail_call(self, name: str, args: tuple[Operand, ...], indent: str) -> list[str]:
-        """A jump to the start where the routine calls itself, else what the machine jumps by."""
+        """Return a jump to the start if the routine calls itself, otherwise a tail call by the virtual machine."""
         place = self.functions[name]
         boxed = ", ".join(map(self.boxed, args))
         array = f"(const rvm_value[]){{{boxed}}}" if args else "NULL"
