@@ -72,7 +72,7 @@ class Debugger:
     ('main:2',)
     >>> stop = debugger.run("main", 3)
     >>> stop.reason, stop.frame.text, debugger["y"]
-    ('breakpoint', 'prim r2 = add_i64(r4, 1)', 9)
+    ('breakpoint', 'prim r1 = add_i64(r2, 1)', 9)
     >>> debugger.resume().result
     10
     """
