@@ -65,7 +65,10 @@ class AotExecutor:
         return len(self._outputs)
 
     def get_input_index(self, name: str) -> int:
-        """Return the index of an input.  Raise RelvmNameError if it does not exist, RelvmTypeError for other types."""
+        """Return the index of the input `name`.
+
+        Raise RelvmNameError if it does not exist, and RelvmTypeError if `name` is not a str.
+        """
         if not isinstance(name, str):
             raise RelvmTypeError(f"the name of an input: expected a str, got {name!r}")
         return _place(self._inputs, name, "input")
@@ -75,7 +78,10 @@ class AotExecutor:
         return self._inputs[_index(self._inputs, index, "input")].name
 
     def get_output_index(self, name: str) -> int:
-        """Return the index of an output.  Raise RelvmNameError if it does not exist, RelvmTypeError for other types."""
+        """Return the index of the output `name`.
+
+        Raise RelvmNameError if it does not exist, and RelvmTypeError if `name` is not a str.
+        """
         if not isinstance(name, str):
             raise RelvmTypeError(f"the name of an output: expected a str, got {name!r}")
         return _place(self._outputs, name, "output")
