@@ -1,4 +1,4 @@
-"""Ahead of time: a module as C sources with static memory, which need no machine, or as a library for executors."""
+"""Ahead-of-time export: a module as C sources with static memory and without a VM, or as a library for executors."""
 
 from relvm.aot.config import AotConfig, Pool
 from relvm.aot.hosted.executor import AotExecutor

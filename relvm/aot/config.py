@@ -1,4 +1,4 @@
-"""What an export is asked for, checked as a whole."""
+"""The options of an ahead-of-time export."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _CHOICES = {
     "favour": ("memory", "speed"),
 }
 
-_MAX_ALIGNMENT = 1 << 16  # what linkers of microcontrollers take, too
+_MAX_ALIGNMENT = 1 << 16  # accepted by the linkers of microcontrollers, too
 _MAX_NAME = 64  # characters
 _NAME = f"a C identifier of up to {_MAX_NAME} characters that begins with a letter and means nothing in C"
 _HEADERS_OF_C = ("assert", "float", "limits", "math", "stddef", "stdint", "stdio", "stdlib", "string")
 
 
 class CallKind(Enum):
-    """How lowered code calls a kernel.
+    """The calling convention of kernels in lowered code.
 
-    UNPACKED: a C function of pointers and sizes.  CPACKED: a C function that takes an array of values, called directly.
-    PACKED: the same, called by its name: what the host has registered under that, else the export's own.
+    UNPACKED: a C function of pointers and sizes.  CPACKED: a C function of an array of values, called directly.
+    PACKED: such a function, called by name: the one that the host has registered, or else that of the export.
     """
 
     UNPACKED = "call_unpacked"
@@ -38,8 +38,7 @@ class CallKind(Enum):
 
 @dataclass(frozen=True)
 class Pool:
-    """Memory that tensors are placed in.  name: of the array in C.  limit_bytes: the most that may be used of it; None:
-    no limit."""
+    """A memory pool for tensors.  name: of the array in C.  limit_bytes: its maximum size, or None for no limit."""
 
     name: str
     limit_bytes: int | None = None
@@ -47,37 +46,37 @@ class Pool:
 
 @dataclass(frozen=True)
 class AotConfig:
-    """An export.
+    """The options of an export.
 
     Attributes
     ----------
     name
-        Of the model in C: a prefix of all that the export defines.
+        Name of the model in C, and prefix of all symbols that the export defines.
     runtime
-        "bare": C sources that need nothing but a compiler.  "hosted": a library for `AotExecutor`, in which functions
-        that the host has registered can take the places of kernels.
+        "bare": C sources that need only a compiler.  "hosted": a library for `AotExecutor`, in which functions that the
+        host has registered can replace kernels.
     interface
-        "c": the entry takes a struct of inputs and one of outputs.  "packed": an array of values.
+        "c": the entry point takes a struct of inputs and one of outputs.  "packed": it takes an array of values.
     unpacked
-        Whether kernels take pointers and sizes; else an array of values, as in the machine.
+        Whether kernels take pointers and sizes.  Otherwise they take an array of values, as in the VM.
     alignment
-        Of every tensor in a pool, in bytes: a power of two.  A tensor's elements are aligned in any case.
+        Alignment in bytes of every tensor in a pool, a power of two.  Elements are always aligned to their own size.
     pools
-        Where tensors that live only during a run may be, in order of preference: one goes into a later pool where it
-        does not fit into an earlier one.
+        Memory pools for tensors that live only during a run, in order of preference.  A tensor that does not fit into
+        one pool is placed in a later one.
     constants_limit_bytes
-        The most that constants may take; None: no limit.
+        Maximum size of all constants, or None for no limit.
     favour
-        "memory": kernels copy less of a matrix at once, which takes up to two thirds more time where the processor has
-        vectors, as is so by default where the runtime is bare.  "speed": they are the machine's.
+        "memory", the default of the bare runtime: kernels copy less of a matrix at once, which takes up to two thirds
+        more time on processors with vector instructions.  "speed": kernels are those of the VM.
     workspace
-        "static": the pools are arrays of the export, as they are by default where the runtime is bare.  "caller": who
-        runs the model gives them, as the hosted runtime does.
+        "static", the default of the bare runtime: the pools are arrays of the export.  "caller": the caller provides
+        the pools, as executors of the hosted runtime do.
 
     Raises
     ------
     RelvmArgumentError
-        A value that an option does not take, or options that do not go together; the message quotes each.
+        An option has an invalid value, or options contradict each other.  The message quotes each.
     """
 
     name: str = "model"
@@ -115,7 +114,7 @@ class AotConfig:
                 raise RelvmArgumentError(f"pools: {name!r}: expected {_NAME}")
             if name.upper() == "CONSTANTS":
                 raise RelvmArgumentError(f"pools: {name}: so the constants are called")
-            if [other.upper() for other in names].count(name.upper()) > 1:  # as the macros of their sizes are named
+            if [other.upper() for other in names].count(name.upper()) > 1:  # macros of sizes are upper-case
                 raise RelvmArgumentError(f"pools: two are named {name}")
         if not names:
             raise RelvmArgumentError("pools: expected one at least")
@@ -125,7 +124,7 @@ class AotConfig:
                 raise RelvmArgumentError(f"the limit of {name}: expected a number of bytes, got {limit!r}")
 
     def _expect_calls(self) -> None:
-        """The C runtime cannot look into an array of values by itself, and the hosted one calls by nothing else."""
+        """Check that the runtime supports the interface and the calling convention of kernels."""
         given = f"runtime={self.runtime!r}, interface={self.interface!r}, unpacked={self.unpacked}"
         if self.runtime == "bare" and self.interface == "c" and not self.unpacked:
             raise RelvmArgumentError(f'{given}: the bare runtime needs interface="packed" or unpacked=True')
@@ -136,22 +135,22 @@ class AotConfig:
 
     @property
     def base_alignment(self) -> int:
-        """Of a pool, in bytes: as much as any number needs, at least."""
+        """The alignment of pools in bytes, which suffices for any number."""
         return max(self.alignment, 8)
 
     @property
     def is_compact(self) -> bool:
-        """Whether kernels take little memory rather than little time."""
+        """Whether kernels save memory at the expense of time."""
         return (self.favour or ("memory" if self.runtime == "bare" else "speed")) == "memory"
 
     @property
     def workspace_is_given(self) -> bool:
-        """Whether who runs the model gives its pools."""
+        """Whether the caller provides the pools."""
         return self.runtime == "hosted" or self.workspace == "caller"
 
     @property
     def calls(self) -> CallKind:
-        """How lowered code calls kernels."""
+        """The calling convention of kernels."""
         if self.unpacked:
             return CallKind.UNPACKED
         return CallKind.CPACKED if self.runtime == "bare" else CallKind.PACKED

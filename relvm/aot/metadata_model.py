@@ -1,4 +1,4 @@
-"""Metadata of an export: its inputs, its outputs, the memory that a run needs."""
+"""Metadata of an export: its inputs and outputs, and the memory that a run needs."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _NUMBERS = {"i": "i64", "f": "f64", "b": "bool"}
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """A tensor that a run takes, gives or uses.
+    """An input, output, pool or constant.
 
     Attributes
     ----------
     name
-        In C.
+        Name in C.
     shape
-        Each dimension: a number, or its text ("n", "n * 2") where it depends on sizes.  A number has none.
+        The dimensions, each a number, or a text such as "n" or "n * 2" if it depends on sizes.  Empty for a scalar.
     dtype
-        The name in csrc/tables/dtypes.def.
+        Name of the dtype in csrc/tables/dtypes.def.
     """
 
     name: str
@@ -40,7 +40,7 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class SizeInfo:
-    """A size that only a run knows, its name in C, and its bounds, `least` and `most`; most: None where it has none."""
+    """A size that is known only at run time: its name in C and its bounds, `least` and `most` (None: unbounded)."""
 
     name: str
     least: int
@@ -49,22 +49,22 @@ class SizeInfo:
 
 @dataclass(frozen=True)
 class Metadata:
-    """Metadata of an export; in C, constants of the types of csrc/include/relvm_metadata.h.
+    """Metadata of an export, printed in C as constants of the types in csrc/include/relvm_metadata.h.
 
     Attributes
     ----------
     mod_name
-        What all that it defines begins with.
+        Prefix of all symbols that the export defines.
     inputs, outputs
-        In the order in which the entry takes them.
+        The inputs and outputs, in the order of the entry point.
     pools
-        The memory that a run needs besides, as bytes.
+        The pools that a run needs, as tensors of bytes.
     sizes
-        Those that the dimensions of inputs and outputs name.
+        The sizes on which dimensions of inputs and outputs depend.
     alignment
-        Of pools, in bytes.
+        Alignment of pools in bytes.
     version
-        Of this description.
+        Version of this format.
     """
 
     mod_name: str
@@ -77,7 +77,7 @@ class Metadata:
 
 
 def metadata_of(module: LoweredModule, config: AotConfig, pool_bytes: tuple[int, ...]) -> Metadata:
-    """The metadata of an export."""
+    """Return the metadata of an export.  pool_bytes: the size of each pool in `config`."""
     entry = module.functions[-1]
     ports = module.inputs if config.interface == "c" else packed_inputs(module)
     return Metadata(
@@ -98,12 +98,12 @@ def packed_inputs(module: LoweredModule) -> tuple[Port, ...]:
 
 
 def port_shape(port: Port, entry: LoweredFunction) -> tuple[AnyDim, ...]:
-    """The dimensions of an input or output; a number has none."""
+    """Return the dimensions of an input or output, which are empty for a scalar."""
     return entry.storages[port.value].shape if isinstance(port.value, int) else ()
 
 
 def port_dtype(port: Port, entry: LoweredFunction) -> str:
-    """The name of its element type."""
+    """Return the dtype name of an input or output."""
     match port.value:
         case ScalarVar(letter=letter):
             return _NUMBERS[letter]
@@ -113,7 +113,7 @@ def port_dtype(port: Port, entry: LoweredFunction) -> str:
 
 
 def dim_text(dim: AnyDim) -> str:
-    """A dimension with the names of sizes that C has."""
+    """Return a dimension as text, with the C names of sizes."""
     return format_dim(dim, lambda var: c_identifier(var.name))
 
 
@@ -128,12 +128,12 @@ def metadata_json(
     placements: Mapping[str, FunctionPlacement],
     constants: Sequence[TensorStorage],
 ) -> str:
-    """The metadata and the memory of every function as JSON, for programs that read an archive.
+    """Return the metadata and the memory use of every function as JSON.
 
     Parameters
     ----------
     constants
-        In the order in which the export has them.
+        The constants, in the order of the export.
     """
     numbers = {constant_key(storage.array): number for number, storage in enumerate(constants)}
     pools = [pool.name for pool in metadata.pools]

@@ -55,7 +55,7 @@ def function(index: int) -> Argument:
 
 
 def boolean(value: bool) -> Argument:
-    """Return an argument: True or False."""
+    """Return `value`, True or False, as an argument."""
     return Argument("BOOL", int(value))
 
 
@@ -257,7 +257,9 @@ def _are_texts(value: Any) -> bool:
 
 
 def scalar_kind(type_text: str) -> str:
-    """Return the kind of a scalar parameter, "bool", "i64" or "f64", from its type in a signature, such as "i64(n)".
-    Empty if it is not a scalar."""
+    """Return the kind of a scalar parameter, "bool", "i64" or "f64", or "" if it is not a scalar.
+
+    type_text: the parameter's type in a signature, such as "i64(n)".
+    """
     kind = type_text.partition("(")[0]
     return kind if kind in ("bool", "i64", "f64") else ""

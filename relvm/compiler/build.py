@@ -111,7 +111,7 @@ def build(
     --------
     >>> from relvm import vm
     >>> from relvm.frontend.text import parse_module
-    >>> module = parse_module("def f(i: i64) -> i64 = i + 1\n def main(i: i64) -> i64 = @f(i) * 2")
+    >>> module = parse_module("def f(i: i64) -> i64 = i + 1\\n def main(i: i64) -> i64 = @f(i) * 2")
     >>> executable = vm.build(module, exec_mode={"f": "compiled"})
     >>> machine = vm.VirtualMachine(executable)
     >>> machine["main"](20), machine.function_kinds

@@ -1,5 +1,7 @@
-"""Looking at what is made of a module: every stage of it, its values in every mode, and pictures.  Needs the extra
-`explore`."""
+"""Inspection of modules: every compilation stage, the values in every execution mode, a debugger, and charts.
+
+Needs the extra `explore`.
+"""
 
 from relvm.explore.compare.report import Comparison, ComparisonRow
 from relvm.explore.compare.run import compare

@@ -1,4 +1,4 @@
-"""Run-time checks of sizes: the claims on which kernels rely and that no type proves."""
+"""Run-time checks of the sizes that kernels rely on and that types do not prove."""
 
 from __future__ import annotations
 
@@ -42,10 +42,11 @@ def check_sizes(function: Function) -> Function:
 
 
 class _Checker:
-    """ranges: the bounds that the function states.   new_dims: the variables made for dimensions.
+    """Adds the checks to the blocks of one function.
 
-    What holds in a block and those inside it: renamed, a variable -> one of the same value whose type says more;
-    checked, the claims that are checked already.   added: the keys of both, in order, to be taken out again.
+    ranges: the bounds that the function states.   new_dims: the variables made for unnamed dimensions.
+    renamed: a variable -> one of the same value with a more precise type.   checked: the claims checked so far.
+    added: the keys added to both, in order; the end of a block removes those added in it.
     """
 
     def __init__(self, name: str, ranges: Mapping[DimVar, Range]) -> None:
@@ -84,14 +85,14 @@ class _Checker:
 
     def value(self, value: Expr) -> Expr:
         outer = self.checked
-        if isinstance(value, Function):  # it may be called where what is checked here is not
+        if isinstance(value, Function):  # it may be called where these checks have not run
             self.checked = set()
         value = map_parts(self.atom, self.block, value)
         self.checked = outer
         return value
 
     def atom(self, expr: Expr) -> Expr:
-        while expr in self.renamed:  # no more often than it has dimensions
+        while expr in self.renamed:  # at most once for each of its dimensions
             expr = self.renamed[expr]
         return expr
 
@@ -154,7 +155,10 @@ class _Checker:
         return replace(call, args=args, type=result)
 
     def replacement(self, first: AnyDim, second: AnyDim) -> tuple[DimVar, AnyDim] | None:
-        """Return the variable that a match_cast binds anew, preferably one that no type of the program names."""
+        """Return the variable to replace so that two dimensions become equal, with its new value.
+
+        Variables that this pass made are replaced before those of the program.
+        """
         return replace_one_of(self.new_dims, first, second) or replace_one_of(None, first, second)
 
     def check(self, claim: SizeClaim, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> None:

@@ -43,7 +43,10 @@ from relvm.passes.pass_manager import module_pass
 
 @dataclass
 class Made:
-    """Results of calls by their keys, with the calls, which keep the keys' arrays."""
+    """Folded results by the key of their call.
+
+    Each is stored with its call, because keys contain the ids of arrays, which the call keeps alive.
+    """
 
     budget: FoldingBudget
     results: dict[Hashable, tuple[OpCall, Constant | None]] = field(default_factory=dict)
@@ -51,13 +54,14 @@ class Made:
 
 @module_pass("constant_folding", at=Stage.ANF)
 def constant_folding(module: Module) -> Module:
-    """Evaluate pure operators on constants by their NumPy functions:
+    """Evaluate pure operators on constants with their NumPy functions:
 
     y = add(const(f32[2], [1, 2]), const(f32[2], [3, 4]))   ->   const(f32[2], [4, 6])
 
     Equal computations on one constant give one constant, so weights that layers share are not duplicated.  An item of a
-    known tuple is taken, an if on a known condition is replaced by its branch, an if with equal branches by their
-    value, and the shape of a tensor of known sizes is a constant.  FoldingBudget limits the bytes and the work.
+    known tuple becomes that item.  An if on a known condition becomes the branch that is taken, and an if with equal
+    branches their value.  The shape of a tensor of known sizes becomes a constant.  FoldingBudget limits the bytes and
+    the work.
     """
     budget = budget_of(module)
     return module.with_functions(tuple(_function(function, budget) for function in module.functions))
@@ -76,7 +80,10 @@ def _function(function: Function, budget: FoldingBudget) -> Function:
 
 
 def _block(block: Block, known: dict[Var, Expr], made: Made) -> Block:
-    """known: variables whose value is a constant (its uses are replaced) or a tuple of atoms."""
+    """Fold the constants in a block and in those inside it.
+
+    known: a variable -> its value, which is a tuple of atoms, or an atom that replaces the uses of the variable.
+    """
     bindings: list[Binding | MatchCast] = []
     for binding in block.bindings:
         if not isinstance(binding, Binding):
@@ -123,7 +130,10 @@ def _fold(binding: Binding, known: dict[Var, Expr], made: Made) -> list[Binding 
 
 
 def _named(binding: Binding, atom: Expr, known: dict[Var, Expr]) -> list[Binding | MatchCast]:
-    """Return `binding` with the value `atom`, or nothing if the types are equal: `atom` then replaces the variable."""
+    """Return `binding` with the value `atom`.
+
+    If the types are equal, return no binding and let `atom` replace the uses of the variable.
+    """
     if atom.type != binding.var.type:
         return [with_value(binding, atom)]
     known[binding.var] = atom

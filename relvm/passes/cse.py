@@ -54,8 +54,11 @@ def cse(function: Function) -> Function:
 
 
 class _Eliminator:
-    """values: a computation -> the variable that holds its value.   renamed: a removed variable -> its replacement.
-    taken: a reused variable -> the origins of the variables removed for it."""
+    """Removes repeated computations from the blocks of one function.
+
+    values: the key of a computation -> the variable that holds its value.   renamed: a removed variable -> its
+    replacement.   taken: a reused variable -> the origins of the variables that it replaces.
+    """
 
     def __init__(self) -> None:
         self.values: dict[Hashable, Var] = {}
@@ -99,7 +102,7 @@ class _Eliminator:
 
 
 def key_of(value: Expr) -> Hashable:
-    """Return a key that is equal only for computations of the same value, or None if there is none."""
+    """Return a key that only computations of the same value share, or None if the value may not be reused."""
     match value:
         case OpCall(op, args, attributes):
             return None if is_impure_call(value) else (op, _exact(attributes), *map(_atom_key, args))
@@ -136,7 +139,7 @@ def _atom_key(atom: Expr) -> Hashable:
 
 
 def _exact(value: object) -> Hashable:
-    """Return an attribute value so that 1, 1.0 and true differ, and so do 0.0 and -0.0."""
+    """Return a key for an attribute value; 1, 1.0 and true have different keys, and so do 0.0 and -0.0."""
     if isinstance(value, tuple):
         return tuple(map(_exact, value))
     return repr(value) if isinstance(value, float) else (type(value), value)

@@ -12,8 +12,10 @@ from relvm.passes.pass_manager import module_pass
 
 @module_pass("dce", at=Stage.ANF)
 def dce(module: Module) -> Module:
-    """Remove bindings whose value is never used and has no effect, then private functions that no public function
-    reaches.  A `match_cast` is a check and stays."""
+    """Remove bindings whose value is never used and has no effect.
+
+    Then remove the private functions that no public function reaches.  A `match_cast` is a check and stays.
+    """
     return _used_functions(module.with_functions(tuple(map(_function, module.functions))))
 
 
@@ -36,7 +38,10 @@ def _used_functions(module: Module) -> Module:
 
 
 def _block(block: Block, used: set[Var]) -> Block:
-    """Return `block` without the values that neither it nor later code (`used`, which grows) needs."""
+    """Return `block` without the bindings that are not needed.
+
+    used: the variables that later code needs; those that the block needs are added.
+    """
     _use(block.result, used)
     kept: list[Binding | MatchCast] = []
     for run in reversed(list(function_runs(block.bindings))):
@@ -46,7 +51,7 @@ def _block(block: Block, used: set[Var]) -> Block:
 
 
 def _run(run: tuple[Binding | MatchCast, ...], used: set[Var]) -> list[Binding | MatchCast]:
-    """Return the needed bindings of a run: one binding, or local functions that may need each other."""
+    """Return the needed bindings of a run, which is one binding, or local functions that may call each other."""
     values: dict[Var, Expr] = {}
     count = -1
     while count < len(values):
@@ -76,7 +81,7 @@ def _use(expr: Node, used: set[Var]) -> None:
 def _has_effect(value: Expr) -> bool:
     match value:
         case Function():
-            return False  # making a closure has none
+            return False  # making a closure has no effect
         case If(then=then, orelse=orelse):
             return any(
                 is_impure_call(part) or isinstance(part, MatchCast) or may_fail(part)

@@ -43,7 +43,10 @@ def expanded(binding: Binding) -> list[Binding]:
 
 
 def _flat(expr: Expr, whole: Var, done: dict[Expr, Expr], bindings: list[Binding]) -> Expr:
-    """Return the expression with variables as arguments, and append their bindings, shared parts once."""
+    """Return the expression with variables as arguments, and append the bindings of these variables.
+
+    whole: the variable of the whole result.   done: a part -> its variable, so that shared parts are bound once.
+    """
     while isinstance(expr, OpCall) and isinstance(expr.op.lower, Composition):
         expr = expr.op.lower.function(*expr.args, **dict(expr.attributes))
     if not isinstance(expr, OpCall):

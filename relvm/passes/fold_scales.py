@@ -26,13 +26,13 @@ from relvm.passes.util.scale_factors import (
     varies_along,
 )
 
-_DEEPEST = 8  # operators between a factor and the weights that it goes into
-_SHARED_BYTES = 4096  # a constant larger than this that is used twice is not copied
-_LARGE_TERM = 2.0**20  # a term from here on may stand for more digits than are left to what it is added to
-# with a cast to integers, what makes a large difference of a small one
+_DEEPEST = 8  # most operators between a factor and the weights that it is folded into
+_SHARED_BYTES = 4096  # a larger constant that several operators use is not copied
+_LARGE_TERM = 2.0**20  # adding a term of this size or more may round away digits of the other term
+# Rounding turns a small difference into a large one; so does a cast to integers.
 _STEPS = (ops.round, ops.floor, ops.ceil, ops.saturating_cast)
 
-Changes = dict[Var, OpCall]  # variables -> what they are from now on
+Changes = dict[Var, OpCall]  # variable -> the call that computes it from now on
 
 
 @module_pass("fold_scales", at=Stage.ANF)
@@ -41,10 +41,10 @@ def fold_scales(module):
 
     y = conv(x, w); z = multiply(y, s); t = add(z, b)   ->   y = conv(x, w * s); t = add(y, b)
 
-    A factor before or after a convolution, or a product with a constant matrix, is folded into the weights and into the
-    terms added in between, if it is constant for each filter or column.  Transpositions and views may lie between, and
-    for a single number also products of two computed matrices.  Two consecutive terms are added, unless one is so large
-    that it would round the other.  Only values without other users change.
+    A factor before or after a convolution or a product with a constant matrix is folded into the weights, and into the
+    terms added in between.  It must be the same for all results of a filter or column.  Transpositions and views may
+    lie in between.  If the factor is one number, products of two computed matrices may, too.  Two consecutive terms are
+    added, unless one is so large that it would round the other.  Only values without other users change.
 
     A weight times a factor is rounded once, instead of each result.  A factor stays if it would make a weight infinite,
     or if elementwise operators carry it to a rounding to whole numbers, as in quantization or coordinates.  A division
@@ -55,9 +55,12 @@ def fold_scales(module):
 
 
 class _Folder:
-    """uses: how often each variable is used, in the whole module.  stepped: what comes to be rounded to whole numbers.
-    shared: arrays that several operators use.  values: the operators of the present block, as they are by now.
-    renamed: variables removed -> what they are.  taken: what was changed -> the origins of what it took over."""
+    """Folds factors and terms in the blocks of a module.
+
+    uses: how often the module uses each variable.   stepped: values that are later rounded to whole numbers.
+    shared: the ids of arrays that several operators use.   values: the current calls of the block.
+    renamed: a removed variable -> its replacement.   taken: a changed variable -> the origins that it takes over.
+    """
 
     def __init__(self, module: Module) -> None:
         items = [item for function in module.functions for item in walk(function.body)]
@@ -91,7 +94,7 @@ class _Folder:
         return with_bindings(block, bindings, self.atom(block.result))
 
     def binding(self, binding: Binding | MatchCast) -> Binding | MatchCast | None:
-        """Return `binding` with its contents folded, or None if it is an operator (now in `values`) or dead."""
+        """Return `binding` with its value rewritten, or None if `values` has its operator call or it was removed."""
         value = map_parts(self.atom, self.block, binding.value)
         if not (isinstance(value, OpCall) and isinstance(binding, Binding) and value.type == binding.var.type):
             return with_value(binding, value)
@@ -103,7 +106,7 @@ class _Folder:
         return self.renamed.get(expr, expr) if isinstance(expr, Var) else expr
 
     def fold(self, var: Var) -> None:
-        """Fold the factor or term in the computation of `var`."""
+        """Fold a constant factor or term in the computation of `var` into the other operand."""
         call = self.values[var]
         if var in self.stepped:
             return
@@ -130,8 +133,10 @@ class _Folder:
         return self.values.get(expr) if isinstance(expr, Var) and self.uses[expr] == 1 else None
 
     def shifted(self, expr: Expr, shift: np.ndarray) -> Changes | None:
-        """Return the changed call that adds a constant to a product with a bias, or None if `expr` is not one or a term
-        is so large that it would round the other."""
+        """Return the changed call of `expr`, a product plus a bias, with a constant added to the bias.
+
+        Return None if `expr` is anything else, or if one term is so large that it would round the other.
+        """
         call = self.own(expr)
         if call is None or not isinstance(expr, Var):
             return None
@@ -143,14 +148,14 @@ class _Folder:
         return {expr: ops.add(x, total)} if small and total else None
 
     def is_product(self, expr: Expr) -> bool:
-        """Return whether the call is a convolution or a matrix product, possibly with its elements rearranged."""
+        """Return whether `expr` is a convolution or matrix product, possibly transposed, viewed or summed by col2im."""
         call = self.own(expr)
         while call is not None and call.op in (ops.transpose, ops.reshape, ops.expand_dims, ops.squeeze, ops.col2im):
             call = self.own(call.args[0])
         return call is not None and call.op in (ops.conv, ops.matmul)
 
     def scaled(self, expr: Expr, factor: np.ndarray, depth: int) -> Changes | None:
-        """Return the changed calls that multiply `expr` by a factor, or None if that would need another operator."""
+        """Return the changed calls that multiply `expr` by a factor, or None if no constant can absorb the factor."""
         call = self.own(expr)
         if call is None or not isinstance(expr, Var) or depth == 0 or call.tensor_type.shape is None:
             return None
@@ -182,7 +187,7 @@ class _Folder:
         return None
 
     def scaled_product(self, expr: Var, call: OpCall, factor: np.ndarray, depth: int) -> Changes | None:
-        """Return the changed calls that multiply a matrix product by a factor of its columns, rows or all elements."""
+        """Return the changed calls that multiply a matrix product by one factor, or one for each column or row."""
         a, b = call.args
         attributes, vector = dict(call.attributes), factor.reshape(-1)
         if a.tensor_type.known_rank < 2 or b.tensor_type.known_rank < 2:
@@ -201,14 +206,14 @@ class _Folder:
         return None
 
     def weights(self, call: OpCall, at: int, factor: np.ndarray) -> Constant | None:
-        """Return the constant argument times a factor, or None if it is not constant, or shared and large."""
+        """Return argument `at` times a factor, or None if it is not constant, large and shared, or overflows."""
         arg = call.args[at]
         if not isinstance(arg, Constant) or (arg.value.nbytes > _SHARED_BYTES and id(arg.value) in self.shared):
             return None
         return times(arg, factor)
 
     def with_scaled_input(self, call: OpCall) -> OpCall:
-        """Return a convolution or a product with a constant matrix with the factors of its input folded in."""
+        """Return a conv or matmul with the factors of its input folded into its weights, or another call as it is."""
         while call.op in (ops.conv, ops.matmul) and isinstance(scaled := call.args[0], Var):
             inner = self.own(scaled)
             if inner is None or (found := factor_of(inner)) is None:
@@ -224,7 +229,7 @@ class _Folder:
 
 
 def _of_input(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
-    """Return the factor of the weights that equals a factor of the first argument, or None if there is none."""
+    """Return the factor of the weights with the same effect as a factor of the first argument, or None."""
     attributes, weights, vector = dict(call.attributes), call.args[1], factor.reshape(-1)
     if call.op is ops.matmul:
         if (weights.tensor_type.rank or 0) < 2 or attributes["transpose_a"] or not varies_along(factor, -1):
@@ -240,7 +245,10 @@ def _of_input(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
 
 
 def _stepped(items: list[Node]) -> set[Expr]:
-    """Return the values that elementwise operators and data movement carry to a rounding.  items: in order."""
+    """Return the values that reach a rounding through elementwise operators and data movement only.
+
+    items: the nodes of the module, in program order.
+    """
     found: set[Expr] = set()
     for item in reversed(items):
         if not isinstance(item, Binding) or not isinstance(item.value, OpCall):

@@ -58,7 +58,7 @@ def _block(block: Block, uses: Counter[Var]) -> Block:
 
 @dataclass(frozen=True)
 class _Scores:
-    """The product of q and k times `scale` plus `bias`, if there is one."""
+    """The scores: the product of q and k times `scale`, plus `bias` unless it is None."""
 
     q: Expr
     k: Expr
@@ -68,7 +68,10 @@ class _Scores:
 
 
 class _Match:
-    """calls: how variables of the block are computed.  taken: those that the attention computes itself."""
+    """An attempt to match the pattern of attention in one block.
+
+    calls: a variable of the block -> the call that computes it.   taken: the variables matched as parts of the pattern.
+    """
 
     def __init__(self, calls: dict[Var, OpCall], uses: Counter[Var]) -> None:
         self.calls = calls
@@ -104,9 +107,9 @@ class _Match:
         return replace(ops.attention(scores.q, scores.k, v, allowed, bias, **attributes), type=call.type)
 
     def shares(self, expr: Expr) -> tuple[str, OpCall | None, int]:
-        """What becomes of rows without shares (`absent`), the softmax, and how often its argument is used.
+        """Return how rows whose scores are all -inf are treated (`absent`), the softmax, and the uses of its argument.
 
-        where(p != p, 0, p) and where(max(s) == -inf, 0, p) are guarded: p = softmax(s).
+        A `where` may guard p = softmax(s): as where(p != p, 0, p) or as where(max(s) == -inf, 0, p).
         """
         call = self.calls.get(expr) if isinstance(expr, Var) else None
         guard = self.own(call.args[0]) if call is not None and call.op is ops.where else None
@@ -125,7 +128,7 @@ class _Match:
         return "zero", softmax if same else None, 2
 
     def hidden(self, expr: Expr, uses: int) -> tuple[_Scores | None, Expr, float]:
-        """Return the scores in `expr`, the mask of those that count, and the number that replaces the others."""
+        """Return the scores in `expr`, the mask of the scores that stay, and the number that replaces the others."""
         call = self.own(expr, uses)
         if call is not None and call.op is ops.where:
             cond, x, other = call.args
@@ -170,7 +173,7 @@ def _is_number(expr: Expr, number: float) -> bool:
 
 
 def _is_normal(scale: float) -> bool:
-    """Whether it is a number of f32 that scales zeros and infinities as the factors that it is made of do."""
+    """Return whether `scale` is a normal f32 number, so that it maps zeros and infinities as its factors do."""
     range_ = np.finfo(np.float32)
     return float(range_.tiny) <= abs(scale) <= float(range_.max)
 

@@ -1,4 +1,4 @@
-"""Operator fusion: which operators share a kernel."""
+"""Operator fusion."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from relvm.kernels.fusion_group import Group
 from relvm.kernels.lowering_rules import Contraction, DataMovement, GatherKernel, Pointwise, Reduce, Reinterpret
 from relvm.passes.pass_manager import function_pass
 
-_MAX_MEMBERS = 32  # more gain little, and what a kernel's loop holds in registers ends
+_MAX_MEMBERS = 32  # more members gain little, and their values no longer fit in registers
 
 
 @function_pass("fuse_ops", at=Stage.ANF)
@@ -55,7 +55,7 @@ def _block(block: Block) -> Block:
 
 
 def _users(block: Block) -> dict[Expr, set[int]]:
-    """Return the users of each variable, as numbers of bindings; the block's result has the number after the last."""
+    """Return the indices of the bindings that use each variable; the block's result counts as one more binding."""
     users: dict[Expr, set[int]] = {}
     for i, value in enumerate([*(binding.value for binding in block.bindings), block.result]):
         for item in walk(value):
@@ -84,7 +84,10 @@ def _grow(
     place: dict[Expr, int],
     taken: set[int],
 ) -> set[int]:
-    """Return the members of the group that ends with `root`: operators that only members use, last one first."""
+    """Return the indices of the bindings that form a group with `root`, its last member.
+
+    Only members use the other members.  Later bindings are tried first.
+    """
     members = {root}
     refused: set[int] = set()
     while len(members) < _MAX_MEMBERS:
@@ -106,7 +109,7 @@ def _producers(calls: Mapping[int, OpCall], members: Iterable[int], place: dict[
 
 
 def _fits(block: Block, calls: Mapping[int, OpCall], root: int, members: set[int], new: int) -> bool:
-    """Return whether the group with one more member is one kernel that repeats no expensive computation."""
+    """Return whether the group and a new member make one kernel that repeats no expensive computation."""
     group = {block.bindings[member].var: calls[member] for member in sorted({*members, new})}
     result = block.bindings[root].var
     if all(isinstance(call.op.lower, Pointwise) and var.type == result.type for var, call in group.items()):

@@ -29,8 +29,8 @@ from relvm.ir.visitor import fresh_copy, inner_blocks, map_blocks, map_parts, wi
 from relvm.passes.pass_manager import module_pass
 from relvm.passes.util.match_casts import in_binding_order
 
-SMALL = 8  # bindings, those of inner blocks included: a function of so many is inlined wherever it is called
-DEEPEST = 24  # blocks inside each other: no inlining makes more
+SMALL = 8  # a function of at most so many bindings, with those of inner blocks, is inlined wherever it is called
+DEEPEST = 24  # inlining nests blocks at most so deep
 
 
 @module_pass("inline", at=Stage.ANF)
@@ -74,7 +74,7 @@ def _bindings(block: Block) -> Iterator[Binding | MatchCast]:
 
 
 def _depth(block: Block) -> int:
-    """Return the depth to which blocks nest in `block`."""
+    """Return how many levels of blocks nest inside `block`."""
     return max((1 + _depth(inner) for b in block.bindings for inner in inner_blocks(b.value)), default=0)
 
 
@@ -166,7 +166,7 @@ class _Inliner:
                 if result is None:
                     bindings.append(Binding(var, function))
                 return result or call
-            case Var() as var:  # of a function after the present one, which cannot be inlined into this one any more
+            case Var() as var:  # a local function defined later cannot be inlined here
                 self.called_once.discard(var)
         return call
 
@@ -179,11 +179,13 @@ class _Inliner:
         origins: tuple[str, ...],
         bindings: list,
     ) -> Expr | None:
-        """Append the body of `function` applied to `args` and return its result.  None where a check of the arguments
-        cannot be written as match_casts, or blocks would nest too deeply: then nothing is appended.
+        """Append the body of `function` applied to `args` and return its result.
 
-        name: of the function, for messages.  own: its dimension variables.  origins: of the call, which what is
-        computed in its place has besides its own.
+        Return None and append nothing if match_casts cannot express the checks of the arguments, or if blocks would
+        nest too deeply.
+
+        name: the function's name, for messages.   own: the dimension variables that it binds.   origins: those of the
+        call, which are added to the origins of the body.
         """
         if self.depth + _depth(function.block) > DEEPEST:
             return None
@@ -212,7 +214,7 @@ class _Inliner:
 
 
 def _called_once(function: Function) -> set[Var]:
-    """Return the variables of local functions whose only use is a call from outside."""
+    """Return the variables of local functions that are used once, in a call outside of the function itself."""
     found = {each.var: each.value for each in _bindings(function.block) if isinstance(each.value, Function)}
     if not found:
         return set()
@@ -223,7 +225,7 @@ def _called_once(function: Function) -> set[Var]:
 
 
 def _bound_dims(expr: Expr) -> Iterator[DimVar]:
-    """Return the dimension variables that `expr` binds: in parameters, match_casts and results of packed functions."""
+    """Yield the dimension variables that `expr` binds: in parameters, match_casts and results of packed functions."""
     for item in walk(expr):
         match item:
             case Function(params=params):

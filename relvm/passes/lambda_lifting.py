@@ -32,16 +32,17 @@ from relvm.passes.pass_manager import module_pass
 
 @module_pass("lambda_lifting", at=Stage.ANF)
 def lambda_lifting(module: Module) -> Module:
-    """Turn each local function into a function of the module that takes what it captured as its last parameters.  A
-    call of it passes them; where it is used as a value a closure is made:
+    """Turn each local function into a function of the module, with the values it captures as additional parameters.
+
+    A call passes the captured values after the other arguments.  A use as a value makes a closure:
 
     g = fn (a) { add(a, b) }; y = g(x)   ->   y = @main_g(x, b)            with  def main_g(a, b) { add(a, b) }
     g = fn (a) { add(a, b) }; t = (g,)   ->   g = make_closure(@main_g, b); t = (g,)
 
-    A function that captures nothing is a plain reference where it is a value.  Functions next to each other may call
-    each other: each captures what those that it uses do.  Dimensions of the surrounding function are captured as one
-    shape, where nothing else gives them, or where an argument is to be checked against them.  The attribute `captured`
-    counts the parameters added.
+    A function that captures nothing needs no closure: a reference to it is the value.  Adjacent local functions may
+    call each other, so each also captures what the functions that it uses capture.  Dimensions of the surrounding
+    function are captured as one shape if nothing else determines them, or if arguments are checked against them.  The
+    attribute `captured` is the number of added parameters.
     """
     lifter = _Lifter({f.name for f in module.functions})
     outer = [lifter.top_level(function) for function in module.functions]
@@ -50,7 +51,10 @@ def lambda_lifting(module: Module) -> Module:
 
 @dataclass(frozen=True)
 class _Lifted:
-    """What a local function becomes.  captured: variables, then at most one shape, as seen where it is defined."""
+    """A lifted local function.
+
+    captured: variables, then at most one shape, as expressions at the definition of the local function.
+    """
 
     reference: FunctionRef
     captured: tuple[Expr, ...]
@@ -59,12 +63,15 @@ class _Lifted:
         return BuiltinCall("make_closure", (self.reference, *self.captured), type=type_)
 
 
-_Known = Mapping[Var, _Lifted]  # the local functions that can be called by name, by the variables they are bound to
+_Known = Mapping[Var, _Lifted]  # variable of a local function -> the lifted function, for those in scope
 
 
 class _Lifter:
-    """Of the present function of the module, values: the variables that are used otherwise than to be called.
-    unproven: those that are called with arguments which are not known to be of the parameters' types."""
+    """Lifts the local functions of a module.
+
+    For the current module function, values: the variables that are used other than as callees.   unproven: the
+    variables that are called with arguments whose types are not proven to be those of the parameters.
+    """
 
     def __init__(self, names: set[str]) -> None:
         self.names = names
@@ -77,7 +84,11 @@ class _Lifter:
         return replace(function, body=self.block(function.block, function.name, {}, _plain_dims(function.params)))
 
     def block(self, block: Block, owner: str, known: _Known, dims: frozenset[DimVar]) -> Block:
-        """dims: the dimension variables that have a value there."""
+        """Lift the local functions of a block.
+
+        owner: the name of the enclosing function.   known: the local functions in scope.   dims: the dimension
+        variables in scope.
+        """
         bindings: list[Binding | MatchCast] = []
         references = self.references(known)
         for run in function_runs(block.bindings):
@@ -106,13 +117,13 @@ class _Lifter:
         return replace(block, bindings=tuple(bindings), result=substitute(block.result, references))
 
     def references(self, known: _Known) -> dict[Var, Expr]:
-        """The functions that are the same everywhere, as values."""
+        """Return the references that replace uses of functions as values, for the functions that capture nothing."""
         return {var: lifted.reference for var, lifted in known.items() if not lifted.captured and var in self.values}
 
     def functions(
         self, run: Sequence[Binding | MatchCast], owner: str, known: _Known, dims: frozenset[DimVar]
     ) -> _Known:
-        """Lift local functions that see each other; return the known functions with them."""
+        """Lift a run of local functions, which may call each other, and return the known functions with them."""
         functions = {binding.var: binding.value for binding in run if isinstance(binding.value, Function)}
         checked = self.values | self.unproven
         outer = {var: dims if var in checked else frozenset() for var in functions}
@@ -130,7 +141,10 @@ class _Lifter:
         return known
 
     def function(self, local: Function, lifted: _Lifted, run: _Known, known: _Known, dims: frozenset[DimVar]) -> None:
-        """Add the module function that a local function becomes."""
+        """Add the lifted function of a local function to the module.
+
+        run: the functions lifted together with this one, whose closures its body may have to make.
+        """
         body = self.block(local.block, lifted.reference.name, known, dims | _plain_dims(local.params))
         used = _values(body)
         own = {var: replace(var) for var in run if var in used}
@@ -196,9 +210,9 @@ def _unproven(expr: Node) -> set[Var]:
 def _captured(
     run: Mapping[Var, Function], known: _Known, outer: Mapping[Var, frozenset[DimVar]]
 ) -> dict[Var, tuple[Expr, ...]]:
-    """What each function of a run captures: what it uses itself, and what those that it uses capture.
+    """Return what each function of a run captures: the values it uses, and those that the functions it uses capture.
 
-    outer: for each, the dimensions of the surrounding function that its parameters are checked against.
+    outer: for each function, the dimensions of the surrounding function that its parameters are checked against.
     """
     variables: dict[Var, dict[Var, None]] = {}
     uses: dict[Var, list[Var]] = {}
@@ -230,7 +244,7 @@ def _is_captured(var: Var, values: set[Var], known: _Known) -> bool:
 
 
 def _close(needs: dict[Var, dict], uses: dict[Var, list[Var]]) -> None:
-    """Add to the captures of each function those of the functions that it uses, until a fixed point."""
+    """Add the needs of used functions to those of their users, until nothing changes."""
     changed = True
     while changed:
         changed = False
@@ -246,7 +260,10 @@ def _dims(value: Expr) -> Iterable[DimVar]:
 
 
 def _given_dims(local: Function, captured: Iterable[Var], outer: frozenset[DimVar]) -> set[DimVar]:
-    """The dimension variables that parameters (those of `outer` aside), captured values or checks inside give."""
+    """Return the dimension variables that need not be captured.
+
+    Captured values bind them, or parameters and checks inside the function do and `outer` does not contain them.
+    """
     given = set((_plain_dims(local.params) - outer) | _plain_dims(captured))
     for item in walk(local):
         match item:

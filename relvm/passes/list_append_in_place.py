@@ -29,7 +29,7 @@ def list_append_in_place(function: Function) -> Function:
 
 
 def _block(block: Block, needed: set[Var], lists: set[Var]) -> Block:
-    """needed: those of `lists` that are used after the block."""
+    """Make the appends of a block in place.  needed: those of `lists` that are used after the block."""
     needed = needed | _used(block.result, lists)
     own = {binding.var for binding in block.bindings}
     bindings: list[Binding | MatchCast] = []  # the last one first

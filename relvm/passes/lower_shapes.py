@@ -1,4 +1,4 @@
-"""Shapes at run time: checks of what comes in, and the values of symbolic dimensions."""
+"""Lowering of symbolic shapes: run-time checks of values, and a heap with the values of dimension variables."""
 
 from __future__ import annotations
 
@@ -61,9 +61,7 @@ _OPERATOR = {row.name: row.number for row in DIM_OPERATORS}
 
 @module_pass("lower_shapes", at=Stage.PLANNED)
 def lower_shapes(module: Module) -> Module:
-    """Check every parameter, match_cast and result of a packed function or of a function that is a value
-    (relvm/passes/util/unchecked_results.py), keep the values of dimension variables in a shape heap, and build the
-    shapes that mention them:
+    """Check values against their types at run time, and compute symbolic dimensions and shapes:
 
     def f(x: f32[n, 4])   ->   heap = builtin.alloc_shape_heap(1)
                                _ = builtin.check_tensor_info(x, 2, dtype(f32), "f: argument x")
@@ -71,11 +69,13 @@ def lower_shapes(module: Module) -> Module:
     shape(n * 2, 4)       ->   _ = builtin.compute_dim(heap, 1, mul, EQUAL_HEAP, 0, EQUAL, 2)
                                s = builtin.make_shape(heap, 2, EQUAL_HEAP, 1, EQUAL, 4)
 
-    Compound dimensions are computed at their first use in a block, and checked when all variables are known.  A
-    variable whose bounds the function states (relvm/ir/value_ranges.py) is checked to be within them.  Where all calls
-    of a function are proven to be right (relvm/passes/util/call_analysis.py), only the kinds of its scalar parameters
-    are checked, which arithmetic relies on.  The heap holds only what something reads.  A function that needs no value
-    in it has no heap.
+    The checks cover parameters, match_casts, and the results of packed functions and of functions that are values
+    (relvm/passes/util/unchecked_results.py).  A shape heap holds the values of dimension variables.  Compound
+    dimensions are computed at their first use in a block, and checked when all variables are known.  Variables are
+    checked to be within the bounds that the function states (relvm/ir/value_ranges.py).  If all calls of a function are
+    proven to pass arguments of the right types (relvm/passes/util/call_analysis.py), only the dtypes of its scalar
+    parameters are checked, because arithmetic relies on them.  The heap holds only values that are read, and a function
+    that reads none has no heap.
     """
     proven = proven_functions(module)
     unchecked = unchecked_functions(module)
@@ -87,7 +87,7 @@ def lower_shapes(module: Module) -> Module:
 def _lowered(function: Function, proven: bool, unchecked: Collection[str]) -> Function:
     lowering = _Lowering(function, unchecked)
     scope = _Scope()
-    captured = dict(function.attributes).get("captured", 0)  # of a lifted function: what they give is given
+    captured = dict(function.attributes).get("captured", 0)  # parameters added by lambda lifting, which come first
     first = len(function.params) - captured
     for param in (*function.params[first:], *function.params[:first]):
         lowering.origins = param.origins
@@ -108,8 +108,11 @@ def _lowered(function: Function, proven: bool, unchecked: Collection[str]) -> Fu
 
 @dataclass
 class _Scope:
-    """What is known inside one block: which heap slot holds a dimension, and the variables that shapes and the values
-    of dimensions are in."""
+    """The state of one block.
+
+    slots: a dimension -> its heap slot.   shapes, values: a shape or dimension -> the variable that holds it.
+    out: the lowered bindings.   pending: checks that wait until all dimension variables are known.
+    """
 
     slots: dict[AnyDim, int] = field(default_factory=dict)
     shapes: dict[tuple[AnyDim, ...], Var] = field(default_factory=dict)
@@ -126,12 +129,12 @@ class _Lowering:
         self.name = function.name
         self.unchecked = unchecked
         self.closures = own_closures(function.block)
-        self.mentions = Counter(item for item in walk(function) if isinstance(item, Var))  # by its binding, by uses
+        self.mentions = Counter(item for item in walk(function) if isinstance(item, Var))  # bindings and uses
         self.heap = Var("heap", type=OBJECT)
         self.slot_count = 0
         self.read: set[int] = set()  # the slots that something reads
-        self.origins: tuple[str, ...] = ()  # of what is being lowered
-        self.renamed: dict[Var, Expr] = {}  # a match_cast's variable, or a mere second name -> the value itself
+        self.origins: tuple[str, ...] = ()  # of the current binding
+        self.renamed: dict[Var, Expr] = {}  # the variable of a match_cast, or an alias -> its value
 
     def effect(self, scope: _Scope, name: str, *args: Expr) -> None:
         scope.out.append(Binding(Var("_", type=VOID, origins=self.origins), BuiltinCall(name, args, type=VOID)))
@@ -149,7 +152,7 @@ class _Lowering:
                     self.check(where or f"{self.name}: match_cast {var.name}", var.type, value, value.type, scope)
                     self.check_pending(scope)
                     if isinstance(var.type, PrimType) and not isinstance(value.type, PrimType):
-                        # Arithmetic goes by the types of its operands: the scalar needs a variable of its own.
+                        # Arithmetic depends on the types of its operands: the scalar needs a variable of its own type.
                         scope.out.append(Binding(var, BuiltinCall("copy", (value,), type=var.type)))
                     else:
                         self.renamed[var] = value
@@ -164,7 +167,7 @@ class _Lowering:
                     self.renamed[var] = self.value(shape, scope)
                 case Binding(var, PackedCall() as call) if call.type == VOID and self.mentions[var] > 1:
                     call = map_children(lambda part: self.value(part, scope), call)
-                    scope.out.append(Binding(Var("_", type=VOID), call))  # gives nothing: `()` is made here
+                    scope.out.append(Binding(Var("_", type=VOID), call))  # it returns nothing, so `()` is made here
                     scope.out.append(replace(binding, value=Tuple((), type=VOID)))
                 case Binding(var, PackedCall() | Call() as call) if self.is_checked(call, is_tail, block, binding):
                     name = _name_of_callee(call)
@@ -179,14 +182,14 @@ class _Lowering:
         return replace(block, bindings=tuple(scope.out), result=result)
 
     def is_checked(self, call: PackedCall | Call, is_tail: bool, block: Block, binding: Binding) -> bool:
-        """Return whether a call's result is checked; is_tail: the block is in tail position."""
+        """Return whether a call's result is checked.  is_tail: whether the block is in tail position."""
         if isinstance(call, PackedCall):
             return call.type != VOID
         is_tail_call = is_tail and in_tail_position(block, binding)
         return not is_tail_call and is_unchecked(call.callee, self.closures, self.unchecked)
 
     def value(self, expr: Expr, scope: _Scope) -> Expr:
-        """An argument as it is at run time: a symbolic shape becomes a variable that holds it."""
+        """Return an argument with its renamed variable, or a variable that holds its symbolic shape or dimension."""
         match expr:
             case Var():
                 return self.renamed.get(expr, expr)
@@ -208,7 +211,7 @@ class _Lowering:
         return expr
 
     def code(self, dim: AnyDim, scope: _Scope) -> tuple[Prim, Prim]:
-        """The `code value` pair that says what `dim` is, after what computes it."""
+        """Return the `code value` pair that encodes `dim`, and append what computes it if it has no slot yet."""
         if isinstance(dim, int):
             return _CODE["EQUAL"], prim(dim)
         if dim not in scope.slots:
@@ -217,7 +220,7 @@ class _Lowering:
         return _CODE["EQUAL_HEAP"], prim(scope.slots[dim])
 
     def compute(self, dim: Dim, scope: _Scope) -> int:
-        """The heap slot that holds a compound dimension once the statements added here have run."""
+        """Append the statements that compute a compound dimension, and return the heap slot of the result."""
         assert as_var(dim) is None, f"{self.name}: dimension {dim} is not known"
         total: tuple[Prim, Prim] | None = None
         for monomial, coefficient in dim.terms:
@@ -246,7 +249,7 @@ class _Lowering:
         return _CODE["EQUAL_HEAP"], slot
 
     def without_unread(self, block: Block) -> Block:
-        """The block without keeping what is in no slot that is read."""
+        """Return the block without stores to heap slots that nothing reads."""
         bindings = []
         for binding in block.bindings:
             match binding.value:
@@ -267,7 +270,7 @@ class _Lowering:
         return replace(block, bindings=tuple(bindings))
 
     def read_pairs(self, pairs: Sequence[Expr]) -> list[Expr]:
-        """`code value` pairs with ANY in the place of STORE in a slot that nothing reads."""
+        """Return `code value` pairs in which ANY replaces each STORE to a slot that nothing reads."""
         kept: list[Expr] = []
         for code, value in zip(pairs[::2], pairs[1::2], strict=True):
             unread = code == _CODE["STORE"] and isinstance(value, Prim) and value.value not in self.read
@@ -275,8 +278,10 @@ class _Lowering:
         return kept
 
     def check(self, where: str, type_: Type, value: Expr, known: Type, scope: _Scope) -> None:
-        """Adds the checks that `value`, of type `known`, is of `type_`; compound dimensions and what is
-        inside lists are left in scope.pending."""
+        """Append the checks that `value`, of type `known`, is of type `type_`.
+
+        Checks of compound dimensions and of the contents of lists and optionals are added to `scope.pending`.
+        """
         place = String(where)
         match type_:
             case TensorType(dtype, shape, rank):
@@ -312,7 +317,7 @@ class _Lowering:
                     self.match_value(where, expected, value, scope)
 
     def bind(self, where: str, type_: Type, value: Expr, scope: _Scope) -> None:
-        """Keeps the dimensions that `value`, which is known to be of `type_`, is the first to give."""
+        """Store the dimension variables that `value`, proven to be of type `type_`, is the first to determine."""
         match type_:
             case TensorType(shape=dims) | ShapeType(dims=dims):
                 if _is_first_to_give(type_, scope):
@@ -331,7 +336,7 @@ class _Lowering:
     def match(
         self, where: str, dims: tuple[AnyDim, ...] | None, value: Expr, scope: _Scope, *, proven: bool = False
     ) -> None:
-        """Adds the check that the shape of `value` is `dims`, unless proven, and keeps what variables it gives."""
+        """Append the check that `value` has shape `dims`, unless proven, and store dimension variables seen first."""
         if not dims:
             return
         pairs: list[Prim] = []
@@ -352,7 +357,7 @@ class _Lowering:
             scope.pending.append((where, value, left))
 
     def match_value(self, where: str, dim: AnyDim, value: Expr, scope: _Scope) -> None:
-        """Adds the check that the scalar `value` is `dim`; a variable seen first takes it."""
+        """Append the check that the scalar `value` equals `dim`, or store it if `dim` is a variable seen first."""
         if not isinstance(dim, int) and dim not in scope.slots:
             if as_var(dim) is None:
                 scope.pending.append((where, value, dim))
@@ -364,7 +369,7 @@ class _Lowering:
         self.effect(scope, "match_prim_value", value, self.heap_or_null((dim,)), *pair, String(where))
 
     def check_pending(self, scope: _Scope) -> None:
-        """Adds the checks of compound dimensions and of what is inside lists, now that every variable has its value."""
+        """Append the pending checks, now that every dimension variable has a value."""
         pending, scope.pending = scope.pending, []
         for where, value, dims in pending:
             if isinstance(dims, Type):
@@ -381,7 +386,7 @@ class _Lowering:
             self.effect(scope, "match_shape", value, self.heap, prim(len(dims)), *pairs, String(where))
 
     def check_range(self, var: DimVar, range_: Range, scope: _Scope) -> None:
-        """Adds the check that a dimension is what it becomes when it is brought into its range."""
+        """Append the check that a dimension is in its range: that clamping it to the range does not change it."""
         dim = var_dim(var)
         nearest: AnyDim = dim
         words = []
@@ -406,5 +411,5 @@ def _name_of_callee(call: PackedCall | Call) -> str:
 
 
 def _is_first_to_give(type_: Type, scope: _Scope) -> bool:
-    """Whether a value of the type gives a dimension that is not known yet."""
+    """Return whether a value of the type determines a dimension variable that has no slot yet."""
     return any(var_dim(var) not in scope.slots for var in plain_dim_vars(type_))

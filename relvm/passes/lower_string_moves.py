@@ -1,4 +1,4 @@
-"""Operators that move strings as operators that move their positions."""
+"""Lowering of operators that move strings to operators that move integer positions."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from relvm.ir.visitor import map_blocks, with_bindings, with_value
 from relvm.kernels.lowering_rules import Alias, Builtin, Reinterpret
 from relvm.passes.pass_manager import function_pass
 
-# What a variable holds: the strings at these positions of those tensors.
+# The contents of a variable: positions, and the tensors whose strings they select.
 Moved = tuple[Expr, tuple[Expr, ...]]
 
 
 @function_pass("lower_string_moves", at=Stage.ANF)
 def lower_string_moves(function: Function) -> Function:
-    """Have kernels move positions of strings, which they know, and take the strings at last:
+    """Move the positions of strings instead of the strings, and take the strings at the end:
 
     z: str[n] = where(c, x, y)   ->   x_places: i64[n] = string_positions(x)
                                       y_places: i64[n] = string_positions(y, x)
                                       z_places: i64[n] = where(c, x_places, y_places)
                                       z: str[n] = string_take(z_places, x, y)
 
-    What moves z alone goes on with z_places.  Strings are compared by a builtin; views need nothing.
+    Kernels handle integers, not strings.  A later operator that moves only strings of z uses z_places.  A builtin
+    compares strings, and views of strings stay as they are.
     """
     return map_blocks(lambda block: _block(block, {}), function)
 
 
 def _block(block: Block, known: dict[Expr, Moved]) -> Block:
-    """known: of variables here and in the blocks around this one."""
+    """Lower the string operators of a block.  known: the contents of variables in this and enclosing blocks."""
     known = dict(known)
     bindings: list[Binding | MatchCast] = []
     for binding in block.bindings:

@@ -44,18 +44,17 @@ def lower_to_kernels(target: str, *, is_compact: bool = False) -> Pass:
     Parameters
     ----------
     target
-        "c": kernels are loop nests.  "numpy": a kernel calls the operator's NumPy function.
+        "c": kernels are loop nests.  "numpy": kernels call the NumPy functions of operators.
     is_compact
         Whether kernels save memory at the expense of time.
     """
 
     def run(module: Module) -> Module:
-        """Replace each operator by a call of a kernel made for its types, by a view, or by a builtin:
+        """Replace each operator by a call of a kernel for its types, by a view, or by a builtin:
 
         y = add(x, b)   ->   y = kernel add_f32(x, b) : f32[n, 64]
 
-        A fused group becomes one kernel.
-        Equal kernels are made once.
+        A fused group becomes one kernel.  Equal kernels are generated once.
         """
         lowering = _KernelLowering(target, is_compact)
         functions = tuple(map(lowering.function, module.functions))
@@ -124,7 +123,7 @@ class _KernelLowering:
         self.group(binding, Group(members, (binding.var,), name=call.op.name), bindings)
 
     def group(self, binding: Binding, group: Group, bindings: list) -> None:
-        """Append a call of the group's kernel, and make the kernel if there is none yet."""
+        """Append a call of the group's kernel, and generate the kernel if no equal one exists."""
         name = self.known.get(group.spec)
         if name is None:
             name = self.known[group.spec] = self.unique(group.base_name)

@@ -1,4 +1,4 @@
-"""Constant weights are stored as products and convolutions read them."""
+"""Packing of constant weights: rearrange them at compile time into the layout that kernels read."""
 
 from __future__ import annotations
 
@@ -26,20 +26,21 @@ from relvm.ops.conv_winograd import MAX_CHANNELS, transform_windows
 from relvm.ops.matmul_int8 import pack_bytes
 from relvm.passes.pass_manager import module_pass
 
-_MIN_CHANNELS = 8  # of the input and the result: with fewer, transforming tiles takes longer than it saves
-_MIN_PLACES = 5  # along an axis: of smaller results the tiles, and blocks of them, have too little
+_MIN_CHANNELS = 8  # of the input and of the result: with fewer, Winograd transforms take longer than they save
+_MIN_PLACES = 5  # along each axis of the result: smaller results do not fill tiles and blocks of tiles
 
 
 @module_pass("pack_weights", at=Stage.ANF)
 def pack_weights(module: Module) -> Module:
-    """Rearrange constant weights, once and for all: the right sides of matrix products, and windows of 3 x 3.
+    """Pack the constant right operands of matrix products and the constant filters of convolutions.
 
     y = matmul(x, const(f32[768, 64], ...))   ->   y = matmul_packed(x, const(f32[49152], ...), columns=64)
     y = conv(x, const(f32[64, 32, 3, 3], ...), pads=(1, 1, 1, 1))   ->
     y = conv_winograd(x, const(f32[16, 64, 32], ...), pads=(1, 1, 1, 1))
 
-    Matrices of bytes become panels of words, with the sums of their columns: matmul_integer_packed.  Weights of
-    convolutions of bytes get their channels last, filled up to words, and the sums of filters: conv_integer_packed.
+    Filters of 3 x 3 with stride 1 are transformed for Winograd convolution.  8-bit matrices become panels of words,
+    with the sums of their columns (matmul_integer_packed).  8-bit filters are stored with channels last, padded to
+    whole words, with the sums of the filters (conv_integer_packed).
     """
     packed: dict[tuple, tuple[Constant, ...]] = {}
 
@@ -59,7 +60,7 @@ def pack_weights(module: Module) -> Module:
 
 
 def _array(call: OpCall, at: int) -> np.ndarray:
-    """An argument that has been found to be a constant."""
+    """Return the array of an argument that is known to be a constant."""
     arg = call.args[at]
     assert isinstance(arg, Constant)
     return arg.value
@@ -99,7 +100,7 @@ def _product_of_bytes(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -
 
 
 def _has_tiles(call: OpCall) -> bool:
-    """Whether it is a convolution by windows of 3 x 3, one step at a time, that tiles make faster."""
+    """Return whether a call is a convolution with 3 x 3 filters and stride 1 that Winograd convolution makes faster."""
     if call.op is not conv or not isinstance(call.args[1], Constant) or call.tensor_type.shape is None:
         return False
     w, attributes = call.args[1].value, dict(call.attributes)
@@ -125,7 +126,7 @@ def _tiles(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
 
 
 def _has_words(call: OpCall) -> bool:
-    """Whether it is a convolution of bytes that has several channels to put into a word."""
+    """Return whether a call is an 8-bit convolution with several channels, which words can hold together."""
     if call.op is not conv_integer or not isinstance(call.args[1], Constant) or call.args[0].tensor_type.shape is None:
         return False
     w = call.args[1].value

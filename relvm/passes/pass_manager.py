@@ -11,14 +11,17 @@ from relvm.ir.expr import Function, Module
 from relvm.ir.verifier import Stage, verify
 from relvm.passes.source_locations import Provenance
 
-# What a run calls after each pass: the pass, the module before and after, the seconds it took.
+# Called after each pass with the pass, the module before and after it, and the seconds that it took.
 Observer = Callable[["Pass", Module, Module, float], None]
 
 
 @dataclass(frozen=True)
 class Pass:
-    """name: as `relvm show --html` lists it.  at: the stage it takes.  to: the stage it makes, `at` for an
-    optimisation."""
+    """One pass over a module.
+
+    name: as listed by `relvm show --html`.   at: the stage of its input.   to: the stage of its result, which is `at`
+    for an optimization.
+    """
 
     name: str
     run: Callable[[Module], Module]

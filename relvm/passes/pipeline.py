@@ -1,4 +1,4 @@
-"""The passes of every pipeline, in order; nowhere else."""
+"""The compilation pipeline: the passes and their order."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from relvm.passes.to_anf import to_anf
 
 TARGETS = ("c", "numpy")
 
-# What follows the passes below, on routines.
+# The passes over routines, which follow the passes over modules.
 LIR_PASSES = (
     devirtualize_calls,
     tail_calls,
@@ -42,16 +42,16 @@ LIR_PASSES = (
 
 
 def build_pipeline(target: str, *, fused: bool = True, is_compact: bool = False) -> tuple[Pass, ...]:
-    """From a module as written to one that code generation takes: PARSED -> PLANNED.
+    """Return the passes that bring a module from stage PARSED to PLANNED, the input of code generation.
 
     Parameters
     ----------
     target
         One of TARGETS.
     fused
-        Whether operators share kernels; never where they are NumPy's.
+        Whether operators are fused into kernels.  The target "numpy" never fuses.
     is_compact
-        Whether memory matters more than time.
+        Whether kernels save memory at the expense of time.
     """
     return (
         Pass("infer_types", infer_types, Stage.PARSED, Stage.TYPED),

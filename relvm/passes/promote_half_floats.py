@@ -30,9 +30,9 @@ def promote_half_floats(function: Function) -> Function:
 
 @dataclass(frozen=True)
 class _Known:
-    """Values as f32, here and in the blocks around this one.
+    """The f32 versions of narrow values, in this and enclosing blocks.
 
-    computed: results of operators.   converted: what was narrow before.
+    computed: results of operators, before rounding.   converted: values cast from narrow ones.
     """
 
     computed: dict[Expr, Var]
@@ -89,7 +89,10 @@ def _widened(binding: Binding, call: OpCall, known: _Known) -> list[Binding]:
 def _rounded_fields(
     binding: Binding, result: OpCall, fields: tuple[Type, ...], wider: tuple[Type, ...]
 ) -> list[Binding]:
-    """A tuple whose items are those of the result, which are of the types `wider`, rounded where they are narrow."""
+    """Return the bindings of a result tuple whose narrow items are rounded.
+
+    result: the call over f32 values.   fields, wider: the item types of the original tuple and of `result`.
+    """
     var = binding.var
     whole = var.part("wide", result.type)
     bindings, items = [Binding(whole, result)], []

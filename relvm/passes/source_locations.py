@@ -10,19 +10,19 @@ from relvm.ir.node import Node, children
 from relvm.ir.types import VOID
 from relvm.ir.visitor import bound_vars, rewrite
 
-MOST = 64  # origins; a variable that has so many takes over no more
+MOST = 64  # a variable with so many origins takes over no more
 
 Origins = tuple[str, ...]
-Taken = dict[Hashable, dict[str, None]]  # who takes over -> origins, in order
+Taken = dict[Hashable, dict[str, None]]  # user -> the origins that it takes over, in order
 
 
 class Provenance:
     """Follows a module through passes, and restores the origins that a pass loses.
 
     An origin (`Var.origins`) is lost if a used variable has it before a pass, and no used variable has it afterwards.
-    Its users take it over: every variable whose own place is that of a user, copies included.  If it belonged to a
+    Its users take it over: every variable whose first origin is that of a user, copies included.  If it belonged to a
     function's result, the variable that the function returns takes it over.  If a user is lost as well, the users of
-    that user do.
+    that user take the origin over.
     """
 
     def __init__(self, module: Module) -> None:
@@ -73,8 +73,8 @@ class _Trail:
     """The origins in a part of a function, and their users.
 
     bound: the origins of each variable that the part binds, in order.   used: the origins of each variable that it
-    uses, and of its operators, kernels and blocks.   users: pairs of a user's own place and the origins of the variable
-    that it uses.
+    uses, and of its operators, kernels and blocks.   users: the origins of each used variable, with the first origin of
+    its user.
     """
 
     bound: list[Origins] = field(default_factory=list)
@@ -82,8 +82,11 @@ class _Trail:
     users: list[tuple[Origins, Hashable]] = field(default_factory=list)
 
     def visit(self, item: Node, user: Hashable, own: Origins = ()) -> None:
-        """user: the own place of what `item` is a part of.  own: the origins of the variable that is bound to it; they
-        are used where that is."""
+        """Record the origins in `item`.
+
+        user: the first origin of the computation that contains `item`.   own: the origins of the variable bound to
+        `item`, which count as used only where that variable is used.
+        """
         match item:
             case Var(origins=origins):
                 self.used.append(origins)
@@ -91,7 +94,7 @@ class _Trail:
                 return
             case Binding(var=var, value=value) | MatchCast(var=var, value=value):
                 self.bound.append(var.origins)
-                if var.type == VOID:  # what it does is its use
+                if var.type == VOID:  # it is bound for its effect, which counts as a use
                     self.used.append(var.origins)
                 self.visit(value, var.origin or user, var.origins)
                 return
@@ -109,7 +112,7 @@ class _Trail:
 
 
 def _parts(function: Function) -> Iterator[Node]:
-    """Return the parts of a function: its bindings.  A binding that a pass leaves unchanged is not read again."""
+    """Yield a function and its bindings.  A binding that a pass leaves unchanged is not read again."""
     yield function
     if isinstance(function.body, Block):
         yield from function.body.bindings
@@ -122,7 +125,7 @@ def _trail(part: Node, function: str) -> _Trail:
         return trail
     trail.bound += (param.origins for param in part.params)
     result = part.body
-    if isinstance(result, Block):  # whose bindings are parts of their own
+    if isinstance(result, Block):  # its bindings are separate parts
         trail.used.append((result.origin,) if result.origin else ())
         result = result.result
     trail.visit(result, _Result(function))
@@ -141,7 +144,7 @@ def _taken(trails: Iterable[_Trail], lost: set[str]) -> Taken:
                     users.setdefault(origin, {})[user] = None
     taken: Taken = {}
     for origin in order:
-        handed = {**taken.pop(origin, {}), origin: None}  # all of it: users come after what they use
+        handed = {**taken.pop(origin, {}), origin: None}  # complete, because users come after the values that they use
         for user in users.get(origin, ()):
             heirs = taken.setdefault(user, {})
             if len(heirs) < MOST:

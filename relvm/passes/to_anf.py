@@ -10,7 +10,7 @@ from relvm.ir.types import FuncType
 from relvm.ir.verifier import Stage
 from relvm.passes.pass_manager import function_pass
 
-Origins = tuple[str, ...]  # as variables have them
+Origins = tuple[str, ...]  # the type of Var.origins
 
 
 @function_pass("to_anf", at=Stage.TYPED, to=Stage.ANF)

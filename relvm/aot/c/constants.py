@@ -1,4 +1,4 @@
-"""Constants printed as C: one struct, each a member at its alignment."""
+"""Printing of constants as C: one struct with an aligned member for each constant."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from relvm.codegen.c.kernel import literal
 from relvm.ir.dtypes import dtype_of
 from relvm.passes.memory.arena_allocator import align
 
-_ROW = 12  # numbers in a line
+_ROW = 12  # numbers on a line
 
 
 def constants_bytes(constants: Sequence[TensorStorage], alignment: int) -> int:
-    """What the struct takes."""
+    """Return the size of the struct in bytes."""
     return sum(align(_size(storage), alignment) for storage in constants)
 
 
 def print_constants_type(constants: Sequence[TensorStorage], prefix: str, alignment: int) -> str:
-    """The struct's type and its declaration."""
+    """Return the C text of the struct type and of its declaration."""
     members = [
         f"  RVM_ALIGNED({alignment}) {storage.dtype.ctype} c{number}[{_count(storage)}];"
         for number, storage in enumerate(constants)
@@ -30,7 +30,7 @@ def print_constants_type(constants: Sequence[TensorStorage], prefix: str, alignm
 
 
 def print_constants(constants: Sequence[TensorStorage], prefix: str) -> str:
-    """The struct's definition."""
+    """Return the C text of the struct's definition."""
     lines = [f"const struct {prefix}_constants {prefix}_constants = {{"]
     for number, storage in enumerate(constants):
         lines.append(f"  /* c{number} */ {{")
@@ -40,7 +40,7 @@ def print_constants(constants: Sequence[TensorStorage], prefix: str) -> str:
 
 
 def array_lines(array: np.ndarray, indent: str) -> list[str]:
-    """An array's elements as C constants, in lines; one zero where there are none."""
+    """Return the elements of an array as lines of C constants, or one zero if the array is empty."""
     texts = _texts(array.reshape(-1)) or ["0"]
     return [f"{indent}{', '.join(texts[i : i + _ROW])}," for i in range(0, len(texts), _ROW)]
 
@@ -53,7 +53,7 @@ def _texts(flat: np.ndarray) -> list[str]:
 
 
 def _hexadecimal(value: float) -> str:
-    """The shortest hexadecimal text of a number; whole ones as decimals."""
+    """Return a float as the shortest hexadecimal literal; small whole numbers are decimal."""
     if value == int(value) and abs(value) < 1e6:
         return f"{value:.1f}"
     mantissa, _, exponent = value.hex().partition("p")

@@ -1,4 +1,4 @@
-"""The function of an export that callers call: it checks what it is given, and runs the lowered entry."""
+"""Printing of the entry point of an export, which checks its arguments and runs the lowered entry function."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from relvm.ir.symbolic import AnyDim, DimVar, as_var
 
 
 def print_entry(module: LoweredModule, pool_bytes: tuple[int, ...], names: Names, config: AotConfig) -> str:
-    """The pools, where they are the export's own, the entry, and its descriptor.
+    """Return the C text of static pools, the entry point, and its descriptor.
 
     Parameters
     ----------
     pool_bytes
-        What a run needs of each pool.
+        The size of each pool.
     """
     printer = _PackedEntry if config.interface == "packed" else _StructEntry
     return printer(module, pool_bytes, names, config).text()
 
 
 class _Entry:
-    """What both interfaces have in common."""
+    """Common base class of the printers for both interfaces."""
 
     def __init__(self, module: LoweredModule, pool_bytes: tuple[int, ...], names: Names, config: AotConfig) -> None:
         self.module = module
@@ -37,15 +37,15 @@ class _Entry:
         self.symbol = names.function(self.entry.name)
 
     def given_pool(self, number: int) -> str:
-        """The memory of a pool that the caller gives."""
+        """Return the C expression of a pool that the caller provides."""
         raise NotImplementedError
 
     def function(self) -> list[str]:
-        """The lines of the function."""
+        """Return the lines of the function."""
         raise NotImplementedError
 
     def descriptor(self) -> str:
-        """What tells a program about the function."""
+        """Return the definition of the function's descriptor."""
         raise NotImplementedError
 
     def text(self) -> str:
@@ -57,7 +57,7 @@ class _Entry:
         return "\n\n".join([*(["\n".join(static)] if static else []), "\n".join(self.function()), self.descriptor()])
 
     def pool_arguments(self) -> list[str]:
-        """The memory of each pool that is needed."""
+        """Return the C expression of each pool that is not empty."""
         return [self.pool(number) for number, (_, size) in enumerate(self.pools) if size]
 
     def pool(self, number: int) -> str:
@@ -66,7 +66,7 @@ class _Entry:
         return f"{self.config.name}_pool_{self.pools[number][0].name}"
 
     def expect_aligned(self) -> list[str]:
-        """The checks of pools that the caller gives."""
+        """Return the checks that pools provided by the caller are aligned."""
         if not self.config.workspace_is_given:
             return []
         mask = self.config.base_alignment - 1
@@ -75,7 +75,7 @@ class _Entry:
         ]
 
     def bounds(self, size_of) -> Iterator[str]:
-        """The checks of sizes.  size_of: the C of one."""
+        """Yield the checks that sizes are within their bounds.  size_of: returns the C expression of a size."""
         for var, low, high in self.entry.sizes:
             size = size_of(var)
             above = "" if high is None else f" || {size} > {high}"
@@ -88,7 +88,7 @@ class _Entry:
 
 
 class _StructEntry(_Entry):
-    """One that takes a struct of inputs and one of outputs."""
+    """Printer of an entry point that takes a struct of inputs and one of outputs."""
 
     def given_pool(self, number: int) -> str:
         return f"workspaces->{self.pools[number][0].name}"
@@ -132,7 +132,7 @@ class _StructEntry(_Entry):
 
 
 class _PackedEntry(_Entry):
-    """One that takes tensors: the inputs', the outputs', and the pools' where they are given."""
+    """Printer of an entry point that takes an array of tensors: inputs, outputs, and pools of the caller."""
 
     def __init__(self, *args) -> None:
         super().__init__(*args)
@@ -140,13 +140,13 @@ class _PackedEntry(_Entry):
         self.ports = [*inputs, *self.module.outputs]
         self.place = {port.value: number for number, port in enumerate(inputs)}
         self.out = {port.value: len(inputs) + number for number, port in enumerate(self.module.outputs)}
-        self.codes: dict[AnyDim, int] = {}  # dimensions that the check finds out -> their numbers
+        self.codes: dict[AnyDim, int] = {}  # dimensions that rvm_kernel_check finds -> their indices
 
     def given_pool(self, number: int) -> str:
         return self.data("uint8_t", len(self.ports) + number)
 
     def data(self, ctype: str, number: int) -> str:
-        """What an argument points to."""
+        """Return the C pointer to the data of an argument."""
         return f"({ctype} *)arguments[{number}].as.tensor->dl.data"
 
     def function(self) -> list[str]:
@@ -180,7 +180,7 @@ class _PackedEntry(_Entry):
         return [f"{packed_signature(self.config)} {{", *body, "  return status;", "}"]
 
     def shape(self, dims: tuple[AnyDim, ...]) -> list[str]:
-        """A rank and dimensions as `rvm_kernel_check` takes them."""
+        """Return a rank and dimensions as arguments of `rvm_kernel_check`."""
         texts = [str(len(dims))]
         for dim in dims:
             texts.append(str(dim if isinstance(dim, int) else -1 - self.codes.setdefault(dim, len(self.codes))))
@@ -193,7 +193,7 @@ class _PackedEntry(_Entry):
         return self.read(ScalarVar("", "i"), self.place[var])
 
     def compound(self) -> Iterator[str]:
-        """The checks of dimensions that are more than a size."""
+        """Yield the checks of compound dimensions."""
         for dim, number in self.codes.items():
             if as_var(dim) is None:
                 for guard in guards_in(dim, self.size_of, stated_sizes(self.entry)):
@@ -212,7 +212,7 @@ class _PackedEntry(_Entry):
         return f"result{self.out[var]}"
 
     def bool_variables(self) -> list[str]:
-        """Results that are int64 inside, and a byte outside."""
+        """Return declarations for bool results, which are int64 inside the export and one byte outside."""
         return [f"  int64_t {self.variable(var)} = 0;" for var in self.entry.results if var.letter == "b"]
 
     def result(self, var: ScalarVar) -> str:

@@ -1,4 +1,4 @@
-"""Sizes, scalars and elements of storages as C."""
+"""Printing of sizes, scalars and elements of storages as C expressions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NameOf = Callable[[DimVar], str]
 
 
 def dim_text(dim: AnyDim, name_of: NameOf) -> str:
-    """A size as a C expression of int64, in parentheses where it is a sum."""
+    """Return a size as a C expression of int64, in parentheses if it is a sum."""
     if isinstance(dim, int):
         return integer_text(dim)
     terms = []
@@ -39,8 +39,10 @@ def _atom(atom, name_of: NameOf) -> str:
 
 
 def guards_in(dim: AnyDim, name_of: NameOf, ranges: Mapping[DimVar, Range]) -> Iterator[str]:
-    """C conditions, each of which means that a size has no value: what it divides by is 0, or it is no int64.  Those of
-    its parts come first.  Sums and products wrap around, so that what is between them need not fit."""
+    """Yield C conditions under which a size has no value: a divisor is 0, or the size is not an int64.
+
+    Conditions of its parts come first.  Sums and products wrap around, so intermediate results need not fit an int64.
+    """
     if isinstance(dim, int):
         return
     for atom in (atom for monomial, _ in dim.terms for atom in monomial if not isinstance(atom, DimVar)):
@@ -54,7 +56,7 @@ def guards_in(dim: AnyDim, name_of: NameOf, ranges: Mapping[DimVar, Range]) -> I
 
 
 def _double_text(dim: Dim, name_of: NameOf) -> str:
-    """About the same in floating point."""
+    """Return a C expression of double that approximates a size."""
     terms = []
     for monomial, coefficient in dim.terms:
         factors = [f"(double){_atom(atom, name_of)}" for atom in monomial]
@@ -63,7 +65,7 @@ def _double_text(dim: Dim, name_of: NameOf) -> str:
 
 
 def integer_text(value: int) -> str:
-    """An int64 constant; one that fits into 31 bits as an int."""
+    """Return the C literal of an int64, which is an int if it fits 31 bits."""
     if value == -(2**63):
         return "INT64_MIN"
     text = str(abs(value)) if abs(value) < 2**31 else f"INT64_C({abs(value)})"
@@ -84,14 +86,14 @@ def scalar_text(scalar: Scalar, name_of: NameOf) -> str:
 
 
 def element_as(letter: str, storage: str, dtype: DType, position: int) -> str:
-    """The element at a position as a scalar of the letter's type, converted as kernels convert."""
+    """Return an element of a storage as a scalar of the type `letter`, converted as kernels do."""
     buffer = lir.Buffer(storage, dtype, (1,))
     body = KernelBody("", {}, {storage: ""})
     return body.scalar(lir.Load(buffer, (lir.Literal(position, I64),)).to(_DTYPES[letter]))
 
 
 def as_element(text: str, letter: str, dtype: DType) -> str:
-    """A C expression of a letter's type as an element of a dtype."""
+    """Return the C expression `text` of the type `letter`, converted to an element of a dtype."""
     body = KernelBody("", {}, {})
     return body.scalar(lir.Local(text, _DTYPES[letter]).to(dtype))
 

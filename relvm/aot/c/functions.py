@@ -1,4 +1,4 @@
-"""Lowered functions printed as C."""
+"""Printing of lowered functions as C."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from relvm.ir.symbolic import AnyDim, DimVar
 from relvm.ir.value_ranges import Range, range_of
 from relvm.tables import PRIM_OPERATORS
 
-_CHECKS = {  # of rows that may have no value for their operands
+_CHECKS = {  # of operators that are undefined for some operands
     "floordiv_i64": "rvm_scalar_op_divides({1})",
     "mod_i64": "rvm_scalar_op_divides({1})",
     "shl_i64": "rvm_scalar_op_shifts({1})",
@@ -59,18 +59,17 @@ assert set(_CHECKS) == {row.name for row in PRIM_OPERATORS if row.fails}
 def print_function(
     function: LoweredFunction, module: LoweredModule, placements: Mapping[str, FunctionPlacement], names: Names
 ) -> str:
-    """The C text of one function.
+    """Return the C text of one function.
 
-    Names of scalars end with a number, so that no variable of the model's is called as one that ends with a word is.
-
-    Its parameters: where kernels of tensors leave their errors, the memory of each pool that it needs, its input and
-    output tensors, sizes, scalars, and where scalar results go.
+    Its parameters are a result for the errors of packed kernels, the pools that it needs, input and output tensors,
+    sizes, scalars, and pointers to scalar results.  Names of scalars end with a number, so that they differ from other
+    names.
     """
     return _Printer(function, module, placements, names).text()
 
 
 def signature(function: LoweredFunction, placement: FunctionPlacement, names: Names, calls: CallKind) -> str:
-    """The declaration of what `print_function` defines."""
+    """Return the declaration of the function that `print_function` defines."""
     parts = [] if calls is CallKind.UNPACKED else ["rvm_value *result"]
     parts += [f"uint8_t *pool{pool}" for pool, size in enumerate(placement.size_bytes) if size]
     for number in function.inputs:
@@ -85,7 +84,7 @@ def signature(function: LoweredFunction, placement: FunctionPlacement, names: Na
 
 
 def _size_names(function: LoweredFunction) -> dict[DimVar, str]:
-    """The C names of sizes, those that the function is given first: numbers, as two may be called the same."""
+    """Return the C names of sizes, parameters first.  They are numbered because two sizes may have the same name."""
     given = [var for var, _, _ in function.sizes]
     found = []
     for statement in function.statements():
@@ -98,7 +97,7 @@ def _size_names(function: LoweredFunction) -> dict[DimVar, str]:
 
 
 def stated_sizes(function: LoweredFunction) -> dict[DimVar, Range]:
-    """What the sizes can be that a function is given."""
+    """Return the ranges of the sizes that are parameters of a function."""
     return {var: Range(low, inf if high is None else high) for var, low, high in function.sizes}
 
 
@@ -118,7 +117,7 @@ class _Printer:
         self.point = -1
         self.lines: list[str] = []
         self.used: set[str] = set()
-        self.guards: dict[str, None] = {}  # what must not hold of sizes in the present statement
+        self.guards: dict[str, None] = {}  # conditions that must not hold for sizes in the current statement
         self.ranges = stated_sizes(function)
         self.size_names = _size_names(function)
 
@@ -157,7 +156,7 @@ class _Printer:
         self.lines += [f"  (void){name};" for name in given if name not in self.used and f"({name} +" not in text]
 
     def scalars(self):
-        """The scalar variables that are not parameters."""
+        """Yield the scalar variables that are not parameters."""
         given = set(self.function.scalars)
         for statement in self.function.statements():
             match statement:

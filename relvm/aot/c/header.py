@@ -1,4 +1,4 @@
-"""The header of an export that callers include."""
+"""Printing of the public header of an export."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from relvm.tables import STATUS
 
 
 def print_header(module: LoweredModule, metadata: Metadata, config: AotConfig, constants_bytes: int) -> str:
-    """Its text: a struct of inputs and one of outputs, or how the arguments of a packed entry are laid out."""
+    """Return the public header, with structs of inputs and outputs, or the argument layout of a packed entry point."""
     name = config.name
     is_packed = config.interface == "packed"
     parts = [f"/* {name}.h: a model, made by relvm.  Inputs and outputs must not overlap. */", *_guard(name)]
@@ -35,7 +35,7 @@ def print_header(module: LoweredModule, metadata: Metadata, config: AotConfig, c
 
 
 def print_metadata_header(name: str) -> str:
-    """That of the metadata."""
+    """Return the header that declares the metadata."""
     guard = f"{name}_metadata"
     declaration = f"extern const rvm_metadata {name}_metadata;"
     end = f"#endif /* {guard.upper()}_H */"
@@ -43,7 +43,7 @@ def print_metadata_header(name: str) -> str:
 
 
 def run_signature(config: AotConfig) -> str:
-    """The declaration of an entry of interface "c"."""
+    """Return the declaration of an entry point with interface "c"."""
     name = config.name
     parts = [f"const struct {name}_inputs *inputs", f"const struct {name}_outputs *outputs"]
     if config.workspace_is_given:
@@ -52,7 +52,7 @@ def run_signature(config: AotConfig) -> str:
 
 
 def packed_signature(config: AotConfig) -> str:
-    """The declaration of an entry of interface "packed"."""
+    """Return the declaration of an entry point with interface "packed"."""
     return f"rvm_status {config.name}_run(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)"
 
 
@@ -112,7 +112,7 @@ def _status_codes() -> str:
 
 
 def _arguments(metadata: Metadata, config: AotConfig) -> str:
-    """What a packed entry takes, as a comment."""
+    """Return a comment that lists the arguments of a packed entry point."""
     lines = ["/* RVM_OK, or why the run ended.  The arguments are tensors, compact and row-major:"]
     listed: list[tuple[str, TensorInfo]] = [("input", info) for info in metadata.inputs]
     listed += [("output", info) for info in metadata.outputs]

@@ -1,4 +1,4 @@
-"""Kernels printed as plain C functions: pointers, then sizes, then memory of their own."""
+"""Printing of kernels as plain C functions of pointers, sizes and scratch memory."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from relvm.kernels.loop_ir import (
 from relvm.passes.memory.arena_allocator import align
 from relvm.quoting import c_comment
 
-SCRATCH_ALIGNMENT = 16  # of a kernel's arrays in its scratch memory, in bytes
-_ON_STACK_BYTES = 256  # arrays of a kernel that are no larger are variables
+SCRATCH_ALIGNMENT = 16  # bytes; of a kernel's arrays in its scratch memory
+_ON_STACK_BYTES = 256  # kernel arrays up to this size are local variables
 
 
 def scratch_bytes(kernel: Kernel) -> int:
-    """The memory that a kernel is given besides its tensors."""
+    """Return the size in bytes of the scratch memory that a kernel needs."""
     return _Scratch(kernel).size_bytes
 
 
 def print_plain_kernel(kernel: Kernel, symbol: str) -> str:
-    """The C text of one kernel, as `plain_signature` declares it."""
+    """Return the C text of one kernel, as declared by `plain_signature`."""
     scratch = _Scratch(kernel)
     pointers, sizes = _pointers(kernel), size_names((*kernel.inputs, *kernel.outputs))
     body = _PlainBody(symbol, sizes, pointers, scratch)
@@ -48,7 +48,7 @@ def print_plain_kernel(kernel: Kernel, symbol: str) -> str:
 
 
 def plain_signature(kernel: Kernel, symbol: str) -> str:
-    """The declaration: of a status where the kernel can fail."""
+    """Return the declaration of a kernel, which returns a status if it can fail."""
     parts = [*_pointers(kernel).values()]
     parts += [f"int64_t {name}" for name in size_names((*kernel.inputs, *kernel.outputs)).values()]
     if scratch_bytes(kernel):
@@ -67,7 +67,7 @@ def _pointers(kernel: Kernel) -> dict[str, str]:
 
 
 def without_unread(kernel: Kernel) -> Kernel:
-    """A kernel without the statements that give values to variables which nothing reads."""
+    """Return the kernel without assignments to variables that are never read."""
     body = kernel.body
     while True:
         read = {s.name for statement in statements_in(body) for s in scalars_in(statement) if isinstance(s, Local)}
@@ -95,7 +95,7 @@ def _kept(body: tuple[Statement, ...], read: set[str]) -> tuple[Statement, ...]:
 
 
 class _Scratch:
-    """Where a kernel's larger arrays are in its scratch memory."""
+    """Layout of a kernel's larger arrays in its scratch memory."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.offsets: dict[Buffer, int] = {}
@@ -110,7 +110,7 @@ class _Scratch:
 
 
 class _PlainBody(KernelBody):
-    """Statements for one thread, without a machine that could be told why a kernel fails."""
+    """Prints the statements of a kernel for one thread, without a VM that error messages could be reported to."""
 
     def __init__(self, symbol: str, sizes: dict[DimVar, str], pointers: dict[str, str], scratch: _Scratch) -> None:
         super().__init__(symbol, sizes, pointers)
@@ -126,7 +126,7 @@ class _PlainBody(KernelBody):
         return f"return RVM_{fail.status};"
 
     def parallel(self, loop: Parallel, indent: str) -> None:
-        """All parts as one; none where there is nothing to do, which the body may rely on."""
+        """Print a parallel loop as one part, which runs only if there are iterations, as the body may assume."""
         first, last = loop.first.name, loop.last.name
         self.own |= {first, last}
         self.lines.append(f"{indent}if ({self.scalar(loop.count)} > 0) {{")

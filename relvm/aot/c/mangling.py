@@ -1,4 +1,4 @@
-"""What an export defines in C, all of it with the model's name in front."""
+"""C names of the symbols of an export, which all start with the model's name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from relvm.quoting import c_identifier_part
 
 
 class Names:
-    """Names by what they are for.  prefix: the model's.  constants: those that were asked for, each once."""
+    """C names of functions, kernels and constants.  prefix: the model's name.  constants: those named so far."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
@@ -22,7 +22,7 @@ class Names:
         return f"{self.prefix}_kernel_{c_identifier_part(name)}"
 
     def constant(self, storage: TensorStorage) -> str:
-        """Where a constant is."""
+        """Return the C expression of a constant."""
         key = constant_key(storage.array)
         if key not in self._numbers:
             self._numbers[key] = len(self.constants)

@@ -1,4 +1,4 @@
-"""Metadata printed as constants in C, of the types of csrc/include/relvm_metadata.h."""
+"""Printing of metadata as C constants of the types in csrc/include/relvm_metadata.h."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from relvm.quoting import c_string
 
 
 def print_metadata(metadata: Metadata) -> str:
-    """The definitions: `NAME_metadata`, and what it points to."""
+    """Return the definitions of `NAME_metadata` and of the constants that it points to."""
     parts, names = [], {}
     for what in ("inputs", "outputs", "pools"):
         infos = getattr(metadata, what)
@@ -32,7 +32,7 @@ def print_metadata(metadata: Metadata) -> str:
 
 
 def _dims(info: TensorInfo, name: str) -> str:
-    """What a row of a tensor with dimensions points to."""
+    """Return the definitions of the shape and dimension texts of a tensor, or "" for a scalar."""
     if not info.shape:
         return ""
     numbers = ", ".join(str(dim if isinstance(dim, int) else -1) for dim in info.shape)

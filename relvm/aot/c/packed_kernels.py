@@ -1,4 +1,4 @@
-"""Kernels that take tensors, as those of a machine do, and what calls them."""
+"""Packed kernels, which take tensors as in the VM: their calls, and the table through which the host replaces them."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def packed_call(
     at: Callable[[int], str],
     dim: Callable[[AnyDim], str],
 ) -> list[str]:
-    """The call of a kernel with views of storages.
+    """Return the lines of a kernel call on views of storages.
 
     Parameters
     ----------
     at, dim
-        The C of a storage, and of a size.
+        Return the C expression of a storage and of a size.
     """
     buffers = (*kernel.inputs, *kernel.outputs)
     sizes = dict(zip(size_names(buffers), run.sizes, strict=True))
@@ -62,7 +62,7 @@ def packed_call(
 
 
 def print_table(kernels: Mapping[str, Kernel], names: Names, config: AotConfig) -> str:
-    """The table of what `call_packed` calls, each under its name, and the function that opens it."""
+    """Return the table of named kernels that `call_packed` calls, and the function `relvm_open` that fills it."""
     if not kernels:
         return _OPEN.format(find="")
     numbers = ", ".join(map(_number, kernels))
@@ -78,7 +78,10 @@ def print_table(kernels: Mapping[str, Kernel], names: Names, config: AotConfig) 
 
 
 def print_library(config: AotConfig) -> str:
-    """What the shared library exports.  RELVM_AOT_CPU: the processors that it is compiled for, where that is known."""
+    """Return the C text of the descriptor that a shared library exports.
+
+    RELVM_AOT_CPU is the processor type that it is compiled for, or 0 if that is unknown.
+    """
     name = config.name
     return (
         "#ifndef RELVM_AOT_CPU\n#define RELVM_AOT_CPU 0\n#endif\n"

@@ -1,4 +1,4 @@
-"""The C sources of an export."""
+"""Printing of the C sources of an export."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from relvm.codegen.c.kernel import is_exact, kernel_prototype, print_kernel
 from relvm.errors import RelvmMemoryError
 from relvm.tables import csrc_directory, find_header
 
-# Which header has what kernels call, by the names.
+# The header of each runtime function that kernels call, by a pattern of its name.
 _NARROW = r"(b?f16|f8e\w+|f6e\w+|f4e\w+|[iu][24])"
 _HEADERS = {
     "attention.h": r"rvm_attention\(",
@@ -36,9 +36,9 @@ _HEADERS = {
     "gemm_f32.h": r"rvm_(tile|taps|columns)_f32\(|rvm_copy_bytes\(|rvm_transposed_tile\(",
     "winograd.h": r"rvm_winograd_",
 }
-EXACT = "exact_"  # in the name of the file of kernels in which no product and sum may be rounded together
-# What no person would write, and a program that prints C does: a maximum of one number, a value that nobody reads, a
-# division by 0 where there is nothing to do.
+EXACT = "exact_"  # in the file name of kernels that must not use fused multiply-add
+# Disables warnings about constructs that are normal in generated C: a maximum of one number, an unused value, a
+# division by 0 that is never executed.
 _QUIET = "\n".join(
     [
         "#ifdef __GNUC__",
@@ -61,18 +61,18 @@ _INCLUDE = re.compile(r'^#include "([a-z_0-9]+\.(?:h|def))"$', re.MULTILINE)
 
 @dataclass(frozen=True)
 class Sources:
-    """An export's C.
+    """The C sources of an export.
 
     Attributes
     ----------
     files
-        Texts, by their path.
+        The text of each file by its path.
     pool_bytes, constants_bytes
-        What it needs of each pool, and for constants.
+        Size of each pool, and size of all constants.
     constants
-        Those, in the order in which the export has them.
+        The constants, in the order of the export.
     metadata
-        What it says of itself.
+        The metadata of the export.
     """
 
     files: dict[str, str]
@@ -83,8 +83,10 @@ class Sources:
 
 
 def print_sources(module: LoweredModule, placements: Mapping[str, FunctionPlacement], config: AotConfig) -> Sources:
-    """The header that callers include, the model, its kernels, its constants, its metadata, and what of relvm they
-    include."""
+    """Return the sources of an export: the public header, the model, kernels, constants and metadata.
+
+    The headers of relvm that they include are added.
+    """
     name, names = config.name, Names(config.name)
     functions = [print_function(function, module, placements, names) for function in module.functions]
     pool_bytes = placements[module.functions[-1].name].size_bytes
@@ -106,7 +108,7 @@ def print_sources(module: LoweredModule, placements: Mapping[str, FunctionPlacem
 
 
 def _add_included(files: dict[str, str], *, is_bare: bool) -> None:
-    """Adds what of csrc is included, beside the headers of callers where those need it."""
+    """Add the headers of csrc that files include, to the folder of the public headers if those include them."""
     for folder in ("include", "src"):
         waiting = [name for path, text in files.items() if path.startswith(folder) for name in _INCLUDE.findall(text)]
         while waiting:
@@ -118,7 +120,7 @@ def _add_included(files: dict[str, str], *, is_bare: bool) -> None:
 
 
 def _shared(name: str, *, is_bare: bool) -> str:
-    """A file of csrc."""
+    """Return the text of a header of csrc, in its variant for the bare runtime if there is one."""
     bare = csrc_directory() / "codegen" / "bare" / name
     path = bare if is_bare and bare.exists() else find_header(name)
     assert path is not None, f"no header {name} in csrc"
@@ -126,7 +128,7 @@ def _shared(name: str, *, is_bare: bool) -> str:
 
 
 def _expect_constants(names: Names, config: AotConfig) -> int:
-    """The bytes of the constants.  Raises RelvmMemoryError: more than the limit."""
+    """Return the size of the constants in bytes.  Raise RelvmMemoryError if it exceeds the limit."""
     size, limit = constants_bytes(names.constants, config.alignment), config.constants_limit_bytes
     if limit is not None and size > limit:
         largest = max(names.constants, key=lambda storage: storage.array.nbytes)
@@ -156,7 +158,7 @@ def _internal(module: LoweredModule, names: Names, config: AotConfig) -> str:
 
 
 def _kernels(module: LoweredModule, names: Names, config: AotConfig) -> dict[str, str]:
-    """The files of kernels."""
+    """Return the files of kernels, with a separate file for those that need exact rounding."""
     divided: dict[bool, list[str]] = {False: [], True: []}
     for name, kernel in module.kernels.items():
         symbol, kernel = names.kernel(name), without_unread(kernel)

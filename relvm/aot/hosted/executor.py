@@ -1,4 +1,4 @@
-"""Runs a hosted export: inputs are set, it runs, outputs are taken."""
+"""The executor of hosted exports: set inputs, run, get outputs."""
 
 from __future__ import annotations
 
@@ -33,121 +33,126 @@ _TENSOR = numbers(TAGS)["TENSOR"]
 
 
 class AotExecutor:
-    """A model that was compiled ahead of time, with memory of its own for its runs.
+    """An executor of a model compiled ahead of time, with its own memory for runs.
 
-    Any number of executors of one factory may run at the same time, each in a thread: nothing is shared but code and
-    constants.
+    Executors of one factory may run at the same time in different threads, because they share only code and constants.
 
     Parameters
     ----------
     factory
-        Of `compile_library` or `load_module`.
+        The result of `compile_library` or `load_module`.
     """
 
     def __init__(self, factory: AotLibrary) -> None:
         if not isinstance(factory, AotLibrary):
             raise RelvmTypeError(f"expected an ExecutorFactory, as load_module gives it, got {factory!r}")
         metadata = factory.metadata
-        self._factory = factory  # keeps the library
+        self._factory = factory  # keeps the library alive
         self._inputs, self._outputs = metadata.inputs, metadata.outputs
         self._given: list[np.ndarray | None] = [None] * len(metadata.inputs)
-        self._bound: dict[int, np.ndarray] = {}  # outputs that are written to the caller's memory
+        self._bound: dict[int, np.ndarray] = {}  # outputs written to memory of the caller
         self._made: list[np.ndarray] | None = None
         self._bounds = {size.name: size for size in metadata.sizes}
         self._pools = [_aligned(int(pool.shape[0]), metadata.alignment) for pool in metadata.pools]
         self._running = threading.Lock()
 
     def get_num_inputs(self) -> int:
-        """How many inputs there are."""
+        """Return the number of inputs."""
         return len(self._inputs)
 
     def get_num_outputs(self) -> int:
-        """How many outputs there are."""
+        """Return the number of outputs."""
         return len(self._outputs)
 
     def get_input_index(self, name: str) -> int:
-        """The place of an input.  Raises RelvmNameError: none has the name; RelvmTypeError: that is no str."""
+        """Return the index of the input `name`.
+
+        Raise RelvmNameError if it does not exist, and RelvmTypeError if `name` is not a str.
+        """
         if not isinstance(name, str):
             raise RelvmTypeError(f"the name of an input: expected a str, got {name!r}")
         return _place(self._inputs, name, "input")
 
     def get_input_name(self, index: int) -> str:
-        """The name of the input at `index`.  Raises RelvmIndexError: there is none there."""
+        """Return the name of the input at `index`.  Raise RelvmIndexError if it does not exist."""
         return self._inputs[_index(self._inputs, index, "input")].name
 
     def get_output_index(self, name: str) -> int:
-        """The place of an output.  Raises RelvmNameError: none has the name; RelvmTypeError: that is no str."""
+        """Return the index of the output `name`.
+
+        Raise RelvmNameError if it does not exist, and RelvmTypeError if `name` is not a str.
+        """
         if not isinstance(name, str):
             raise RelvmTypeError(f"the name of an output: expected a str, got {name!r}")
         return _place(self._outputs, name, "output")
 
     def get_input_info(self) -> dict[str, TensorInfo]:
-        """The shape and dtype of each input, by name; a dimension that is a text is a size of the model's."""
+        """Return the shape and dtype of each input by name.  A dimension given as text depends on run-time sizes."""
         return {info.name: info for info in self._inputs}
 
     def get_output_info(self) -> dict[str, TensorInfo]:
-        """The same of outputs."""
+        """Return the shape and dtype of each output by name."""
         return {info.name: info for info in self._outputs}
 
     def set_input(self, key: int | str, value: Any) -> None:
-        """Give a value to an input; it is copied.
+        """Set an input to a copy of a value.
 
         Parameters
         ----------
         key
-            Its index or its name.
+            Index or name of the input.
         value
-            An array of its dtype and shape; for an input without dimensions a number will do.
+            An array of the dtype and shape of the input, or a number if the input is a scalar.
 
         Raises
         ------
         RelvmNameError, RelvmIndexError, RelvmTypeError
-            There is no such input, or the key is neither an int nor a str.
+            The input does not exist, or the key is neither an int nor a str.
         RelvmTypeError
-            An array of another dtype.
+            The array has another dtype.
         RelvmShapeError
-            One of another rank, or with another dimension where that is a number.
+            The array has another rank, or differs in a dimension of known size.
         """
         place = _place(self._inputs, key, "input")
         self._given[place] = _fitting(self._inputs[place], value)
 
     def set_input_zero_copy(self, key: int | str, array: np.ndarray) -> None:
-        """Have runs read an input from the caller's memory, which is not copied.
+        """Make runs read an input from an array of the caller without a copy.
 
         Parameters
         ----------
         key
-            Its index or its name.
+            Index or name of the input.
         array
-            Dense, row-major and aligned, of its dtype and shape.  It must not change during a run.
+            A dense, row-major and aligned array of the dtype and shape of the input.  It must not change during a run.
 
         Raises
         ------
         RelvmTypeError
-            An array that is laid out in another way, or is none.
+            `array` is not an array, or has another layout.
         RelvmError
-            As `set_input` does.
+            As for `set_input`.
         """
         place = _place(self._inputs, key, "input")
         self._given[place] = _plain(f"input {self._inputs[place].name}", self._inputs[place], array)
 
     def set_output_zero_copy(self, key: int | str, array: np.ndarray | None) -> None:
-        """Have runs write an output to the caller's memory.
+        """Make runs write an output to an array of the caller.
 
         Parameters
         ----------
         key
-            Its index or its name.
+            Index or name of the output.
         array
-            Writable, dense, row-major and aligned, of its dtype and shape, apart from inputs and other outputs; None:
-            each run makes memory of its own again.
+            A writable, dense, row-major and aligned array of the dtype and shape of the output, which must not overlap
+            inputs or other outputs.  None: each run allocates the output again.
 
         Raises
         ------
         RelvmTypeError
-            An array that cannot be written, is laid out in another way, or is none.
+            `array` is not an array, is read-only, or has another layout.
         RelvmError
-            As `set_input` does.
+            As for `set_input`.
         """
         place = _place(self._outputs, key, "output")
         self._bound.pop(place, None)
@@ -160,7 +165,7 @@ class AotExecutor:
         self._bound[place] = array
 
     def get_input(self, key: int | str) -> np.ndarray | None:
-        """What an input was set to, a copy; None: nothing yet.  Raises as `set_input` does of its key."""
+        """Return a copy of an input's value, or None if it is not set.  Raise as `set_input` for an invalid key."""
         given = self._given[_place(self._inputs, key, "input")]
         return None if given is None else given.copy()
 
@@ -170,18 +175,18 @@ class AotExecutor:
         Parameters
         ----------
         **inputs
-            Set before, by name.
+            Inputs to set before the run, by name.
 
         Raises
         ------
         RelvmArgumentError
-            An input has no value.
+            An input is not set.
         RelvmShapeError
-            Inputs whose sizes do not go together, or are outside their bounds.
+            Sizes of inputs contradict each other or are out of bounds.
         RelvmBusyError
             Another thread is running this executor.
         RelvmError
-            What the model fails with, of the class that the machine would raise.
+            The model failed.  The class of the error is the one that the VM would raise.
         """
         if not self._running.acquire(blocking=False):
             raise RelvmBusyError("the executor is being run by another thread: each thread needs one of its own")
@@ -193,24 +198,25 @@ class AotExecutor:
             self._running.release()
 
     def get_output(self, key: int | str, out: np.ndarray | None = None) -> np.ndarray:
-        """An output of the last run, by index or name; later runs leave it as it is, unless it is bound to the caller's
-        memory (`set_output_zero_copy`).
+        """Return an output of the last run.
+
+        Later runs do not change it, unless it is bound to an array of the caller (`set_output_zero_copy`).
 
         Parameters
         ----------
         key
-            The output's index or name.
+            Index or name of the output.
         out
-            An array that it is copied to, and which is returned.
+            An array to copy the output to and to return.
 
         Raises
         ------
         RelvmTypeError, RelvmShapeError
-            `out` is of another dtype or shape, or read-only.
+            `out` has another dtype or shape, or is read-only.
         RelvmArgumentError
-            Nothing has run yet, or the last run failed.
+            There was no run yet, or the last run failed.
         RelvmNameError, RelvmIndexError, RelvmTypeError
-            There is no such output, or the key is neither an int nor a str.
+            The output does not exist, or the key is neither an int nor a str.
         """
         place = _place(self._outputs, key, "output")
         if self._made is None:
@@ -258,7 +264,7 @@ class AotExecutor:
         return bound
 
     def _sizes(self, inputs: list[np.ndarray]) -> dict[str, int]:
-        """The sizes that the inputs have."""
+        """Return the values of sizes by name, and check the shapes of inputs and the bounds of sizes."""
         sizes: dict[str, int] = {}
         for info, array in zip(self._inputs, inputs, strict=True):
             if not info.shape and info.name in self._bounds:
@@ -295,7 +301,7 @@ def _index(infos: tuple[TensorInfo, ...], key: int, what: str) -> int:
 
 
 def _fitting(info: TensorInfo, value: Any) -> np.ndarray:
-    """A copy of a value as an input takes it."""
+    """Return a copy of a value as an array of an input's dtype and shape."""
     dtype = dtype_of(info.dtype).numpy
     if not info.shape and isinstance(value, bool | int | float):
         return np.array(expect_number(f"input {info.name}", dtype_of(info.dtype), value), dtype)
@@ -308,7 +314,7 @@ def _fitting(info: TensorInfo, value: Any) -> np.ndarray:
 
 
 def _plain(what: str, info: TensorInfo, array: Any) -> np.ndarray:
-    """An array that C reads or writes in place."""
+    """Return `array` after checking that C can read or write it in place."""
     if not isinstance(array, np.ndarray) or not array.flags.c_contiguous or not array.flags.aligned:
         raise RelvmTypeError(f"{what}: expected a dense, row-major, aligned array, got {array!r:.80}")
     _expect_fit(what, info, array)
@@ -316,7 +322,7 @@ def _plain(what: str, info: TensorInfo, array: Any) -> np.ndarray:
 
 
 def _expect_fit(what: str, info: TensorInfo, array: np.ndarray) -> None:
-    """Raises RelvmTypeError, RelvmShapeError: the array is of another dtype or shape than the model says."""
+    """Check that an array has the dtype and shape of an input or output.  Raise RelvmTypeError or RelvmShapeError."""
     if array.dtype != dtype_of(info.dtype).numpy:
         raise RelvmTypeError(f"{what}: expected dtype {info.dtype}, got {array.dtype}")
     fits = len(array.shape) == len(info.shape) and all(
@@ -334,7 +340,7 @@ def _dims(info: TensorInfo) -> tuple[AnyDim, ...]:
 
 
 def _shape(info: TensorInfo, sizes: dict[str, int]) -> tuple[int, ...]:
-    """The dimensions where sizes are known.  Raises RelvmShapeError: one is below 0, or divides by 0."""
+    """Return the shape for given sizes.  Raise RelvmShapeError if a dimension is negative or divides by 0."""
     found = tuple(evaluate_with(dim, lambda var: sizes[var.name]) for dim in _dims(info))
     known = tuple(dim for dim in found if isinstance(dim, int) and dim >= 0)
     if len(known) != len(found):
@@ -349,7 +355,7 @@ def _aligned(size_bytes: int, alignment: int) -> np.ndarray:
 
 
 def _view(view: Any, array: np.ndarray) -> Any:
-    """Makes a tensor of C a view of an array; what it returns must live as long."""
+    """Make a C tensor a view of an array.  The returned object must live as long as the tensor."""
     row = _ROWS[dtype_of(array.dtype).name]
     shape = ffi.new("int64_t[]", array.shape or (0,))
     view.base.tag, view.base.references = _TENSOR, -1

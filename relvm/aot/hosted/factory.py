@@ -1,4 +1,4 @@
-"""Hosted exports: a model as a shared library, and what executors are made of."""
+"""Hosted exports: a model as a shared library, and the factory of its executors."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from relvm.tables import find_header
 
 
 class ExecutorFactory(AotLibrary):
-    """A model that was compiled ahead of time, and what an `AotExecutor` needs of it.
+    """A model compiled ahead of time, from which executors are created.
 
-    `compile_library` makes one of a program, `load_module` of a file.  `factory["main"]` is a new executor, and
-    `text, library, params = factory` what it is made of.
+    `compile_library` makes a factory from a program, and `load_module` from a file.  `factory["main"]` is a new
+    executor.  `text, library, params = factory` unpacks the parts of the model.
 
     Parameters
     ----------
     library
         A shared library, as bytes.
     program
-        What it was compiled from; None: unknown, so there is no text and no C of it.
+        The program that it was compiled from, or None if that is unknown.
 
     Attributes
     ----------
     library
         The shared library, as bytes.
     metadata
-        What it says of itself, read from its constants.
+        The metadata of the export, read from the library.
     """
 
     def __init__(self, library: bytes, program: AotProgram | None = None) -> None:
@@ -51,25 +51,27 @@ class ExecutorFactory(AotLibrary):
         self._program = program
 
     def get_lib(self) -> bytes:
-        """The shared library."""
+        """Return the shared library as bytes."""
         return self.library
 
     def get_params(self) -> dict[str, np.ndarray]:
-        """The constants of the program by their names in C; none of a library that was loaded from a file, which has
-        them in its code."""
+        """Return the constants of the program by their names in C.
+
+        The result is empty if the library was loaded from a file, which contains the constants only in compiled form.
+        """
         return {} if self._program is None else self._program.params
 
     def get_internal_repr(self) -> str:
-        """The lowered program as text; of a library that was loaded from a file an empty one."""
+        """Return the lowered program as text, or "" if the library was loaded from a file."""
         return "" if self._program is None else format_lowered(self._program.lowered)
 
     def __getitem__(self, name: str) -> AotExecutor:
-        """A new executor of the function that was exported, by its name or as "default".
+        """Return a new executor of the exported function, given by its name or as "default".
 
         Raises
         ------
         RelvmNameError
-            There is no such function.
+            The function does not exist.
         """
         entry = "main" if self._program is None else self._program.entry.name
         if name not in (entry, "default"):
@@ -77,11 +79,11 @@ class ExecutorFactory(AotLibrary):
         return AotExecutor(self)
 
     def __iter__(self) -> Iterator[Any]:
-        """The program's text, the library and the constants, in this order."""
+        """Yield the program's text, the library and the constants."""
         return iter((self.get_internal_repr(), self.get_lib(), self.get_params()))
 
     def export_library(self, path: str | os.PathLike) -> None:
-        """Write the library to `path`, replaced as a whole.  Raises OSError: the file cannot be written."""
+        """Write the library to `path` atomically.  Raise OSError if the file cannot be written."""
         with complete_file(Path(path).absolute()) as partial:
             partial.write_bytes(self.library)
 
@@ -94,12 +96,12 @@ def compile_library(program: AotProgram, target: Target = HERE) -> ExecutorFacto
     program
         Built with `AotConfig(runtime="hosted", interface="packed", unpacked=False)`.
     target
-        The processors that it is for.
+        The processors to compile for.
 
     Raises
     ------
     RelvmUnsupportedError
-        The program is of another runtime.
+        The program is for another runtime.
     RelvmToolchainError
         There is no C compiler, or it failed.
     """
@@ -119,21 +121,21 @@ def compile_library(program: AotProgram, target: Target = HERE) -> ExecutorFacto
 
 
 def load_module(path: str | os.PathLike, *, trust_native: bool = False) -> ExecutorFactory:
-    """Open a library that `export_library` or the Makefile of a hosted export made.
+    """Load a library made by `export_library` or by the Makefile of a hosted export.
 
     Parameters
     ----------
     path
-        Of the library.
+        Path of the library.
     trust_native
-        Load it although it was not compiled by this user on this machine: it is code that can do anything.
+        Load the library even if it was not compiled by this user on this machine.  Native code can do anything.
 
     Raises
     ------
     RelvmUnsupportedError
-        It was compiled elsewhere, and not `trust_native`; or for another processor or runtime.
+        It was compiled elsewhere and `trust_native` is false, or it is for another processor or runtime.
     RelvmFormatError
-        It is no such library.
+        The file is not such a library.
     OSError
         The file cannot be read.
     """
@@ -141,7 +143,7 @@ def load_module(path: str | os.PathLike, *, trust_native: bool = False) -> Execu
     if library[: len(MAGIC)] != MAGIC:
         raise RelvmFormatError(f"{path}: no shared library")
     try:
-        is_whole = find_section(memoryview(library), ".dynamic") is not None  # the table of sections is at the end
+        is_whole = find_section(memoryview(library), ".dynamic") is not None  # sections are listed at the end
     except RelvmFormatError as error:
         raise RelvmFormatError(f"{path}: {error}") from None
     if not is_whole:
@@ -157,7 +159,7 @@ def load_module(path: str | os.PathLike, *, trust_native: bool = False) -> Execu
 
 
 def _self_contained(text: str, files: dict[str, str]) -> str:
-    """A unit with the headers in it that were made for the export; the others the compiler finds."""
+    """Return a C file with the generated headers included in the text.  The compiler finds the other headers."""
     for path, header in files.items():
         name = Path(path).name
         line = f'#include "{name}"\n'

@@ -1,4 +1,4 @@
-"""The shared library of a hosted export, loaded into this process."""
+"""Loading of the shared library of a hosted export."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class AotLibrary:
     library
         The shared library, as bytes.
     metadata
-        Its inputs, outputs, memory pools and dimensions, read from its constants.
+        The inputs, outputs, memory pools and sizes, read from the library.
 
     Raises
     ------
     RelvmFormatError
-        It cannot be loaded, or is no hosted export.
+        The library cannot be loaded, or is not a hosted export.
     """
 
     def __init__(self, library: bytes) -> None:
@@ -51,16 +51,16 @@ class AotLibrary:
 
     @property
     def run(self) -> Any:
-        """The entry, as cffi has it: a `rvm_packed_function`."""
+        """The entry point, an `rvm_packed_function` of cffi."""
         return self._found.run
 
 
 _lock = threading.Lock()
-_handles: dict[bytes, ctypes.CDLL] = {}  # for ever: machines and executors may hold functions of them
+_handles: dict[bytes, ctypes.CDLL] = {}  # never closed: machines and executors may hold their functions
 
 
 def _opened(library: bytes) -> ctypes.CDLL:
-    """The library in this process, once for each."""
+    """Return the handle of a library, which is loaded once for each content."""
     with _lock:
         if library not in _handles:
             with tempfile.NamedTemporaryFile(prefix="relvm-", suffix=".so") as file:
@@ -80,7 +80,7 @@ def _address(handle: ctypes.CDLL) -> int:
 
 
 def _metadata(found: Any) -> Metadata:
-    """Constants in C as the object that they were printed from."""
+    """Return the metadata in a library as a Metadata object."""
     if found.version != VERSION:
         raise RelvmFormatError(f"metadata of version {found.version}; expected {VERSION}")
     return Metadata(

@@ -1,4 +1,4 @@
-"""Bounds of sizes that only a run finds out: what the program asserts of them before anything is of that size."""
+"""Bounds of run-time sizes from assertions that precede the use of the size."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _WITHOUT_TENSORS = (Check, CheckRange, CheckSizes, Compute, ReadItem, SetScalar,
 
 
 def asserted_bound(body: Sequence[Statement], cond: Scalar) -> tuple[DimVar, int] | None:
-    """The size that a condition bounds from above, and its greatest value; None where it says no such thing.
+    """Return the size that a condition bounds from above, and its maximum, or None if it bounds none.
 
     Parameters
     ----------
     body
-        The statements of a block up to an assertion of the condition.  The size must be found among them, and no tensor
-        written after that: whatever has that size comes after the assertion.
+        The statements of a block before an assertion of the condition.  They must set the size and write no tensor
+        afterwards, so that every tensor of that size is made after the assertion.
     """
     made = next((s for s in reversed(body) if isinstance(s, Compute) and s.target is cond), None)
     match made:

@@ -1,9 +1,9 @@
-"""Storage assignment: which tensors of a function are the same memory, before it is known where that is.
+"""Storage assignment: decides which tensors of a function share memory, before the memory is placed.
 
-An expression's storages are the tensors in it, from left to right.  A name shares its value's; a tuple concatenates its
-fields', and an item of it picks; a view is its argument's; both branches of an `if` write into the storages of the
-`if`; what a function returns is written into the storages of its results, unless it is something that the function has
-not made itself, or of which only a run finds that it has as many elements: that is copied there.
+The storages of an expression are those of the tensors in it, from left to right.  An alias or a view shares the
+storages of its argument.  A tuple concatenates those of its fields, and an item of a tuple selects some.  Both branches
+of an `if` write into the storages of the `if`.  A function writes its result directly into the storages of its results.
+It copies a result that it did not make itself, or whose number of elements is checked only at run time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ DEVICE = 0  # the CPU, the only one
 
 
 class MemoryKind(Enum):
-    """Where a storage's memory comes from."""
+    """The kind of memory that a storage uses."""
 
     INPUT = "input"
     OUTPUT = "output"
@@ -49,8 +49,10 @@ class MemoryKind(Enum):
 
 @dataclass(frozen=True, eq=False)
 class TensorStorage:
-    """Memory for one tensor at a time.  name, origin: of what is in it first.  value: what a
-    constant is."""
+    """Memory for one tensor at a time.
+
+    name, origin: those of the first tensor in it.   value: the array of a constant.
+    """
 
     name: str
     place: MemoryKind
@@ -62,7 +64,7 @@ class TensorStorage:
 
     @property
     def array(self) -> np.ndarray:
-        """What a constant is; the storage must be one's."""
+        """The array of a constant.  The storage must be that of a constant."""
         assert self.value is not None
         return self.value
 
@@ -74,11 +76,11 @@ class StorageInfo:
     Attributes
     ----------
     ids
-        Their numbers, one for each tensor in the expression.
+        Numbers of the storages, one for each tensor in the expression.
     devices
-        The device that each is on.
+        Device of each storage.
     sizes_bytes
-        How large each is: a number, or a dimension of the function's sizes.
+        Size of each storage in bytes: a number, or a dimension that depends on the function's sizes.
     """
 
     ids: tuple[int, ...] = ()
@@ -93,7 +95,7 @@ class StorageMap:
     Attributes
     ----------
     storages
-        By number: the storages of the parameters and of the results, then the others in order of first use.
+        All storages, indexed by number: those of parameters and results, then the others in order of first use.
     infos
         The storages of every variable.
     constants
@@ -108,7 +110,7 @@ class StorageMap:
     results: StorageInfo = StorageInfo()
 
     def of(self, expr: Expr) -> StorageInfo:
-        """The storages of a variable or a constant; none of anything else that may be an argument."""
+        """Return the storages of a variable or a constant, and none for other arguments."""
         match expr:
             case Var():
                 return self.infos[expr]
@@ -117,26 +119,26 @@ class StorageMap:
         return StorageInfo()
 
     def info(self, ids: Sequence[int]) -> StorageInfo:
-        """The numbers, devices and sizes in bytes of the storages with these numbers."""
+        """Return the numbers, devices and sizes in bytes of the storages with the given numbers."""
         found = [self.storages[number] for number in ids]
         sizes_bytes = (product((*storage.shape, storage.dtype.size_bytes)) for storage in found)
         return StorageInfo(tuple(ids), tuple(storage.device for storage in found), tuple(sizes_bytes))
 
 
 def assign_storage(function: Function, after: StorageMap | None = None) -> StorageMap:
-    """The storages of every value of a function.
+    """Assign storages to every value of a function.
 
     Parameters
     ----------
     function
         At stage LOWERED.
     after
-        The map of a function that ends with a call of this one: to be continued, and its results are this one's.
+        The map of a function that calls this one in tail position.  It is extended, and both share their results.
 
     Raises
     ------
     RelvmUnsupportedError
-        A value that is no tensor, scalar, shape or tuple of these, or whose shape is not known; the message says where.
+        A value is not a tensor, scalar, shape or tuple of these, or its shape is unknown.  The message says where.
     """
     found = after or StorageMap()
     assigner = _Assigner(function, found)
@@ -151,7 +153,7 @@ def assign_storage(function: Function, after: StorageMap | None = None) -> Stora
 
 
 def tensor_leaves(type_: Type) -> Iterator[TensorType]:
-    """The tensors in a type, from left to right."""
+    """Yield the tensor types in a type, from left to right."""
     match type_:
         case TensorType():
             yield type_
@@ -165,12 +167,12 @@ def _tensor_count(type_: Type) -> int:
 
 
 def _tensor_counts(type_: Type) -> list[int]:
-    """How many tensors each field of a tuple's type has."""
+    """Return the number of tensors in each field of a tuple type."""
     return [_tensor_count(item) for item in type_.fields] if isinstance(type_, TupleType) else []
 
 
 def format_storage(found: StorageMap) -> str:
-    """A line for each storage, then one for each variable."""
+    """Return one line of text for each storage, then one for each variable."""
     lines = []
     for number, storage in enumerate(found.storages):
         dims, name = ", ".join(map(str, storage.shape)), terminal(storage.name)
@@ -183,17 +185,17 @@ def _ids(info: StorageInfo) -> str:
     return ", ".join(f"s{number}" for number in info.ids) or "no storage"
 
 
-Wanted = tuple[int | None, ...]  # for each tensor in a value, the storage that it should be made in
+Wanted = tuple[int | None, ...]  # for each tensor in a value, the storage in which it should be computed
 
 
 class _Assigner:
     def __init__(self, function: Function, found: StorageMap) -> None:
         self.name = function.name
-        self.origin = function.origin  # of what is being looked at, or near it
+        self.origin = function.origin  # of the current expression or one near it
         self.found = found
 
     def new(self, name: str, type_: Type, place: MemoryKind, wanted: Wanted = ()) -> StorageInfo:
-        """Storages for the tensors in a type: those wanted, else new ones."""
+        """Return storages for the tensors in a type: those in `wanted`, and new ones for the others."""
         leaves = list(tensor_leaves(type_))
         ids = []
         for position, leaf in enumerate(leaves):
@@ -210,7 +212,7 @@ class _Assigner:
         return self.found.info(ids)
 
     def block(self, block: Block, wanted: Wanted) -> None:
-        """Assigns storages to what a block binds, such that its result is in those wanted where that can be."""
+        """Assign storages to the values of a block, with its result in the storages `wanted` where possible."""
         made = _wishes(block, wanted)
         for binding in block.bindings:
             self.constants(binding.value)
@@ -245,7 +247,7 @@ class _Assigner:
         return self.new(var.name, var.type, MemoryKind.WORKSPACE, wanted)
 
     def constants(self, value: Expr) -> None:
-        """Gives storages to the constants that an expression names itself."""
+        """Assign storages to the constants in an expression, without those in its blocks."""
         if isinstance(value, If):
             return
         for part in walk(value):
@@ -263,8 +265,11 @@ class _Assigner:
 
 
 def _wishes(block: Block, wanted: Wanted) -> dict[Var, Wanted]:
-    """Where the values that end up in a block's result should be made.  What two parts of it are is made in the first,
-    and copied; so is what the block has not bound itself."""
+    """Return the storages in which the values that become a block's result should be computed.
+
+    A value that occurs twice in the result is computed in the first place and copied to the second.  A value that the
+    block does not bind is copied, too.
+    """
     bound = {binding.var for binding in block.bindings}
     wishes: dict[Var, Wanted] = {}
 
@@ -300,8 +305,10 @@ def _wishes(block: Block, wanted: Wanted) -> dict[Var, Wanted]:
 
 
 def _fitting(ids: Wanted, made: Type, checked: Type) -> Wanted:
-    """The storages for tensors of type `checked` in which tensors of type `made` can be made, None for others: where
-    only a run finds that there are as many elements, nothing may be written before that."""
+    """Return the storages of tensors of type `checked` in which tensors of type `made` can be computed, or None each.
+
+    If only a run-time check proves that the numbers of elements are equal, nothing may be written before the check.
+    """
     if _tensor_count(made) != len(ids):
         return ()
     leaves = zip(ids, tensor_leaves(made), tensor_leaves(checked), strict=True)

@@ -1,4 +1,4 @@
-"""Which functions an entry calls, and whether they end in bounded memory."""
+"""Call graph of an entry function, with a check that all recursion needs only bounded memory."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from relvm.ir.node import walk
 
 @dataclass(frozen=True)
 class RecursiveGroup:
-    """A function that others call, and those that it goes on with: functions that end with calls of each other."""
+    """A function that others call (`head`), and the functions that call each other in tail position with it."""
 
     head: str
     members: frozenset[str]
 
 
 def call_order(functions: Mapping[str, Function], entry: str) -> list[RecursiveGroup]:
-    """The entry and all that it uses, callers before callees.
+    """Return the groups of the entry and of all functions that it uses, callers before callees.
 
-    Of functions that call each other, those that are called from elsewhere are heads; a function that calls none which
-    calls it is a loop of one.
+    Functions that call each other have a group for each function that is called from elsewhere.  A function without
+    recursion is a group of its own.
 
     Raises
     ------
     RelvmUnsupportedError
-        A call needs a stack whose depth is not known: recursion, but for functions that end with the calls.
+        A recursive call is not in tail position, so that the depth of the stack has no bound.
     """
     graph = _graph(functions, entry)
     order = list(functions).index
@@ -60,12 +60,12 @@ def _graph(functions: Mapping[str, Function], entry: str) -> nx.DiGraph:
 
 
 def _used(expr: Expr) -> Iterator[str]:
-    """The functions that an expression names."""
+    """Return the names of the functions that an expression refers to."""
     return (part.name for part in walk(expr) if isinstance(part, FunctionRef))
 
 
 def _expect_tail_calls(function: Function, members: frozenset[str]) -> None:
-    """Refuses uses of a loop's members other than calls that the function ends with."""
+    """Check that a function uses the members of its group only in calls in tail position."""
     tails = set(map(id, _tail_calls(function.block)))
     blocks = [function.block]
     while blocks:
@@ -80,7 +80,7 @@ def _expect_tail_calls(function: Function, members: frozenset[str]) -> None:
 
 
 def _tail_calls(block: Block) -> Iterator[Call]:
-    """The calls whose result is the block's own."""
+    """Yield the calls in tail position of a block."""
     if not block.bindings or block.bindings[-1].var is not block.result:
         return
     match block.bindings[-1].value:

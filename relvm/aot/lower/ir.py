@@ -1,4 +1,4 @@
-"""The lowered form of an export: functions over storages, C scalars and sizes, with neither values nor registers."""
+"""The lowered IR of an export: functions over storages, C scalars and sizes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from relvm.kernels.loop_ir import Kernel
 
 @dataclass(frozen=True, eq=False)
 class ScalarVar:
-    """A variable that holds a scalar.  letter: i (int64), f (double) or b (bool), as in
-    csrc/tables/scalar_operators.def."""
+    """A scalar variable.  letter: i (int64), f (double) or b (bool), as in csrc/tables/scalar_operators.def."""
 
     name: str
     letter: str
@@ -37,7 +36,7 @@ Scalar = ScalarVar | ScalarConstant | DimScalar
 
 @dataclass(frozen=True)
 class RunKernel:
-    """A kernel reads and writes storages.  sizes: the values of its size variables, in order."""
+    """Run a kernel on storages.  sizes: the values of its size variables, in order."""
 
     kernel: str
     storages: tuple[int, ...]
@@ -46,7 +45,7 @@ class RunKernel:
 
 @dataclass(frozen=True)
 class Copy:
-    """The elements of one storage go to another."""
+    """Copy the elements of one storage to another."""
 
     source: int
     target: int
@@ -55,7 +54,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class ReadItem:
-    """target = the element of a storage at a position."""
+    """Set a variable to the element of a storage at a position."""
 
     target: ScalarVar
     storage: int
@@ -64,7 +63,7 @@ class ReadItem:
 
 @dataclass(frozen=True)
 class WriteItem:
-    """The element of a storage at a position = a scalar."""
+    """Set the element of a storage at a position to a scalar."""
 
     storage: int
     position: int
@@ -73,8 +72,10 @@ class WriteItem:
 
 @dataclass(frozen=True)
 class Compute:
-    """target = a row of csrc/tables/scalar_operators.def of the arguments, or ARITHMETIC_ERROR where that has no
-    value."""
+    """Set a variable to the result of a scalar operator, or fail with ARITHMETIC_ERROR if it is undefined.
+
+    row: the name of the operator in csrc/tables/scalar_operators.def.
+    """
 
     target: ScalarVar
     row: str
@@ -89,7 +90,7 @@ class SetScalar:
 
 @dataclass(frozen=True)
 class SetSize:
-    """A new size is a scalar's value, or SHAPE_ERROR where that is below 0."""
+    """Define a new size as the value of a scalar, or fail with SHAPE_ERROR if it is negative."""
 
     target: DimVar
     value: Scalar
@@ -97,7 +98,7 @@ class SetSize:
 
 @dataclass(frozen=True)
 class CheckSizes:
-    """SHAPE_ERROR unless two sizes are equal."""
+    """Fail with SHAPE_ERROR unless two sizes are equal."""
 
     left: AnyDim
     right: AnyDim
@@ -105,7 +106,7 @@ class CheckSizes:
 
 @dataclass(frozen=True)
 class CheckRange:
-    """TYPE_ERROR unless a scalar is in [low, high]."""
+    """Fail with TYPE_ERROR unless a scalar is in [low, high]."""
 
     value: Scalar
     low: int
@@ -114,7 +115,7 @@ class CheckRange:
 
 @dataclass(frozen=True)
 class Check:
-    """A status unless a condition holds."""
+    """Fail with `status` unless a condition holds."""
 
     cond: Scalar
     status: str
@@ -129,10 +130,10 @@ class Branch:
 
 @dataclass(frozen=True)
 class CallFunction:
-    """Another function of the export.
+    """Call another function of the export.
 
-    storages: what its input storages are here, then what its output storages are.  sizes, scalars: the values of its
-    sizes and scalar parameters.  results: where its scalar results go.
+    storages: the caller's storages for its inputs, then for its outputs.  sizes, scalars: the values of its size and
+    scalar parameters.  results: the variables for its scalar results.
     """
 
     function: str
@@ -144,8 +145,10 @@ class CallFunction:
 
 @dataclass(frozen=True)
 class Move:
-    """What a repetition gives a tensor parameter.  home: where it is copied to; None where it can stay where it is,
-    because that is not written again."""
+    """The new tensor of a parameter in a `Continue`.
+
+    home: the storage that it is copied to, or None if it can stay in `source`, which is not written again.
+    """
 
     param: int
     source: int
@@ -155,9 +158,10 @@ class Move:
 
 @dataclass(frozen=True)
 class Continue:
-    """The function goes on with one of its sections: a call in tail position of itself, or of a function that ends with
-    calls of it.  What is given to parameters is read before any is changed, but for tensors that are copied, one after
-    the other."""
+    """Jump to a section of the function: a tail call of the function itself or of a member of its recursive group.
+
+    Arguments are read before any parameter changes, except tensors to copy, which are copied one after the other.
+    """
 
     section: int
     moves: tuple[Move, ...]
@@ -184,22 +188,21 @@ Statement = (
 
 @dataclass(frozen=True)
 class LoweredFunction:
-    """One function.
+    """A lowered function.
 
     Attributes
     ----------
     inputs, outputs
-        The numbers of the storages that the caller gives, to be read and to be written.
+        The numbers of the storages that the caller provides for reading and for writing.
     sizes
-        The dimension variables that the caller gives, each with its least and its greatest value, None
-        where it has none.
+        The dimension variables that the caller provides, each with its minimum and its maximum, or None if unbounded.
     scalars, results
-        Scalar parameters, and what holds scalar results at the end.
+        The scalar parameters, and the variables that hold the scalar results at the end.
     storages, size_bytes
-        By number: each, and the most bytes that it takes; 0 where the caller gives it, and for parameters of sections.
+        The storages, and the maximum size of each in bytes: 0 for those of the caller and for section parameters.
     sections
-        The statements: of the function itself, then of those that it goes on with (Repeat), whose tensor parameters are
-        input storages, and whose scalars and sizes are variables.
+        The statements of the function itself, then of the functions that it continues with (Continue).  Their tensor
+        parameters are input storages, and their scalars and sizes are variables.
     """
 
     name: str
@@ -213,14 +216,17 @@ class LoweredFunction:
     sections: tuple[tuple[Statement, ...], ...]
 
     def statements(self) -> Iterator[Statement]:
-        """Every statement, those of branches after the branch: its place among them is its point."""
+        """Yield every statement in preorder.  The index of a statement in this order is its point."""
         return statements_in(tuple(statement for section in self.sections for statement in section))
 
 
 @dataclass(frozen=True)
 class LoweredModule:
-    """functions: callees before callers, the entry last.  calls: how kernels are called.  inputs, outputs: the entry's,
-    in the order of its parameters and results."""
+    """A lowered module.
+
+    functions: callees before callers, the entry last.   calls: the calling convention of kernels.   inputs, outputs:
+    those of the entry, in the order of its parameters and results.
+    """
 
     functions: tuple[LoweredFunction, ...]
     kernels: dict[str, Kernel]
@@ -238,7 +244,7 @@ class Port:
 
 
 def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    """Every statement, those of branches after the branch."""
+    """Yield every statement in preorder: those of the branches follow a Branch."""
     for statement in body:
         yield statement
         if isinstance(statement, Branch):
@@ -247,7 +253,7 @@ def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
 
 
 def goes_on(body: Sequence[Statement]) -> bool:
-    """Whether every way through some statements ends in a repetition."""
+    """Return whether every path through the statements ends with a Continue."""
     match body:
         case (*_, Continue()):
             return True

@@ -1,8 +1,8 @@
-"""Where the tensors are that a loop carries from round to round.
+"""Buffers of tensors that a loop carries from one iteration to the next.
 
-A parameter that is only ever given constants, what the caller gave, or other such parameters, points to those.  Any
-other has a home: memory of its own that new values are copied to, as what they were computed in is written again in the
-next round.
+A parameter that is only ever given constants, inputs of the caller, or other such parameters is a pointer to those.
+Any other parameter has a home: memory of its own to which new values are copied, because the memory in which they were
+computed is overwritten in the next iteration.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ Body = tuple[Statement, ...]
 
 
 def give_homes(bodies: Sequence[Body], storages: list[TensorStorage]) -> list[Body]:
-    """The sections of a function with homes for the moves of their repetitions, and copies before them where one would
-    be written before it is read.
+    """Return the sections of a function with homes for the moves of each Continue.
+
+    A copy is inserted before a Continue if a home would be overwritten before it is read.
 
     Parameters
     ----------
     bodies
         Sections in which no move has a home yet.
     storages
-        The function's; those of homes are appended.
+        The function's storages, to which those of homes are appended.
     """
     moves = [m for body in bodies for s in statements_in(body) if isinstance(s, Continue) for m in s.moves]
     homes = _Homes(storages, _moving(moves, storages))
@@ -33,7 +34,7 @@ def give_homes(bodies: Sequence[Body], storages: list[TensorStorage]) -> list[Bo
 
 
 def _moving(moves: Sequence[Move], storages: Sequence[TensorStorage]) -> set[int]:
-    """The parameters that need homes."""
+    """Return the parameters that need homes."""
     moving: set[int] = set()
     while True:
         more = {m.param for m in moves if m.source in moving or not _stays(storages[m.source])} - moving

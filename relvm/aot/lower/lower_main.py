@@ -1,4 +1,4 @@
-"""`main`, and the functions that it calls, over storages."""
+"""Lowering of an entry function, and of the functions that it calls, to functions over storages."""
 
 from __future__ import annotations
 
@@ -87,24 +87,24 @@ _NAMED = {"list": "list", "string": "tensor of strings", "random": "random numbe
 
 
 def lower_main(module: Module, config: AotConfig, entry: str = "main") -> LoweredModule:
-    """A function and all that it calls as functions over storages.
+    """Lower a function and all functions that it calls.
 
-    Tensors are storages (relvm/aot/lower/assign_storage.py), and scalars are C variables.  There are no tuples and no
-    shapes.  A self tail call jumps to the start of the function.
+    Tensors become storages (relvm/aot/lower/assign_storage.py), and scalars become C variables.  Tuples and shapes are
+    replaced by their parts.  A self tail call jumps to the start of the function.
 
     Parameters
     ----------
     module
         At stage LOWERED.
     entry
-        The function's name.
+        Name of the function.
 
     Raises
     ------
     RelvmNameError
-        There is no such function.
+        The function does not exist.
     RelvmUnsupportedError
-        Something needs a heap, a closure that escapes, recursion or a size without a bound; the message says what and
+        The program needs a heap, an escaping closure, unbounded recursion or a size without a bound.  The message says
         where.
     RelvmArgumentError
         Two inputs, or two outputs, have the same name in C.
@@ -125,7 +125,7 @@ def lower_main(module: Module, config: AotConfig, entry: str = "main") -> Lowere
 
 @dataclass
 class _Section:
-    """What a function of a loop is given: its sizes, its scalar parameters and its input storages, in order."""
+    """A section for one function of a recursive group: its sizes, scalar parameters and input storages, in order."""
 
     number: int
     source: Function
@@ -135,7 +135,7 @@ class _Section:
 
 
 class _Lowering:
-    """One function, with those that it goes on with."""
+    """Lowers the head of a recursive group, together with the members that it continues with."""
 
     def __init__(
         self,
@@ -156,9 +156,9 @@ class _Lowering:
         self.dims: dict[DimVar, AnyDim] = {}
         self.values: dict[Var, Value] = {}
         self.sections: dict[str, _Section] = {}
-        self.current = loop.head  # the function whose statements are being made
-        self.origin = functions[loop.head].origin  # in the source, of what is being lowered, or near it
-        self.scalars: list[ScalarVar] = []  # of parameters that are being made
+        self.current = loop.head  # the function that is being lowered
+        self.origin = functions[loop.head].origin  # the source location of the current binding or near it
+        self.scalars: list[ScalarVar] = []  # the scalar parameters of the current section
         self.body: list[Statement] = []
         self.names: dict[str, int] = {}
 
@@ -176,7 +176,7 @@ class _Lowering:
         results: list[ScalarVar] = []
         target = self.target("result", type_, list(self.found.results.ids), results)
         bodies: list[tuple[Statement, ...]] = []
-        while len(bodies) < len(self.sections):  # which grow while they are read
+        while len(bodies) < len(self.sections):  # sections are added meanwhile
             section = list(self.sections.values())[len(bodies)]
             self.current, self.origin = section.source.name, section.source.origin
             bodies.append(self.inner(section.source.block, target, tail=True))
@@ -196,10 +196,10 @@ class _Lowering:
         )
 
     def section(self, name: str) -> _Section:
-        """The section of a function of the loop; when it is asked for first, what it is given gets its places."""
+        """Return the section of a member of the group, which is created with its parameters at the first request."""
         if name not in self.sections:
             source = self.functions[name]
-            if self.sections:  # the head's storages are the first
+            if self.sections:  # the head already has storages
                 assign_storage(source, self.found)
             sizes = tuple(dict.fromkeys(var for param in source.params for var in type_vars(param.type)))
             self.dims |= {var: var_dim(var) for var in sizes}
@@ -211,7 +211,7 @@ class _Lowering:
         return self.sections[name]
 
     def stated_values(self, head: _Section) -> Iterator[Statement]:
-        """The checks of the entry's scalar parameters whose type states their value; of sizes nothing is to check."""
+        """Yield checks of the entry's scalar parameters whose types state a value, except those that are sizes."""
         params = head.source.params
         for type_, var in scalars_of(params, map(self.values.__getitem__, params)):
             if type_.value is not None and isinstance(var, ScalarVar):
@@ -220,7 +220,7 @@ class _Lowering:
                 yield Check(equal, "SHAPE_ERROR")
 
     def parameter(self, name: str, type_: Type, ids: list[int]) -> Value:
-        """The value of a parameter; takes its storages from `ids`."""
+        """Return the value of a parameter, removing its storages from `ids`."""
         match type_:
             case TensorType():
                 return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
@@ -237,7 +237,7 @@ class _Lowering:
         return self.refuse(name, f"parameter of type {type_}")
 
     def target(self, name: str, type_: Type, ids: list[int], scalars: list[ScalarVar]) -> Value:
-        """What a value of a type is delivered into; takes tensors' storages from `ids`, appends to `scalars`."""
+        """Return the destination of a value.  Tensors take storages from `ids`; new scalars are added to `scalars`."""
         match type_:
             case TensorType():
                 return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
@@ -253,7 +253,7 @@ class _Lowering:
         return self.refuse(name, f"value of type {type_} that a function or an if gives")
 
     def size_bytes(self, number: int) -> int:
-        """The most bytes that a storage's tensor takes; 0 where the caller gives it."""
+        """Return the maximum size of a storage in bytes, or 0 if the caller provides it."""
         storage = self.storages[number]
         if storage.place in (MemoryKind.INPUT, MemoryKind.OUTPUT):
             return 0
@@ -272,7 +272,7 @@ class _Lowering:
     # ---- blocks ----
 
     def block(self, block: Block, target: Value, *, tail: bool) -> None:
-        """Appends the statements of a block, the last of which deliver its result where a way ends there."""
+        """Append the statements of a block, which store its result in `target` on each path that does not continue."""
         for position, binding in enumerate(block.bindings):
             self.origin = binding.var.origin or self.origin
             last = tail and position + 1 == len(block.bindings) and block.result is binding.var
@@ -302,7 +302,7 @@ class _Lowering:
             case TupleValue(items), TupleValue(into):
                 for item, place in zip(items, into, strict=True):
                     self.deliver(item, place, expr)
-            case ShapeValue(dims), TupleValue(into):  # the entry's
+            case ShapeValue(dims), TupleValue(into):  # a result of the entry
                 for dim, place in zip(dims, into, strict=True):
                     self.deliver(DimScalar(dim), place, expr)
             case ShapeValue(dims), ShapeValue(into):
@@ -382,7 +382,7 @@ class _Lowering:
         return made
 
     def made(self, var: Var) -> Value:
-        """The value of a variable whose tensors are in its storages, and whose scalars in new variables."""
+        """Return a value for a variable, with tensors in its storages and scalars in new variables."""
         return self.target(var.name, var.type, list(self.found.infos[var].ids), [])
 
     def builtin(self, var: Var, name: str, args: tuple[Expr, ...]) -> Value:
@@ -405,7 +405,7 @@ class _Lowering:
             case "tensor_item":
                 storage = self.tensor(args[0]).storage
                 item = self.item(var.name, storage)
-                if self.storages[storage].dtype == U64:  # what is too large for an i64 has come out below 0
+                if self.storages[storage].dtype == U64:  # numbers too large for i64 have wrapped to negative ones
                     self.body.append(CheckRange(item, 0, I64.limits[1]))
                 return item
             case "scalar_to_tensor":
@@ -481,7 +481,7 @@ class _Lowering:
         return made
 
     def sizes_of(self, function: Function, args: tuple[Value, ...]) -> dict[DimVar, AnyDim]:
-        """The values that a function's dimension variables have in a call; appends the checks of those that follow."""
+        """Return the values of a function's dimension variables in a call, and append checks of the others."""
         sizes: dict[DimVar, AnyDim] = {}
         checks: list[tuple[AnyDim, AnyDim]] = []
         for param, arg in zip(function.params, args, strict=True):
@@ -499,7 +499,7 @@ class _Lowering:
         return {var: sizes[var] for var in order}
 
     def sizes_in(self, type_: Type, value: Value) -> Iterator[tuple[AnyDim, AnyDim]]:
-        """Pairs of a dimension of a type and what it is in a value."""
+        """Yield pairs of a dimension in a type and its value in a value of that type."""
         match type_, value:
             case TensorType(shape=shape), TensorValue(dims=dims) if shape is not None:
                 yield from zip(shape, dims, strict=True)
@@ -521,7 +521,7 @@ class _Lowering:
                 return self.size(name, scalar)
 
     def widen(self, function: Function, sizes: Mapping[DimVar, AnyDim]) -> None:
-        """Makes the ranges of a function's sizes hold those of one more call."""
+        """Widen the ranges of a function's sizes to include those of a call."""
         known = self.of_functions.setdefault(function.name, {})
         for var, dim in sizes.items():
             found = range_of(dim, self.ranges)
@@ -529,7 +529,7 @@ class _Lowering:
             known[var] = Range(min(before.low, found.low), max(before.high, found.high))
 
     def repeated(self, binding: Binding) -> bool:
-        """Whether a binding in tail position calls a function of the loop: then it goes on with that."""
+        """Append a Continue if a binding in tail position calls a member of the group; return whether it does."""
         value = binding.value
         if not isinstance(value, Call):
             return False
@@ -560,11 +560,11 @@ class _Lowering:
     # ---- sizes ----
 
     def dim(self, dim: AnyDim) -> AnyDim:
-        """A dimension by what its variables are known to be."""
+        """Return a dimension with the known values of its variables substituted."""
         return evaluate_with(dim, self.dims.get)
 
     def unify(self, type_: Type, value: Value) -> None:
-        """Gives values to the dimension variables of a match_cast, and appends the checks of the others."""
+        """Bind the dimension variables of a match_cast, and append checks of its other dimensions."""
         for want, have in self.sizes_in(type_, value):
             self.equate(want, have)
 
@@ -580,7 +580,7 @@ class _Lowering:
             self.body.append(CheckSizes(want, have))
 
     def size(self, name: str, scalar: Scalar) -> AnyDim:
-        """A new size, which only a run knows."""
+        """Append the definition of a new run-time size, and return it."""
         var = DimVar(name)
         self.dims[var] = var_dim(var)
         self.ranges[var] = Range()

@@ -1,8 +1,8 @@
-"""Storage placement: offsets in pools, by the allocator of relvm/passes/memory/arena_allocator.py.
+"""Storage placement: assigns offsets in pools with the allocator of relvm/passes/memory/arena_allocator.py.
 
-The points of a function are its statements in the order in which they are printed; a storage is alive from the first
-that names it to the last.  What a called function needs is one block of its caller's, alive at the call; so the entry's
-pools hold all that is ever needed, and it is known how much.
+The points of a function are its statements in printed order.  A storage is alive from the first statement that uses it
+to the last.  The memory of a called function is one block of its caller, alive at the call.  So the pools of the entry
+hold all memory of a run, and their sizes are known.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from relvm.errors import RelvmMemoryError
 from relvm.passes.memory.arena_allocator import Arena, Request, align, plan_arena
 from relvm.quoting import terminal
 
-# What is placed: a storage, by its number; or what a kernel or a called function needs at a statement, by its point.
+# A block to place: ("storage", number), or the memory of a kernel or a called function at a statement, by its point.
 Block = tuple[str, int]
 
 
 @dataclass(frozen=True)
 class BlockAddress:
-    """Where a block is.  pool: by its number."""
+    """The address of a block: the number of its pool, and an offset in bytes."""
 
     pool: int
     offset: int
@@ -43,7 +43,7 @@ class BlockAddress:
 
 @dataclass(frozen=True)
 class BlockPlacement:
-    """A block with its lifetime, for people."""
+    """A placed block with its name and lifetime, for reports."""
 
     name: str
     slot: BlockAddress
@@ -54,17 +54,17 @@ class BlockPlacement:
 
 @dataclass(frozen=True)
 class FunctionPlacement:
-    """Where the blocks of a function are.
+    """The addresses of the blocks of a function.
 
     Attributes
     ----------
     slots
-        ("storage", number) -> where it is; ("scratch", point) where a kernel's own memory is; ("frame P", point) where
-        that of a called function begins in pool P.
+        Address of each block.  ("storage", number) is a storage, ("scratch", point) the scratch memory of a kernel, and
+        ("frame P", point) the start of a called function's memory in pool P.
     size_bytes, lower_bound_bytes
-        What the function needs of each pool, and the most bytes that are alive at once in it.
+        Size of each pool that the function needs, and the most bytes alive at once in it.
     placed
-        Everything, in order of first use.
+        All blocks, in order of first use.
     """
 
     slots: dict[Block, BlockAddress]
@@ -74,12 +74,12 @@ class FunctionPlacement:
 
 
 def place_storages(module: LoweredModule, config: AotConfig) -> dict[str, FunctionPlacement]:
-    """The placement of every function of a module, by its name; the entry's is that of the whole.
+    """Place the storages of every function, and return the placements by name.  That of the entry is the total.
 
     Raises
     ------
     RelvmMemoryError
-        Something does not fit into any pool; the message names it, and says by how many bytes.
+        A block does not fit into any pool.  The message has its name and the missing bytes.
     """
     done: dict[str, FunctionPlacement] = {}
     for function in module.functions:
@@ -88,7 +88,7 @@ def place_storages(module: LoweredModule, config: AotConfig) -> dict[str, Functi
 
 
 def format_placement(placements: Mapping[str, FunctionPlacement], pools: tuple[Pool, ...]) -> str:
-    """Each function's pools, and what is where in them."""
+    """Return the pools of each function and the blocks in them as text."""
     lines = []
     for name, found in placements.items():
         lines.append(f"{terminal(name)}:")
@@ -106,7 +106,7 @@ def format_placement(placements: Mapping[str, FunctionPlacement], pools: tuple[P
 
 @dataclass
 class _Life:
-    """A block, the points at which it is alive, and the pool that it must be in."""
+    """The lifetime of a block, and the pool that it must be in, if any."""
 
     block: Block
     name: str
@@ -129,7 +129,7 @@ class _Planner:
         self.config = config
         self.done = done
         self.lives: dict[Block, _Life] = {}
-        self.same: dict[int, int] = {}  # a storage written over another one -> that
+        self.same: dict[int, int] = {}  # a storage written in place -> the storage that it overwrites
 
     def placement(self) -> FunctionPlacement:
         statements = list(self.function.statements())
@@ -187,7 +187,7 @@ class _Planner:
             life.first, life.last = min(life.first, point), max(life.last, point)
 
     def overwrite(self, statements: list[Statement]) -> None:
-        """Has kernels that may be written over an input that dies there do so."""
+        """Let kernels write their result over an input that dies there, if they can."""
         for point, statement in enumerate(statements):
             if not isinstance(statement, RunKernel):
                 continue
@@ -201,7 +201,7 @@ class _Planner:
                     break
 
     def may_follow(self, source: int, result: int, point: int) -> bool:
-        """Whether the storage `result`, which a kernel writes first, can be where `source` is, which it reads last."""
+        """Return whether `result`, first written by a kernel at `point`, can overwrite `source`, last read by it."""
         before = self.lives.get(("storage", self.root(source)))
         after = self.lives.get(("storage", result))
         if before is None or after is None or before is after:
@@ -221,12 +221,14 @@ class _Planner:
         return Request(life.name, life.size_bytes, life.first, life.last, alignment)
 
     def whole(self, arena: Arena) -> int:
-        """The bytes of a pool that holds an arena."""
+        """Return the size in bytes of a pool that holds an arena."""
         return align(arena.size_bytes, self.config.base_alignment)
 
     def fill(self, number: int, pool: Pool, waiting: list[_Life]) -> tuple[list[_Life], Arena, list[_Life]]:
-        """What goes into a pool, how, and what is left for those behind it: as few of the largest as make the rest
-        fit."""
+        """Return the blocks placed in a pool, their arena, and the blocks left for later pools.
+
+        The largest blocks are left for later pools, one by one, until the rest fits.
+        """
         taken = [life for life in waiting if life.pool in (None, number)]
         left = [life for life in waiting if life.pool not in (None, number)]
         limit = pool.limit_bytes

@@ -1,4 +1,4 @@
-"""The text of the lowered form, as golden tests pin it and `relvm export --show` prints it."""
+"""The text form of the lowered IR, for `relvm export --show` and golden tests."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from relvm.quoting import terminal, text_string
 
 
 def format_lowered(module: LoweredModule) -> str:
-    """Every function, callees first; the entry with the names of its inputs and outputs."""
+    """Return all functions as text, callees first, then the names of the entry's inputs and outputs."""
     ports = [f"{terminal(port.name)}={_port(port.value)}" for port in (*module.inputs, *module.outputs)]
     texts = [format_function(function, module.calls.value) for function in module.functions]
     return "\n\n".join([*texts, f"entry {terminal(module.functions[-1].name)}: {', '.join(ports)}"]) + "\n"
 
 
 def format_function(function: LoweredFunction, call: str) -> str:
-    """One function: its storages, then its statements."""
+    """Return the storages and statements of a function as text.  call: the keyword for kernel calls."""
     storages, sizes = function.storages, function.sizes
     params = [f"s{number}: {_type(storages[number])}" for number in function.inputs]
     params += [f"{terminal(var.name)} in [{low}, {'...' if high is None else high}]" for var, low, high in sizes]

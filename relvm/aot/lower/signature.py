@@ -1,4 +1,4 @@
-"""The inputs and outputs of an entry: their names in C."""
+"""The signature of an entry function: the C names of its inputs and outputs."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ OUTPUT_NAMES = ("output_tensor_names", "output_names")  # attributes of a functi
 
 
 def ports_of(function: Function, lowered: LoweredFunction) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
-    """What a caller of the entry gives and takes.
+    """Return the inputs and outputs of the entry.
 
-    Inputs have the names of the parameters, fields of tuples those with a number behind, sizes those of their
-    variables, with _size behind where an input has that; outputs the names that the function's attribute
-    output_tensor_names (or output_names) states, with a number behind where that is a tuple, else output, or output0,
-    output1, ...
+    Inputs have the names of the parameters, with a number appended for fields of tuples.  Sizes have the names of their
+    variables, with _size appended if an input has the same name.  Outputs have the names in the function's attribute
+    output_tensor_names (or output_names), with a number appended for fields of tuples.  Without the attribute they are
+    named output, or output0, output1, ...
 
     Raises
     ------
     RelvmArgumentError
-        Two of either kind have the same name in C, or there are not as many names as outputs.
+        Two inputs or two outputs have the same name in C, or the number of names is not that of outputs.
     RelvmTypeError
-        The attribute is no tuple of texts.
+        The attribute is not a tuple of strings.
     """
     leaves = [leaf for param in function.params for leaf in _named_leaves(param.name, param.type)]
     tensors, scalars = iter(lowered.inputs), iter(lowered.scalars)
@@ -48,8 +48,11 @@ def ports_of(function: Function, lowered: LoweredFunction) -> tuple[tuple[Port, 
 
 
 def _named_leaves(name: str, type_: Type) -> Iterator[tuple[str, TensorType | PrimType]]:
-    """The tensors and scalars in a type, each with a name.  Of a parameter's those that are sizes are left out, of a
-    result (without a name) shapes are a scalar for each size."""
+    """Yield the tensors and scalars in a type, each with a name.
+
+    For a parameter, scalars and shapes that are sizes are omitted.  For a result, whose name is "", a shape is a scalar
+    for each dimension.
+    """
     match type_:
         case TensorType() | PrimType(value=None):
             yield name, type_
@@ -79,7 +82,7 @@ def _output_names(function: Function, count: int) -> list[str]:
 
 
 def _numbered(name: str, type_: Type) -> list[str]:
-    """A name for each output in a type: the one itself, or each with a number behind."""
+    """Return the names of the outputs in a type: `name` itself, or with numbers appended if there are several."""
     count = len(list(_named_leaves("", type_)))
     return [name] if count == 1 else [f"{name}_{i}" for i in range(count)]
 

@@ -1,4 +1,4 @@
-"""What has no form without a machine is refused, by what it is and where it stands."""
+"""The error for constructs that ahead-of-time export does not support."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from relvm.errors import RelvmUnsupportedError, located
 
 
 def refuse(function: str, place: str, what: str, origin: str) -> NoReturn:
-    """Raises RelvmUnsupportedError.
+    """Raise RelvmUnsupportedError.
 
     Parameters
     ----------
     function, place
-        The function, and in it the variable that is bound to what is refused; an ONNX model's are named as its values.
+        Name of the function, and of the variable bound to the construct.  For ONNX models it is the name of a value.
     what
-        The construct, and what would do instead where something would.
+        The unsupported construct, and the alternative if there is one.
     origin
-        Where in the source that is, or near it; empty where it is not known.
+        Source location of the construct or near it, or empty if it is unknown.
     """
     raise located(RelvmUnsupportedError(f"{function}: {place}: ahead of time there is no {what}"), origin)

@@ -1,4 +1,4 @@
-"""What values are while a function is lowered: tensors by their storages, all else by what it is made of."""
+"""Values during lowering: tensors as storages, other values as structures of their parts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from relvm.ir.types import PrimType, ShapeType, TupleType, Type
 
 @dataclass(frozen=True)
 class TensorValue:
-    """A tensor's storage, and its sizes."""
+    """A tensor: its storage and its dimensions."""
 
     storage: int
     dims: tuple[AnyDim, ...]
@@ -23,21 +23,21 @@ class TensorValue:
 
 @dataclass(frozen=True)
 class ShapeValue:
-    """A shape."""
+    """A shape: its dimensions."""
 
     dims: tuple[AnyDim, ...]
 
 
 @dataclass(frozen=True)
 class TupleValue:
-    """A tuple."""
+    """A tuple: its items."""
 
     items: tuple[Value, ...]
 
 
 @dataclass(frozen=True)
 class ClosureValue:
-    """A function whose last arguments are given."""
+    """A closure: a function and the captured values, which are its last arguments."""
 
     function: str
     captured: tuple[Value, ...]
@@ -49,19 +49,19 @@ _Kind = TypeVar("_Kind", TensorValue, ShapeValue, TupleValue, ClosureValue)
 
 
 def expect_kind(kind: type[_Kind], value: Value) -> _Kind:
-    """Return the value, which has this kind by its type in the program."""
+    """Return a value whose type in the program implies this kind."""
     assert isinstance(value, kind), f"expected a {kind.__name__}, got {value}"
     return value
 
 
 def expect_scalar(value: Value) -> Scalar:
-    """Return the value, which is a scalar by its type in the program."""
+    """Return a value whose type in the program is that of a scalar."""
     assert isinstance(value, Scalar), f"expected a scalar, got {value}"
     return value
 
 
 def with_sizes(type_: Type) -> Type:
-    """A type with a tuple of i64 for each shape."""
+    """Return the type with each shape replaced by a tuple of i64."""
     match type_:
         case ShapeType(rank=rank) if rank is not None:
             return TupleType((PrimType(I64),) * rank)
@@ -71,7 +71,7 @@ def with_sizes(type_: Type) -> Type:
 
 
 def tensors_of(value: Value) -> Iterator[TensorValue]:
-    """The tensors in a value, from left to right."""
+    """Yield the tensors in a value, from left to right."""
     match value:
         case TensorValue():
             yield value
@@ -81,12 +81,12 @@ def tensors_of(value: Value) -> Iterator[TensorValue]:
 
 
 def is_size(type_: PrimType) -> bool:
-    """Whether a parameter of a type is nothing but one of the function's sizes."""
+    """Return whether a parameter of the type is just one of the function's sizes."""
     return type_.value is not None and as_var(type_.value) is not None
 
 
 def scalars_of(params: Iterable[Var], values: Iterable[Value]) -> Iterator[tuple[PrimType, Scalar]]:
-    """The scalars that parameters take of values, from left to right, each behind its type: those that are no sizes."""
+    """Yield the scalars passed to parameters, from left to right, with their types and without those that are sizes."""
     for param, value in zip(params, values, strict=True):
         yield from _scalars_in(param.type, value)
 

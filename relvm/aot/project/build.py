@@ -1,4 +1,4 @@
-"""An export as a whole: a module through its passes, as files."""
+"""Ahead-of-time compilation of a module, and the files of an export."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from relvm.runtime.file_io import complete_file
 
 @dataclass(frozen=True)
 class AotProgram:
-    """A module ahead of time.
+    """A module compiled ahead of time.
 
     Attributes
     ----------
     config
-        What was wanted.
+        Options of the export.
     module, kernel_module
-        The module that was given, and as it was lowered from, at stage LOWERED.
+        The given module, and the module at stage LOWERED.
     lowered, placements, sources
-        What `lower_main`, `place_storages` and `print_sources` made of it.
+        The results of `lower_main`, `place_storages` and `print_sources`.
     """
 
     config: AotConfig
@@ -53,12 +53,12 @@ class AotProgram:
 
     @property
     def params(self) -> dict[str, np.ndarray]:
-        """The constants, by their names in C."""
+        """The constants by their names in C."""
         return {f"c{number}": storage.array for number, storage in enumerate(self.sources.constants)}
 
     @property
     def entry(self) -> Function:
-        """The function that callers run, at stage LOWERED."""
+        """The entry function at stage LOWERED."""
         return self.kernel_module[self.lowered.functions[-1].name]
 
     def files(self, trial: tuple[Sequence[Any], Sequence[Any]] | None = None) -> dict[str, bytes]:
@@ -97,10 +97,10 @@ class AotProgram:
         Parameters
         ----------
         path
-            A folder, which is made where it is not there, and in which files of an earlier export are replaced, each
-            as a whole; or where it ends with .tar, an archive, replaced as a whole.
+            A folder, which is created if necessary, or an archive if the path ends with .tar.  Files of an earlier
+            export are replaced atomically.
         trial
-            As `files` takes it.
+            As for `files`.
         """
         files = self.files(trial)
         if is_archive(path):
@@ -121,18 +121,18 @@ def build(
     Parameters
     ----------
     module
-        As a front end made it.
+        The module from a front end.
     config
-        What is wanted; None: the defaults of `AotConfig`.
+        Options of the export, by default those of `AotConfig()`.
     entry
-        The function to be exported, with all that it calls.
+        Name of the function to export together with the functions that it calls.
     verified
-        Check the module after every pass.
+        Whether to verify the module after every pass.
 
     Raises
     ------
     RelvmUnsupportedError
-        Something needs a machine; the message says what and where.
+        The program needs the VM.  The message says where and why.
     RelvmMemoryError
         Tensors do not fit into the pools.
     """

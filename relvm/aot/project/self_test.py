@@ -1,4 +1,4 @@
-"""What an export is tried on: values for its inputs, and what should come out."""
+"""Test data of an export: inputs and expected outputs."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from relvm.ir.types import PrimType, ShapeType, TupleType, Type
 
 _Item = TypeVar("_Item")
 
-_DTYPES = {"i": "i64", "f": "f64", "b": "bool"}  # of numbers, by their letters
+_DTYPES = {"i": "i64", "f": "f64", "b": "bool"}  # the dtypes of scalars by their letters
 
 
 @dataclass(frozen=True)
 class Trial:
-    """inputs, outputs: by the names of the ports, an array for a tensor, else a number."""
+    """Inputs and expected outputs by the names of the ports: an array for a tensor, and a number for a scalar."""
 
     inputs: dict[str, Any]
     outputs: dict[str, Any]
 
 
 def make_trial(function: Function, module: LoweredModule, inputs: Sequence[Any], outputs: Sequence[Any]) -> Trial:
-    """A trial of values in the order of an entry's parameters and of its results.
+    """Return a trial from values in the order of the entry's parameters and results.
 
     Parameters
     ----------
     function
         The entry that `module` was lowered from.
     inputs, outputs
-        Arrays, numbers and tuples of them, as a machine takes and gives them.
+        Arrays, numbers and tuples of these, as in calls of the VM.
 
     Raises
     ------
     RelvmArgumentError
-        There are more or fewer values than the entry has.
+        The number of values is wrong.
     RelvmTypeError, RelvmShapeError
-        An array of another dtype or shape, or a size that is another than those of arrays; the message names it.
+        An array has another dtype or shape, or a size contradicts the arrays.  The message names it.
     """
     given, sizes = make_inputs(function, module, inputs)
     return Trial(given, _values(module.functions[-1], module.outputs, list(_flat(outputs)), "output", sizes))
@@ -52,7 +52,7 @@ def make_trial(function: Function, module: LoweredModule, inputs: Sequence[Any],
 def make_inputs(
     function: Function, module: LoweredModule, inputs: Sequence[Any]
 ) -> tuple[dict[str, Any], dict[DimVar, int]]:
-    """The inputs of `make_trial` by name, and the entry's sizes.  Raises what that does."""
+    """Return the inputs by name, and the values of the entry's sizes.  Raise the errors of `make_trial`."""
     stated: list[tuple[str, AnyDim, int]] = []
     if len(inputs) != len(function.params):
         raise RelvmArgumentError(
@@ -75,8 +75,10 @@ def make_inputs(
 
 
 def _leaves(type_: Type, value: Any, where: str, stated: list[tuple[str, AnyDim, int]]) -> Iterator[Any]:
-    """The values that are inputs in C, from left to right; of those that are only sizes, appends to `stated` where
-    they are, what they are of the entry's sizes, and their numbers."""
+    """Yield the values that are inputs in C, from left to right.
+
+    For values that are only sizes, append their location, their dimension and their number to `stated`.
+    """
     match type_:
         case TupleType(fields):
             for place, field, part in _items(fields, value, where):
@@ -91,7 +93,7 @@ def _leaves(type_: Type, value: Any, where: str, stated: list[tuple[str, AnyDim,
 
 
 def _items(wanted: Sequence[_Item], value: Any, where: str) -> list[tuple[str, _Item, Any]]:
-    """Of each item of a tuple: where it is, what is wanted of it, and what it is."""
+    """Return the location, the expected type or dimension, and the value of each item of a tuple."""
     if not isinstance(value, tuple | list) or len(value) != len(wanted):
         raise RelvmArgumentError(f"{where}: expected a tuple of {len(wanted)} items, got {value!r}")
     return [(f"{where}, item {i}", *pair) for i, pair in enumerate(zip(wanted, value, strict=True))]
@@ -120,7 +122,7 @@ def _flat(values: Sequence[Any]) -> Iterator[Any]:
 
 
 def _value(entry: LoweredFunction, port: Port, value: Any, where: str, sizes: dict[DimVar, int]) -> Any:
-    """The value as an array or a number; its dimensions that are a variable's first give that its size."""
+    """Return the value as an array or a number, and record the sizes of dimension variables seen first."""
     if isinstance(port.value, ScalarVar):
         return expect_number(where, dtype_of(_DTYPES[port.value.letter]), value)
     assert isinstance(port.value, int)  # `_values` leaves sizes out
@@ -147,12 +149,12 @@ def _expect_sizes(entry: LoweredFunction, port: Port, value: Any, where: str, si
 
 
 def expect_number(where: str, dtype: DType, value: Any) -> bool | int | float:
-    """A number as a dtype has it.
+    """Return a value as a number of a dtype.
 
     Raises
     ------
     RelvmTypeError
-        It is none, or none that the dtype has; the message begins with `where`.
+        The value is not a number, or the dtype cannot represent it.  The message begins with `where`.
     """
     plain = value.item() if isinstance(value, np.generic | np.ndarray) and np.ndim(value) == 0 else value
     is_fitting = isinstance(plain, bool | int | float) and isinstance(plain, bool) == dtype.is_bool
@@ -167,7 +169,7 @@ def expect_number(where: str, dtype: DType, value: Any) -> bool | int | float:
 
 
 def _has(dtype: DType, number: int | float) -> bool:
-    """Whether a dtype of floats has a number near that: not what is only an infinity there."""
+    """Return whether a number is finite in a float dtype, or is not finite itself."""
     try:
         with np.errstate(over="ignore"):
             return np.isfinite(dtype.numpy.type(number)) or not np.isfinite(float(number))

@@ -1,4 +1,4 @@
-"""A main.c that runs an export on given inputs, and compares what it gives with given outputs."""
+"""Printing of a test program in C that runs an export on given inputs and compares its outputs."""
 
 from __future__ import annotations
 
@@ -45,8 +45,10 @@ static int report(const char *name, long count, int is_same, double largest, dou
 
 
 def print_trial(module: LoweredModule, trial: Trial, config: AotConfig) -> str:
-    """The C text: its main gives the number of outputs that do not pass, 100 where the run fails, or 101 where
-    memory does not do."""
+    """Return the C text of the test program.
+
+    Its exit code is the number of outputs that differ, 100 if the run fails, or 101 if memory does not suffice.
+    """
     is_packed = config.interface == "packed"
     data, call = (_packed_call if is_packed else _struct_call)(module, trial, config)
     body = [*call, "  if (status != RVM_OK) {", '    printf("status %ld\\n", (long)status);', "    return 100;", "  }"]
@@ -58,7 +60,7 @@ def print_trial(module: LoweredModule, trial: Trial, config: AotConfig) -> str:
 
 
 def _struct_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tuple[list[str], list[str]]:
-    """What an entry that takes structs works on, and its call."""
+    """Return the data and the call of an entry point that takes structs."""
     name = config.name
     data = [_data(f"input_{port.name}", trial.inputs[port.name]) for port in module.inputs if _is_array(port)]
     for port in module.outputs:
@@ -84,7 +86,7 @@ def _struct_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tupl
 
 
 def _packed_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tuple[list[str], list[str]]:
-    """What an entry that takes tensors works on, and its call."""
+    """Return the data and the call of an entry point that takes tensors."""
     entry = module.functions[-1]
     data: list[str] = []
     views: list[str] = []
@@ -119,7 +121,7 @@ def _packed_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tupl
 
 
 def _output(port: Port, value: Any, scalars: dict[str, type]) -> list[str]:
-    """What an output should be, and room for it.  scalars: by their letters, what numbers are outside."""
+    """Return definitions of the expected output and of memory for it.  scalars: the types of scalars by letter."""
     array = np.asarray(value)
     if isinstance(port.value, ScalarVar):
         array = array.astype(scalars[port.value.letter])
@@ -129,14 +131,14 @@ def _output(port: Port, value: Any, scalars: dict[str, type]) -> list[str]:
 
 
 def _memory(config: AotConfig) -> str:
-    """Where the stack is that pools are allocated from."""
+    """Return the definition of the memory of the stack from which pools are allocated."""
     sizes = " + ".join(_bytes(config, pool) for pool in config.pools)
     count = len(config.pools)
     return f"static uint8_t memory[{sizes} + {count} * ({config.base_alignment} + sizeof(rvm_stack_tag))];"
 
 
 def _stack(config: AotConfig) -> list[str]:
-    """Declares pools and allocates them."""
+    """Return the declarations and allocations of pools."""
     lines = ["  rvm_stack stack;", *(f"  void *pool_{pool.name};" for pool in config.pools)]
     lines.append("  rvm_stack_init(&stack, memory, sizeof memory);")
     for pool in config.pools:

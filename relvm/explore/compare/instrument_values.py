@@ -1,4 +1,4 @@
-"""A module in which a function gives all that its top block computes."""
+"""Instrumentation of a module: a function that returns all values that its top block computes."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from relvm.ir.visitor import fresh_copy
 
 @dataclass(frozen=True, eq=False)
 class Watched:
-    """A value that is looked at.
+    """A value to compare.
 
     Attributes
     ----------
     name
-        Its own.
+        The name in the comparison.
     expr
-        An atom: a variable of the function's top block, a constant.
+        An atom: a variable of the function's top block, or a constant.
     source_name
-        That of the value in an ONNX model; empty where it has none.
+        The name in the ONNX model, or empty if it has none.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Watched:
 
 
 def is_comparable(type_: Type | None) -> bool:
-    """Whether values of that type are tensors, scalars, or tuples of such."""
+    """Return whether values of the type are tensors, scalars, or tuples of these."""
     match type_:
         case TensorType() | PrimType():
             return True
@@ -40,20 +40,20 @@ def is_comparable(type_: Type | None) -> bool:
 
 
 def watched_values(function: Function) -> tuple[Watched, ...]:
-    """Return the values that the top block of a function binds, in order.  function: at stage ANF.
+    """Return the comparable values that the top block of a function binds, in order.  function: at stage ANF.
 
-    A tuple whose items are bound, too, is not among them, nor is one that is made of variables.
+    Tuples are omitted if their items are bound to variables, or if they are made of variables.
     """
     return tuple(_in_order(function, {}))
 
 
 def watched_outputs(function: Function, order: Sequence[str]) -> tuple[Watched, ...]:
-    """The same of an ONNX model whose outputs are all values of its graph, by their names there.
+    """Return the watched values of an ONNX model all of whose values are outputs, with their names in the model.
 
     Parameters
     ----------
     order
-        The names, in the order of the program.  What a node's value is made of comes before it.
+        The names in the order of the program.  A value without a name comes directly before the next one with a name.
     """
     names: dict[Expr, list[str]] = {}
     for name, output in outputs_of(function).items():
@@ -69,7 +69,7 @@ def watched_outputs(function: Function, order: Sequence[str]) -> tuple[Watched, 
 
 
 def outputs_of(function: Function) -> dict[str, Expr]:
-    """The outputs of an ONNX model, at stage ANF, by their names there."""
+    """Return the outputs of an imported ONNX model by their names.  function: at stage ANF."""
     result = function.block.result
     names = dict(function.attributes)["output_names"]
     if len(names) == 1:
@@ -81,14 +81,14 @@ def outputs_of(function: Function) -> dict[str, Expr]:
 
 
 def giving(function: Function, exprs: Sequence[Expr]) -> Function:
-    """The function with another result: the tuple of some variables of its top block, and constants."""
+    """Return the function with another result: the tuple of `exprs`, variables of its top block and constants."""
     result = Var("values", type=TupleType(tuple(expr.type for expr in exprs)))
     bindings = (*function.block.bindings, Binding(result, Tuple(tuple(exprs), type=result.type)))
     return replace(function, body=Block(bindings, result, type=result.type), result_type=None, type=None)  # type: ignore[arg-type]  # inferred anew
 
 
 def with_watched(module: Module, function: str, values: Sequence[Watched]) -> tuple[Module, str]:
-    """The module with one more function, and that one's name: `function`, giving the tuple of these values."""
+    """Return the module with a copy of `function` that returns the tuple of `values`, and the name of the copy."""
     name = _unique("values", {f.name for f in module.functions})
     changed = giving(replace(module[function], name=name), [value.expr for value in values])
     return module.with_functions((*module.functions, fresh_copy(changed, {}, {}))), name
@@ -111,7 +111,7 @@ def _in_order(function: Function, names: Mapping[Expr, Sequence[str]]) -> list[W
 
 
 def _unique(name: str, taken: set[str]) -> str:
-    """`name`, with a number behind where it is taken; it joins those."""
+    """Return `name`, with a number appended if it is taken, and add the result to `taken`."""
     unique, count = name, 0
     while unique in taken:
         count += 1

@@ -1,4 +1,4 @@
-"""All values of an ONNX model's graph, by ONNX Runtime."""
+"""Evaluation of all values of an ONNX graph with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedE
 
 
 def read_proto(model: Any) -> Any:
-    """An onnx.ModelProto of a path, the bytes of a file, or an onnx.ModelProto.
+    """Return the onnx.ModelProto given as such, as a path, or as the bytes of a file.
 
     Raises
     ------
     RelvmFormatError
-        The bytes are no ONNX model.
+        The bytes are not an ONNX model.
     RelvmArgumentError
-        `model` is none of these.
+        `model` has another type.
     """
     import onnx
     from google.protobuf.message import DecodeError
@@ -40,8 +40,10 @@ def read_proto(model: Any) -> Any:
 
 
 def with_all_outputs(proto: Any) -> Any:
-    """A copy of an onnx.ModelProto whose graph gives what its nodes make, too, but for constants; after its own
-    outputs, in the order of the nodes.  What is inside subgraphs stays there."""
+    """Return a copy of an onnx.ModelProto whose graph also outputs the results of its nodes.
+
+    They follow the graph's own outputs in the order of the nodes, without constants and values inside subgraphs.
+    """
     import onnx
 
     changed = onnx.ModelProto()
@@ -53,12 +55,12 @@ def with_all_outputs(proto: Any) -> Any:
 
 
 def run_onnxruntime(proto: Any, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The outputs of an onnx.ModelProto that are tensors, by name, from nodes run as they are in the model.
+    """Return the outputs of an onnx.ModelProto that are tensors, by name, computed without graph optimizations.
 
     Raises
     ------
     RelvmUnsupportedError
-        ONNX Runtime is not installed, or does not take the model.
+        ONNX Runtime is not installed, or cannot run the model.
     """
     try:
         import onnxruntime
@@ -71,6 +73,6 @@ def run_onnxruntime(proto: Any, inputs: Mapping[str, np.ndarray]) -> dict[str, n
     try:
         session = onnxruntime.InferenceSession(proto.SerializeToString(), options, ["CPUExecutionProvider"])
         found = session.run(names, dict(inputs))
-    except Exception as error:  # of many classes, which it does not document
+    except Exception as error:  # of several undocumented classes
         raise RelvmUnsupportedError(f"ONNX Runtime does not run the model: {error}") from error
     return {name: value for name, value in zip(names, found, strict=True) if isinstance(value, np.ndarray)}

@@ -1,4 +1,4 @@
-"""What a comparison found: a row for each value, as a table in text and in HTML."""
+"""The report of a comparison: a row for each value, as a table in text and in HTML."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from ml_dtypes import finfo
 from relvm.ir.dtypes import dtype_of
 from relvm.quoting import html_text, terminal
 
-_LONGEST_ORIGIN = 60  # characters of one that a table has
+_LONGEST_ORIGIN = 60  # characters of an origin shown in a table
 
 
 @dataclass(frozen=True, eq=False)
 class ComparisonRow:
-    """A value, as each way of running made it.
+    """One value, as computed in each execution mode.
 
     Attributes
     ----------
     name
-        In the program; in an ONNX model, where it has one, the model's name of it.
+        The name in the ONNX model if it has one there, else the name in the program.
     shape, dtype
-        In the way that the others are held against.
+        Shape and dtype in the first mode.
     origin
-        Where in the source it is from; empty where nothing of the source says it.
+        The location in the source, or empty if it is unknown.
     values
-        What each way made of it; a way that does not have the value is not there.
+        The value by mode, for the modes that compute it.
     differences
-        By the ways that are held against the first: the largest difference of an element; infinite where shapes or
-        dtypes differ, or one has a NaN, an infinity or a string where the other has something else.
+        The largest difference of an element from the first mode, by mode.  It is infinite if shapes or dtypes differ,
+        or if an element is a NaN, an infinity or a string in one mode and something else in the other.
     largest
-        The magnitude of the largest finite element in the way that the others are held against; 0 where there is none.
+        The magnitude of the largest finite element in the first mode, or 0 if there is none.
     differs
-        Whether one of these is beyond the tolerance.
+        Whether a difference exceeds the tolerance.
     """
 
     name: str
@@ -49,16 +49,16 @@ class ComparisonRow:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What `compare` gives.  In Jupyter, and printed, it is a table.
+    """The result of `compare`, which is shown as a table in Jupyter and when printed.
 
     Attributes
     ----------
     title
-        Of the table.
+        Title of the table.
     modes
-        The ways of running; the first is what the others are held against.
+        The execution modes.  The others are compared with the first.
     rows
-        The values in the order of the program; at the end, as "returned", the results of the program as it is.
+        The values in the order of the program, and at the end, as "returned", the results of the unchanged program.
     """
 
     title: str
@@ -67,12 +67,12 @@ class Comparison:
 
     @property
     def first(self) -> ComparisonRow | None:
-        """The first value that differs beyond the tolerance; None where all agree."""
+        """The first value with a difference above the tolerance, or None if all values agree."""
         return next((row for row in self.rows if row.differs), None)
 
     @property
     def agrees(self) -> bool:
-        """Whether no value differs beyond the tolerance."""
+        """Whether all values agree within the tolerance."""
         return self.first is None
 
     def __str__(self) -> str:
@@ -116,7 +116,7 @@ class Comparison:
 
 
 def make_row(name: str, origin: str, values: Mapping[str, np.ndarray], tolerance: float) -> ComparisonRow:
-    """The row of one value.  values: at least one; the first is what the others are held against."""
+    """Return the row of one value.  values: at least one, by mode; the others are compared with the first."""
     (_, expected), *others = values.items()
     differences = {mode: largest_difference(value, expected) for mode, value in others}
     largest = _largest(expected)
@@ -128,7 +128,7 @@ def make_row(name: str, origin: str, values: Mapping[str, np.ndarray], tolerance
 
 
 def largest_difference(got: np.ndarray, expected: np.ndarray) -> float:
-    """The largest difference of two elements at one place; `ComparisonRow.differences` says when it is infinite."""
+    """Return the largest elementwise difference; `ComparisonRow.differences` explains when it is infinite."""
     if got.shape != expected.shape or got.dtype != expected.dtype:
         return np.inf
     if got.dtype == object:
@@ -136,7 +136,7 @@ def largest_difference(got: np.ndarray, expected: np.ndarray) -> float:
     unequal = got != expected
     left, right = got[unequal].astype(np.float64), expected[unequal].astype(np.float64)
     if not dtype_of(got.dtype).is_float:
-        return float(np.maximum(np.abs(left - right), 1.0).max(initial=0.0))  # f64 does not tell all i64 apart
+        return float(np.maximum(np.abs(left - right), 1.0).max(initial=0.0))  # unequal i64 numbers may be equal as f64
     apart = np.abs(left - right)[~(np.isnan(left) & np.isnan(right))]
     return float(np.where(np.isnan(apart), np.inf, apart).max(initial=0.0))
 
@@ -149,8 +149,10 @@ def _largest(array: np.ndarray) -> float:
 
 
 def _allowed(dtype: np.dtype, largest: float, tolerance: float) -> float:
-    """How large a difference may be: of floats relative to the largest one, and two units in its last place at
-    least."""
+    """Return the largest allowed difference.
+
+    For floats it is relative to `largest` if that is above 1, and at least two units in the last place.
+    """
     if not dtype_of(dtype).is_float:
         return tolerance
     return max(tolerance, 2 * float(finfo(dtype).eps)) * max(1.0, largest)

@@ -1,4 +1,4 @@
-"""Runs a program in several ways and holds what they compute against each other, value by value."""
+"""Comparison of execution modes: run a program in several modes and compare their values."""
 
 from __future__ import annotations
 
@@ -49,47 +49,45 @@ def compare(
     dims: Mapping[str, int | tuple[int, int] | None] | None = None,
     seed: int = 0,
 ) -> Comparison:
-    """Run a function in several ways, and find the first value that they do not agree on.
+    """Run a function in several execution modes, and find the first value on which they disagree.
 
-    Compared are the tensors, scalars and tuples of these that the function's top block computes; of a branch or a call
-    only what it gives.  To be looked at a value is kept, so that operators do not share kernels as they do in the
-    program as it is, whose results are compared at the end.
+    The tensors, scalars and tuples that the function's top block computes are compared.  For a branch or a call, only
+    its result is.  Keeping a value for comparison prevents fusion, so the program also runs unchanged, and its results
+    are compared at the end.
 
     Parameters
     ----------
     model
         A module, the path of a .relvm text, or an ONNX model: a path, the bytes of a file, an onnx.ModelProto.
     inputs
-        Arrays and scalars; by default random ones, where symbolic dimensions have the largest size that `dims` says,
-        else 1.
+        Arrays and scalars.  By default they are random, and symbolic dimensions have the largest size in `dims`, or 1.
     function
-        The one to run; of an ONNX model "main", which is all that it has.
+        The function to run.  For an ONNX model it must be "main".
     modes
-        Of "reference", "bytecode", "compiled", and for ONNX models "onnxruntime"; by default all.  The others are held
-        against the first, which cannot be "onnxruntime": its values are those of nodes, which are some of ours.
+        A selection of "reference", "bytecode", "compiled", and for ONNX models "onnxruntime".  The default is all.  The
+        others are compared with the first, which cannot be "onnxruntime": it computes only some of the values.
     tolerance
-        The largest difference of two numbers that is none; of floats relative to the largest of the tensor, if that is
-        above 1, and two units in the last place at least.
+        The largest difference to ignore.  For floats it is relative to the largest element of the tensor if that is
+        above 1, and at least two units in the last place.
     target, fused
-        What kernels are made of, and whether operators share them, as `vm.build` takes it.
+        How kernels are made, and whether operators are fused, as for `vm.build`.
     dims
-        Sizes of symbolic dimensions by name: of an ONNX model as `from_onnx` takes them, of a module or a text those
-        that random inputs have.
+        Sizes of symbolic dimensions by name: as for `from_onnx` if the model is ONNX, else the sizes of random inputs.
     seed
-        For random inputs.
+        Seed of random inputs.
 
     Raises
     ------
     RelvmArgumentError
-        There is no such mode; `tolerance` is no number or below 0; inputs are needed that cannot be random, or their
-        number is wrong; or there are `dims` for a module or a text whose inputs are given.
+        A mode is unknown; `tolerance` is not a number or is negative; the number of inputs is wrong, or an input cannot
+        be random and must be given; or `dims` and inputs are given for a module or a text.
     RelvmFormatError
-        A file that is no ONNX model.
+        The file is not an ONNX model.
     RelvmNameError
-        The module has no such public function, or no input has a dimension that `dims` names; or, in the mode
-        "reference", the program calls a packed function.
+        The module has no such public function; no input has a dimension named in `dims`; or, in the mode "reference",
+        the program calls a packed function.
     RelvmUnsupportedError
-        There is no ONNX Runtime, or it does not run the model.
+        ONNX Runtime is not installed, or cannot run the model.
 
     Examples
     --------
@@ -130,8 +128,11 @@ def compare(
 
 @dataclass(frozen=True, eq=False)
 class _Program:
-    """What is run: a module whose function `watching` gives the tuple of `values`, and `function` that of `results`;
-    or, where there is but one result that is not in a tuple, `lone_result`, this one."""
+    """The program to run.
+
+    Its module has two functions: `watching` returns the tuple of `values`, and `function` the tuple of `results`.  If
+    `lone_result` is true, `function` returns its only result without a tuple.
+    """
 
     title: str
     module: Module
@@ -140,10 +141,10 @@ class _Program:
     values: tuple[Watched, ...]
     results: tuple[Watched, ...]
     lone_result: bool = False
-    proto: Any = None  # of an ONNX model with all its values as outputs
+    proto: Any = None  # the ONNX model with all its values as outputs
 
     def run(self, mode: str, inputs: Sequence[Any], target: str, fused: bool) -> tuple[Any, ...]:
-        """The values, and the results."""
+        """Run both functions in one mode, and return the values followed by the results."""
         if mode == "reference":
             module = infer_types(self.module)
             values, results = (evaluate(module, name, *inputs) for name in (self.watching, self.function))
@@ -153,7 +154,7 @@ class _Program:
         return (*values, results) if self.lone_result else (*values, *results)
 
     def run_nodes(self, inputs: Sequence[Any]) -> dict[str, np.ndarray]:
-        """What ONNX Runtime gives, by the names of the graph's values."""
+        """Return the values that ONNX Runtime computes, by their names in the graph."""
         names = dict(self.module[self.function].attributes)["input_names"]
         return run_onnxruntime(self.proto, dict(zip(names, map(np.asarray, inputs), strict=True)))
 
@@ -209,7 +210,7 @@ def _rows(
 
 
 def _leaves(name: str, value: Any) -> Iterator[tuple[str, np.ndarray]]:
-    """The tensors and scalars in a value, with the names of their places."""
+    """Yield the tensors and scalars in a value with their names, such as `name[0][1]`."""
     if isinstance(value, tuple):
         for place, item in enumerate(value):
             yield from _leaves(f"{name}[{place}]", item)
@@ -234,7 +235,7 @@ def _random_inputs(params: Sequence[Var], sizes: Mapping[str, int], seed: int) -
 
 
 def _expect_random(dims: Mapping[str, Any], inputs: Sequence[Any], params: Sequence[Var]) -> None:
-    """Raises where `dims` are not those of random inputs of a module."""
+    """Check that `dims` name dimensions of a module's inputs, and that the inputs are random."""
     if inputs:
         raise RelvmArgumentError(f"dims: {', '.join(dims)}: sizes of random inputs, but inputs are given")
     shapes = (param.type.shape or () for param in params if isinstance(param.type, TensorType))

@@ -1,4 +1,4 @@
-"""Where a run is to stop: places of a program by the names that people have for them."""
+"""Breakpoints: find the instructions that a name, a source line or an origin denotes."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _LINE = re.compile(r"(.+?):([0-9]{1,9})(?::[0-9]+)?")
 
 @dataclass(frozen=True)
 class Breakpoint:
-    """Places at which a run stops.
+    """A breakpoint.
 
     Attributes
     ----------
     number
-        From 1, in the order in which they were made.
+        Its number, counted from 1 in the order of creation.
     where
-        What was asked for.
+        The location as the user gave it.
     places
-        The instructions, "FUNCTION:NUMBER" each.
+        The instructions at which the run stops, each as "FUNCTION:NUMBER".
     when
-        What decides whether the run stops; None: it always does.
+        The condition under which the run stops, or None if it always stops.
     """
 
     number: int
@@ -44,13 +44,13 @@ class Breakpoint:
 
 
 def line_of(place: str) -> tuple[str, int] | None:
-    """The file and the line of an origin in a text or script, FILE:LINE or FILE:LINE:COLUMN; None: of another."""
+    """Return the file and line of an origin FILE:LINE or FILE:LINE:COLUMN, or None for any other origin."""
     match = _LINE.fullmatch(place)
     return (match[1], int(match[2])) if match else None
 
 
 def resolve(program: ProgramCode, where: str | int, function: str | None) -> tuple[Place, ...]:
-    """The instructions that `where` means; see Debugger.break_at.
+    """Return the instructions that `where` denotes; see Debugger.break_at.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def resolve(program: ProgramCode, where: str | int, function: str | None) -> tup
 
 
 def _of_function(program: ProgramCode, where: str) -> list[Place]:
-    """A function, or one of its instructions."""
+    """Return the first instruction of the function `where`, or the instruction FUNCTION:NUMBER."""
     if where in program.functions:
         return [(program.functions[where], 0)]
     name, _, number = where.rpartition(":")
@@ -85,8 +85,8 @@ def _of_function(program: ProgramCode, where: str) -> list[Place]:
 
 
 def _of_value(program: ProgramCode, codes: list[FunctionCode], name: str) -> list[Place]:
-    """What computes a value: by the name that an instruction has, else by where the source has that name."""
-    scripted = any(".py:" in place for place in program.values.get(name, ()))  # a name is assigned again there
+    """Return the instructions that compute the value `name`, found by the names or the origins of values."""
+    scripted = any(".py:" in place for place in program.values.get(name, ()))  # scripts may reassign names
     for is_wanted in (() if scripted else (name.__eq__,)) + (lambda each: is_version(each, name),):
         found = [place for each, places in program.names.items() if is_wanted(each) for place in places]
         if named := [(code, number) for code, number in found if code in codes]:
@@ -98,7 +98,7 @@ def _of_value(program: ProgramCode, codes: list[FunctionCode], name: str) -> lis
 
 
 def _of_text(codes: list[FunctionCode], where: str) -> list[Place]:
-    """A line, by its file's name and its number; a node of an ONNX model; or a place as an origin has it."""
+    """Return the instructions of a source line FILE:LINE, of an ONNX node, or of an origin."""
     line = line_of(where)
     found = _of_line(codes, *line) if line else []
     return found or _of_origins(codes, lambda origin: origin == where or f"node {where!r} " in origin)
@@ -113,7 +113,7 @@ def _of_line(codes: list[FunctionCode], file: str | None, line: int) -> list[Pla
 
 
 def _of_origins(codes: Iterable[FunctionCode], is_wanted: Callable[[str], bool]) -> list[Place]:
-    """The first instructions of runs of those that come from somewhere."""
+    """Return the first of each sequence of consecutive instructions that have a wanted origin."""
     found: list[Place] = []
     for code in codes:
         inside = False

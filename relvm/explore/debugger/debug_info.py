@@ -1,4 +1,4 @@
-"""What an executable says of the instructions of its functions."""
+"""Debug information: the instructions of functions, with the names and source locations of their values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from relvm.tables import OPCODES
 _LETTERS = {row.name: row.operands for row in OPCODES}
 _BUILTIN = "vm.builtin."
 _COPY, _ROOM = _BUILTIN + "copy", _BUILTIN + "alloc_tensor"
-# What compilation adds around the values of a program.
+# Builtins that compilation adds: they compute no value of the program.
 _HOUSEKEEPING = tuple(_BUILTIN + name for name in ("alloc_", "check_", "match_", "make_shape", "compute_dim"))
 
 
@@ -27,23 +27,23 @@ class FunctionCode:
     Attributes
     ----------
     name
-        Of the function.
+        Name of the function.
     index
-        Its place in the function table.
+        Its index in the function table.
     kind
         "bytecode" or "native".
     parameters
-        Their names.
+        Names of the parameters.
     code
-        The instructions; of a native function those that it would be.
+        The instructions.  For a native function, those of the equivalent bytecode.
     texts
-        They as text.
+        The instructions as text.
     names
-        The names of the values that each computes; empty where nothing says it.
+        For each instruction, the names of the values that it computes, as far as they are known.
     origins
-        Where in the source each comes from; empty where the executable is not built for debugging.
+        For each instruction, its source locations.  Empty if the executable was not built for debugging.
     functions
-        The names of the function table.
+        The names in the function table.
     """
 
     name: str
@@ -57,13 +57,15 @@ class FunctionCode:
     functions: tuple[str, ...]
 
     def callee(self, instruction: int) -> str:
-        """What an instruction calls; empty where it is no call."""
+        """Return the name of the function that an instruction calls, or "" if it is not a call."""
         operands = self._operands(instruction)
         return self.functions[operands["f"]] if "f" in operands else ""
 
     def is_housekeeping(self, instruction: int) -> bool:
-        """Whether it computes nothing of the program: it makes room, checks an argument, moves or releases a value, or
-        jumps."""
+        """Return whether an instruction computes no value of the program.
+
+        Such instructions allocate memory, check arguments, copy or release values, or jump.
+        """
         made = self.code[instruction]
         if made.op == "call":
             callee = self.callee(instruction)
@@ -71,17 +73,19 @@ class FunctionCode:
         return made.op in ("goto", "reset")
 
     def destination(self, instruction: int) -> int:
-        """The register that takes its result; -1: none."""
+        """Return the register of an instruction's result, or -1 if it has none."""
         made = self.code[instruction]
         return made.operands[0] if made.op in ("call", "prim") else -1
 
     def arguments(self, instruction: int) -> tuple[Argument, ...]:
-        """Those of a call or of arithmetic."""
+        """Return the arguments of a call or scalar operation, and () for other instructions."""
         return self._operands(instruction).get("A", ())
 
     def written(self, instruction: int) -> tuple[int, ...]:
-        """The registers whose values it makes: its destination; of a call without one the last of its arguments, which
-        a kernel writes, as many as it has names, or all where it has none."""
+        """Return the registers that an instruction writes.
+
+        A call without a destination writes its last arguments: as many as it has names, or all if it has none.
+        """
         destination = self.destination(instruction)
         if destination >= 0:
             return (destination,)
@@ -89,10 +93,10 @@ class FunctionCode:
         return registers[-len(self.names[instruction]) :]
 
     def register_names(self, instruction: int) -> dict[int, str]:
-        """The registers that may have been written before an instruction, with the names of their values.
+        """Return the registers that may have been written before an instruction, with the names of their values.
 
-        A name is empty where nothing says it, or where it depends on the way that the function took; it is "room for y"
-        of a tensor that no kernel has written yet.
+        The name is empty if it is unknown or depends on the path taken.  A tensor that is allocated but not yet written
+        has the name "room for y".
         """
         known: dict[int, dict[int, str]] = {}
         while True:
@@ -101,17 +105,21 @@ class FunctionCode:
                 return found
 
     def written_at(self, instruction: int) -> dict[int, int]:
-        """The instruction before another one that wrote each register last, in the order of the code."""
+        """Return for each register the last instruction before `instruction`, in code order, that writes it."""
         return {register: number for number in range(instruction) for register in self.written(number)}
 
     def _operands(self, instruction: int) -> dict[str, Any]:
-        """By their letters in csrc/tables/opcodes.def."""
+        """Return the operands of an instruction by their letters in csrc/tables/opcodes.def."""
         made = self.code[instruction]
         return dict(zip(_LETTERS[made.op], made.operands, strict=True))
 
     def _walk(self, wanted: int, known: dict[int, dict[int, str]]) -> tuple[dict[int, str], bool]:
-        """One walk over the code.  known: what is known at targets of jumps, which grows.  Returns what is known before
-        the instruction `wanted`, and whether a jump back has changed `known`."""
+        """Propagate the names of registers through the code once.
+
+        Return the names before the instruction `wanted`, and whether a backward jump has changed `known`.
+
+        known: the names at the targets of jumps, which the walk updates.
+        """
         state: dict[int, str] | None = dict(enumerate(self.parameters))
         found: dict[int, str] = {}
         changed = False
@@ -119,7 +127,7 @@ class FunctionCode:
             if number in known:
                 state = _merged(known[number], state)
                 known[number] = dict(state)
-            if state is None:  # only jumps lead there, and none has yet
+            if state is None:  # unreachable so far
                 continue
             if number == wanted:
                 found = dict(state)
@@ -145,7 +153,7 @@ class FunctionCode:
             state.update(zip(self.written(number), names, strict=False))
 
     def _copied(self, number: int, state: Mapping[int, str]) -> str:
-        """The name of what a copy copies."""
+        """Return the name of the value that an instruction copies, or "" if it is not a copy."""
         arguments = self.arguments(number)
         if self.callee(number) == _COPY and arguments[0].kind == "REGISTER":
             return state.get(arguments[0].payload, "")
@@ -153,7 +161,10 @@ class FunctionCode:
 
 
 def _merged(first: Mapping[int, str], second: Mapping[int, str] | None) -> dict[int, str]:
-    """What is known after two ways come together.  A register that only one of them has written is as that says."""
+    """Merge the names of two paths.
+
+    A register that one path writes keeps that name, and one with different names has the name "".
+    """
     merged = dict(first)
     for register, name in (second or {}).items():
         merged[register] = name if merged.get(register, name) == name else ""
@@ -161,7 +172,7 @@ def _merged(first: Mapping[int, str], second: Mapping[int, str] | None) -> dict[
 
 
 def is_version(name: str, wanted: str) -> bool:
-    """Whether a value is what the source calls `wanted`: what is assigned again is `total`, then `total_1`, ..."""
+    """Return whether a value has the name `wanted` in the source, where assigned again it is `wanted_1`, ..."""
     return name == wanted or (name.startswith(f"{wanted}_") and name[len(wanted) + 1 :].isdecimal())
 
 
@@ -171,9 +182,9 @@ class ProgramCode:
     Attributes
     ----------
     functions
-        By name.  Native ones that were not built for debugging are not among them.
+        The functions by name, without native functions that were not built for debugging.
     values
-        For each name the places of the source where a value of that name is bound.
+        For each name, the source locations at which a value of that name is bound.
     """
 
     def __init__(self, program: Program) -> None:
@@ -185,8 +196,10 @@ class ProgramCode:
 
     @cached_property
     def names(self) -> dict[str, list[tuple[FunctionCode, int]]]:
-        """For each name the instructions that compute a value of that name; those that make room for it only where no
-        other one does."""
+        """For each name, the instructions that compute a value of that name.
+
+        Instructions that allocate memory for it or the like are included only if there are no others.
+        """
         found: dict[str, list[tuple[FunctionCode, int]]] = {}
         for code in self.functions.values():
             for number, names in enumerate(code.names):
@@ -217,12 +230,12 @@ def _functions(program: Program) -> Iterator[FunctionCode]:
 
 
 def _stated(program: Program, function: str) -> dict[str, Any]:
-    """What the debug section says of a function: its "code", "origins" and "values", empty where it says nothing.
+    """Return the "code", "origins" and "values" of a function in the debug section, empty if they are missing.
 
     Raises
     ------
     RelvmFormatError
-        It is something else than builds write, as it may be in a file from elsewhere.
+        The debug section is malformed, as it may be in a file from elsewhere.
     """
     stated = program.debug.get(function, {})
     if isinstance(stated, dict):

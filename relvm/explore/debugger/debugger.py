@@ -1,4 +1,4 @@
-"""A debugger: runs a program step by step, be it bytecode or native code."""
+"""A debugger for bytecode and native code."""
 
 from __future__ import annotations
 
@@ -36,32 +36,32 @@ from relvm.vm import Executable, VirtualMachine
 
 
 class Debugger:
-    """Runs a program step by step.
+    """A debugger, which runs a program step by step.
 
-    A stop comes before an instruction, which is what is run next.  Native functions stop where the bytecode that they
-    would be does, and are shown as that.  The machine runs on a thread of its own, one run at a time; `close`, or the
-    end of a `with`, gives up a run that is not over.  Limits of the machine count the time in which a run is stopped.
+    A run stops before an instruction is executed.  Native functions stop at the same places as the equivalent bytecode,
+    and are shown as bytecode.  The machine runs on its own thread, one run at a time.  `close`, or the end of a `with`,
+    aborts an unfinished run.  Time limits of the machine include the time during which a run is stopped.
 
     Parameters
     ----------
     program
-        A module, the path of an .onnx or .relvm file, which are built with debug=True; or an executable, or the path of
-        one.  An executable that was not built so has no places in the source, and its native functions do not stop.
+        A module or the path of an .onnx or .relvm file, which is built with debug=True; or an executable or its path.
+        If an executable was built without debug=True, it has no source locations, and its native functions do not stop.
     exec_mode, target, fused
-        As `vm.build` takes them, with its defaults; of what is to be built only.
+        As for `vm.build`, with the same defaults.  Only for programs that are built here.
     dims
-        Sizes of an ONNX model's symbolic dimensions, as `from_onnx` takes them.
+        Sizes of an ONNX model's symbolic dimensions, as for `from_onnx`.
     trust_native
-        As `vm.load` takes it.
+        As for `vm.load`.
     machine_options
-        What VirtualMachine takes: num_threads, call_depth, ...
+        Options of VirtualMachine: num_threads, call_depth, ...
 
     Raises
     ------
     RelvmArgumentError
-        There are options for building and an executable, or `dims` for a module or a text, whose sizes are its own.
+        Build options are given for an executable, or `dims` for a module or a text, which state their own sizes.
     RelvmUnsupportedError
-        Nothing of an executable can be stopped in: all its functions are native code that was not built for debugging.
+        The executable has only native functions that were not built for debugging, so that no run can stop.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Debugger:
     ('main:2',)
     >>> stop = debugger.run("main", 3)
     >>> stop.reason, stop.frame.text, debugger["y"]
-    ('breakpoint', 'prim r2 = add_i64(r4, 1)', 9)
+    ('breakpoint', 'prim r1 = add_i64(r2, 1)', 9)
     >>> debugger.resume().result
     10
     """
@@ -98,35 +98,34 @@ class Debugger:
         self._debugger = self.machine.attach_debugger(self._told)
         self._run: PausedRun | None = None
         self._stop: Stop | None = None
-        self._within = 0  # the outermost so many functions stop before every instruction
+        self._within = 0  # the number of outermost frames that stop before every instruction
         self._skips_housekeeping = True
         self._interrupted = False
         self._watches_nan = False
-        self._ran: list[tuple[FunctionCode, int] | None] = []  # what the functions inside each other ran last
+        self._ran: list[tuple[FunctionCode, int] | None] = []  # the last instruction of each frame
 
-    # ---- what stops a run ----
+    # ---- breakpoints ----
 
     def break_at(
         self, where: str | int, function: str | None = None, when: Callable[[Any], Any] | None = None
     ) -> Breakpoint:
-        """Stop before what computes a value, what a line of the source is, or an instruction.
+        """Set a breakpoint at a value, a function, an instruction, a source line or an ONNX node.
 
         Parameters
         ----------
         where
-            "y", the name of a value of the program, even if no register ever holds it; "main", a function;
-            "main:5", an instruction of it; "model.relvm:3", a line of the source; 3, the same where there is one source
-            only; the name of a node of an ONNX model.
+            "y", the name of a value of the program, even if no register ever holds it; "main", a function; "main:5", an
+            instruction of it; "model.relvm:3", a source line; 3, that line of any source; or the name of an ONNX node.
         function
-            Only there.
+            Stop only in this function.
         when
-            Called there with what gives the values by their names: `lambda at: at["k"] > 3`; the run stops where it
-            gives true.  What it raises ends the run.
+            Condition under which the run stops.  It is called with a mapping from names to values, as in
+            `lambda at: at["k"] > 3`.  An exception that it raises ends the run.
 
         Raises
         ------
         RelvmNameError
-            There is no such place; the message lists near matches.
+            The location does not exist.  The message lists near matches.
         RelvmIndexError
             The function has no such instruction.
         """
@@ -145,7 +144,7 @@ class Debugger:
         return made
 
     def delete(self, breakpoint: Breakpoint | int) -> None:
-        """Remove a breakpoint, or the one of that number.  Raises RelvmIndexError: there is none."""
+        """Remove a breakpoint, given as such or by its number.  Raise RelvmIndexError if it does not exist."""
         number = breakpoint.number if isinstance(breakpoint, Breakpoint) else breakpoint
         found = [each for each in self.breakpoints if each.number == number]
         if not found:
@@ -158,14 +157,14 @@ class Debugger:
             self._debugger.break_at(self.code.functions[name].index, int(instruction), False)
 
     def watch_nan(self, watched: bool = True) -> None:
-        """Stop behind the first instruction that makes a NaN, in a tensor, a scalar, or a tuple or list of these.
+        """Stop after the first instruction that makes a NaN in a tensor, a scalar, or a tuple or list of these.
 
-        Looking at all that is computed takes its time.  Arguments and constants are not looked at.
+        This checks every computed value, which slows the run down.  Arguments and constants are not checked.
 
         Parameters
         ----------
         watched
-            False: no longer.
+            False: stop watching.
         """
         self._watches_nan = watched
         self._ran = []
@@ -177,65 +176,65 @@ class Debugger:
     # ---- running ----
 
     def run(self, function: str = "main", *arguments: Any, **named: Any) -> Stop:
-        """Run a function until something stops it.
+        """Run a function until a stop or its end.
 
         Parameters
         ----------
         function
-            Its name.
+            Name of the function.
         *arguments, **named
-            As for a call.
+            Arguments of the call.
 
         Raises
         ------
         RelvmArgumentError
-            A run is under way, or the arguments do not fit.
+            Another run is unfinished, or the arguments are invalid.
         RelvmNameError
-            No such function.
+            The function does not exist.
         RelvmError
-            What the run raises, once a stop where it failed is resumed.
+            The run failed.  It is raised when a run that stopped at its error is resumed.
         """
         return self._begin(function, arguments, named, 0)
 
     def start(self, function: str = "main", *arguments: Any, **named: Any) -> Stop:
-        """The same as `run`, stopping before the first instruction.  function, arguments, named: as there."""
+        """Begin a run, stopping before the first instruction.  function, arguments, named: as for `run`."""
         return self._begin(function, arguments, named, MAX_DEPTH)
 
     def resume(self) -> Stop:
-        """Go on until something stops the run."""
+        """Continue until the next stop or the end of the run."""
         return self._go(0, True)
 
     def step(self, by: str = "value") -> Stop:
-        """Go on to the next instruction, be it of a function that this one calls.
+        """Continue to the next instruction, which may be in a called function.
 
         Parameters
         ----------
         by
-            "value": to the next one that computes something of the program.  "instruction": to the very next, which may
-            make room, check an argument, or release a value.
+            "value": the next instruction that computes a value of the program.  "instruction": the very next one, which
+            may allocate memory, check an argument, or release a value.
         """
         return self._go(MAX_DEPTH, _skips(by))
 
     def step_over(self, by: str = "value") -> Stop:
-        """Go on to the next instruction of this function, or of who called it.
+        """Continue to the next instruction of this function or of its caller.
 
-        Functions that it calls run through, but for breakpoints; one that it ends with a tail call takes its place.
+        Called functions stop only at breakpoints.  A function called in tail position replaces this one.
 
         Parameters
         ----------
         by
-            As `step` takes it.
+            As for `step`.
         """
         return self._go(self._paused().depth, _skips(by))
 
     def step_out(self) -> Stop:
-        """Go on until this function has returned to who called it."""
+        """Continue until this function has returned to its caller."""
         return self._go(self._paused().depth - 1, True)
 
     def close(self) -> None:
-        """Give up a run that is under way."""
+        """Abort the run if it is unfinished."""
         if self._run is not None and not self._run.is_over:
-            self._interrupted = True  # should it go on
+            self._interrupted = True  # in case the run continues
             self._set_depth()
             self._run.give_up()
             self._interrupted = False
@@ -247,35 +246,35 @@ class Debugger:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    # ---- looking ----
+    # ---- inspection ----
 
     @property
     def stop(self) -> Stop:
-        """The present stop.  Raises RelvmArgumentError: nothing is being run."""
+        """The current stop.  Raises RelvmArgumentError if no run is stopped."""
         return self._paused()
 
     def stack(self, limit: int = 100) -> tuple[Frame, ...]:
-        """The functions inside each other, the innermost first; of many the innermost `limit`."""
+        """Return the innermost `limit` frames of the call stack, the innermost first."""
         depth = self._paused().depth
         numbers = range(depth - 1, max(-1, depth - 1 - limit), -1)
         return self._ask(lambda: tuple(self._frame(number) for number in numbers))
 
     def listing(self, function: str, instruction: int, around: int = 3) -> str:
-        """The instructions of a function, as text.
+        """Return the instructions of a function as text.
 
         Parameters
         ----------
         function
-            Its name.
+            Name of the function.
         instruction
-            That is marked.
+            The instruction to mark.
         around
-            How many there are before and behind it.
+            Number of instructions to show before and after it.
 
         Raises
         ------
         RelvmNameError
-            The program has no such function with instructions.
+            The program has no such function, or it has no instructions.
         """
         if function not in self.code.functions:
             raise RelvmNameError(f"no function {function}{near_matches(function, self.code.functions)}")
@@ -288,12 +287,12 @@ class Debugger:
         return "\n".join(lines)
 
     def registers(self, frame: int = 0) -> tuple[RegisterValue, ...]:
-        """What the registers of a function hold, those that hold something.
+        """Return the registers of a frame that hold a value.
 
         Parameters
         ----------
         frame
-            0: the innermost function; 1: who called it.
+            Number of the frame: 0 is the innermost, 1 its caller.
 
         Raises
         ------
@@ -307,14 +306,14 @@ class Debugger:
         )
 
     def value(self, name: str | int, frame: int = 0) -> Any:
-        """A value: by its name in the program, or "r3" or 3, the number of its register.
+        """Return a value by its name in the program, or by its register, as "r3" or 3.
 
-        Tensors are arrays, which are copies.  What has no Python form is Opaque.
+        Tensors are copied to arrays.  A value without a Python representation is Opaque.
 
         Raises
         ------
         RelvmNameError
-            No register holds such a value here: it was not computed yet, was released, or is inside of a kernel.
+            No register holds the value here: it is not computed yet, was released, or is internal to a kernel.
         RelvmIndexError
             There is no such frame.
         """
@@ -322,13 +321,13 @@ class Debugger:
         return self._ask(lambda: self._value(name, number))
 
     def __getitem__(self, name: str | int) -> Any:
-        """The value in the innermost function."""
+        """Return a value of the innermost frame."""
         return self.value(name)
 
-    # ---- on the run's thread ----
+    # ---- called on the thread of the run ----
 
     def _told(self, failed: RelvmError | None) -> None:
-        if self._run is None:  # who calls the machine itself is not stopped
+        if self._run is None:  # direct calls of the machine do not stop
             return
         depth = self._debugger.depth
         place = self._debugger.place(depth - 1)
@@ -342,7 +341,7 @@ class Debugger:
         self._run.pause(Stop(reason, frame, depth, about, source, self.listing(code.name, place.instruction)))
 
     def _reason(self, failed: RelvmError | None, depth: int, code: FunctionCode, instruction: int) -> tuple[str, str]:
-        """Why the run stops here, and what there is to say of it; two empty strings where it does not."""
+        """Return the reason to stop here and its details, or two empty strings if the run does not stop."""
         if failed is not None:
             return "error", f"{type(failed).__name__}: {failed}"
         if self._watches_nan and (found := self._new_nan(depth, code, instruction)):
@@ -360,9 +359,9 @@ class Debugger:
         return made.when is None or bool(made.when(_Values(self, depth - 1)))
 
     def _new_nan(self, depth: int, code: FunctionCode, instruction: int) -> str:
-        """What the instruction of this function that ran last has made of NaN; empty: nothing.
+        """Return a description of the NaNs that the last instruction of this frame made, or "" if it made none.
 
-        An instruction has run when its function comes to another one: until then functions may be inside of it.
+        An instruction is complete when its function reaches the next one, since it may call functions.
         """
         last = self._ran[depth - 1] if depth <= len(self._ran) else None
         self._ran[depth - 1 :] = [None] * (depth - 1 - len(self._ran)) + [(code, instruction)]
@@ -390,7 +389,7 @@ class Debugger:
         return self.code.functions.get(place.function), place.instruction
 
     def _held(self, number: int) -> list[tuple[int, str, Any]]:
-        """The registers of a function that hold something: number, name, value in place."""
+        """Return the number, name and uncopied value of each register of frame `number` that holds a value."""
         code, instruction = self._code_at(number)
         if code is None:
             return []
@@ -420,11 +419,11 @@ class Debugger:
         )
 
     def _is_script(self, number: int) -> bool:
-        """Whether a function comes from Python, where a name is assigned again."""
+        """Return whether a function comes from a Python script, in which a name may be assigned several times."""
         code, _ = self._code_at(number)
         return code is not None and any(".py:" in origin for origins in code.origins for origin in origins[:1])
 
-    # ---- for all of these ----
+    # ---- helpers ----
 
     def _begin(self, function: str, arguments: tuple, named: dict[str, Any], within: int) -> Stop:
         if self._run is not None:
@@ -478,7 +477,7 @@ class Debugger:
 
 
 class _Values:
-    """The values of a function by their names, for a condition."""
+    """The values of a frame by their names, as passed to the condition of a breakpoint."""
 
     def __init__(self, debugger: Debugger, number: int) -> None:
         self._debugger = debugger
@@ -520,8 +519,8 @@ _LARGEST_SOURCE_BYTES = 1 << 24
 
 
 def _source_line(origin: str) -> str:
-    """The line of the file that an origin names; empty where it names none that is there."""
-    path, line = line_of(origin) or ("", 0)  # which an executable may say as it likes
+    """Return the source line of an origin, or "" if it cannot be read."""
+    path, line = line_of(origin) or ("", 0)  # untrusted: an executable may name any file
     is_readable = path in linecache.cache or (os.path.isfile(path) and os.path.getsize(path) <= _LARGEST_SOURCE_BYTES)
     return linecache.getline(path, line).strip() if is_readable else ""
 

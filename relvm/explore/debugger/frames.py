@@ -1,4 +1,4 @@
-"""Where a run that is debugged stands: a stop, the functions inside each other, what their registers hold."""
+"""The state of a debugged run: the stop, the call stack, and the values of registers."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from relvm.quoting import terminal, terminal_lines, terminal_message
 
 @dataclass(frozen=True)
 class Frame:
-    """A function that is being run.
+    """A stack frame: a function that is running.
 
     Attributes
     ----------
     function
-        Its name.
+        Name of the function.
     instruction
-        The number of the instruction that it comes to next; of one that called another: of its call.
+        Number of the next instruction, or of the call if the function has called another one.
     text
-        That instruction.
+        The instruction as text.
     value
-        The names of the values that it computes, separated by commas; empty where nothing says it.
+        Names of the values that the instruction computes, separated by commas, or empty if they are unknown.
     origins
-        The places in the source that it comes from; empty where the executable is not built for debugging.
+        Source locations of the instruction.  Empty if the executable was not built for debugging.
     """
 
     function: str
@@ -41,16 +41,16 @@ class Frame:
 
 @dataclass(frozen=True)
 class RegisterValue:
-    """A register that holds something.
+    """A register that holds a value.
 
     Attributes
     ----------
     number
-        Of the function's registers.
+        Number of the register in its function.
     name
-        That of its value in the program; empty where it has none, or one of several.
+        Name of the value in the program, or empty if it has none or the name is ambiguous.
     shown
-        The value in short: dtype, shape and range of a tensor.
+        Summary of the value: for a tensor its dtype, shape and range.
     """
 
     number: int
@@ -63,24 +63,24 @@ class RegisterValue:
 
 @dataclass(frozen=True)
 class Stop:
-    """Where a run has stopped, or how it ended.
+    """A stop of a run, or its end.
 
     Attributes
     ----------
     reason
         "breakpoint", "step", "nan", "error", "interrupt" or "end".
     frame
-        The innermost function; None at the end.
+        The innermost frame, or None at the end.
     depth
-        How many functions are inside each other.
+        Number of frames on the call stack.
     about
-        What there is to say: of "nan" which value, of "error" the message.
+        The value with NaN for the reason "nan", and the message for "error".
     source
-        The line of the source that it comes from, where that can be read.
+        The source line of the instruction, if the file can be read.
     listing
-        The instructions around it, as text.
+        The surrounding instructions as text.
     result
-        At the end: of the run.
+        Result of the run, at its end.
     """
 
     reason: str

@@ -1,4 +1,4 @@
-"""A run on a thread of its own, which stops in the middle and is asked there."""
+"""A run on its own thread that can be paused and queried."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ _SIGNAL_SECONDS = 0.1
 
 
 class RunEnded(BaseException):
-    """What a run that is given up ends with."""
+    """Raised in a run to abort it."""
 
 
 class PausedRun:
-    """A function that runs on a thread of its own, and stops where it calls `pause`.
+    """A function that runs on its own thread and can pause itself with `pause`.
 
-    Only one of the two threads is at work at a time: while the run goes on, its owner waits in `resume`; while it is
-    paused, it does what its owner asks in `ask`.  An owner who is interrupted in either may call again.
+    Only one of the two threads works at a time.  While the run continues, its owner waits in `resume`.  While it is
+    paused, it answers the questions of its owner in `ask`.  If an interrupt ends either call, the owner may call again.
 
     Parameters
     ----------
     function
-        Called on the run's thread.
+        The function to run.
     """
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self._function = function
-        self._orders: SimpleQueue = SimpleQueue()  # to the run: None, RunEnded, or a question with its number
+        self._orders: SimpleQueue = SimpleQueue()  # to the run: None to continue, RunEnded, or a numbered question
         self._events: SimpleQueue = SimpleQueue()
         self._answers: SimpleQueue = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="relvm debugger", daemon=True)
@@ -38,10 +38,10 @@ class PausedRun:
         self._asked = 0
         self.is_over = False
 
-    # ---- on the run's thread ----
+    # ---- called on the thread of the run ----
 
     def pause(self, why: Any) -> None:
-        """Have `resume` give `why`, and wait.  Raises RunEnded: the run is given up."""
+        """Make `resume` return `why`, then wait until the run is resumed.  Raise RunEnded if it is aborted."""
         self._events.put(("paused", why))
         while True:
             order = self._orders.get()
@@ -61,20 +61,20 @@ class PausedRun:
         except BaseException as error:
             self._events.put(("failed", error))
 
-    # ---- on its owner's ----
+    # ---- called by the owner ----
 
     def resume(self) -> tuple[str, Any]:
-        """Go on, or begin, until the run pauses or is over.
+        """Start or continue the run until it pauses or ends.
 
         Returns
         -------
         tuple of (str, object)
-            "paused" with what `pause` was given, "over" with the function's result, "failed" with its exception.
+            "paused" with the argument of `pause`, "over" with the function's result, or "failed" with its exception.
 
         Raises
         ------
         RelvmBusyError
-            It is the run itself that calls.
+            The run itself called this function.
         """
         self._expect_owner()
         if not self._goes_on:
@@ -89,21 +89,26 @@ class PausedRun:
         return what, value
 
     def ask(self, question: Callable[[], Any]) -> Any:
-        """What a function gives that the run's thread calls while it is paused; raises what that raises, and
-        RelvmBusyError where the run itself calls."""
+        """Call `question` on the thread of the paused run, and return its result or raise its exception.
+
+        Raises
+        ------
+        RelvmBusyError
+            The run itself called this function.
+        """
         self._expect_owner()
         self._asked += 1
         self._orders.put((self._asked, question))
         while True:
             number, succeeded, value = _received(self._answers)
-            if number == self._asked:  # of others nobody waits any more
+            if number == self._asked:  # older answers are to calls that were interrupted
                 break
         if not succeeded:
             raise value
         return value
 
     def give_up(self) -> None:
-        """End the run where it is paused, or pauses next."""
+        """Abort the run where it is paused, or pauses next."""
         self._expect_owner()
         self.is_over = self._thread.ident is None
         self._orders.put(RunEnded)
@@ -120,7 +125,7 @@ class PausedRun:
 
 
 def _received(queue: SimpleQueue) -> Any:
-    while True:  # a signal that another thread got is seen only between waits
+    while True:  # signals received by another thread are handled only between waits
         try:
             return queue.get(timeout=_SIGNAL_SECONDS)
         except Empty:

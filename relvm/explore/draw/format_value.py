@@ -1,4 +1,4 @@
-"""Values of a run in few words."""
+"""Copies and short descriptions of run-time values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_ITEMS = 4
 
 
 def copied(value: Any, nested: int = 0) -> Any:
-    """A value that nothing of a run changes any more: tensors as arrays of their own."""
+    """Return a copy that the run cannot change, with tensors as arrays.  nested: the depth inside tuples and lists."""
     match value:
         case Tensor():
             return np.array(value.numpy())
@@ -27,7 +27,7 @@ def copied(value: Any, nested: int = 0) -> Any:
 
 
 def shown_value(value: Any, nested: int = 0) -> str:
-    """A value in short: dtype, shape and range of a tensor, the first items of a tuple or list."""
+    """Return a short description: dtype, shape and range of a tensor, the first items of a tuple or list."""
     match value:
         case Tensor():
             return _shown_array(value.numpy())
@@ -49,7 +49,7 @@ def shown_value(value: Any, nested: int = 0) -> str:
 
 
 def nan_count(value: Any) -> int:
-    """How many elements are NaN, in all that is inside of it."""
+    """Return the number of NaNs in a value and in everything inside it."""
     found, waiting = 0, [value]
     while waiting:
         match waiting.pop():

@@ -1,4 +1,4 @@
-"""Graphs with boxes of nodes inside each other: what they are, and how they are drawn and written."""
+"""Graphs with nested boxes of nodes: data structure, drawing and text form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LINE = 1.3 * _FONT / 72
 PAD = 0.08  # inches, inside of a node and of a box
 GAP = (0.2, 0.3)  # inches, between nodes
 
-# What a node or a box is -> its colour.
+# The kind of a node or box -> its color.
 COLOURS = {
     "end": "#eeeeee",
     "plain": "#ffffff",
@@ -40,13 +40,13 @@ class Item:
     Attributes
     ----------
     key
-        By which edges name it; not that of another item, inside a box or not.
+        Identifier that edges use, unique in the whole graph.
     text
-        Its lines; of a box the title.
+        The lines of a node, or the title of a box.
     kind
-        What it is: a row of COLOURS.
+        A key of COLOURS.
     inside
-        Of a box.
+        The items of a box.
     """
 
     key: Hashable
@@ -56,13 +56,13 @@ class Item:
 
     @property
     def title(self) -> str:
-        """Its first line."""
+        """The first line of the text."""
         return self.text.partition("\n")[0]
 
 
 @dataclass(frozen=True)
 class Arrow:
-    """An edge, by the keys of its ends.  marked: drawn in red."""
+    """An edge between two items, given by their keys.  marked: whether it is drawn in red."""
 
     source: Hashable
     target: Hashable
@@ -78,8 +78,10 @@ class Graph:
 
 
 def collapsed(graph: Graph, depth: int) -> Graph:
-    """The graph with `depth` levels of boxes open; a box below them is a node, and what leads into it leads to it.
-    Arrows inside a closed box are gone."""
+    """Return the graph with `depth` levels of boxes open.
+
+    A deeper box becomes a node.  Arrows from or to its items connect the node instead.  Arrows inside it are removed.
+    """
     seen_as: dict[Hashable, Hashable] = {}
 
     def visit(item: Item, left: int, shown: Hashable | None) -> Item:
@@ -98,7 +100,7 @@ def collapsed(graph: Graph, depth: int) -> Graph:
 
 
 def format_graph(graph: Graph) -> str:
-    """A line for each item, those inside a box indented below it, with the titles of what leads to it."""
+    """Return the graph as text: one line for each item with its predecessors, and the items of a box indented below."""
     titles = {item.key: item.title for item in _all(graph.items)}
     sources: dict[Hashable, list[str]] = {}
     for arrow in graph.arrows:
@@ -117,9 +119,9 @@ def format_graph(graph: Graph) -> str:
 
 
 def draw_graph(graph: Graph, title: str) -> Figure:
-    """The graph in layers, arrows downwards where no cycle prevents it.  As large as it needs to be.
+    """Draw the graph in layers, with arrows pointing down except in cycles.  The size of the figure fits the graph.
 
-    Each item is a rectangle whose gid is its title, each arrow has the gid `source -> target`.
+    Each item is a rectangle whose gid is its title.  Each arrow has the gid `source -> target`.
     """
     placing = _Placing(graph)
     width, height = placing.place(graph.items)
@@ -140,24 +142,27 @@ def draw_graph(graph: Graph, title: str) -> Figure:
 
 
 def _all(items: tuple[Item, ...]) -> Iterator[Item]:
-    """The items, those inside a box after it."""
+    """Yield all items in preorder: each box is followed by the items inside it."""
     for item in items:
         yield item
         yield from _all(item.inside)
 
 
 class _Placing:
-    """Finds where items are, box by box, inner ones first: middles relative to the box until it is shifted."""
+    """The layout of a graph, computed box by box from the inside.
+
+    Positions are relative to the box until it is shifted.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.arrows = graph.arrows
         self.middle: dict[Hashable, Point] = {}
         self.size: dict[Hashable, Point] = {}
         self.bends: dict[Arrow, list[Point]] = {}
-        self.bends_of: dict[Hashable, list[Arrow]] = {}  # those whose bends move with a box
+        self.bends_of: dict[Hashable, list[Arrow]] = {}  # the arrows whose bends move with a box
 
     def place(self, items: tuple[Item, ...], box: Hashable | None = None) -> Point:
-        """Gives the items their places among each other; how much they need together."""
+        """Lay out the items of a box, or of the whole graph, and return their total width and height."""
         for item in items:
             self.size[item.key] = self.size_of(item)
         owner = {each.key: item.key for item in items for each in _all((item,))}
@@ -181,7 +186,7 @@ class _Placing:
         return width + 2 * PAD, height + 2 * PAD
 
     def shift(self, items: tuple[Item, ...], corner: Point, box: Hashable | None = None) -> None:
-        """Moves the items, and what is inside them, to where `corner` is their left upper corner."""
+        """Move the items and their contents so that `corner` is their upper left corner."""
         for arrow in self.bends_of[box]:
             self.bends[arrow] = [(x + corner[0], y + corner[1]) for x, y in self.bends[arrow]]
         for item in items:
@@ -241,7 +246,7 @@ def _draw_arrow(axes: Axes, arrow: Arrow, placing: _Placing, name: str) -> None:
 
 
 def _edge_of(middle: Point, size: Point, towards: Point) -> Point:
-    """Where a line from the middle of a rectangle to a point outside it leaves it: at its upper or lower side."""
+    """Return the point on the upper or lower side of a rectangle at which an arrow to `towards` starts."""
     below = towards[1] > middle[1]
     y = middle[1] + (size[1] / 2 if below else -size[1] / 2)
     share = min(1.0, abs(y - middle[1]) / max(abs(towards[1] - middle[1]), 1e-9))

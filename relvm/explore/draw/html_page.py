@@ -1,4 +1,4 @@
-"""HTML pages that are one file each, with their styles, scripts and data: they need no network."""
+"""Self-contained HTML pages: styles, scripts and data are in one file, which needs no network."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 from relvm.quoting import html_data, html_text
 
-_FRAME_HEIGHT = 640  # of a page in a notebook, in pixels
+_FRAME_HEIGHT = 640  # pixels; of a page in a notebook
 
 
 def filled(name: str, scripts: Sequence[str], title: str, data: Any) -> str:
-    """The page page.html of page_files, with the body `name`.html, `name`.css, these scripts, and `data` as JSON."""
+    """Return page.html of page_files, filled with `name`.html, `name`.css, the scripts, and `data` as JSON."""
     script = "\n".join(map(_read, scripts))
     given = {"TITLE": html_text(title), "CSS": _read(f"{name}.css"), "JS": script, "DATA": html_data(data)}
     template = _read("page.html").replace("$BODY", _read(f"{name}.html").rstrip())
@@ -21,7 +21,7 @@ def filled(name: str, scripts: Sequence[str], title: str, data: Any) -> str:
 
 
 def framed(page: str) -> str:
-    """The page as an element of another, whose styles and scripts it keeps away from."""
+    """Return the page as an iframe, which isolates it from the styles and scripts of the surrounding page."""
     style = f"width: 100%; height: {_FRAME_HEIGHT}px; border: 1px solid #ccc"
     return f'<iframe srcdoc="{html_text(page)}" style="{style}"></iframe>'
 

@@ -1,4 +1,4 @@
-"""What pictures are made with, which is installed where they are wanted."""
+"""Import of matplotlib, an optional dependency."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ if TYPE_CHECKING:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of that many inches, which belongs to no window.  Raises RelvmUnsupportedError: no matplotlib."""
+    """Return an empty figure of a size in inches that belongs to no window.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        matplotlib is not installed.
+    """
     try:
         from matplotlib.figure import Figure
     except ImportError:

@@ -1,4 +1,4 @@
-"""Memory over time, drawn: bytes against points, a box for each block of it."""
+"""Chart of memory over time: bytes against points, with a box for each block of memory."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from relvm.quoting import svg_id, svg_text
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LABELLED = 0.03  # of all bytes: what takes less has no name in the picture
+_LABELLED = 0.03  # fraction of all bytes; smaller boxes have no label
 
 
 class Box(NamedTuple):
-    """`size_bytes` at `offset`, in use at every point from `first` to `last`, both included."""
+    """A block of `size_bytes` at `offset`, in use at every point from `first` to `last`, both included."""
 
     name: str
     offset: int
@@ -24,9 +24,9 @@ class Box(NamedTuple):
 
 
 def draw_boxes(axes: Axes, boxes: Sequence[Box], size_bytes: int, bound_bytes: int) -> None:
-    """Draws the boxes, a line of the bytes that are in use at each point, and a dashed one at `bound_bytes`.
+    """Draw the boxes, a line of the bytes in use at each point, and a dashed line at `bound_bytes`.
 
-    size_bytes: how high the picture is.
+    size_bytes: the largest value of the vertical axis.
     """
     for i, box in enumerate(boxes):
         span, place = [(box.first, box.last + 1 - box.first)], (box.offset, box.size_bytes)
@@ -45,7 +45,7 @@ def draw_boxes(axes: Axes, boxes: Sequence[Box], size_bytes: int, bound_bytes: i
 
 
 def in_use(boxes: Sequence[Box], points: range) -> list[int]:
-    """The bytes that are in use at each point, counted from 0."""
+    """Return the bytes in use at each point, counted from 0."""
     changes = [0] * (len(points) + 1)
     for box in boxes:
         changes[box.first] += box.size_bytes

@@ -1,8 +1,9 @@
-"""Where the nodes of a directed graph are drawn: in layers, so that edges go down.
+"""Layered layout of directed graphs: nodes are placed in layers so that edges point down.
 
 The method of Sugiyama, Tagawa and Toda ("Methods for Visual Understanding of Hierarchical System Structures", 1981):
-edges of cycles are turned round, each node is a layer below all that lead to it, nodes of a layer are ordered by where
-their neighbours are, and edges that pass a layer have a place in it, one for all those of a node.
+edges that close cycles are reversed, and each node is placed in a layer below its predecessors.  The nodes of a layer
+are ordered by the positions of their neighbors.  Edges that pass a layer have a lane in it, which all edges of one node
+share.
 """
 
 from __future__ import annotations
@@ -15,23 +16,22 @@ import networkx as nx
 Point = tuple[float, float]
 Edge = tuple[Hashable, Hashable]
 
-SWEEPS = 6  # down and up, in turn, of ordering and of moving
-LANE = 0.12  # the width of the place of edges in a layer that they pass
+SWEEPS = 6  # alternately down and up, for ordering and for positioning
+LANE = 0.12  # the width of a lane for edges that pass a layer
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything is; y grows downwards.
+    """The positions of nodes and edges; y grows downwards.
 
     Attributes
     ----------
     centres
-        Of the nodes.
+        Center of each node.
     bends
-        Of each edge, the points between its ends, from its source on: where it enters and leaves each layer that it
-        passes.
+        For each edge, from source to target, the points at which it enters and leaves the layers that it passes.
     width, height
-        Of the whole, whose left upper corner is at (0, 0).
+        Size of the layout, whose upper left corner is at (0, 0).
     """
 
     centres: dict[Hashable, Point]
@@ -41,16 +41,16 @@ class Layout:
 
 
 def arrange(sizes: Mapping[Hashable, Point], edges: Iterable[Edge], gap: Point) -> Layout:
-    """A place for each node.
+    """Return the layout of a graph.
 
     Parameters
     ----------
     sizes
         Node -> its width and height.
     edges
-        Between different nodes.
+        Edges between different nodes.
     gap
-        What is left free between nodes of a layer, and between layers.
+        Space between the nodes of a layer, and between layers.
     """
     edges = list(dict.fromkeys(edges))
     downwards = _without_cycles(sizes, edges)
@@ -85,7 +85,7 @@ def arrange(sizes: Mapping[Hashable, Point], edges: Iterable[Edge], gap: Point) 
 
 
 def _without_cycles(nodes: Iterable[Hashable], edges: Sequence[Edge]) -> list[Edge]:
-    """The edges, those that lead back to where a walk came from turned round; each once."""
+    """Return the edges without duplicates, with the back edges of a depth-first search reversed."""
     after: dict[Hashable, list[Hashable]] = {node: [] for node in nodes}
     for source, target in edges:
         after[source].append(target)
@@ -111,7 +111,7 @@ def _without_cycles(nodes: Iterable[Hashable], edges: Sequence[Edge]) -> list[Ed
 
 
 def _depths(nodes: Iterable[Hashable], edges: Sequence[Edge]) -> dict[Hashable, int]:
-    """Each node's layer.  A node that nothing leads to is right above the first that it leads to."""
+    """Return the layer of each node.  A node without predecessors is directly above its topmost successor."""
     graph = nx.DiGraph()
     graph.add_nodes_from(nodes)
     graph.add_edges_from(edges)
@@ -126,7 +126,7 @@ def _depths(nodes: Iterable[Hashable], edges: Sequence[Edge]) -> dict[Hashable, 
 
 
 def _order(layers: list[list[Hashable]], graph: nx.DiGraph) -> None:
-    """Sorts each layer by where the neighbours of its nodes are in the layer before, or after, it."""
+    """Sort each layer by the mean position of the neighbors in the layer above or below (barycenter heuristic)."""
     for sweep in range(SWEEPS):
         down = sweep % 2 == 0
         for number in range(1, len(layers)) if down else range(len(layers) - 2, -1, -1):
@@ -140,7 +140,7 @@ def _order(layers: list[list[Hashable]], graph: nx.DiGraph) -> None:
 def _across(
     layers: list[list[Hashable]], graph: nx.DiGraph, widths: Mapping[Hashable, float], gap: float
 ) -> dict[Hashable, float]:
-    """The middle of each node: near the mean of its neighbours, as far as the order and the gaps allow."""
+    """Return the x coordinate of each node's center, close to the mean of its neighbors, keeping order and gaps."""
     x: dict[Hashable, float] = {}
     for layer in layers:
         _spread(layer, dict.fromkeys(layer, 0.0), widths, gap, x)
@@ -159,8 +159,10 @@ def _spread(
     gap: float,
     x: dict[Hashable, float],
 ) -> None:
-    """Puts a layer's nodes where they are wanted: those that would overlap side by side, around the mean of where they
-    are wanted."""
+    """Store the x coordinates of a layer's nodes in `x`, as close to `wanted` as possible without overlaps.
+
+    Nodes that would overlap are placed side by side, around the mean of their wanted positions.
+    """
     runs: list[tuple[float, float, list[Hashable]]] = []  # left, width, nodes
     for node in layer:
         left, width, nodes = wanted[node] - widths[node] / 2, widths[node], [node]

@@ -1,4 +1,4 @@
-"""A model at every stage of its way down, and where each line of one stage is in the others."""
+"""A model at every compilation stage, with the correspondence between the lines of the stages."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ GIVEN = "given"  # the stage before any pass
 
 @dataclass(frozen=True)
 class Exploration:
-    """What `explore` gives: every stage of a model.  In Jupyter it is a page to look through.
+    """The result of `explore`: every stage of a model, shown as an interactive page in Jupyter.
 
     Attributes
     ----------
     title
-        Of the page.
+        Title of the page.
     views
         The stages, in order.
     """
@@ -55,26 +55,26 @@ class Exploration:
         return tuple(view.name for view in self.views)
 
     def __getitem__(self, name: str) -> View:
-        """The stage of that name.  Raises RelvmNameError: there is none."""
+        """Return the stage of that name.  Raise RelvmNameError if it does not exist."""
         found = next((view for view in self.views if view.name == name), None)
         if found is None:
             raise RelvmNameError(f"no stage {name}: there are {', '.join(self.names)}{near_matches(name, self.names)}")
         return found
 
     def diff(self, before: str, after: str) -> str:
-        """The lines that the stages `before` and `after` have not in common, as `diff -u` prints them; empty: none."""
+        """Return the differences between the stages `before` and `after`, as `diff -u` prints them, or ""."""
         old, new = (self[name].text.splitlines() for name in (before, after))
         return "\n".join(difflib.unified_diff(old, new, before, after, lineterm=""))
 
     def trace(self, stage: str, line: int) -> dict[str, list[int]]:
-        """What a line came from and became: in each stage the numbers of the lines that share an origin with it.
+        """Return the numbers of the corresponding lines in each stage: those that share an origin with the line.
 
         Parameters
         ----------
         stage
-            Its name.
+            Name of the stage.
         line
-            Its number, from 1.
+            Number of the line, counted from 1.
 
         Raises
         ------
@@ -91,7 +91,7 @@ class Exploration:
         }
 
     def save(self, path: str | Path) -> None:
-        """Write the page to `path`, as an HTML file that needs no kernel and no network."""
+        """Write the page to `path`, as an HTML file that needs no Jupyter kernel and no network."""
         with complete_file(path) as partial:
             partial.write_text(page(self.title, self.views), encoding="utf-8")
 
@@ -112,29 +112,29 @@ def explore(
     dims: Mapping[str, int | tuple[int, int]] | None = None,
     title: str | None = None,
 ) -> Exploration:
-    """Take a model through all passes, and keep what each makes.
+    """Compile a model, and keep the result of every stage.
 
     Parameters
     ----------
     model
         A module, or the path of an .onnx model or a .relvm text.
     exec_mode
-        "bytecode" or "compiled": what the routines become.
+        "bytecode" or "compiled": the form of routines at the end.
     target
-        "c" or "numpy": what kernels are made of.
+        "c" or "numpy": the implementation of kernels.
     fused
-        Whether operators share kernels.
+        Whether operators are fused into kernels.
     dims
-        Sizes of an ONNX model's symbolic dimensions, as `from_onnx` takes them.
+        Sizes of an ONNX model's symbolic dimensions, as for `from_onnx`.
     title
-        Of the page; by default the file's name.
+        Title of the page, by default the file's name.
 
     Raises
     ------
     RelvmArgumentError
-        There is no such mode or target, or there are `dims` for a module or a text, whose sizes are its own.
+        The mode or target is unknown, or `dims` are given for a module or a text, which state their own sizes.
     RelvmFormatError
-        A file of another kind.
+        The file is of another kind.
     """
     expect_choice("exec_mode", exec_mode, MODES)
     expect_choice("target", target, TARGETS)
@@ -210,7 +210,7 @@ def _bytecode_lines(lir: LirModule) -> Iterator[Line]:
 
 
 def _c_lines(lir: LirModule, *, with_routines: bool) -> Iterator[Line]:
-    """The kernels, each from all that calls it, then the routines."""
+    """Yield the C of the kernels, with the origins of all their calls, and of the routines."""
     called: dict[str, dict[str, None]] = {}
     for statement in _calls_in(lir):
         if statement.kernel:
@@ -224,11 +224,14 @@ def _c_lines(lir: LirModule, *, with_routines: bool) -> Iterator[Line]:
         yield from _routines_in_c(lir)
 
 
-_MARK = re.compile(r"/\* @(\d+)@( = )?")  # at the start of a comment, as no name in one has /*
+_MARK = re.compile(r"/\* @(\d+)@( = )?")  # a marker at the start of a comment; comments cannot contain /*
 
 
 def _routines_in_c(lir: LirModule) -> Iterator[Line]:
-    """The C of routines, whose statements have numbers instead of their comments while it is printed."""
+    """Yield the C of routines with origins.
+
+    Statements are printed with numbers in place of their comments, and the numbers are then replaced.
+    """
     statements: list[CallStatement | PrimStatement] = []
 
     def marked(statement: Statement) -> Statement:

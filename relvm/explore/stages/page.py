@@ -1,4 +1,4 @@
-"""The page of an exploration: one HTML file with all that is in it."""
+"""The HTML page of an exploration, which is one self-contained file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from relvm.explore.stages.view import View
 
 
 def page(title: str, views: Iterable[View]) -> str:
-    """The HTML."""
+    """Return the HTML of the page."""
     origins: dict[str, int] = {}
     stages = [
         {
@@ -28,5 +28,5 @@ def page(title: str, views: Iterable[View]) -> str:
 
 
 def frame(title: str, views: Iterable[View]) -> str:
-    """The page as an element of another, whose styles and scripts it keeps away from."""
+    """Return the page as an iframe, which isolates it from the surrounding page."""
     return framed(page(title, views))

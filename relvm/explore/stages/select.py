@@ -1,4 +1,4 @@
-"""The module that somebody gives, what a build makes of it on its way, and the function of it that is asked for."""
+"""Selection of the module, the stage and the function to inspect."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from relvm.passes.pipeline import TARGETS, build_pipeline
 
 
 def module_at(module: Module, stage: Stage, target: str, *, fused: bool) -> Module:
-    """The module after the last pass of a build whose result is at `stage`.
+    """Return the module after the last pass of a build whose result is at `stage`.
 
     Parameters
     ----------
     module
-        As a front end made it (stage PARSED or later, up to ANF).
+        The module from a front end, at stage PARSED to ANF.
 
     Raises
     ------
     RelvmArgumentError
-        There is no such target.
+        The target is unknown.
     """
     expect_type("module", module, Module, "an ir.Module")
     expect_type("fused", fused, bool, "True or False")
@@ -33,19 +33,19 @@ def module_at(module: Module, stage: Stage, target: str, *, fused: bool) -> Modu
 
 
 def module_of(model: Module | str | Path, dims: Mapping[str, int | tuple[int, int]] | None) -> Module:
-    """The module that is given, or in a file.
+    """Return the module given as such, or read from a file.
 
     Parameters
     ----------
     dims
-        Sizes of an ONNX model's symbolic dimensions, as `from_onnx` takes them.
+        Sizes of an ONNX model's symbolic dimensions, as for `from_onnx`.
 
     Raises
     ------
     RelvmArgumentError
-        There are `dims` for a module or a text, whose sizes are its own.
+        `dims` are given for a module or a text, which state their own sizes.
     RelvmFormatError
-        A file of another kind.
+        The file is of another kind.
     """
     if not isinstance(model, Module):
         expect_path("model", model)
@@ -56,17 +56,17 @@ def module_of(model: Module | str | Path, dims: Mapping[str, int | tuple[int, in
 
 
 def function_name(built: Module, name: str | None) -> str:
-    """`name`, or that of the first public function where it is None.
+    """Return `name`, or the name of the first public function if it is None.
 
     Parameters
     ----------
     built
-        After passes, which remove functions that are inlined, and make functions of local ones.
+        The module after passes, which remove inlined functions and lift local functions.
 
     Raises
     ------
     RelvmNameError
-        It has no such function.
+        The module has no such function.
     """
     names = [function.name for function in built.functions]
     public = [function.name for function in built.functions if not function.private]

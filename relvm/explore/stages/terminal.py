@@ -1,4 +1,4 @@
-"""Stages in a terminal."""
+"""Table of stages for a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from relvm.quoting import terminal
 
 
 def print_stages(title: str, views: Iterable[View]) -> None:
-    """Print the list of stages: what each is, its time, its lines, and whether it changed anything.
+    """Print the list of stages: name, time, number of lines, whether it changed anything, and a description.
 
     Raises
     ------

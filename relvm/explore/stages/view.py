@@ -9,8 +9,7 @@ Origins = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a stage's text.  origins: where in the source what is in it comes from
-    (Var.origins)."""
+    """A line of a stage's text.  origins: the source locations of its contents, as in Var.origins."""
 
     text: str
     origins: Origins = ()
@@ -23,17 +22,17 @@ class View:
     Attributes
     ----------
     name
-        The pass that made it, or "given", "routine", "bytecode", "c".
+        The pass that made it, or "given", "routine", "bytecode" or "c".
     about
-        The first sentence of what the pass says that it does.
+        The first sentence of the pass's docstring.
     seconds
-        That it took.
+        Time that the stage took.
     is_ir
-        Whether it is a module, which lines of other such stages can be compared with.
+        Whether it is a module, whose lines can be compared with those of other modules.
     changed
-        Whether the text differs from that of the stage before.
+        Whether the text differs from that of the previous stage.
     lines
-        Its text.
+        The lines of the text.
     """
 
     name: str
@@ -45,7 +44,7 @@ class View:
 
     @property
     def text(self) -> str:
-        """Its lines as one text."""
+        """The lines as one text."""
         return "".join(f"{line.text}\n" for line in self.lines)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Chart of an export's memory: the bytes of a pool against the statements of a function."""
+"""Chart of the memory of an ahead-of-time export: the bytes of a pool against the statements of a function."""
 
 from __future__ import annotations
 
@@ -16,27 +16,28 @@ if TYPE_CHECKING:
 
 
 def draw_placement(program: AotProgram, function: str | None = None) -> Figure:
-    """A picture of a function's pools.
+    """Draw the memory pools of a function.
 
-    Each tensor is a box: as high as it has bytes, from the first statement that names it to the last.  The line is how
-    many bytes are alive at each statement, the dashed one the most that ever are, below which no placement can be.
+    Each tensor is a box.  Its height is the size in bytes, and it extends from the first statement that uses the tensor
+    to the last.  The solid line is the number of live bytes at each statement.  The dashed line is their maximum, which
+    is a lower bound for every placement.
 
     Parameters
     ----------
     program
-        An export.
+        The export.
     function
-        By default the entry, whose picture has those of the functions that it calls as boxes.
+        Name of the function.  The default is the entry point, in whose chart called functions are boxes.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Which `savefig` writes, and Jupyter shows.
+        The figure, for `savefig` or for display in Jupyter.
 
     Raises
     ------
     RelvmNameError
-        There is no such function.
+        The function does not exist.
     RelvmUnsupportedError
         matplotlib is not installed.
     """

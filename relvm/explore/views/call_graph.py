@@ -1,4 +1,4 @@
-"""Which functions of a module call which, drawn and written."""
+"""Call graphs, as a graph, a chart and text."""
 
 from __future__ import annotations
 
@@ -22,29 +22,28 @@ _KINDS = {"public": "operator", "private": "plain", "packed": "call", "kernel": 
 
 
 def call_graph(module: Module, *, kernels: bool = False, target: str = "c", fused: bool = True) -> nx.DiGraph:
-    """Which functions use which, once a module is built: local functions are functions of the module then, and those
-    that are inlined are gone.
+    """Return the call graph of a module after inlining and lambda lifting.
 
     Parameters
     ----------
     module
-        As a front end made it.
+        The module from a front end.
     kernels
-        Whether kernels are there, too.
+        Whether to include kernels.
     target, fused
-        As `vm.build` takes them; target: "c" or "numpy".
+        As for `vm.build`; target: "c" or "numpy".
 
     Returns
     -------
     networkx.DiGraph
-        Nodes: (kind, name), kind being "function", "packed" or "kernel"; of a function the attribute `private`.  Edges
-        from who uses a function, by a call or as a value; their attribute `uses` says at how many places, `cycle`
-        whether the edge is part of a recursion.
+        The nodes are (kind, name) with the kinds "function", "packed" and "kernel".  Nodes of functions have the
+        attribute `private`.  Edges lead from a function to the functions that it calls or uses as values.  Their
+        attribute `uses` is the number of uses, and `cycle` is whether the edge is part of a recursion.
 
     Raises
     ------
     RelvmArgumentError
-        There is no such target.
+        The target is unknown.
     """
     built = module_at(module, Stage.LOWERED, target, fused=fused)
     graph = nx.DiGraph()
@@ -62,24 +61,24 @@ def call_graph(module: Module, *, kernels: bool = False, target: str = "c", fuse
 
 
 def draw_calls(module: Module, *, kernels: bool = False, target: str = "c", fused: bool = True) -> Figure:
-    """A picture of `call_graph`, callers above what they call; recursion is red.
+    """Draw the call graph with callers above callees and recursion in red.
 
-    Blue functions are public, white ones private, orange ones packed functions, green ones kernels.
+    Public functions are blue, private ones white, packed functions orange, and kernels green.
 
     Parameters
     ----------
     module, kernels, target, fused
-        As `call_graph` takes them.
+        As for `call_graph`.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Which `savefig` writes, and Jupyter shows.
+        The figure, for `savefig` or for display in Jupyter.
 
     Raises
     ------
     RelvmArgumentError
-        There is no such target.
+        The target is unknown.
     RelvmUnsupportedError
         matplotlib is not installed.
     """
@@ -90,19 +89,19 @@ def draw_calls(module: Module, *, kernels: bool = False, target: str = "c", fuse
 
 
 def format_calls(module: Module, *, kernels: bool = False, target: str = "c", fused: bool = True) -> str:
-    """`call_graph` as text: a line for each function with what it calls, and at how many places if these are several.
+    """Return the call graph as text: one line for each function with its callees and the number of uses if above 1.
 
-    A function is `recursive` where a call of it can lead to another one.
+    A function is marked `recursive` if it can call itself, directly or through other functions.
 
     Parameters
     ----------
     module, kernels, target, fused
-        As `call_graph` takes them.
+        As for `call_graph`.
 
     Raises
     ------
     RelvmArgumentError
-        There is no such target.
+        The target is unknown.
     """
     graph = call_graph(module, kernels=kernels, target=target, fused=fused)
     lines = []
@@ -117,9 +116,9 @@ def format_calls(module: Module, *, kernels: bool = False, target: str = "c", fu
 
 
 def nested_calls(module: Module, *, target: str, fused: bool) -> Graph:
-    """`call_graph` as a graph of boxes: a function has the kernels that it calls inside.
+    """Return the call graph as a graph of boxes, in which a function contains the kernels that it calls.
 
-    Parameters and what is raised: as of `call_graph`.
+    Parameters and exceptions are those of `call_graph`.
     """
     graph = call_graph(module, kernels=True, target=target, fused=fused)
     items = []
@@ -139,7 +138,7 @@ def nested_calls(module: Module, *, target: str, fused: bool) -> Graph:
 
 
 def _used(function: Function) -> Iterator[tuple[str, str]]:
-    """Yield the nodes that a function at stage LOWERED names."""
+    """Yield the nodes that a function uses.  function: at stage LOWERED."""
     for part in walk(function.body):
         match part:
             case FunctionRef(name):

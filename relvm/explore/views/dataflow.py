@@ -1,4 +1,4 @@
-"""What of a function needs what, drawn and written."""
+"""Dataflow graphs of functions, as charts and text."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from relvm.quoting import terminal
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MAX_LETTERS = 40  # of a type, or of what a value is; the rest is dots
+_MAX_LETTERS = 40  # of a type or of a description; longer ones are cut
 
 
 def draw_dataflow(
@@ -47,34 +47,34 @@ def draw_dataflow(
     target: str = "c",
     fused: bool = True,
 ) -> Figure:
-    """A picture of what each value of a function is computed from, right before kernels are made.
+    """Draw the dataflow graph of a function just before it is lowered to kernels.
 
-    A node is a parameter, a binding, or the function's result; arrows lead from a value to those that are computed
-    from it.  Operators that share a kernel are in a green box; an `if` is a box with one for each branch.  Constants
-    are left out.  Variables have the names that the text of the stage has: with target "c", that of the pass fuse_ops.
+    A node is a parameter, a binding, or the function's result.  Arrows lead from a value to the values computed from
+    it.  Operators fused into one kernel are in a green box.  An `if` is a box with one box for each branch.  Constants
+    are omitted.  Variables are named as in the text of the stage, which is that of the pass fuse_ops for target "c".
 
     Parameters
     ----------
     module
-        As a front end made it.
+        The module from a front end.
     function
-        By default the first public one.
+        Name of the function, by default the first public one.
     depth
-        How many levels of boxes are open, a closed one being a node: 0 leaves a node for each kernel.  None: all.
+        Number of levels of open boxes.  A closed box is one node, so that 0 gives one node for each kernel.  None: all.
     target, fused
-        As `vm.build` takes them; target: "c" or "numpy".
+        As for `vm.build`; target: "c" or "numpy".
 
     Returns
     -------
     matplotlib.figure.Figure
-        As large as it needs to be.  Which `savefig` writes, and Jupyter shows.
+        The figure, whose size fits the graph, for `savefig` or for display in Jupyter.
 
     Raises
     ------
     RelvmNameError
-        There is no such function.
+        The function does not exist.
     RelvmArgumentError
-        `depth` is negative; there is no such target.
+        `depth` is negative, or the target is unknown.
     RelvmUnsupportedError
         matplotlib is not installed.
     """
@@ -90,25 +90,29 @@ def format_dataflow(
     target: str = "c",
     fused: bool = True,
 ) -> str:
-    """The same as text: a line for each node with its type and what it is computed from, those of a box below it.
+    """Return the graph of `draw_dataflow` as text.
+
+    There is one line for each node, with its type and predecessors.  The nodes of a box are below it.
 
     Parameters
     ----------
     module, function, depth, target, fused
-        As `draw_dataflow` takes them.
+        As for `draw_dataflow`.
 
     Raises
     ------
     RelvmNameError, RelvmArgumentError
-        As `draw_dataflow` does.
+        As for `draw_dataflow`.
     """
     graph, _ = dataflow_graph(module, function, target, fused)
     return format_graph(_opened(graph, depth))
 
 
 def dataflow_graph(module: Module, function: str | None, target: str, fused: bool) -> tuple[Graph, str]:
-    """The graph with all boxes open, and the name of the function that it is of.  Parameters and what is raised: as of
-    `draw_dataflow`."""
+    """Return the dataflow graph with all boxes open, and the name of its function.
+
+    Parameters and exceptions are those of `draw_dataflow`.
+    """
     built = module_at(module, Stage.ANF, target, fused=fused)
     name = function_name(built, function)
     return _Builder(built[name]).graph, name
@@ -121,8 +125,10 @@ def _opened(graph: Graph, depth: int | None) -> Graph:
 
 
 class _Builder:
-    """Makes the graph of a function at stage ANF.  Keys of items: the variable; what else there is has a tuple of
-    its kind and the variable or block that it is of."""
+    """Builds the graph of a function at stage ANF.
+
+    The key of an item is its variable.  Items without a variable have a tuple of their kind and a variable or block.
+    """
 
     def __init__(self, function: Function) -> None:
         self.names = printed_names(function)
@@ -135,7 +141,7 @@ class _Builder:
         return f"{self.names[var]}{' = ' * bool(what)}{what}\n{_short(format_type(var.type))}"
 
     def block(self, block: Block) -> tuple[Item, ...]:
-        """The items of a block's bindings and of its result."""
+        """Return the items of a block's bindings and of its result."""
         items = [self.binding(binding) for binding in block.bindings]
         result = ("result", block)
         named = print_expr(block.result, elide_constants=True, show_types=False)
@@ -171,7 +177,10 @@ class _Builder:
         return Item(("if", var), self.text(var, "if"), "choice", tuple(items))
 
     def group(self, var: Var, body: Block) -> Item:
-        """A box of operators that are one kernel.  What is outside of it names `var`, its last member another one."""
+        """Return a box of operators fused into one kernel.
+
+        Its key is `var`, which the rest of the function uses.  Its last member has a variable of its own.
+        """
         items = [self.binding(binding) for binding in body.bindings]
         names = [binding.value.op.name for binding in body.bindings if isinstance(binding.value, OpCall)]
         title = f"{self.names[var]} = {_short(' '.join(names))}\n{_short(format_type(var.type))}"
@@ -181,7 +190,7 @@ class _Builder:
         return self.names[atom] if isinstance(atom, Var) else print_expr(atom)
 
     def needs(self, value: Expr, key: object) -> None:
-        """Has what a value is computed from lead to an item."""
+        """Add arrows to an item from the variables that `value` uses."""
         for source in _variables(value):
             self.arrows[Arrow(source, key)] = None
 
@@ -191,7 +200,7 @@ def _variables(value: Expr) -> Iterator[Var]:
 
 
 def _what(value: Expr) -> str:
-    """What computes a value."""
+    """Return a short description of the computation of a value."""
     match value:
         case OpCall(op):
             return op.name

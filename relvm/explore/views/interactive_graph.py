@@ -1,4 +1,4 @@
-"""Graphs to look through: pages on which a click opens or closes a box."""
+"""Interactive graphs: HTML pages on which a click opens or closes a box."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _MEASURES = {"letter": LETTER, "line": LINE, "pad": PAD, "gap": GAP, "lane": LAN
 
 @dataclass(frozen=True)
 class GraphPage:
-    """A graph whose boxes open and close by a click.  In Jupyter it is shown as that; str() of it is text.
+    """An interactive graph, whose boxes open and close with a click.  str() returns it as text.
 
     Attributes
     ----------
     title
-        Of the page.
+        Title of the page.
     graph
-        What is on it.
+        The graph to show.
     depth
-        How many levels of boxes are open at first.
+        Number of levels of boxes that are open at first.
     """
 
     title: str
@@ -41,7 +41,7 @@ class GraphPage:
     depth: int
 
     def figure(self, depth: int | None = None) -> Figure:
-        """A picture with so many levels of boxes open; by default as many as the page has at first.
+        """Draw the graph with `depth` levels of boxes open, by default as many as on the page at first.
 
         Raises
         ------
@@ -54,7 +54,7 @@ class GraphPage:
         return draw_graph(collapsed(self.graph, levels), self.title)
 
     def page(self) -> str:
-        """The HTML, which needs no network."""
+        """Return the HTML page, which needs no network."""
         numbers: dict[Hashable, int] = {}
         items = [_plain(item, numbers) for item in self.graph.items]
         arrows = [[numbers[arrow.source], numbers[arrow.target], arrow.marked] for arrow in self.graph.arrows]
@@ -62,7 +62,7 @@ class GraphPage:
         return filled("graph", ("layered.js", "graph.js"), self.title, data)
 
     def save(self, path: str | Path) -> None:
-        """Write the page to `path`, an HTML file."""
+        """Write the page to the HTML file `path`."""
         with complete_file(path) as partial:
             partial.write_text(self.page(), encoding="utf-8")
 
@@ -76,19 +76,19 @@ class GraphPage:
 def browse_dataflow(
     module: Module, function: str | None = None, *, depth: int = 0, target: str = "c", fused: bool = True
 ) -> GraphPage:
-    """What `draw_dataflow` draws, as a page: its boxes (kernels, ifs, branches) open and close by a click.
+    """Return the graph of `draw_dataflow` as an interactive page, with boxes for kernels, ifs and branches.
 
     Parameters
     ----------
     module, function, target, fused
-        As `draw_dataflow` takes them.
+        As for `draw_dataflow`.
     depth
-        How many levels of boxes are open at first.
+        Number of levels of boxes that are open at first.
 
     Raises
     ------
     RelvmNameError, RelvmArgumentError
-        As `draw_dataflow` does.
+        As for `draw_dataflow`.
 
     Examples
     --------
@@ -107,19 +107,19 @@ def browse_dataflow(
 
 
 def browse_calls(module: Module, *, depth: int = 0, target: str = "c", fused: bool = True) -> GraphPage:
-    """The call graph as a page: a function is a box of the kernels that it calls, which opens and closes by a click.
+    """Return the call graph as an interactive page, on which a function is a box with the kernels that it calls.
 
     Parameters
     ----------
     module, target, fused
-        As `call_graph` takes them.
+        As for `call_graph`.
     depth
-        1: the boxes are open at first.
+        Number of levels of boxes that are open at first: 1 opens them, 0 does not.
 
     Raises
     ------
     RelvmArgumentError
-        There is no such target; `depth` is negative.
+        The target is unknown, or `depth` is negative.
     """
     return GraphPage("calls", nested_calls(module, target=target, fused=fused), _expect_depth(depth))
 
@@ -131,7 +131,7 @@ def _expect_depth(depth: int) -> int:
 
 
 def _plain(item: Item, numbers: dict[Hashable, int]) -> dict[str, Any]:
-    """An item as JSON has it, its key being a number."""
+    """Return an item as JSON data, with a number as its key."""
     key = numbers.setdefault(item.key, len(numbers))
     inside = [_plain(each, numbers) for each in item.inside]
     return {"key": key, "text": item.text, "kind": item.kind, "inside": inside}

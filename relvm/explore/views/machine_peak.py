@@ -1,4 +1,4 @@
-"""What this machine can do at most: arithmetic in registers, and memory copied from one place to another."""
+"""Peak performance of this machine: arithmetic in registers, and memory bandwidth of a copy."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from relvm.runtime.virtual_machine import thread_count
 from relvm.vm import Executable, VirtualMachine
 
 _NUMBERS = 192  # RVM_PEAK_NUMBERS of csrc/codegen/peak_flops.h
-_STEPS = 500_000  # some milliseconds
-_PARTS = 8  # for each thread, so that none waits long for another
-_COPIED_BYTES = 64_000_000  # several times what most caches have
+_STEPS = 500_000  # takes a few milliseconds
+_PARTS = 8  # rows for each thread, so that no thread waits long for another
+_COPIED_BYTES = 64_000_000  # several times the size of most caches
 _TRIES = 5
 _SIGNATURE = {"main": {"params": [{"name": "x", "type": f"f32[n, {_NUMBERS}]"}], "result": "object", "attributes": {}}}
 
 
 @dataclass(frozen=True)
 class Peaks:
-    """The roofs that kernels are held against.
+    """Peak rates of a machine, with which kernels are compared.
 
     Attributes
     ----------
     operations
-        Multiplications and additions of f32 in a second, in registers; None: they could not be measured, as there is no
-        C compiler.
+        Multiplications and additions of f32 numbers in registers, per second.  None if there is no C compiler to
+        measure them.
     bytes
-        Read and written, together, in a second, by a copy of 64 MB.
+        Bytes read plus bytes written per second by a copy of 64 MB.
     threads
-        That did it.
+        Number of threads of the measurement.
     """
 
     operations: float | None
@@ -48,7 +48,7 @@ class Peaks:
 
 
 def measured_peaks(threads: int = 1) -> Peaks:
-    """What this machine does at most with so many threads: measured once, in about a second, then remembered.
+    """Measure the peak rates of this machine with `threads` threads in about a second, once for each number of threads.
 
     Raises
     ------
@@ -66,8 +66,9 @@ def _measured(threads: int) -> Peaks:
 
 
 def arithmetic_rate(threads: int = 1) -> float:
-    """The multiplications and additions of f32 per second, in registers: of a kernel that is compiled as others are,
-    the fastest of several runs.
+    """Measure the multiplications and additions of f32 numbers in registers, per second.
+
+    The result is that of the fastest of several runs of a kernel, which is compiled like all kernels.
 
     Raises
     ------
@@ -84,9 +85,9 @@ def arithmetic_rate(threads: int = 1) -> float:
 
 
 def copy_bandwidth(threads: int = 1) -> float:
-    """The bytes per second that this machine reads and writes, together, while so many threads copy memory.
+    """Measure the bytes read plus bytes written per second while `threads` threads copy memory.
 
-    The fastest of several copies of 64 MB, which take about a tenth of a second.
+    The result is that of the fastest of several copies of 64 MB, which take about a tenth of a second.
     """
     threads = thread_count("threads", threads)
     source = np.ones(_COPIED_BYTES, np.uint8)
@@ -94,7 +95,7 @@ def copy_bandwidth(threads: int = 1) -> float:
     parts = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))
     best = float("inf")
     with ThreadPoolExecutor(threads) as pool:
-        for _ in range(_TRIES + 1):  # with the first one all pages are there
+        for _ in range(_TRIES + 1):  # the first copy maps all pages
             started = time.perf_counter()
             list(pool.map(lambda part: np.copyto(*part), parts))
             best = min(best, time.perf_counter() - started)
@@ -102,7 +103,7 @@ def copy_bandwidth(threads: int = 1) -> float:
 
 
 def _multiply_adds() -> Executable:
-    """A function of an array (rows, _NUMBERS), which it changes; threads share the rows."""
+    """Return an executable that updates an array of shape (rows, _NUMBERS) in place; threads share the rows."""
     rows = Buffer("rows_", F32, (dim_var("count"), _NUMBERS))
     k = KernelBuilder()
     factor, added = Literal(0.5, F32), Literal(1.0, F32)

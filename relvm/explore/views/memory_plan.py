@@ -1,4 +1,4 @@
-"""The machine's memory: what plan_memory decides, as text and drawn."""
+"""Memory plans of the pass plan_memory, as charts and text."""
 
 from __future__ import annotations
 
@@ -31,36 +31,36 @@ def draw_memory(
     target: str = "c",
     fused: bool = True,
 ) -> Figure:
-    """A picture of the memory that a function's tensors have in a machine.
+    """Draw the memory plan of a function's tensors.
 
-    Each block of the function (its body, and the branches of its ifs) that makes tensors has its own part.  Each tensor
-    is a box, as high as it has bytes, from the binding that makes it to the last that needs it; a frame around boxes is
-    a storage, which is allocated and freed at once.  Where a storage is, only the allocator knows: they are drawn so
-    that none overlap.  The lines are the bytes of tensors that are alive, those of storages that are held, and, dashed,
-    the most that are ever alive, below which nothing can be held.
+    Each block that makes tensors (the body, and branches of ifs) has its own chart.  Each tensor is a box.  Its height
+    is the size in bytes, and it extends from the binding that makes the tensor to the last that needs it.  A frame
+    around boxes is a storage, which is allocated and freed at once.  The addresses of storages are not known, so they
+    are drawn at arbitrary positions without overlaps.  The lines are the bytes of live tensors and of allocated
+    storages.  The dashed line is the maximum of live bytes, which is a lower bound for allocated bytes.
 
     Parameters
     ----------
     module
-        As a front end made it.
+        The module from a front end.
     function
-        By default the first public one.
+        Name of the function, by default the first public one.
     dims
-        The sizes of symbolic dimensions that have no bounds, by name.
+        Sizes of symbolic dimensions without bounds, by name.
     target, fused
-        As `vm.build` takes them; target: "c" or "numpy".
+        As for `vm.build`; target: "c" or "numpy".
 
     Returns
     -------
     matplotlib.figure.Figure
-        Which `savefig` writes, and Jupyter shows.
+        The figure, for `savefig` or for display in Jupyter.
 
     Raises
     ------
     RelvmNameError
-        There is no such function.
+        The function does not exist.
     RelvmArgumentError
-        There is no such target, or the size of a dimension is needed that `dims` does not have.
+        The target is unknown, or `dims` lacks the size of a dimension.
     RelvmUnsupportedError
         matplotlib is not installed.
     """
@@ -74,23 +74,24 @@ def draw_memory(
 
 
 def format_memory(module: Module, function: str | None = None, *, target: str = "c", fused: bool = True) -> str:
-    """The memory plan of every block that makes tensors: what it holds, then each storage and what is in it.
+    """Return the memory plans of all blocks that make tensors as text: a summary, then each storage and its tensors.
 
-    Lifetimes are points of the block: its bindings as `relvm show --stage lowered` shows them, from 0, and its end.
+    Lifetimes are given in points of the block: its bindings as `relvm show --stage lowered` shows them, counted from 0,
+    and its end.
 
     Parameters
     ----------
     module
-        As a front end made it.
+        The module from a front end.
     function
-        By default all of them.
+        Name of the function, by default all functions.
     target, fused
-        As `vm.build` takes them; target: "c" or "numpy".
+        As for `vm.build`; target: "c" or "numpy".
 
     Raises
     ------
     RelvmNameError, RelvmArgumentError
-        There is no such function, or no such target.
+        The function does not exist, or the target is unknown.
     """
     built = module_at(module, Stage.LOWERED, target, fused=fused)
     wanted = None if function is None else function_name(built, function)
@@ -104,12 +105,12 @@ def format_memory(module: Module, function: str | None = None, *, target: str = 
 
 
 def _plans(module: Module, function: str | None) -> Iterator[tuple[str, BlockPlan]]:
-    """The plans of a function's blocks, or those of all functions where it is None.  module: at stage LOWERED."""
+    """Return the plans of the blocks of a function, or of all functions if it is None.  module: at stage LOWERED."""
     functions = tuple(each for each in module.functions if function in (None, each.name))
     return memory_plans(module.with_functions(functions))
 
 
-# ---- the picture ----
+# ---- chart ----
 
 
 def _draw_plan(axes: Axes, place: str, plan: BlockPlan, dims: Mapping[str, int]) -> None:
@@ -139,13 +140,13 @@ def _frame(corner: tuple[int, int], width: int, height: int) -> Rectangle:
 
 
 def _held(storage: ArenaStorage, place: str, dims: Mapping[str, int]) -> Request:
-    """A storage from the first tensor in it to the last."""
+    """Return a storage as a request for memory from its first tensor to its last."""
     first, last = storage.slots[0].first, max(slot.last for slot in storage.slots)
     return Request("", _known(storage.size_bytes, place, dims), first, last)
 
 
 def _known(size: AnyDim, place: str, dims: Mapping[str, int]) -> int:
-    """A size as a number."""
+    """Return a size in bytes as a number, with the sizes of dimensions from `dims`."""
     missing = sorted({var.name for var in dim_vars(size)} - dims.keys())
     if missing:
         example = ", ".join(f"{name!r}: 64" for name in missing)
@@ -153,7 +154,7 @@ def _known(size: AnyDim, place: str, dims: Mapping[str, int]) -> int:
     return max(0, known_size(evaluate_with(size, lambda var: dims[var.name])))
 
 
-# ---- the text ----
+# ---- text ----
 
 
 def _summary(plan: BlockPlan) -> str:

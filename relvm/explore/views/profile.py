@@ -1,4 +1,4 @@
-"""Where the time of a run goes, and how far each kernel is from what the machine can do, drawn and written."""
+"""Profiles: the time of each kernel and its distance from the peak of the machine, as charts and text."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COLOURS = {"kernel": "C0", "packed": "C1", "builtin": "C2", "others": "C7", "machine": "C7"}
-_BAR = 20  # letters of a bar that is the whole run
+_BAR = 20  # characters of a bar for the whole run
 
 
 @dataclass(frozen=True)
 class Rates:
-    """What is shown of a profile's row, or of several together.
+    """The rates of one row of a profile, or of several rows together.
 
-    operations, bytes: in a second.  intensity: operations for each byte.  of_roof: the least time that the machine
-    needs for as much, by its peaks, over the time that was taken; above 1 where caches have the data.  Each is None
-    where it is not known, and where it says nothing, as of builtins.
+    operations, bytes: per second.   intensity: operations per byte.   of_roof: the least time possible by the peaks of
+    the machine, divided by the time taken; it exceeds 1 if the data is in caches.   Each is None if it is unknown or
+    meaningless, as for builtins.
     """
 
     name: str
@@ -40,25 +40,25 @@ class Rates:
 
 
 def draw_profile(profile: Profile, peaks: Peaks | None = None, *, most: int = 20) -> Figure:
-    """A picture of a profile: what took how long, and at how many operations and bytes per second.
+    """Draw a profile: the time of each function, and its operations and bytes per second.
 
-    On the left is the time of each kernel, packed function and builtin, with its share of the run; in the middle the
-    operations that it did in that time, and on the right what it read and wrote, each beside a line for what the
-    machine does at most.  What is counted is in docs/explore.md.
+    The left chart is the time of each kernel, packed function and builtin, with its share of the run.  The middle chart
+    is operations per second, and the right one bytes read and written per second, each with a line for the peak of the
+    machine.  docs/explore.md defines what is counted.
 
     Parameters
     ----------
     profile
-        As `VirtualMachine.profile` gives it.
+        The result of `VirtualMachine.profile`.
     peaks
-        By default what `measured_peaks` measures, now, here, with as many threads as the run had.
+        By default those that `measured_peaks` measures on this machine, with as many threads as the run had.
     most
-        So many rows have bars of their own, the longest; the others have one together.
+        Number of rows with their own bars, the longest ones.  The others share one bar.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Which `savefig` writes, and Jupyter shows.
+        The figure, for `savefig` or for display in Jupyter.
 
     Raises
     ------
@@ -87,19 +87,19 @@ def draw_profile(profile: Profile, peaks: Peaks | None = None, *, most: int = 20
 
 
 def format_profile(profile: Profile, peaks: Peaks | None = None, *, most: int = 20) -> str:
-    """The same as text, with the operations for each byte, and how much of what the machine can do was done.
+    """Return a profile as text: times, rates, operations per byte, and the fraction of the peak reached.
 
-    "of roof" is the least time that the machine needs for so many operations and bytes over the time that was taken.
+    "of roof" is the least time in which the machine can do so many operations and bytes, divided by the time taken.
 
     Parameters
     ----------
     profile, peaks, most
-        As `draw_profile` takes them.
+        As for `draw_profile`.
 
     Raises
     ------
     RelvmArgumentError
-        As `draw_profile` does.
+        As for `draw_profile`.
     """
     peaks = expect_peaks(profile, peaks)
     rows = rates(profile, peaks, most)
@@ -138,12 +138,12 @@ def rates(profile: Profile, peaks: Peaks, most: int) -> list[Rates]:
 
 
 def expect_peaks(profile: Profile, peaks: Peaks | None) -> Peaks:
-    """The peaks that are given, or else those of this machine with the profile's number of threads.
+    """Return the given peaks, or those of this machine with the profile's number of threads.
 
     Raises
     ------
     RelvmArgumentError
-        One is not positive.
+        A peak is not positive.
     """
     expect_type("profile", profile, Profile, "a Profile")
     if peaks is None:
@@ -173,7 +173,7 @@ def _rates(row: ProfileRow, peaks: Peaks) -> Rates:
 
 
 def _draw_rates(axes: Axes, rows: list[Rates], values: list[float | None], peak: float | None, name: str) -> None:
-    """Bars of billions per second, and a line for the most that there can be, by its name."""
+    """Draw bars in billions per second, and a line for the peak, labeled with `name`."""
     bars = axes.barh(range(len(rows)), [(value or 0.0) / 1e9 for value in values], color=_colours(rows))
     axes.bar_label(bars, ["" if value is None else _billions(value) for value in values], padding=3, fontsize=8)
     axes.margins(x=0.2)

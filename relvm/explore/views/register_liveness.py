@@ -1,4 +1,4 @@
-"""What the registers of a routine hold, and for how long it is needed, drawn and written."""
+"""Liveness of the registers of a routine, as charts and text."""
 
 from __future__ import annotations
 
@@ -30,20 +30,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RegisterLife:
-    """A register of a routine.  Its statements are numbered from 1 as they are printed, those of a branch of an `if`
-    after it, `else` without a number.
+    """The lifetime of a register of a routine.
+
+    Statements are numbered from 1 in printed order: the branches of an `if` follow it, and `else` has no number.
 
     Attributes
     ----------
     index
-        Of the register.
+        Index of the register.
     name
-        Of the parameter, or of the first value that is put there, empty where that is the result of a branch; "result"
-        of where the routine leaves its result.
+        Name of the parameter or of the first value in the register, or empty if that is the result of a branch.  The
+        register of the routine's result has the name "result".
     held
-        The statements before or after which it holds a value, on one way through the routine at least.
+        The statements before or after which the register holds a value, on at least one path through the routine.
     needed
-        Those of them from one that puts a value there, or the first, to one that reads it.
+        The statements at which the value is live: from one that writes it, or the first, to one that reads it.
     """
 
     index: int
@@ -55,47 +56,47 @@ class RegisterLife:
 def liveness(
     module: Module, function: str | None = None, *, target: str = "c", fused: bool = True
 ) -> tuple[RegisterLife, ...]:
-    """The registers of a function's routine, those that are never used left out.
+    """Return the lifetimes of the registers that a function's routine uses.
 
     Parameters
     ----------
     module
-        As a front end made it.
+        The module from a front end.
     function
-        By default the first public one.
+        Name of the function, by default the first public one.
     target, fused
-        As `vm.build` takes them; target: "c" or "numpy".
+        As for `vm.build`; target: "c" or "numpy".
 
     Raises
     ------
     RelvmNameError
-        There is no such function.
+        The function does not exist.
     RelvmArgumentError
-        There is no such target.
+        The target is unknown.
     """
     return _lives(_routine(module, function, target, fused))
 
 
 def draw_liveness(module: Module, function: str | None = None, *, target: str = "c", fused: bool = True) -> Figure:
-    """A picture of `liveness`: registers against statements, as `relvm show --stage routine` prints them.
+    """Draw `liveness`: registers against statements, as `relvm show --stage routine` prints them.
 
-    A bar is dark where the value is needed, and light where the register only holds it.  Below is how many registers
-    hold a value at each statement, and how many of these are needed.
+    A bar is dark where the value is needed, and light where the register only holds it.  The lower chart is the number
+    of registers that hold a value at each statement, and of those whose value is needed.
 
     Parameters
     ----------
     module, function, target, fused
-        As `liveness` takes them.
+        As for `liveness`.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Which `savefig` writes, and Jupyter shows.
+        The figure, for `savefig` or for display in Jupyter.
 
     Raises
     ------
     RelvmNameError, RelvmArgumentError
-        As `liveness` does.
+        As for `liveness`.
     RelvmUnsupportedError
         matplotlib is not installed.
     """
@@ -121,17 +122,17 @@ def draw_liveness(module: Module, function: str | None = None, *, target: str = 
 
 
 def format_liveness(module: Module, function: str | None = None, *, target: str = "c", fused: bool = True) -> str:
-    """`liveness` as text: a line for each register with the statements at which it is needed, and holds a value.
+    """Return `liveness` as text: one line for each register with the statements at which it is needed and held.
 
     Parameters
     ----------
     module, function, target, fused
-        As `liveness` takes them.
+        As for `liveness`.
 
     Raises
     ------
     RelvmNameError, RelvmArgumentError
-        As `liveness` does.
+        As for `liveness`.
     """
     routine = _routine(module, function, target, fused)
     lives = _lives(routine)
@@ -169,15 +170,17 @@ def _lives(routine: Routine) -> tuple[RegisterLife, ...]:
 
 @dataclass
 class _Found:
-    """The statements at which registers are needed, and hold a value, as they are found.  numbers: of statements, by
-    their identity, since equal ones may stand at several places."""
+    """The statements at which registers are needed and held, as found so far.
+
+    numbers: the number of each statement by its id, because equal statements may occur several times.
+    """
 
     numbers: dict[int, int]
     needed: dict[int, list[int]] = field(default_factory=dict)
     held: dict[int, list[int]] = field(default_factory=dict)
 
     def needed_before(self, body: tuple[Statement, ...], after: frozenset[int]) -> frozenset[int]:
-        """The registers whose value is read at the start of `body` or later, where those after it are `after`."""
+        """Return the registers that are live before `body`, given those live after it."""
         for statement in reversed(body):
             made, read = _made(statement), _read(statement)
             match statement:
@@ -193,7 +196,7 @@ class _Found:
         return after
 
     def held_after(self, body: tuple[Statement, ...], before: frozenset[int]) -> frozenset[int]:
-        """The registers that hold a value at the end of `body`, where those before it are `before`."""
+        """Return the registers that hold a value after `body`, given those that hold one before it."""
         for statement in body:
             made = _made(statement)
             for register in before | made:
@@ -211,7 +214,7 @@ class _Found:
 
 
 def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    """The statements as they are printed."""
+    """Yield the statements in printed order, with those of branches."""
     for statement in body:
         yield statement
         if isinstance(statement, IfStatement):
@@ -220,7 +223,7 @@ def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
 
 
 def _made(statement: Statement) -> frozenset[int]:
-    """The register that a statement itself writes."""
+    """Return the register that a statement writes, without those that its branches write."""
     match statement:
         case CallStatement(destination=int(register)) | PrimStatement(destination=register):
             return frozenset((register,))
@@ -228,7 +231,7 @@ def _made(statement: Statement) -> frozenset[int]:
 
 
 def _read(statement: Statement) -> frozenset[int]:
-    """The registers that a statement itself reads; to release one is not to read it."""
+    """Return the registers that a statement reads, without those that its branches read; a release is not a read."""
     operands: tuple[Operand, ...] = ()
     match statement:
         case CallStatement(args=args) | PrimStatement(args=args) | TailCallStatement(args=args):
@@ -239,7 +242,7 @@ def _read(statement: Statement) -> frozenset[int]:
 
 
 def _counts(lives: Iterable[RegisterLife], what: str, statements: int) -> list[int]:
-    """How many registers are `what`, held or needed, at each statement."""
+    """Return the number of registers at each statement that are `what`: "held" or "needed"."""
     counts = [0] * statements
     for life in lives:
         for number in getattr(life, what):
@@ -248,7 +251,7 @@ def _counts(lives: Iterable[RegisterLife], what: str, statements: int) -> list[i
 
 
 def _runs(numbers: tuple[int, ...]) -> list[tuple[int, int]]:
-    """The first and the last of numbers that follow each other."""
+    """Return the first and last number of each run of consecutive numbers."""
     runs: list[tuple[int, int]] = []
     for number in numbers:
         if runs and runs[-1][1] == number - 1:

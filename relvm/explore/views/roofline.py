@@ -1,4 +1,4 @@
-"""Where kernels are between the roofs of arithmetic and memory.
+"""Roofline charts: the performance of kernels relative to the peaks of arithmetic and memory bandwidth.
 
 Source: Williams, Waterman, Patterson, "Roofline: an insightful visual performance model for multicore architectures",
 Communications of the ACM 52, 2009.
@@ -19,34 +19,34 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_SMALLEST, _LARGEST = 60, 900  # points, squared: of no time, and of the whole run
+_SMALLEST, _LARGEST = 60, 900  # areas in square points, for no time and for the whole run
 
 
 def draw_roofline(profile: Profile, peaks: Peaks | None = None, *, most: int = 20) -> Figure:
-    """A picture of a profile: the operations per second of each kernel against those that it has for each byte.
+    """Draw a roofline chart of a profile: the operations per second of each kernel against its operations per byte.
 
-    The slanted roof is what memory allows, the level one what arithmetic does.  The larger a point, the longer its
-    kernel took; the list on the right has the names, and at its end the kernels that have no place, as they compute
-    nothing or what they compute is not counted.  `format_profile` says the same as text.
+    The slanted line is the limit of memory bandwidth, and the horizontal line that of arithmetic.  The area of a point
+    grows with the time of its kernel.  The list on the right has the names of the kernels.  At its end are
+    kernels without a point, whose operations are zero or not counted.  `format_profile` has the same data as text.
 
     Parameters
     ----------
     profile, peaks
-        As `draw_profile` takes them.
+        As for `draw_profile`.
     most
-        Only so many of what took longest are looked at.
+        Number of rows to consider, those that took longest.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Which `savefig` writes, and Jupyter shows.  Each point's gid is the name of its kernel.
+        The figure, for `savefig` or for display in Jupyter.  The gid of a point is the name of its kernel.
 
     Raises
     ------
     RelvmArgumentError
-        As `draw_profile` does.
+        As for `draw_profile`.
     RelvmToolchainError
-        The peak of arithmetic is not known: there is no C compiler.
+        The peak of arithmetic is unknown because there is no C compiler.
     RelvmUnsupportedError
         matplotlib is not installed.
     """
@@ -85,7 +85,7 @@ def draw_roofline(profile: Profile, peaks: Peaks | None = None, *, most: int = 2
 
 
 def _draw_roofs(axes: Axes, intensities: list[float], operations: float, bandwidth: float) -> None:
-    """The lines, from a quarter of the least intensity to four times the largest, and around where they meet."""
+    """Draw the roofs, from a quarter of the smallest intensity to four times the largest, with the ridge in between."""
     ridge = operations / bandwidth
     left, right = min([ridge, *intensities]) / 4, max([ridge, *intensities]) * 4
     points = [left, ridge, right]

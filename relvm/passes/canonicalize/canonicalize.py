@@ -1,4 +1,4 @@
-"""Canonicalization: small rules that replace an operator by a simpler one of the same value."""
+"""Canonicalization: rewrite rules that replace an operator by a simpler one of the same value."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from relvm.passes.constant_folding import budget_of, evaluate
 from relvm.passes.pass_manager import module_pass
 
 RULES: dict[Operator, tuple[Rule, ...]] = {**movement_rules.RULES, **elementwise_rules.RULES}
-POINTWISE_RULES = elementwise_rules.POINTWISE_RULES  # of every elementwise operator, behind its own
+POINTWISE_RULES = elementwise_rules.POINTWISE_RULES  # for every elementwise operator, tried after its own rules
 
-_MAX_STEPS = 32  # rules that apply to one operator in turn; a bound for programs made to have more
+_MAX_STEPS = 32  # most rules applied to one operator in turn; stops programs built to need more
 
 
 @module_pass("canonicalize", at=Stage.ANF)
@@ -29,8 +29,9 @@ def canonicalize(module: Module) -> Module:
     y = power(x, 2)               ->   y = multiply(x, x)
 
     A rule looks at an operator and at the calls that computed its arguments, which are already canonical.  It applies
-    only if the type of the result stays the same.  Infinities, NaN and the sign of a zero stay, too; powers are rounded
-    as the products that they become.  No rule looks outside of a local function, which would have to capture more.
+    only if the type of the result stays the same.  Rules preserve infinities, NaN and the sign of zero.  A power is
+    rounded as the product that replaces it.  No rule looks outside of a local function, which would then capture more
+    values.
     """
     budget = budget_of(module)
     functions = (map_blocks(_Canonicalizer(budget).block, function) for function in module.functions)
@@ -38,8 +39,11 @@ def canonicalize(module: Module) -> Module:
 
 
 class _Canonicalizer:
-    """budget: of folding.  definitions: a variable -> the operator that computes it.  renamed: a variable removed ->
-    what it is."""
+    """Applies the rules to the blocks of one function.
+
+    budget: for constant folding.   definitions: a variable -> the call that computes it.   renamed: a removed variable
+    -> its replacement.
+    """
 
     def __init__(self, budget: FoldingBudget) -> None:
         self.budget = budget
@@ -76,8 +80,10 @@ class _Canonicalizer:
         return self.renamed.get(expr, expr)
 
     def simplest(self, call: OpCall, whole: Var, bindings: list) -> Expr:
-        """Apply rules to `call`, whose arguments are atoms, until none applies; append the bindings of new parts.
-        whole: the variable of the result."""
+        """Apply rules to `call`, whose arguments are atoms, until none applies, and append the bindings of new parts.
+
+        whole: the variable of the result, after which new variables are named.
+        """
         for _ in range(_MAX_STEPS):
             simpler = one_step(call, Definitions(self.definitions), self.budget)
             if not isinstance(simpler, OpCall):
@@ -87,7 +93,7 @@ class _Canonicalizer:
         return call
 
     def part(self, expr: Expr, whole: Var, bindings: list) -> Expr:
-        """Return an argument of a call that a rule made as an atom."""
+        """Return an argument of a call that a rule made, bound to a variable if it is a call itself."""
         if not isinstance(expr, OpCall):
             return expr
         args = tuple(self.part(arg, whole, bindings) for arg in expr.args)

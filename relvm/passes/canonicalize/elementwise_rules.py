@@ -17,7 +17,7 @@ from relvm.passes.canonicalize.rule import Definitions, Rule
 
 
 def _all_equal(expr: Expr, number: float) -> bool:
-    """Whether every element of a constant is that number, with its sign where it is 0."""
+    """Return whether every element of a constant equals `number`; zeros of floats must also have its sign."""
     if not isinstance(expr, Constant) or not np.all(expr.value == number):
         return False
     signed_zero = number == 0 and expr.value.dtype.kind == "f"
@@ -35,9 +35,9 @@ def neutral_element(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def known_power(call: OpCall, definitions: Definitions) -> Expr | None:
-    """power(x, 2)   ->   x * x,   and so for 3, and of floats for 1/2, -1/2 and -1
+    """power(x, 2)   ->   x * x;   similarly for the exponent 3, and for floats 1/2, -1/2 and -1
 
-    The square root of -inf is NaN and that of -0 is -0, where a power is inf and 0.
+    power(-inf, 0.5) is inf and power(-0, 0.5) is 0, but the square roots are NaN and -0, so they are corrected.
     """
     x, exponent = call.args
     if not isinstance(exponent, Constant) or exponent.value.size == 0:
@@ -88,7 +88,7 @@ def no_bounds(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def cast_of_cast(call: OpCall, definitions: Definitions) -> Expr | None:
-    """cast(cast(x, wide), any)   ->   cast(x, any),   where every number of x is one of the wide dtype"""
+    """cast(cast(x, wide), any)   ->   cast(x, any),   if `wide` represents every number of x exactly"""
     inner = definitions.call_of(call.args[0], ops.cast)
     if inner is None:
         return None
@@ -99,14 +99,17 @@ def cast_of_cast(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def _holds(wide: DType, narrow: DType) -> bool:
-    """Whether `wide` has every number of `narrow`; what NumPy takes to be safe for i64 to f64 is not."""
+    """Return whether `wide` represents every number of `narrow` exactly.
+
+    NumPy calls a cast from i64 to f64 safe, but it is not exact.
+    """
     if wide.is_float and narrow.is_integer and narrow.size_bytes >= wide.size_bytes:
         return False
     return np.can_cast(narrow.numpy, wide.numpy, "safe")
 
 
 def known_condition(call: OpCall, definitions: Definitions) -> Expr | None:
-    """where(true, x, y)   ->   x,   repeated where the result has more elements;   where(c, x, x)   ->   x"""
+    """where(true, x, y)   ->   x,   broadcast if the result is larger;   where(c, x, x)   ->   x"""
     cond, x, y = call.args
     if x is y:
         return x
@@ -129,7 +132,7 @@ def broadcast_of_broadcast(call: OpCall, definitions: Definitions) -> Expr | Non
 
 
 def broadcast_argument(call: OpCall, definitions: Definitions) -> Expr | None:
-    """add(x, broadcast_to(y, s))   ->   add(x, y),   where add repeats the elements of y as well"""
+    """add(x, broadcast_to(y, s))   ->   add(x, y),   if add itself broadcasts y to the same shape"""
     if call.op is ops.broadcast_to or len(call.args) < 2:
         return None
     inner = [_source(arg, definitions) for arg in call.args]
@@ -172,7 +175,7 @@ RULES: dict[Operator, tuple[Rule, ...]] = {
 
 
 def rules_of_traits(traits: Traits) -> Iterator[Rule]:
-    """Yield the rules that an operator's algebraic properties give."""
+    """Yield the rules that follow from the algebraic properties of an operator."""
     if traits.neutral:
         yield neutral_element
     if traits.involution:

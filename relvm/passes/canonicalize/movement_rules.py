@@ -1,4 +1,4 @@
-"""Rules of `canonicalize` for operators that arrange elements, and for some that read arranged ones.
+"""Rules of `canonicalize` for operators that move elements, and for some that read moved elements.
 
 A rule gets a call and the definitions of its arguments (relvm/passes/canonicalize/rule.py).
 """
@@ -12,12 +12,12 @@ from relvm.ir.types import ShapeType
 from relvm.passes.canonicalize.rule import Definitions, Rule
 
 _VIEWS = (ops.reshape, ops.expand_dims, ops.squeeze)
-_MAX_PARTS = 32  # of a concatenation that others go into
-_FAR = 1 << 31  # a bound that means the end of an axis
+_MAX_PARTS = 32  # most arguments of a concatenation that absorbs others
+_FAR = 1 << 31  # as a bound of a slice: the end of the axis
 
 
 def view_of_view(call: OpCall, definitions: Definitions) -> Expr | None:
-    """reshape(reshape(x, s), t)   ->   reshape(x, t),   and x where that is its shape; so for expand_dims, squeeze"""
+    """reshape(reshape(x, s), t)   ->   reshape(x, t),   or x if that has shape t;   also for expand_dims, squeeze"""
     (x, *_), shape = call.args, call.tensor_type.shape
     if x.type == call.type:
         return x if shape is not None else None
@@ -29,7 +29,7 @@ def view_of_view(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def transpose_of_transpose(call: OpCall, definitions: Definitions) -> Expr | None:
-    """transpose(transpose(x))   ->   transpose(x),   of both orders in one"""
+    """transpose(transpose(x))   ->   transpose(x),   with both permutations combined"""
     inner = definitions.call_of(call.args[0], ops.transpose)
     if inner is None or call.tensor_type.rank is None:
         return None
@@ -38,7 +38,7 @@ def transpose_of_transpose(call: OpCall, definitions: Definitions) -> Expr | Non
 
 
 def transpose_of_units(call: OpCall, definitions: Definitions) -> Expr | None:
-    """A transposition that moves axes of size 1 only   ->   a reshape,   or nothing where it moves none"""
+    """transpose(x)   ->   reshape(x),   if it moves only axes of size 1,   or x if it moves no axis"""
     x, shape = call.args[0], call.tensor_type.shape
     if shape is None:
         return None
@@ -49,20 +49,20 @@ def transpose_of_units(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def order_of(call: OpCall) -> tuple[int, ...]:
-    """The axes of the argument of a transposition, counted from 0, in the order of the result's."""
+    """Return the permutation of a transposition: for each axis of the result, the axis of the argument."""
     perm, rank = dict(call.attributes)["perm"], call.tensor_type.known_rank
     return tuple(range(rank))[::-1] if perm is None else tuple(axis % rank for axis in perm)
 
 
 def whole_slice(call: OpCall, definitions: Definitions) -> Expr | None:
-    """slice(x) that leaves nothing out   ->   x"""
+    """slice(x)   ->   x,   if the slice takes every element"""
     if call.tensor_type.shape is None or any(step != 1 for _, _, step in _bounds(call).values()):
         return None
     return call.args[0]
 
 
 def _bounds(call: OpCall) -> dict[int, tuple[int, int, int]]:
-    """Begin, end and step of a slice by the axis, counted from 0."""
+    """Return the begin, end and step of a slice for each axis that it cuts, counted from 0."""
     attributes = dict(call.attributes)
     begin, end = attributes["begin"], attributes["end"]
     axes, steps = attributes["axes"] or range(len(begin)), attributes["steps"] or (1,) * len(begin)
@@ -77,14 +77,14 @@ def _slice(x: Expr, bounds: dict[int, tuple[int, int, int]]) -> Expr:
 
 
 def _within(taken: range) -> tuple[int, int, int]:
-    """The bounds that take these places, whose first and last are not negative."""
+    """Return the bounds of a slice that takes the indices `taken`, which are not negative."""
     if not taken:
         return 0, 0, 1
     return taken.start, taken.stop if taken.stop >= 0 else -_FAR, taken.step
 
 
 def slice_of_slice(call: OpCall, definitions: Definitions) -> Expr | None:
-    """slice(slice(x))   ->   slice(x),   where an axis that both cut is of known size"""
+    """slice(slice(x))   ->   slice(x),   if each axis that both cut has a known size"""
     inner = definitions.call_of(call.args[0], ops.slice)
     if inner is None or call.tensor_type.shape is None:
         return None
@@ -102,13 +102,13 @@ def slice_of_slice(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def _python(bound: tuple[int, int, int]) -> slice:
-    """A slice's bounds as Python has them."""
+    """Return the bounds of a slice as a Python slice."""
     begin, end, step = bound
     return slice(begin, None if step < 0 and end <= -_FAR else end, step)
 
 
 def slice_of_broadcast(call: OpCall, definitions: Definitions) -> Expr | None:
-    """slice(broadcast_to(x, s))   ->   broadcast_to(x, t),   where it cuts axes only that x is repeated along"""
+    """slice(broadcast_to(x, s))   ->   broadcast_to(x, t),   if it cuts only axes along which x is broadcast"""
     inner = definitions.call_of(call.args[0], ops.broadcast_to)
     if inner is None or call.tensor_type.shape is None:
         return None
@@ -123,7 +123,7 @@ def slice_of_broadcast(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def slice_of_concat(call: OpCall, definitions: Definitions) -> Expr | None:
-    """slice(concat(x, y))   ->   slice(y),   where it takes elements of y only"""
+    """slice(concat(x, y))   ->   slice(y),   if it takes only elements of y"""
     inner = definitions.call_of(call.args[0], ops.concat)
     if inner is None or call.tensor_type.shape is None:
         return None
@@ -144,9 +144,9 @@ def slice_of_concat(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def gather_of_known(call: OpCall, definitions: Definitions) -> Expr | None:
-    """gather(x, 2, axis=1)   ->   the slice of x at 2, without that axis;   gather(x, (2, 4, 6))   ->   a slice
+    """gather(x, 2, axis=1)   ->   squeeze(slice(x, ...));   gather(x, (2, 4, 6))   ->   slice(x, ...)
 
-    The places are known to be inside the axis, and rise by equal steps.
+    The indices must be constants within the axis that increase in equal steps.
     """
     x, indices = call.args
     if not isinstance(indices, Constant) or indices.value.size == 0 or indices.value.ndim > 1:
@@ -166,7 +166,7 @@ def gather_of_known(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def concat_of_few(call: OpCall, definitions: Definitions) -> Expr | None:
-    """concat(x)   ->   x;   what has no elements along the axis is left out"""
+    """concat(x)   ->   x;   concat(x, y, empty)   ->   concat(x, y)"""
     axis = dict(call.attributes)["axis"]
     if any(part.tensor_type.shape is None for part in call.args):
         return None
@@ -195,14 +195,14 @@ def concat_of_concat(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def no_margin(call: OpCall, definitions: Definitions) -> Expr | None:
-    """pad(x) by nothing   ->   x"""
+    """pad(x)   ->   x,   if all pads are 0"""
     return None if any(dict(call.attributes)["pads"]) else call.args[0]
 
 
 def reduction_of_units(call: OpCall, definitions: Definitions) -> Expr | None:
-    """max(x, axes=(1,)), where axis 1 has one element   ->   a view of x
+    """max(x, axes=(1,))   ->   a view of x,   if axis 1 has size 1
 
-    Sums begin with 0: that of one float is the float and 0, which makes 0 of -0.
+    Sums start at 0.  For floats the rule adds 0 to the view, because 0 + -0 is 0.
     """
     (x,) = call.args
     if x.tensor_type.shape is None:
@@ -216,7 +216,7 @@ def reduction_of_units(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def product_of_transposed(call: OpCall, definitions: Definitions) -> Expr | None:
-    """matmul(a, transpose(b))   ->   matmul(a, b, transpose_b=true),   where only the last two axes are exchanged"""
+    """matmul(a, transpose(b))   ->   matmul(a, b, transpose_b=true),   if it swaps only the last two axes"""
     attributes, args = dict(call.attributes), list(call.args)
     for at, name in enumerate(("transpose_a", "transpose_b")):
         inner = definitions.call_of(args[at], ops.transpose)
@@ -224,7 +224,7 @@ def product_of_transposed(call: OpCall, definitions: Definitions) -> Expr | None
         if inner is None or rank is None or rank < 2:
             continue
         if at == 0 and isinstance(args[1], Constant):
-            continue  # that is stored for a left matrix that is not transposed
+            continue  # a constant right side is packed only if the left side is not transposed
         *_, last, first = range(rank)
         if order_of(inner) == (*range(last), first, last):
             args[at], attributes[name] = inner.args[0], not attributes[name]
@@ -232,8 +232,10 @@ def product_of_transposed(call: OpCall, definitions: Definitions) -> Expr | None
 
 
 def convolution_of_padded(call: OpCall, definitions: Definitions) -> Expr | None:
-    """conv(pad(x))   ->   conv(x, pads=...),   where zeros are put around the spatial axes;   and so for
-    conv(transpose(pad(x))), and a view between them that only moves axes of size 1"""
+    """conv(pad(x))   ->   conv(x, pads=...),   if `pad` adds zeros along spatial axes only
+
+    A transposition, or a view that moves only axes of size 1, may lie in between: conv(transpose(pad(x))).
+    """
     moved = definitions.call_of(call.args[0], ops.pad, ops.transpose, *_VIEWS)
     if moved is None:
         return None
@@ -259,8 +261,10 @@ def convolution_of_padded(call: OpCall, definitions: Definitions) -> Expr | None
 
 
 def _axes_of_moved(call: OpCall) -> tuple[int | None, ...] | None:
-    """For each axis of the result the argument's axis that it is, or None where it is one of size 1 that a view put in;
-    None for a view that does more than move such axes."""
+    """Return the argument's axis for each axis of the result, or None for an axis of size 1 that a view inserts.
+
+    Return None if the call is a view that does more than insert, remove or move axes of size 1.
+    """
     if call.op is ops.transpose:
         return order_of(call)
     shape = call.args[0].tensor_type.known_shape
@@ -274,7 +278,7 @@ def _axes_of_moved(call: OpCall) -> tuple[int | None, ...] | None:
 
 
 def expand_of_known(call: OpCall, definitions: Definitions) -> Expr | None:
-    """expand(x, s)   ->   broadcast_to(x, s),   where every size of x is 1 or that of s;   and x of that shape"""
+    """expand(x, s)   ->   broadcast_to(x, s),   if each size of x is 1 or that of s;   or x if it has that shape"""
     x, shape = call.args[0], call.tensor_type.shape
     if x.tensor_type.shape is None or shape is None:
         return None
@@ -285,7 +289,7 @@ def expand_of_known(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def known_shape(call: OpCall, definitions: Definitions) -> Expr | None:
-    """shape_of(x)   ->   its dimensions,   where x has a known rank"""
+    """shape_of(x)   ->   shape(n, m, ...),   if x has a known rank"""
     type_ = call.type
     return Shape(type_.dims) if isinstance(type_, ShapeType) and type_.dims is not None else None
 

@@ -1,4 +1,4 @@
-"""The form of the rules of `canonicalize`."""
+"""The type of a rule of `canonicalize`."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ class Definitions:
     Parameters
     ----------
     calls
-        A variable -> the call that computes it, of those in sight.
+        A variable -> the call that computes it, for the variables that a rule may look at.
     """
 
     def __init__(self, calls: Mapping[Expr, OpCall]) -> None:
         self.calls = calls
 
     def call_of(self, expr: Expr, *operators: Operator) -> OpCall | None:
-        """Return the call that computes `expr`, or None where none in sight is of one of these operators."""
+        """Return the call that computes `expr` if it is known and of one of these operators, else None."""
         call = self.calls.get(expr)
         return call if call is not None and call.op in operators else None
 
 
 Rule = Callable[[OpCall, Definitions], Expr | None]
-"""Return what a call is: an atom, or a call whose arguments may be calls.  None: the rule says nothing."""
+"""Return the replacement of a call: an atom, or a call whose arguments may be calls.  None: the rule does not apply."""

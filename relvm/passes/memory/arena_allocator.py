@@ -1,8 +1,8 @@
-"""The memory planner proper: blocks of known size and lifetime get offsets into one arena.
+"""Arena allocation: assigns offsets in one arena to blocks of known size and lifetime.
 
-Pure functions over numbers; what a block is for is the caller's business.  Placing blocks so that an arena is as small
-as possible is NP-hard (dynamic storage allocation); first fit by size, tried in a few orders, comes within a few
-percent of the lower bound, the most bytes alive at once.
+The functions are pure and work on numbers only.  To place blocks in the smallest arena is NP-hard (dynamic storage
+allocation).  First fit by size, tried in a few orders, comes within a few percent of the lower bound, which is the most
+bytes alive at once.
 """
 
 from __future__ import annotations
@@ -11,17 +11,19 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-ALIGNMENT = 64  # of storages, and of what is placed in them, in bytes: RVM_ALIGNMENT in csrc/core/base.h
+ALIGNMENT = 64  # bytes; of storages and of the blocks in them: RVM_ALIGNMENT in csrc/core/base.h
 
-_REPAIRS = 24  # most orders tried beyond the sorted ones
-_PLACEMENTS = 50_000  # most placements made by them
-_NEIGHBORS = 2_000_000  # most placed blocks compared in one order; further blocks go on top
+_REPAIRS = 24  # most orders tried after the sorted ones
+_PLACEMENTS = 50_000  # most blocks placed while trying them
+_NEIGHBORS = 2_000_000  # most comparisons with placed blocks in one order; the remaining blocks go on top
 
 
 @dataclass(frozen=True)
 class Request:
-    """A block to be placed: `size_bytes` in use at every point from `first` to `last`, both included, at an offset that
-    is a multiple of `alignment`."""
+    """A block to place.
+
+    It needs `size_bytes` at every point from `first` to `last`, both included, at a multiple of `alignment`.
+    """
 
     name: str
     size_bytes: int
@@ -35,14 +37,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Arena:
-    """Where each request is: `offsets` in the order of `requests`.
+    """The offsets of blocks in one arena, in the order of `requests`.
 
     Attributes
     ----------
     size_bytes
-        What the placement needs.
+        Size of the arena.
     lower_bound_bytes
-        The most bytes in use at one point: no placement needs less.
+        The most bytes in use at one point.  No arena can be smaller.
     """
 
     requests: tuple[Request, ...]
@@ -52,26 +54,26 @@ class Arena:
 
     @property
     def ratio(self) -> float:
-        """size_bytes / lower_bound_bytes, 1.0 for an empty arena."""
+        """Return size_bytes / lower_bound_bytes, or 1.0 for an empty arena."""
         return self.size_bytes / self.lower_bound_bytes if self.lower_bound_bytes else 1.0
 
 
 def align(size_bytes: int, alignment: int = ALIGNMENT) -> int:
-    """The smallest multiple of `alignment` that is not less."""
+    """Return `size_bytes` rounded up to a multiple of `alignment`."""
     return -(-size_bytes // alignment) * alignment
 
 
 def plan_arena(requests: Sequence[Request]) -> Arena:
     """Place requests so that no two in use at the same point overlap.
 
-    Largest first, each at the lowest offset that is free; then other orders as long as they may gain something: by
-    size times lifetime, by lifetime, by first use, and, a bounded number of times, with the block that ends highest
-    moved to the front.  The best is taken.
+    Each block is placed at the lowest free offset, the largest block first.  Unless the result reaches the lower bound,
+    other orders are tried: by size times lifetime, by lifetime, and by first use.  Then the block with the highest end
+    is moved to the front, a bounded number of times.  The smallest arena is returned.
 
     Parameters
     ----------
     requests
-        In any order; the result is the same for the same requests.
+        The blocks.  The same sequence always gives the same result.
     """
     requests = tuple(requests)
     bound = lower_bound(requests)
@@ -102,7 +104,7 @@ def plan_arena(requests: Sequence[Request]) -> Arena:
 
 
 def lower_bound(requests: Sequence[Request]) -> int:
-    """The most bytes in use at one point."""
+    """Return the most bytes in use at one point."""
     changes: dict[int, int] = {}
     for request in requests:
         changes[request.first] = changes.get(request.first, 0) + request.size_bytes
@@ -127,7 +129,7 @@ def _top(requests: tuple[Request, ...], offsets: list[int]) -> int:
 
 
 def _compressed(requests: tuple[Request, ...]) -> list[tuple[int, int]]:
-    """The lifetimes with points numbered 0, 1, ... in order, those where nothing begins or ends left out."""
+    """Return the lifetimes with points renumbered from 0, without points at which no block begins or ends."""
     points = sorted({point for r in requests for point in (r.first, r.last)})
     rank = {point: i for i, point in enumerate(points)}
     return [(rank[r.first], rank[r.last]) for r in requests]
@@ -145,7 +147,7 @@ def _first_fit(requests: tuple[Request, ...], spans: list[tuple[int, int]], orde
             continue
         neighbors = sorted((offsets[j], offsets[j] + requests[j].size_bytes) for j in placed.within(first, last))
         compared += len(neighbors)
-        free = 0  # the lowest offset above all taken ranges seen so far
+        free = 0  # the lowest offset above the occupied ranges seen so far
         for offset, end in neighbors:
             if align(free, request.alignment) + request.size_bytes <= offset:
                 break
@@ -157,8 +159,11 @@ def _first_fit(requests: tuple[Request, ...], spans: list[tuple[int, int]], orde
 
 
 class _Intervals:
-    """Numbered intervals over the points 0..count-1; finds those that meet an interval in the time that it takes to
-    name them, plus a logarithm: a segment tree for those already open at its start, a sorted list for the others."""
+    """Numbered intervals over the points 0..count-1, with a fast search for those that overlap an interval.
+
+    A search takes logarithmic time plus the time to list the results.  A segment tree finds the intervals that contain
+    the start of the searched interval, and a sorted list those that start in it.
+    """
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -179,7 +184,7 @@ class _Intervals:
             high >>= 1
 
     def within(self, first: int, last: int) -> Iterator[int]:
-        """The intervals that share a point with first..last, each once."""
+        """Yield the intervals that share a point with first..last, each once."""
         node = first + self.count
         while node:
             yield from self.tree[node]

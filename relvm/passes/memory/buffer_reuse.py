@@ -1,16 +1,15 @@
-"""Which tensors of a block share memory.
+"""Buffer reuse: decides which tensors of a block share memory.
 
-The rule: never more memory at once than with a storage for each tensor, however the program goes.  What a call, an `if`
-or the host needs is not known here, and neither is the size of a symbolic tensor.  So
+Sharing must never increase the peak memory of any run compared with one storage for each tensor.  The memory that a
+call, an `if` or the host needs is not known here, and neither is the size of a symbolic tensor.  Therefore:
 
-- tensors share an arena only inside a run: bindings that call nothing, during which the same tensors of unknown size
-  are alive.  An arena is taken only where at every point of the run no more is held than was at the run's worst point
-  before; where it would be, the tensors are divided and each part is tried again;
-- any other tensor may take over the storage of one of equal size that is dead, as long as nothing was allocated and
-  nothing called in between;
-- what leaves the block, in its result or through a call, has a storage of its own.
+- Tensors share an arena only inside a run: a sequence of bindings without calls, during which the set of live tensors
+  of unknown size does not change.  An arena is used only if at no point of the run more bytes are held than the most
+  that the run held without sharing.  Otherwise the tensors are divided into groups, and each group is tried again.
+- Any other tensor may reuse the storage of a dead tensor of equal size, if nothing was allocated or called in between.
+- A tensor that leaves the block, in its result or through a call, has its own storage.
 
-Sizes count with a storage's own overhead.  A tensor written over a kernel's argument (in place) needs no memory at all.
+Sizes include the overhead of a storage.  A tensor that a kernel writes over its argument (in place) needs no memory.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ from relvm.passes.memory.liveness import CALLS_OUT, Escape, Fields, Liveness, Va
 from relvm.tables import BUILTINS
 
 _VIEWS = frozenset(row.name for row in BUILTINS if row.signature == "tensor shape -> tensor")
-_HEAD_BYTES = 96  # of a storage besides its bytes: its head, room to align them, malloc's own; see rvm_storage_new
-_DIVISIONS = 24  # how often the tensors of a run are divided before they get storages of their own
+_HEAD_BYTES = 96  # overhead of a storage: its header, padding for alignment, and that of malloc; see rvm_storage_new
+_DIVISIONS = 24  # how often the tensors of a run are divided before each gets its own storage
 
 
 @dataclass(eq=False)
 class BufferSlot:
-    """One tensor, or several that follow each other in place, each written over the one before.
+    """The memory of one tensor, or of several, each written in place over the one before.
 
-    size_bytes: as a dimension; an int where it is known, or bounded.
+    size_bytes: a dimension, which is an int if the size is known or bounded.   first, last: the points of its lifetime.
     """
 
     values: list[Value]
@@ -54,10 +53,10 @@ class BufferSlot:
 
 @dataclass(eq=False)
 class ArenaStorage:
-    """What is allocated at once, and the slots in it, in order of first use, with their offsets in bytes.
+    """One allocation, and the slots in it in order of first use, with their offsets in bytes.
 
-    size_bytes, and lower_bound, the most bytes in use at one point: of an arena with each slot's bytes rounded up to
-    the alignment.
+    size_bytes: the size of the allocation.   lower_bound: the most bytes in use at one point.   In an arena, both count
+    the size of each slot rounded up to the alignment.
     """
 
     slots: list[BufferSlot]
@@ -67,22 +66,22 @@ class ArenaStorage:
 
     @property
     def is_arena(self) -> bool:
-        """Whether slots of several sizes, or at several offsets, may be in it."""
+        """Return whether it holds several slots at different offsets, or of different sizes."""
         return len(self.slots) > 1 and any(s.size_bytes != self.size_bytes for s in self.slots)
 
 
 @dataclass
 class BlockPlan:
-    """Where each tensor that a block's kernels make is.
+    """The memory plan of a block: where each tensor that its kernels make is stored.
 
     Attributes
     ----------
     storages
         In the order in which they are allocated.
     place
-        Tensor -> its storage and the offset in it.
+        Tensor -> its storage and its offset in bytes.
     over
-        Tensor -> the variable that it is written over, for those in place.
+        Tensor computed in place -> the variable that it is written over.
     """
 
     storages: list[ArenaStorage] = field(default_factory=list)
@@ -93,18 +92,18 @@ class BlockPlan:
 def plan_block(
     block: Block, fields: Fields, kernels: Mapping[str, object], ranges: Mapping[DimVar, Range]
 ) -> BlockPlan:
-    """The plan for the tensors of one block, those of blocks inside it left out.
+    """Return the plan for the tensors of one block, without those of inner blocks.
 
     Parameters
     ----------
     block
         At stage LOWERED.
     fields
-        `fields_in` of the block.
+        The result of `fields_in` for the block.
     kernels
-        The module's kernels by name: they say what may be written in place.
+        The module's kernels by name, which state the arguments that they may overwrite.
     ranges
-        What is known of dimension variables.
+        The known bounds of dimension variables.
     """
     found = lifetimes(block, fields)
     plan = BlockPlan()
@@ -119,12 +118,12 @@ def plan_block(
 
 
 def name_of(value: Value) -> str:
-    """What a tensor is called: its variable's name, with its number where that holds several."""
+    """Return the name of a tensor: that of its variable, with its index if the variable holds several."""
     return value.name if isinstance(value, Var) else f"{value[0].name}_{value[1]}"
 
 
 def tensors_made(var: Var, call: KernelCall) -> list[tuple[Value, TensorType]]:
-    """What a kernel call makes: the variable itself, or its fields."""
+    """Return the tensors that a kernel call makes, with their types: the variable itself, or its fields."""
     match call.type:
         case TensorType() as type_:
             return [(var, type_)]
@@ -134,7 +133,7 @@ def tensors_made(var: Var, call: KernelCall) -> list[tuple[Value, TensorType]]:
 
 
 def size_of(type_: TensorType, ranges: Mapping[DimVar, Range]) -> AnyDim:
-    """The bytes of a tensor: the most that it can have where its dimensions are bounded, else as they are."""
+    """Return the size of a tensor in bytes: the maximum if its dimensions are bounded, else a symbolic size."""
     highest = [range_of(dim, ranges).high for dim in type_.known_shape]
     bounded = tuple(max(0, high) for high in highest if isinstance(high, int))
     dims = bounded if len(bounded) == len(highest) else type_.known_shape
@@ -144,10 +143,13 @@ def size_of(type_: TensorType, ranges: Mapping[DimVar, Range]) -> AnyDim:
 def _slots(
     block: Block, found: Liveness, kernels: Mapping[str, object], ranges: Mapping[DimVar, Range], plan: BlockPlan
 ) -> tuple[list[BufferSlot], list[BufferSlot]]:
-    """The slots in order of first use; and the same with nothing in place, one for each tensor."""
+    """Return the slots in order of first use, and for comparison one slot for each tensor, with nothing in place.
+
+    Record the tensors computed in place in `plan.over`.
+    """
     slots: list[BufferSlot] = []
     single: list[BufferSlot] = []
-    slot_of: dict[Var, BufferSlot] = {}  # for variables whose memory is one slot of this block
+    slot_of: dict[Var, BufferSlot] = {}  # for variables stored in one slot of this block
     for point, binding in enumerate(block.bindings):
         match binding.value:
             case Var() as same if same in slot_of:
@@ -173,8 +175,11 @@ def _slots(
 
 
 def _overwritten(call: KernelCall, kernel: object, slot_of: Mapping[Var, BufferSlot], point: int) -> Var | None:
-    """The argument that the kernel's result is written over: one that it may be (Kernel.in_place), whose memory is of
-    this block, dies here, and does not leave."""
+    """Return the argument that the result of a kernel is written over, or None.
+
+    The kernel must allow it (Kernel.in_place), and the argument must be stored in a slot of this block that dies here
+    and does not escape.
+    """
     for position in kernel.in_place if isinstance(kernel, Kernel) else ():
         arg = call.args[position]
         if not isinstance(arg, Var) or (slot := slot_of.get(arg)) is None:
@@ -185,7 +190,7 @@ def _overwritten(call: KernelCall, kernel: object, slot_of: Mapping[Var, BufferS
 
 
 class _Timeline:
-    """The points of a block: the runs that they fall into, and the bytes held at each."""
+    """The points of a block, divided into runs, and the bytes held at each point."""
 
     def __init__(self, block: Block, found: Liveness, slots: list[BufferSlot], before: list[BufferSlot]) -> None:
         self.end = len(block.bindings)
@@ -201,18 +206,18 @@ class _Timeline:
         counted = [slot for slot in slots if slot.is_fixed and slot.escape is not Escape.KEPT]
         values = {value for slot in counted for value in slot.values}
         self.held = _held(counted, 0, self.end + 1)
-        self.worst: dict[int, int] = {}  # run -> the most bytes held in it before anything is shared
+        self.worst: dict[int, int] = {}  # run -> the most bytes held in it without sharing
         before = [slot for slot in before if slot.values[0] in values]
         for point, size in enumerate(_held(before, 0, self.end + 1)):
             run = self.run(point)
             self.worst[run] = max(self.worst.get(run, 0), size)
 
     def run(self, point: int) -> int:
-        """The number of the run that a point is in."""
+        """Return the number of the run that contains a point."""
         return bisect_right(self.run_starts, point)
 
     def arenas(self, slots: list[BufferSlot]) -> tuple[list[ArenaStorage], list[BufferSlot]]:
-        """The arenas, and the slots that are in none."""
+        """Return the arenas, and the slots outside of arenas."""
         by_run: dict[int, list[BufferSlot]] = {}
         for slot in slots:
             if slot.is_fixed and slot.escape is Escape.NONE and self.run(slot.first) == self.run(slot.last):
@@ -224,13 +229,16 @@ class _Timeline:
         return arenas, [slot for slot in slots if slot not in placed]
 
     def divide(self, group: list[BufferSlot], limit: int, divisions: int, arenas: list[ArenaStorage]) -> None:
-        """Puts the slots into one arena, or as few as keep what is held within the limit."""
+        """Append one arena for the slots, or several if one would exceed the limit of bytes held at one point.
+
+        divisions: how often the slots may still be divided.
+        """
         if len(group) < 2 or divisions == 0:
             return
         start, stop = group[0].first, max(slot.last for slot in group) + 1
         others = [held - own for held, own in zip(self.held[start:stop], _held(group, start, stop), strict=True)]
         requests = [Request("", align(known_size(slot.size_bytes)), slot.first, slot.last) for slot in group]
-        over = _exceeding(others, lower_bound(requests), limit)  # quickly, before the arena is planned
+        over = _exceeding(others, lower_bound(requests), limit)  # a quick check before the arena is planned
         if not over:
             arena = plan_arena(requests)
             over = _exceeding(others, arena.size_bytes, limit)
@@ -252,7 +260,7 @@ class _Timeline:
 
 
 def _held(slots: Iterable[BufferSlot], start: int, stop: int) -> list[int]:
-    """The bytes held at the points from `start` to before `stop` while each slot has a storage of its own."""
+    """Return the bytes held at the points start..stop-1 if each slot has its own storage."""
     changes = [0] * (stop - start + 1)
     for slot in slots:
         cost = _cost(known_size(slot.size_bytes))
@@ -262,12 +270,12 @@ def _held(slots: Iterable[BufferSlot], start: int, stop: int) -> list[int]:
 
 
 def _exceeding(others: list[int], arena_bytes: int, limit: int) -> list[int]:
-    """Where the bytes of others and those of an arena are together more than the limit."""
+    """Return the indices of the points where the bytes of others plus those of an arena exceed the limit."""
     return [i for i, size in enumerate(others) if size + _cost(arena_bytes) > limit]
 
 
 def _handed_on(slots: list[BufferSlot], arenas: list[ArenaStorage], timeline: _Timeline) -> list[ArenaStorage]:
-    """Storages for slots outside of arenas: each its own, or that of a dead one of equal size."""
+    """Return the storages of slots outside of arenas; a slot may reuse the storage of a dead one of equal size."""
     allocated = {storage.slots[0].first for storage in arenas} | timeline.unknown_made | set(timeline.calls)
     starting: dict[int, list[BufferSlot]] = {}
     for slot in slots:
@@ -297,12 +305,12 @@ def _handed_on(slots: list[BufferSlot], arenas: list[ArenaStorage], timeline: _T
 
 
 def _cost(size_bytes: int) -> int:
-    """What the machine asks for where a program asks for a storage."""
+    """Return the bytes that the machine allocates for a storage of `size_bytes`."""
     return size_bytes + _HEAD_BYTES
 
 
 def _calls(value: object) -> bool:
-    """Whether memory that this block does not know of is in use while the value is computed."""
+    """Return whether computing the value may use memory that the plan of this block does not include."""
     match value:
         case Call() | PackedCall() | If():
             return True
@@ -312,7 +320,7 @@ def _calls(value: object) -> bool:
 
 
 def _makes_unknown(binding: Binding | MatchCast) -> bool:
-    """Whether a binding makes memory that this block does not count: a call's or a builtin's result."""
+    """Return whether a binding makes memory of unknown size: the result of a call, an `if` or a builtin."""
     if isinstance(binding, MatchCast) or binding.var.type == VOID or isinstance(binding.var.type, PrimType | ShapeType):
         return False
     match binding.value:

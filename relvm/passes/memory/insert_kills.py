@@ -16,7 +16,7 @@ def insert_kills(function: Function) -> Function:
 
     z = relu(y)   ->   z = relu(y); _ = kill(y)
 
-    Parameters belong to the caller, scalars hold nothing, and the result is not dropped.
+    Parameters belong to the caller, scalars own no memory, and the result is not dropped.
     """
     return map_blocks(_block, function)
 
@@ -26,7 +26,7 @@ def _block(block: Block) -> Block:
     last: dict[Var, int] = {}
     for i, binding in enumerate(block.bindings):
         if binding.var in own:
-            last[binding.var] = i  # what nothing uses is dropped at once
+            last[binding.var] = i  # an unused value is dropped at once
         for item in walk(binding.value):
             if isinstance(item, Var) and item in own:
                 last[item] = i

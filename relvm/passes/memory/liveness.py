@@ -28,7 +28,7 @@ from relvm.ir.types import PrimType, ShapeType, TupleType
 from relvm.tables import BUILTINS, parse_signature
 
 _SIGNATURES = {row.name: parse_signature(row.signature) for row in BUILTINS}
-# Builtins whose arguments the machine or the host may keep: they run other functions or the host's.
+# Builtins whose arguments the machine or the host may keep, because they run other functions or code of the host.
 CALLS_OUT = frozenset(
     name
     for name, signature in _SIGNATURES.items()
@@ -39,22 +39,25 @@ _HOLDS = frozenset(
     name for name, signature in _SIGNATURES.items() if signature.result in ("any", "tensor", "tuple", "list", "closure")
 )
 
-# A value: a variable, or a field of what a variable's kernel call makes where that is several tensors.
+# A value: a variable, or one of several tensors that a kernel call makes, as (variable, index).
 Value = Var | tuple[Var, int]
 
 
 class Escape(enum.IntEnum):
-    """What may hold a value after its last use in a block; greater members say less."""
+    """What may still hold a value after its last use in a block.  A greater member is less precise."""
 
     NONE = 0
     RESULT = 1  # in the block's result
-    KEPT = 2  # with whom it was passed to, a function or a closure; or in the result of an `if`, on one of its paths
+    KEPT = 2  # held by a function or closure that it was passed to, or in the result of an `if` on one path
 
 
 @dataclass
 class Liveness:
-    """last: the last point at which a value is needed.  escape: where it goes.  A value that nothing needs is in
-    neither.  Values from around the block are there as well."""
+    """The lifetimes of the values that a block makes or uses, those of outer blocks included.
+
+    last: the last point at which a value is needed.   escape: what may hold it afterwards.   Neither contains unused
+    values.
+    """
 
     last: dict[Value, int] = field(default_factory=dict)
     escape: dict[Value, Escape] = field(default_factory=dict)
@@ -66,15 +69,15 @@ class Liveness:
             self.escape[value] = max(self.escape.get(value, escape), escape)
 
     def of(self, value: Value, point: int) -> tuple[int, Escape]:
-        """The last point and the escape of what is made at `point`."""
+        """Return the last point and the escape of a value that is made at `point`."""
         return self.last.get(value, point), self.escape.get(value, Escape.NONE)
 
 
-Fields = ChainMap[object, tuple[object, ...]]  # variable -> what its tuple is made of, where that is known
+Fields = ChainMap[object, tuple[object, ...]]  # variable of a tuple -> the fields of the tuple, where they are known
 
 
 def fields_in(block: Block, around: Fields) -> Fields:
-    """What is known of the tuples in a block, and around it."""
+    """Return the known fields of the tuples in a block and in enclosing blocks."""
     fields = around.new_child()
     for binding in block.bindings:
         match binding.value:
@@ -90,9 +93,9 @@ def fields_in(block: Block, around: Fields) -> Fields:
 
 
 def lifetimes(block: Block, fields: Fields) -> Liveness:
-    """The lifetimes of all values that a block makes or uses.
+    """Return the lifetimes of all values that a block makes or uses.
 
-    A value is needed as long as anything that may hold it: tuples, lists, views, second names, the result of an `if`.
+    A value lives as long as anything that may hold it: tuples, lists, views, aliases and the results of ifs.
 
     Parameters
     ----------
@@ -141,7 +144,10 @@ def _need_all(value: Expr, point: int, escape: Escape, found: Liveness) -> None:
 
 
 def _branch(branch: Block, point: int, fields: Fields, found: Liveness, last: int) -> None:
-    """What a branch of the `if` at `point` needs: what may be in its result may live to `last`, as the `if`'s does."""
+    """Add the uses of a branch of the `if` at `point`.
+
+    Values that the result of the branch may hold live until `last`, as the result of the `if` does.
+    """
     inner = lifetimes(branch, fields_in(branch, fields))
     for value, leaves in inner.escape.items():
         if leaves is Escape.NONE:

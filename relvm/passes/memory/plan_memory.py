@@ -58,7 +58,7 @@ def _function(function: Function, kernels: Mapping[str, object]) -> Function:
 
 
 def memory_plans(module: Module) -> Iterator[tuple[str, BlockPlan]]:
-    """The plans that plan_memory follows: of each function's block, then of those inside it, each with where it is.
+    """Yield the plans that plan_memory follows, for each function's block and its inner blocks, each with its location.
 
     Parameters
     ----------
@@ -138,7 +138,10 @@ class _Placing:
         return var
 
     def storage(self, storage: ArenaStorage, first: Var, type_: TensorType) -> Var:
-        """Appends the allocation of a storage, given the first tensor in it and its type; its variable."""
+        """Append the allocation of a storage and return its variable.
+
+        first, type_: the first tensor in it, and its type.
+        """
         shape, dtype = type_.known_shape, type_.known_dtype
         size: tuple[Expr, ...] = (Shape(shape), prim(0), DTypeValue(dtype))
         if product((*shape, dtype.size_bytes)) != storage.size_bytes:

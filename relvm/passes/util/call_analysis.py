@@ -1,4 +1,4 @@
-"""Call analysis: functions that need not check their arguments."""
+"""Call analysis: find functions that need not check their arguments."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from relvm.ir.types import is_proven, substitute_dims
 
 
 def proven_functions(module: Module) -> set[str]:
-    """The private functions that are only called, never values, and always with arguments of the parameters' types.
+    """Return the private functions that are never values, and whose calls all pass arguments of the right types.
 
-    Arguments are of their types: the results of function values, which may be anything, are checked where the program
-    goes on with them (relvm/passes/util/unchecked_results.py).
+    The types of arguments can be trusted: the results of function values, which may be anything, are checked before
+    they are used (relvm/passes/util/unchecked_results.py).
     """
     params = {f.name: tuple(param.type for param in f.params) for f in module.functions if f.private}
     proven = set(params)

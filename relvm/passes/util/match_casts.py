@@ -1,4 +1,4 @@
-"""Checks at run time that passes put in: match_casts that bind dimension variables for each other."""
+"""Ordering of the match_casts that passes insert, which may bind dimension variables for each other."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from relvm.ir.types import type_vars
 
 
 def in_binding_order(casts: Iterable[MatchCast], unknown: Iterable[DimVar]) -> list[MatchCast] | None:
-    """`casts` in an order in which each finds bound what its type mentions and it does not bind itself, or None where
-    there is no such order.
+    """Return `casts` in an order in which dimension variables are bound before they are used, or None if none exists.
 
     Parameters
     ----------
     unknown
-        The dimension variables that none but the casts bind.
+        The dimension variables that only the casts bind.
     """
     unbound = set(unknown)
     waiting, ordered = list(casts), []
@@ -32,5 +31,5 @@ def in_binding_order(casts: Iterable[MatchCast], unknown: Iterable[DimVar]) -> l
 
 
 def _needed(cast: MatchCast) -> set[DimVar]:
-    """The variables in the type of `cast` that it does not bind."""
+    """Return the variables in the type of `cast` that it does not bind."""
     return set(type_vars(cast.var.type)).difference(plain_dim_vars(cast.var.type))

@@ -1,6 +1,6 @@
-"""Constant factors of tensors, and what they are of what a tensor was made of.
+"""Constant factors of tensors, and their propagation from the result of an operator to its argument.
 
-A factor is an f64 array with as many axes as the tensor: along each it has one element, or as many as the tensor.
+A factor is an f64 array of the rank of the tensor.  Along each axis it has size 1, or the size of the tensor.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Shape = tuple[AnyDim, ...]
 
 
 def factor_of(call: OpCall) -> tuple[Expr, np.ndarray] | None:
-    """The tensor x and the factor where `call` is x times a factor, without more elements than x; else None."""
+    """Return x and the factor if `call` is x times a constant factor and has the shape of x, else None."""
     match call.op, call.args:
         case ops.multiply, (x, Constant(value=value)) | (Constant(value=value), x):
             factor = value.astype(np.float64)
@@ -37,7 +37,7 @@ def factor_of(call: OpCall) -> tuple[Expr, np.ndarray] | None:
 
 
 def shift_of(call: OpCall) -> tuple[Expr, np.ndarray] | None:
-    """The tensor x and the constant where `call` is x and a constant, without more elements than x; else None."""
+    """Return x and the constant if `call` is x plus a constant and has the shape of x, else None."""
     match call.op, call.args:
         case ops.add, (x, Constant(value=value)) | (Constant(value=value), x):
             shift = value.astype(np.float64)
@@ -52,12 +52,12 @@ def shift_of(call: OpCall) -> tuple[Expr, np.ndarray] | None:
 
 
 def aligned(value: np.ndarray, rank: int) -> np.ndarray:
-    """The same elements with axes of size 1 in front."""
+    """Return the elements with axes of size 1 inserted in front, up to `rank` axes."""
     return value.reshape((1,) * (rank - value.ndim) + value.shape)
 
 
 def times(weights: Constant, factor: np.ndarray) -> Constant | None:
-    """The weights, each times its factor and rounded once; None where one becomes infinite, or NaN."""
+    """Return the weights times their factor, rounded once, or None if one becomes infinite or NaN."""
     result = np.empty_like(weights.value)
     with np.errstate(all="ignore"):
         np.multiply(weights.value, factor, out=result, dtype=np.float64, casting="same_kind")
@@ -65,7 +65,10 @@ def times(weights: Constant, factor: np.ndarray) -> Constant | None:
 
 
 def combined(function: np.ufunc, first: np.ndarray, second: np.ndarray, dtype: DType) -> Constant | None:
-    """The function of two factors or terms; None where that has more elements than both, or one that is not finite."""
+    """Return `function` of two factors or terms, or None if the result is larger than both or not finite.
+
+    dtype: of the result, from whose shape leading axes of size 1 are removed.
+    """
     with np.errstate(all="ignore"):
         result = function(first, second).astype(dtype.numpy)
     if result.size > max(first.size, second.size) or not np.isfinite(result).all():
@@ -75,7 +78,7 @@ def combined(function: np.ufunc, first: np.ndarray, second: np.ndarray, dtype: D
 
 
 def reciprocal(divisor: Constant) -> Constant | None:
-    """1 / divisor, where multiplying by it is the same: where that is a power of two."""
+    """Return 1 / divisor if multiplying by it is exact, that is if each element is a power of two, else None."""
     with np.errstate(all="ignore"):
         result = 1 / divisor.value
     mantissa, _ = np.frexp(divisor.value)
@@ -85,18 +88,20 @@ def reciprocal(divisor: Constant) -> Constant | None:
 
 
 def varies_along(factor: np.ndarray, axis: int) -> bool:
-    """Whether the factor is the same along every axis but that one."""
+    """Return whether the factor is constant along every axis but `axis`."""
     return factor.size == factor.shape[axis]
 
 
 def of_transposed(factor: np.ndarray, call: OpCall) -> np.ndarray:
-    """The factor of the argument of a transposition whose result has `factor`."""
+    """Return the factor of the argument of a transposition, given the factor of its result."""
     return np.transpose(factor, np.argsort(order_of(call)))
 
 
 def of_viewed(factor: np.ndarray, shape: Shape, source: Shape) -> np.ndarray | None:
-    """The factor of a tensor of shape `source` whose view of shape `shape` has `factor`; None where there is none, or
-    none is found."""
+    """Return the factor of the argument of a view, given the factor of its result, or None if none is found.
+
+    shape: of the result.   source: the shape of the argument.
+    """
     if factor.size == 1:
         return factor.reshape((1,) * len(source))
     parts = _common_parts(shape, source)
@@ -117,8 +122,10 @@ def of_viewed(factor: np.ndarray, shape: Shape, source: Shape) -> np.ndarray | N
 
 
 def _common_parts(first: Shape, second: Shape) -> list[tuple[list[int], list[int]]] | None:
-    """The axes, but those of size 1, of two shapes of as many elements, divided in order into small parts of equal
-    size; None where no such parts are found."""
+    """Divide the axes of two shapes with equal numbers of elements into the smallest consecutive parts of equal size.
+
+    Return pairs of lists of axes, without axes of size 1, or None if no such parts are found.
+    """
     ours, theirs = ([axis for axis, dim in enumerate(shape) if dim != 1] for shape in (first, second))
     parts = []
     while ours and theirs:

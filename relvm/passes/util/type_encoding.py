@@ -1,4 +1,4 @@
-"""Types as the builtin match_type reads them (csrc/tables/type_codes.def)."""
+"""Encoding of types as integers for the builtin match_type (csrc/tables/type_codes.def)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _ANY = next(prim(row.number) for row in SHAPE_CODES if row.name == "ANY")
 
 
 def type_numbers(type_: Type | None, pair: Callable[[AnyDim], tuple[Prim, Prim]]) -> Iterator[Prim]:
-    """The ints that describe a type; None: the type of no value.
+    """Yield the integers that encode a type; None is the type without values.
 
     Parameters
     ----------
     pair
-        The `code value` pair that says what a dimension is.
+        Returns the `code value` pair that encodes a dimension.
     """
     match type_:
         case None:

@@ -1,4 +1,4 @@
-"""Calls whose results may be of another type than the one they are stated to have."""
+"""Analysis of calls whose results may not be of their declared types."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from relvm.ir.expr import Binding, Block, BuiltinCall, Call, Expr, FunctionRef, 
 
 
 def in_tail_position(block: Block, binding: Binding | MatchCast) -> bool:
-    """Return whether a block in tail position ends with this binding and gives its value."""
+    """Return whether the binding is the last of the block and its value the result of the block."""
     return binding is block.bindings[-1] and binding.var == block.result
 
 
 def own_closures(block: Block) -> dict[Var, str]:
-    """Return the closures that a function's block makes itself, with the names of their functions."""
+    """Return the variables of the closures that a function makes, with the names of the closures' functions."""
     found: dict[Var, str] = {}
     for binding in block.bindings:
         match binding:
@@ -25,11 +25,11 @@ def own_closures(block: Block) -> dict[Var, str]:
 
 
 def unchecked_functions(module: Module) -> set[str]:
-    """Return the functions that end with a call whose result nothing checks.
+    """Return the functions that may return the unchecked result of a call in tail position.
 
-    A function type says how many arguments a function takes, and a value that comes from the host or from an object may
-    return anything.  The result of such a call is checked where the caller goes on with it.  A call in tail position is
-    not, so that it stays a tail call, and then the caller's caller checks.
+    A function value that comes from the host or from an object may return anything, whatever its type says.  The caller
+    checks the result of such a call before using it.  A call in tail position is not checked, so that it stays a tail
+    call.  Then the caller of the caller checks the result.
     """
     callees = {f.name: set(_tail_callees(f.block, own_closures(f.block))) for f in module.functions}
     found: set[str] = set()
@@ -39,7 +39,7 @@ def unchecked_functions(module: Module) -> set[str]:
 
 
 def is_unchecked(callee: Expr, closures: dict[Var, str], unchecked: Collection[str]) -> bool:
-    """Return whether the result of a call may be of another type than the one it is stated to have."""
+    """Return whether the result of a call of `callee` may not be of its declared type."""
     name = _name_of(callee, closures)
     return name is None or name in unchecked
 
@@ -51,7 +51,7 @@ def _name_of(callee: Expr, closures: dict[Var, str]) -> str | None:
 
 
 def _tail_callees(block: Block, closures: dict[Var, str]) -> Iterator[str | None]:
-    """The functions that calls in tail position call; None: one that is a value."""
+    """Yield the functions that the block calls in tail position, or None for a function value."""
     if not block.bindings or not in_tail_position(block, block.bindings[-1]):
         return
     match block.bindings[-1].value:
