@@ -20,7 +20,7 @@ from relvm.ir.dtypes import I64, DType, dtype_of
 from relvm.ir.expr import Binding, Block, Constant, Expr, MatchCast, OpCall, Shape, Tuple, Var, constant, is_atom
 from relvm.ir.operator import SizeClaim
 from relvm.ir.relate_sizes import check_of
-from relvm.ir.symbolic import AnyDim, Dim, DimVar, dim_var, dim_vars, known_size
+from relvm.ir.symbolic import AnyDim, Dim, DimVar, dim_var, dim_vars, known_sizes
 from relvm.ir.types import TensorType, TupleType, Type, forget_vars, is_proven, mismatch
 from relvm.ops.folding import FoldingBudget
 
@@ -214,16 +214,16 @@ class ImportContext(ABC):
         """Evaluate an operator on small constants with its NumPy reference implementation."""
         if not isinstance(expr, OpCall) or not expr.args or not isinstance(expr.type, TensorType):
             return expr
-        dims = expr.type.shape
-        if dims is None or any(isinstance(dim, Dim) for dim in dims) or math.prod(map(known_size, dims)) > SIZE_LIMIT:
+        dims = None if expr.type.shape is None else known_sizes(expr.type.shape)
+        if dims is None or math.prod(dims) > SIZE_LIMIT:
             return expr
         args: list[np.ndarray | tuple[int, ...]] = []
         for arg in expr.args:
             match arg:
                 case Constant(value=array) if array.size <= SIZE_LIMIT:
                     args.append(array)
-                case Shape(dims=sizes) if not any(isinstance(size, Dim) for size in sizes):
-                    args.append(tuple(map(known_size, sizes)))
+                case Shape(dims=stated) if (sizes := known_sizes(stated)) is not None:
+                    args.append(sizes)
                 case _:
                     return expr
         if not self.folding.take(expr, args):

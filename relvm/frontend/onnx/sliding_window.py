@@ -8,7 +8,7 @@ from typing import TypeVar
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx.registry import OnnxNode
 from relvm.frontend.onnx.tensor_expr import TensorExpr, with_margins
-from relvm.ir.symbolic import AnyDim, dim_op
+from relvm.ir.symbolic import AnyDim, dim_op, known_sizes
 from relvm.ir.value_ranges import range_of
 
 Size = TypeVar("Size", int, AnyDim)
@@ -66,8 +66,8 @@ def split_pads(mode: str, totals: Sequence[Size]) -> tuple[Size, ...]:
 def padded(x: TensorExpr, pads: tuple[AnyDim, ...], value: float) -> tuple[TensorExpr, tuple[int, ...]]:
     """Pad x with the value if the padding of its spatial axes is symbolic.  Return x and the padding that remains to be
     done."""
-    numbers = tuple(pad for pad in pads if isinstance(pad, int))
-    if len(numbers) == len(pads):
+    numbers = known_sizes(pads)
+    if numbers is not None:
         return x, numbers
     rank = len(pads) // 2
     margin = TensorExpr(x.node, x.operand(value))

@@ -44,7 +44,7 @@ Value = Var | tuple[Var, int]
 
 
 class Escape(enum.IntEnum):
-    """What may still hold a value after its last use in a block.  A greater member is less precise."""
+    """Escape class of a value: which reference may outlive its last use in a block.  Greater ones are less precise."""
 
     NONE = 0
     RESULT = 1  # in the block's result

@@ -6,6 +6,7 @@ Source: ONNX Runtime, docs/ContribOperators.md and contrib_ops/cpu/bert.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr, term
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Expr
-from relvm.ir.symbolic import AnyDim, dim_op
+from relvm.ir.symbolic import AnyDim, dim_op, known_sizes
 
 _MICROSOFT = "com.microsoft"
 
@@ -64,8 +65,8 @@ def _multi_head_attention(node: OnnxNode) -> tuple[Expr, ...]:
     q, k, v = _packed(node)
     if node.has(3):
         sizes = [each.shape[1] * each.shape[3] if len(each.shape) == 4 else each.shape[2] for each in (q, k, v)]
-        known = [size for size in sizes if isinstance(size, int)]
-        if len(known) < 3:
+        known = known_sizes(sizes)
+        if known is None:
             raise RelvmUnsupportedError(f"biases of widths {', '.join(map(str, sizes))}: they must be known")
         biases = _columns(wide_of(term(node, 3)), known)
         q, k, v = (
@@ -100,7 +101,7 @@ def _parts(packed: TensorExpr, count: int) -> list[TensorExpr]:
     return [packed.at(i, 3).apply(ops.transpose, perm=(0, 2, 1, 3)) for i in range(count)]
 
 
-def _columns(x: TensorExpr, sizes: list[int]) -> list[TensorExpr]:
+def _columns(x: TensorExpr, sizes: Sequence[int]) -> list[TensorExpr]:
     """Split x along its last axis into parts of these sizes."""
     ends = np.cumsum(sizes).tolist()
     pairs = zip(ends, sizes, strict=True)

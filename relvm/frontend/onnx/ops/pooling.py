@@ -18,7 +18,7 @@ from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.sliding_window import padded, pads_of, spans
 from relvm.frontend.onnx.tensor_expr import TensorExpr, term, with_margins
 from relvm.ir.expr import Expr
-from relvm.ir.symbolic import AnyDim, product
+from relvm.ir.symbolic import AnyDim, known_sizes, product
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ def _pool_of(node: OnnxNode) -> _Pool:
     strides = tuple(node.attribute("strides", [1] * rank))
     dilations = tuple(node.attribute("dilations", [1] * rank))
     stated = pads_of(node, kernel, strides, dilations)
-    known = tuple(pad for pad in stated if isinstance(pad, int))
-    if not node.attribute("ceil_mode", 0) or len(known) < len(stated):  # SAME always rounds up
+    known = known_sizes(stated)
+    if not node.attribute("ceil_mode", 0) or known is None:  # SAME always rounds up
         return _Pool(kernel, strides, dilations, stated, stated)
     before, after = known[:rank], known[rank:]
     rows = list(zip(after, strides, spans(kernel, dilations), strict=True))

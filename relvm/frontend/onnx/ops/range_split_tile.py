@@ -26,7 +26,7 @@ from relvm.frontend.onnx.tensor_expr import TensorExpr, term
 from relvm.frontend.onnx.values import HostValue
 from relvm.ir.dtypes import F64, I64, U64
 from relvm.ir.expr import Constant, Expr
-from relvm.ir.symbolic import AnyDim, dim_op, exact_quotient, product
+from relvm.ir.symbolic import AnyDim, dim_op, exact_quotient, known_sizes, product
 from relvm.ir.type_rules import expect_equal_dims
 
 
@@ -135,8 +135,8 @@ def _split_on_host(node: OnnxNode, value: HostValue) -> tuple[HostValue, ...]:
     axis = node.axis(0, len(shape))
     sizes = _split_sizes(node, shape[axis], len(node.proto.output))
     expect_equal_dims("Split", _PARTS_DIFFER, shape[axis], sum(sizes))
-    known = [size for size in sizes if isinstance(size, int)]
-    if len(known) < len(sizes):
+    known = known_sizes(sizes)
+    if known is None:
         raise RelvmUnsupportedError(f"parts of sizes {', '.join(map(str, sizes))}: they must be known")
     ends = np.cumsum(known[:-1], dtype=np.int64)
     return tuple(HostValue(array, value.dtype) for array in np.split(value.array, ends, axis))

@@ -19,7 +19,7 @@ from relvm.frontend.onnx.types import type_of
 from relvm.frontend.onnx.values import HostValue
 from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.expr import Expr, MatchCast, Null, Prim, PrimCall, constant
-from relvm.ir.symbolic import AnyDim
+from relvm.ir.symbolic import AnyDim, known_sizes
 from relvm.ir.types import ListType, OptionalType, PrimType, TensorType, Type
 
 MAX_KNOWN_ITEMS = 64  # limit on the remembered items of a list
@@ -198,10 +198,10 @@ def _known_sizes(node: OnnxNode, extent: AnyDim | None) -> list[int] | None:
         return [1] * extent if extent <= MAX_KNOWN_ITEMS else None
     if not is_known(node, 1):
         return None
-    stated = node.dims(1, "the sizes of the parts")
-    sizes = [size for size in stated if isinstance(size, int)]
-    if len(sizes) < len(stated):
+    known = known_sizes(node.dims(1, "the sizes of the parts"))
+    if known is None:
         return None
+    sizes = list(known)
     if node.tensor(1).tensor_type.rank == 0:
         (each,) = sizes
         if each < 1:
