@@ -50,7 +50,9 @@ def _hard_swish(node: OnnxNode) -> Expr:
 
 @converts("PRelu")
 def _prelu(node: OnnxNode) -> Expr:
-    """The slope broadcasts to x, never x to the slope.  Before opset 7 it is one number, or one for each channel."""
+    """Broadcasts the slope to x, but never x to the slope.  Before opset 7, the slope is one number, or one number for
+    each channel.
+    """
     x, slope = term(node, 0), term(node, 1)
     if node.opset < 7 and slope.type.rank == 1 and node.type(0).known_rank > 1:
         slope = per_channel(node, 1, node.type(0).known_rank)
@@ -75,7 +77,7 @@ def _selu(node: OnnxNode) -> Expr:
 
 @converts("Celu")
 def _celu(node: OnnxNode) -> Expr:
-    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))"""
+    """Computes max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
     x, alpha = term(node, 0), node.attribute("alpha", 1.0)
     below = ((x / alpha).apply(ops.exp) - 1) * alpha
     return (x.apply(ops.relu) + below.apply(ops.clip, max=0)).expr
@@ -136,7 +138,7 @@ def _swish(node: OnnxNode) -> Expr:
 
 @converts("Shrink")
 def _shrink(node: OnnxNode) -> Expr:
-    """x + bias below -lambd, x - bias above lambd, otherwise 0.  Integers of up to 32 bits are computed as f64."""
+    """Returns x + bias below -lambd, x - bias above lambd, and 0 between.  Integers of up to 32 bits become f64."""
     x, own = term(node, 0), node.type(0).known_dtype
     if not own.is_float:
         if own.bits > 32:
@@ -149,7 +151,7 @@ def _shrink(node: OnnxNode) -> Expr:
 
 @converts("LogSoftmax")
 def _log_softmax(node: OnnxNode) -> Expr:
-    """x - max - log(sum(exp(x - max)))"""
+    """Computes x - max - log(sum(exp(x - max)))."""
     x, axes = term(node, 0), _axes(node)
     shifted = x - x.apply(ops.max, axes=axes, keepdims=True)
     return (shifted - shifted.apply(ops.exp).sum(axes).apply(ops.log)).expr
@@ -165,9 +167,8 @@ def _axes(node: OnnxNode) -> tuple[int, ...]:
 
 @converts("Hardmax")
 def _hardmax(node: OnnxNode) -> Expr:
-    """1 at the first of the largest elements along the axis, otherwise 0.
-
-    Before opset 13 the input is flattened to a matrix, whose columns are all axes from `axis` on.
+    """Returns 1 at the first maximum along the axis, and 0 elsewhere.  Before opset 13, flattens the input to a matrix
+    whose columns are all axes from `axis` on.
     """
     x, axes, shape = term(node, 0), _axes(node), node.type(0).shape
     if shape is None:

@@ -33,8 +33,9 @@ def _refuse(node: OnnxNode, inputs: dict[int, str], attributes: tuple[str, ...] 
 
 @converts("Attention", domain=_MICROSOFT)
 def _attention(node: OnnxNode) -> tuple[Expr, ...]:
-    """Inputs: x; the weights of q, k and v side by side; their biases; a mask; past keys and values; a bias added to
-    the scores."""
+    """Inputs: x; the concatenated weights of q, k and v; their biases; a mask; past keys and values; a bias added to
+    the scores.
+    """
     _refuse(node, {6: "past_sequence_length"}, ("do_rotary", "past_present_share_buffer"))
     x, weights, own = wide_of(shaped(node, 0)), wide_of(shaped(node, 1)), node.type(0).known_dtype
     width = weights.shape[1]

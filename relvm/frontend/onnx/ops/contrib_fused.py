@@ -22,7 +22,7 @@ _MICROSOFT = "com.microsoft"
 
 @converts("Gelu", "BiasGelu", "FastGelu", domain=_MICROSOFT)
 def _gelu(node: OnnxNode) -> Expr:
-    """The Gelu of x + bias, if there is a bias."""
+    """Computes Gelu(x + bias), or Gelu(x) if there is no bias."""
     x = term(node, 0)
     if node.has(1):
         x = x + term(node, 1)
@@ -37,7 +37,9 @@ def _quick_gelu(node: OnnxNode) -> Expr:
 
 @converts("FusedMatMul", domain=_MICROSOFT)
 def _fused_matmul(node: OnnxNode) -> Expr:
-    """alpha * A' * B', where ' transposes the last two axes or does nothing.  A vector is never transposed."""
+    """Computes alpha * A' * B', where ' is an optional transposition of the last two axes.  A vector is never
+    transposed.
+    """
     if node.attribute("transBatchA", 0) or node.attribute("transBatchB", 0):
         raise RelvmUnsupportedError("transBatchA and transBatchB, a transposition of the other axes, are not supported")
     transposed = {
@@ -64,7 +66,7 @@ _CLIP_BY_ATTRIBUTES = 6  # the opset in which the limits of Clip are attributes
 
 @converts("FusedConv", domain=_MICROSOFT)
 def _fused_conv(node: OnnxNode) -> Expr:
-    """activation(Conv(x, w, bias) + sum)"""
+    """Computes activation(Conv(x, w, bias) + sum)."""
     inputs = [node.tensor(i) if node.has(i) else None for i in range(3)]
     result = as_operator(node, "Conv", *(inputs if node.has(2) else inputs[:2]))
     if node.has(3):
@@ -96,7 +98,7 @@ def _activated(node: OnnxNode, x: Expr, numbers: list[float]) -> Expr:
 
 @converts("SkipLayerNormalization", domain=_MICROSOFT)
 def _skip_layer_normalization(node: OnnxNode) -> tuple[Expr, Expr, Expr, Expr]:
-    """The layer normalization of input + skip, plus a bias if there is one."""
+    """Computes the layer normalization of input + skip, plus a bias if there is one."""
     x = term(node, 0) + term(node, 1)
     if node.has(4):
         x = x + term(node, 4)
@@ -117,7 +119,7 @@ def _normal(node: OnnxNode, x: TensorExpr, gamma: int, beta: int) -> tuple[Tenso
 
 @converts("SkipSimplifiedLayerNormalization", domain=_MICROSOFT)
 def _skip_simplified_layer_normalization(node: OnnxNode) -> tuple[Expr, Expr, Expr, Expr]:
-    """The RMS normalization of input + skip, without subtracting a mean.  The second output, the mean, is 0."""
+    """Computes the RMS normalization of input + skip (no mean is subtracted).  The second output, the mean, is 0."""
     x = term(node, 0) + term(node, 1)
     if node.has(3):
         x = x + term(node, 3)
@@ -127,7 +129,7 @@ def _skip_simplified_layer_normalization(node: OnnxNode) -> tuple[Expr, Expr, Ex
 
 @converts("SimplifiedLayerNormalization")
 def _simplified_layer_normalization(node: OnnxNode) -> tuple[Expr, Expr]:
-    """RMSNormalization, as ONNX Runtime defined it in ONNX's own domain before ONNX had the operator."""
+    """RMSNormalization under the name that ONNX Runtime used in ONNX's own domain, before ONNX defined the operator."""
     x = term(node, 0)
     inverse = inverse_deviation((x * x).mean(axes_from(node)), node.attribute("epsilon", 1e-5))
     return (x * inverse * term(node, 1)).expr, inverse.expr
@@ -135,8 +137,9 @@ def _simplified_layer_normalization(node: OnnxNode) -> tuple[Expr, Expr]:
 
 @converts("EmbedLayerNormalization", domain=_MICROSOFT)
 def _embed_layer_normalization(node: OnnxNode) -> tuple[Expr, ...]:
-    """The layer normalization of the sum of word, position and, if given, segment embeddings; the number of unmasked
-    words of each text; the sum."""
+    """Outputs: the layer normalization of the sum of word, position and, if given, segment embeddings; the number of
+    unmasked words of each text; the sum itself.
+    """
     words = term(node, 0)
     batch, length = words.shape
     positions = term(node, 8) if node.has(8) else iota(node, 1, length)

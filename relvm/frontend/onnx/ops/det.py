@@ -11,7 +11,9 @@ from relvm.ir.expr import Expr
 
 @converts("Det")
 def _det(node: OnnxNode) -> Expr:
-    """The product of the diagonal, after elimination to a triangular matrix with the same determinant."""
+    """Transforms the matrix by elimination to a triangular matrix with the same determinant, and multiplies its
+    diagonal.
+    """
     rows = shaped(node, 0).apply(ops.row_echelon)
     *batch, size, _ = rows.shape
     diagonal = iota(node, size) * number_of(node, size + 1)

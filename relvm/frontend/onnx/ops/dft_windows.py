@@ -27,7 +27,9 @@ _WINDOWS = {
 
 @converts(*_WINDOWS)
 def _window(node: OnnxNode) -> Expr:
-    """Periodic: the element after the last would equal the first.  Symmetric: the last element equals the first."""
+    """In a periodic window, the element after the last would equal the first.  In a symmetric window, the last element
+    equals the first.
+    """
     size = size_of(node, 0, "the size of a window")
     dtype = node.graph.element_type(node.attribute("output_datatype", 1), node.proto.op_type)
     steps = number_of(node, size if node.attribute("periodic", 1) else size - 1)
@@ -42,7 +44,7 @@ def _window(node: OnnxNode) -> Expr:
 
 @converts("DFT")
 def _dft(node: OnnxNode) -> Expr:
-    """Transforms one axis.  The last axis holds the real and, for complex numbers, the imaginary part."""
+    """Transforms one axis.  The last axis holds the real part and, for complex numbers, the imaginary part."""
     x = TensorExpr(node, node.known_shape(0))
     rank, inverse, onesided = len(x.shape), bool(node.attribute("inverse", 0)), bool(node.attribute("onesided", 0))
     if node.opset >= 20 and node.has(2):
@@ -76,7 +78,7 @@ def _dft(node: OnnxNode) -> Expr:
 
 @converts("STFT")
 def _stft(node: OnnxNode) -> Expr:
-    """A convolution whose filters are the rows of the DFT matrix, each multiplied by the window."""
+    """Becomes a convolution whose filters are the rows of the DFT matrix, each multiplied by the window."""
     x = TensorExpr(node, node.known_shape(0))
     if len(x.shape) != 3:
         raise RelvmShapeError(f"a signal of rank {len(x.shape)}, expected 3")
@@ -151,10 +153,9 @@ def _wave(length: int, rows: int, columns: int, direction: int) -> np.ndarray:
 
 @converts("MelWeightMatrix")
 def _mel_weight_matrix(node: OnnxNode) -> Expr:
-    """A column for each triangular filter: it rises from 0 at its lower edge to 1 at its center and falls again.  The
-    edges are equally spaced on the mel scale and rounded down to bins of the spectrum.
-
-    Source: onnx/reference/ops/op_mel_weight_matrix.py.
+    """Each column is a triangular filter, which rises from 0 at its lower edge to 1 at its center and falls again.  The
+    edges are equally spaced on the mel scale and rounded down to bins of the spectrum.  Source:
+    onnx/reference/ops/op_mel_weight_matrix.py.
     """
     bands, length = size_of(node, 0, "the number of bands"), size_of(node, 1, "the length of a transform")
     rate, lowest, highest = (scalar(node, i).cast(F64) for i in (2, 3, 4))

@@ -50,8 +50,9 @@ class Labelled:
 
 @converts("Einsum")
 def _einsum(node: OnnxNode) -> Expr:
-    """The operands are multiplied from left to right.  A label is summed as soon as neither a later operand nor the
-    result has it."""
+    """Multiplies the operands from left to right.  Sums over a label as soon as neither a later operand nor the result
+    uses it.
+    """
     tensors = [shaped(node, i) for i in range(len(node.inputs))]
     terms, result = _parsed(node.attribute("equation"), [len(tensor.shape) for tensor in tensors])
     operands = [_without_repeats(*pair) for pair in zip(tensors, terms, strict=True)]

@@ -125,10 +125,8 @@ def _bit_cast(node: OnnxNode) -> Expr:
 
 @converts("Dropout")
 def _dropout(node: OnnxNode) -> Expr | tuple[Expr, Expr]:
-    """At inference, the input itself; the mask, if requested, is all true.
-
-    In training mode the ratio must be 0, so that no element is dropped.  A ratio that is not known before is checked at
-    run time.
+    """At inference, returns the input itself and, if requested, a mask that is all true.  In training mode the ratio
+    must be 0, so that no element is dropped.  A ratio that is known only at run time is checked then.
     """
     if node.has(2):
         trained = scalar(node, 2)
@@ -183,7 +181,7 @@ def _constant_of_shape(node: OnnxNode) -> Expr:
 
 @converts("Shape")
 def _shape(node: OnnxNode) -> Expr:
-    """The shape of a tensor of unknown shape.  Known shapes become host values."""
+    """A known shape becomes a shape value instead of a tensor.  An unknown shape is read at run time."""
     dims = ops.shape_to_tensor(node.emit(ops.shape_of(node.tensor(0))))
     start, end = node.attribute("start", 0), node.attribute("end", _END)
     if (start, end) == (0, _END):
@@ -244,7 +242,7 @@ def _gather(node: OnnxNode) -> Expr:
 
 @converts("Softmax")
 def _softmax(node: OnnxNode) -> Expr:
-    """Before opset 13 the input is flattened to a matrix, whose columns are all axes from `axis` on."""
+    """Before opset 13, flattens the input to a matrix whose columns are all axes from `axis` on."""
     x, rank = node.tensor(0), node.type(0).known_rank
     axis = node.axis(-1 if node.opset >= 13 else 1, rank, end=int(node.opset < 13))
     if node.opset >= 13 or axis == rank - 1:
@@ -266,7 +264,7 @@ def _matmul(node: OnnxNode) -> Expr:
 
 @converts("Gemm")
 def _gemm(node: OnnxNode) -> Expr:
-    """alpha * A' * B' + beta * C, where ' transposes or does nothing."""
+    """Computes alpha * A' * B' + beta * C, where ' is an optional transposition."""
     transposed = {"transpose_a": bool(node.attribute("transA", 0)), "transpose_b": bool(node.attribute("transB", 0))}
     result = product_of_bytes(node, **transposed) or node.emit(ops.matmul(node.tensor(0), node.tensor(1), **transposed))
     alpha, beta = node.attribute("alpha", 1.0), node.attribute("beta", 1.0)

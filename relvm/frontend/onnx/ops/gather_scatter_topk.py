@@ -28,7 +28,7 @@ def _scatter_elements(node: OnnxNode) -> Expr:
 
 @converts("GatherND")
 def _gather_nd(node: OnnxNode) -> Expr:
-    """Batch dimensions become additional indices in front of the others."""
+    """Converts batch dimensions to additional leading indices."""
     batch, x, indices = node.attribute("batch_dims", 0), term(node, 0), term(node, 1)
     depth = _depth(indices)
     if batch == 0:
@@ -52,8 +52,9 @@ def _scatter_nd(node: OnnxNode) -> Expr:
 
 @converts("TensorScatter")
 def _tensor_scatter(node: OnnxNode) -> Expr:
-    """Writes the update along an axis, from the position given for each batch on.  In circular mode it wraps around to
-    the start."""
+    """Writes the update along an axis, starting at the position given for each batch element.  In circular mode, wraps
+    around to the start.
+    """
     x, update = shaped(node, 0), shaped(node, 1)
     mode, rank = node.attribute("mode", "linear"), len(x.shape)
     axis = node.axis(-2, rank)
@@ -93,7 +94,7 @@ def _top_k(node: OnnxNode) -> tuple[Expr, Expr]:
 
 @converts("NonZero")
 def _non_zero(node: OnnxNode) -> Expr:
-    """A row for each axis of x, a column for each nonzero element."""
+    """Returns a row for each axis of x, and a column for each nonzero element."""
     x = shaped(node, 0)
     found, count = nonzero(x if x.type.dtype == BOOL else x.apply(ops.not_equal, 0))
     if not x.shape:

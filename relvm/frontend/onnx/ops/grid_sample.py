@@ -36,7 +36,9 @@ def _grid_sample(node: OnnxNode) -> Expr:
 
 @converts("AffineGrid")
 def _affine_grid(node: OnnxNode) -> Expr:
-    """A grid of coordinates from -1 to 1 along every axis, transformed by an affine matrix for each image."""
+    """Creates a grid of coordinates from -1 to 1 along every axis, and transforms it by the affine matrix of each
+    image.
+    """
     theta = shaped(node, 0)
     if len(theta.shape) != 3 or theta.shape[1] not in (2, 3):
         raise RelvmShapeError(f"theta is {theta.type}, expected (n, 2, 3) or (n, 3, 4)")
@@ -70,8 +72,7 @@ def _along(node: OnnxNode, size: AnyDim, dtype: DType, aligned: bool) -> TensorE
 
 @converts("DeformConv")
 def _deform_conv(node: OnnxNode) -> Expr:
-    """Samples x at the positions of each window, each shifted by its own offset, as im2col does, and multiplies by the
-    weights."""
+    """Samples x like im2col, but shifts each position of a window by its own offset; then multiplies by the weights."""
     x, w, offset = (shaped(node, i) for i in range(3))
     if len(x.shape) != 4:
         raise RelvmUnsupportedError(f"x of rank {len(x.shape)}: only images, of rank 4, are supported")

@@ -33,7 +33,7 @@ def _computed_in(node: OnnxNode, own: DType) -> tuple[DType, DType]:
 
 @converts("BatchNormalization")
 def _batch_normalization(node: OnnxNode) -> Expr | tuple[Expr, ...]:
-    """One scale and one shift for each channel, constant if the statistics are."""
+    """Multiplies by a scale and adds a shift for each channel.  Both are constants if the statistics are constants."""
     if node.attribute("spatial", 1) != 1:
         raise RelvmUnsupportedError("spatial=0, a mean for each element, is not supported")
     x, epsilon = term(node, 0), node.attribute("epsilon", 1e-5)
@@ -64,7 +64,7 @@ def _instance_normalization(node: OnnxNode) -> Expr:
 
 @converts("GroupNormalization")
 def _group_normalization(node: OnnxNode) -> Expr:
-    """One scale and bias for each group before opset 21, for each channel since then."""
+    """Before opset 21, there is one scale and bias for each group; since opset 21, one for each channel."""
     x, shape = term(node, 0), node.type(0).shape
     groups = node.attribute("num_groups")
     if shape is None:
@@ -113,7 +113,7 @@ def axes_from(node: OnnxNode) -> tuple[int, ...]:
 
 @converts("MeanVarianceNormalization")
 def _mean_variance_normalization(node: OnnxNode) -> Expr:
-    """Adds the epsilon of the operator's function body to the standard deviation."""
+    """Adds an epsilon to the standard deviation, as ONNX's function body of the operator does."""
     _, apart, variance = centred(term(node, 0), tuple(node.attribute("axes", [0, 2, 3])))
     return (apart / (variance.apply(ops.sqrt) + 1e-9)).expr
 
@@ -133,7 +133,7 @@ _MAX_CHANNELS = 2**20  # limit on the channels in one window of an LRN
 
 @converts("LRN")
 def _local_response(node: OnnxNode) -> Expr:
-    """x / (bias + alpha * mean)^beta, where mean is that of the squares over `size` neighboring channels."""
+    """Computes x / (bias + alpha * mean)^beta, where mean is the mean square of `size` neighboring channels."""
     x, shape, size = term(node, 0), node.type(0).shape, node.attribute("size")
     if shape is None:
         raise RelvmUnsupportedError(f"LRN of a tensor of type {x.type}: its shape must be known")

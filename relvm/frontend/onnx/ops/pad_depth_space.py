@@ -26,8 +26,9 @@ from relvm.ir.value_ranges import range_of
 
 @converts("Pad")
 def _pad(node: OnnxNode) -> Expr:
-    """One kernel if the padding is known.  Symbolic padding, or an unknown value, becomes a concatenation.  Padding
-    only known at run time is applied axis by axis.  Negative padding crops."""
+    """Known padding becomes one kernel.  Symbolic padding, or an unknown fill value, becomes a concatenation.  Padding
+    that is known only at run time is applied axis by axis.  Negative padding crops.
+    """
     x, rank, mode = term(node, 0), node.type(0).known_rank, node.attribute("mode", "constant")
     if mode not in ("constant", "edge", "reflect", "wrap"):
         raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
@@ -140,8 +141,9 @@ def _value(node: OnnxNode) -> Expr:
 
 @converts("DepthToSpace")
 def _depth_to_space(node: OnnxNode) -> Expr:
-    """Moves channels into blocks of size * size positions.  In DCR mode the position in the block is the first part of
-    the channel index."""
+    """Moves channels into spatial blocks of blocksize * blocksize positions.  In DCR mode, the position in the block is
+    the first part of the channel index.
+    """
     x, (batch, channels, height, width), size, mode = _blocks(node)
     depth = node.exact_quotient(channels, size * size, "channels")
     parts = (size, size, depth) if mode == "DCR" else (depth, size, size)

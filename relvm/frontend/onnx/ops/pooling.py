@@ -71,8 +71,9 @@ def _max_pool(node: OnnxNode) -> tuple[Expr, ...]:
 
 @converts("MaxUnpool")
 def _max_unpool(node: OnnxNode) -> Expr:
-    """Scatters each element to its position in the tensor before pooling; the others are 0.  If the output shape is
-    larger than the size that the window implies, zeros follow."""
+    """Scatters each element to its position before pooling, and sets all other elements to 0.  If the output shape is
+    larger than the size that the window implies, appends zeros.
+    """
     x, rank = shaped(node, 0), node.type(0).known_rank
     kernel = node.attribute("kernel_shape")
     strides, pads = node.attribute("strides", [1] * len(kernel)), node.attribute("pads", [0] * (2 * len(kernel)))
@@ -118,7 +119,7 @@ def _average_pool(node: OnnxNode) -> Expr:
 
 @converts("LpPool")
 def _lp_pool(node: OnnxNode) -> Expr:
-    """The p-th root of the sum of the p-th powers of the absolute values."""
+    """Computes the p-th root of the sum of the p-th powers of the absolute values."""
     pool, p, size = _pool_of(node), node.attribute("p", 2), 1
     for extent in pool.kernel:
         size *= extent

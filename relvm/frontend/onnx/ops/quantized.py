@@ -106,7 +106,7 @@ def _float_scale(node: OnnxNode, scale: Expr) -> Expr:
 @converts("QuantizeLinear", domain=_MICROSOFT)
 @converts("QuantizeLinear")
 def _quantize(node: OnnxNode) -> Expr:
-    """x is divided in the dtype that `precision` names, or in that of the scale."""
+    """Divides x in the dtype that `precision` names, otherwise in the dtype of the scale."""
     x = node.tensor(0)
     axis, block = _axis(node, x.tensor_type), node.attribute("block_size", 0)
     scale, zero = _scale_and_zero(node, x.tensor_type, axis, block)
@@ -269,7 +269,7 @@ def _per_filter(node: OnnxNode, value: Expr, trailing: int) -> Expr:
 
 @converts("QLinearConv")
 def _qlinear_conv(node: OnnxNode) -> Expr:
-    """The bias is i32, with the scale of the products."""
+    """The bias is i32.  Its scale is the product of the scales of x and w."""
     x_scale, y_scale, y_zero = (single(node, node.tensor(i)) for i in (1, 6, 7))
     x_zero, w_zero = (single(node, node.tensor(i)) for i in (2, 5))
     total = _integer_convolution(node, 0, 3, x_zero, w_zero, _optional(node, 8))
@@ -307,7 +307,7 @@ def _qlinear_unary(node: OnnxNode) -> Expr:
 
 @converts("QLinearSoftmax", domain=_MICROSOFT)
 def _qlinear_softmax(node: OnnxNode) -> Expr:
-    """A Softmax of the opset given by attribute `opset`."""
+    """Computes Softmax as defined in the opset that the attribute `opset` names."""
     result = as_operator(node, "Softmax", _dequantised_input(node, 0), opset=node.attribute("opset"))
     return _quantised_as(node, result, 3, node.type(0).known_dtype)
 

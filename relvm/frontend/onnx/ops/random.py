@@ -41,7 +41,7 @@ def _normal(node: OnnxNode) -> Expr:
 
 @converts("Bernoulli")
 def _bernoulli(node: OnnxNode) -> Expr:
-    """1 with the probability given by each element, otherwise 0.  (The ONNX function body has the opposite.)"""
+    """Draws 1 with the probability given by each element, otherwise 0.  (ONNX's own function body swaps 0 and 1.)"""
     x, number = shaped(node, 0), node.attribute("dtype")
     dtype = x.dtype if number is None else node.graph.element_type(number, "dtype")
     drawn = _fractions(node, x.shape, x.dtype).cast(x.dtype)
@@ -50,7 +50,7 @@ def _bernoulli(node: OnnxNode) -> Expr:
 
 @converts("Multinomial")
 def _multinomial(node: OnnxNode) -> Expr:
-    """Classes drawn from each row of unnormalized log probabilities."""
+    """Draws classes from each row of unnormalized log probabilities."""
     x = shaped(node, 0)
     rows, count, last = x.shape[0], node.attribute("sample_size", 1), x.shape[1]
     dtype = node.graph.element_type(node.attribute("dtype", 6), "dtype")

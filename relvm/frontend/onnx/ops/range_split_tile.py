@@ -46,7 +46,7 @@ def _size(node: OnnxNode) -> Any:
 
 @converts("Range")
 def _range(node: OnnxNode) -> Expr:
-    """start + i * delta.  The number of elements may be known only at run time."""
+    """Computes start + i * delta.  The number of elements may be known only at run time."""
     start, delta, dtype = scalar(node, 0), scalar(node, 2), node.type(0).known_dtype
     if isinstance(delta.expr, Constant) and not delta.expr.value:
         raise RelvmArgumentError("delta is 0")
@@ -103,8 +103,9 @@ def repeated(x: TensorExpr, repeats: Sequence[AnyDim]) -> TensorExpr:
 
 @converts("Split")
 def _split(node: OnnxNode) -> tuple:
-    """Since opset 18, num_outputs gives the number of parts, of which the last may be shorter.  Before, parts without
-    given sizes are equal."""
+    """Since opset 18, num_outputs gives the number of parts, and the last part may be shorter.  Before opset 18, all
+    parts are equal if no sizes are given.
+    """
     value = node.inputs[0]
     if isinstance(value, HostValue):
         return _split_on_host(node, value)
@@ -195,7 +196,7 @@ def _eye_like(node: OnnxNode) -> Expr:
 
 @converts("OneHot")
 def _one_hot(node: OnnxNode) -> Expr:
-    """An index outside [-depth, depth) gives a row with the off value only."""
+    """An index outside [-depth, depth) gives a row that contains only the off value."""
     indices, values = term(node, 0).cast(I64), term(node, 2)
     depth = size_of(node, 1, "the depth")
     rank = node.type(0).known_rank + 1

@@ -77,7 +77,7 @@ _REDUCTIONS: dict[str, tuple[Callable[..., TensorExpr], int]] = {
 
 @converts(*_REDUCTIONS)
 def _reduce(node: OnnxNode) -> Expr:
-    """Without axes, reduces all of them.  If noop_with_empty_axes is set, each element is reduced alone instead."""
+    """Without axes, reduces all axes.  If noop_with_empty_axes is also set, reduces each element alone instead."""
     function, axes_are_input = _REDUCTIONS[node.proto.op_type]
     x = term(node, 0)
     if node.opset < axes_are_input:
@@ -107,7 +107,7 @@ def _reduced_at_run_time(node: OnnxNode, function: Callable[..., TensorExpr]) ->
 
 @converts("ArgMax", "ArgMin")
 def _extreme_position(node: OnnxNode) -> Expr:
-    """For select_last_index, the axis is reversed and the first of equal elements found."""
+    """If select_last_index is set, reverses the axis, so that the first match is the last of equal elements."""
     op = ops.argmax if node.proto.op_type == "ArgMax" else ops.argmin
     axis, keepdims = node.attribute("axis", 0), bool(node.attribute("keepdims", 1))
     x = term(node, 0)

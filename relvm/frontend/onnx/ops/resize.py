@@ -58,7 +58,7 @@ class _Target:
 
 @converts("Upsample")
 def _upsample(node: OnnxNode) -> Expr:
-    """Output positions map to position / scale, as in a Resize before opset 11."""
+    """Maps each output position to position / scale, as Resize does before opset 11."""
     axes = list(range(node.type(0).known_rank))
     if node.opset < 9:
         targets = _by_numbers(node, axes, node.attribute("scales"), [_WHOLE] * len(axes))

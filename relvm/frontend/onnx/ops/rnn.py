@@ -25,8 +25,9 @@ def _rnn(node: OnnxNode) -> tuple[Expr, ...]:
 
 @converts("GRU")
 def _gru(node: OnnxNode) -> tuple[Expr, ...]:
-    """The recurrence bias of the new state is kept separate, because linear_before_reset applies the reset gate after
-    adding it."""
+    """The recurrence bias of the hidden gate is kept separate, because linear_before_reset applies the reset gate after
+    adding it.
+    """
     sizes = _Sizes(node, 3)
     hidden = sizes.hidden
     x, own = sizes.product(), sizes.zeros(sizes.directions, hidden)

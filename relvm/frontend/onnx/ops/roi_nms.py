@@ -38,7 +38,7 @@ def _roi_align(node: OnnxNode) -> Expr:
 
 @converts("MaxRoiPool")
 def _max_roi_pool(node: OnnxNode) -> Expr:
-    """A region is a row of the image index and the four coordinates."""
+    """Each region is a row that contains the image index and four coordinates."""
     rows = term(node, 1)
     images = rows.at(0, 1).cast(I64)
     regions = rows.apply(ops.slice, begin=(1,), end=(5,), axes=(1,))
@@ -50,7 +50,7 @@ def _max_roi_pool(node: OnnxNode) -> Expr:
 
 @converts("NonMaxSuppression")
 def _non_max_suppression(node: OnnxNode) -> Expr:
-    """A row (image, class, box) for each selected box."""
+    """Returns a row (image, class, box) for each selected box."""
     boxes, scores = term(node, 0), shaped(node, 1)
     limit = scalar(node, 2) if node.has(2) else _number(node, np.int64(0))
     overlap = scalar(node, 3) if node.has(3) else _number(node, np.float32(0))

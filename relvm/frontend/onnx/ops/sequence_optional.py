@@ -163,7 +163,9 @@ def _concat_from_sequence(node: OnnxNode) -> Expr:
 
 @converts("SplitToSequence")
 def _split_to_sequence(node: OnnxNode) -> Expr:
-    """Splits into parts of one position if no sizes are given.  Only then does keepdims=0 remove the axis."""
+    """Without sizes, splits into parts of length 1, and keepdims=0 removes the axis.  With sizes, keepdims has no
+    effect.
+    """
     x = node.tensor(0)
     if not isinstance(x.type, TensorType):
         raise RelvmTypeError(f"input 0 is {x.type}, expected a tensor")

@@ -64,8 +64,9 @@ def _regex_full_match(node: OnnxNode) -> Expr:
 
 @converts("StringNormalizer")
 def _string_normalizer(node: OnnxNode) -> Expr:
-    """Removes stop words.  If no word remains, the result is one empty string.  If case does not matter, stop words are
-    compared in lower case."""
+    """Removes stop words.  If no word remains, the result is one empty string.  Without case sensitivity, compares stop
+    words in lower case.
+    """
     x, stopwords = TensorExpr(node, node.known_shape(0)), texts(node, "stopwords")
     rank, change = len(x.shape), node.attribute("case_change_action", "NONE")
     if rank not in (1, 2) or (rank == 2 and x.shape[0] != 1):
@@ -82,8 +83,9 @@ def _string_normalizer(node: OnnxNode) -> Expr:
 
 @converts("Tokenizer", domain="com.microsoft")
 def _tokenizer(node: OnnxNode) -> Expr:
-    """Each match of `tokenexp` is a token; with an empty separator only, each character is.  Rows with fewer tokens are
-    filled up with `pad_value`."""
+    """Each match of `tokenexp` is a token.  If the only separator is empty, each character is a token.  Rows with fewer
+    tokens are padded with `pad_value`.
+    """
     x, pattern, separators = node.known_shape(0), node.attribute("tokenexp"), texts(node, "separators")
     if separators is not None and separators.tolist() == [""]:
         pattern = "(?s)."

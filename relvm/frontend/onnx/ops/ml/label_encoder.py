@@ -55,7 +55,7 @@ def mapped(x: TensorExpr, keys: np.ndarray, values: np.ndarray, default: object)
 
 @converts("LabelEncoder", domain=DOMAIN)
 def _label_encoder(node: OnnxNode) -> Expr:
-    """Before version 2, one list maps strings to their indices, and indices to the strings."""
+    """Before version 2, a single list maps each string to its index, and each index to its string."""
     x = shaped(node, 0)
     classes = texts(node, "classes_strings")
     if classes is not None:
@@ -107,7 +107,7 @@ def _default(node: OnnxNode, values: np.ndarray) -> object:
 
 @converts("ZipMap", domain=DOMAIN)
 def _zip_map(node: OnnxNode) -> Expr:
-    """A map for each row, represented by the column labels and the matrix."""
+    """Returns a map for each row, represented by the column labels and the matrix."""
     names, integers = texts(node, "classlabels_strings"), numbers(node, "classlabels_int64s", np.int64)
     if (names is None) == (integers is None):
         raise RelvmFormatError("expected classlabels_strings or classlabels_int64s")
@@ -143,7 +143,7 @@ def _dense(node: OnnxNode, places: TensorExpr, values: TensorExpr, size: int) ->
 
 @converts("DictVectorizer", domain=DOMAIN)
 def _dict_vectorizer(node: OnnxNode) -> Expr:
-    """The values of a map in the order of the vocabulary, as one row.  Keys outside the vocabulary are dropped."""
+    """Returns the values of a map as one row, in the order of the vocabulary.  Other keys are dropped."""
     keys, values = _map(node)
     names, integers = texts(node, "string_vocabulary"), numbers(node, "int64_vocabulary", np.int64)
     vocabulary = integers if names is None else names
@@ -158,7 +158,9 @@ _CAST_TO: dict[str, DType] = {"TO_FLOAT": F32, "TO_INT64": I64, "TO_STRING": STR
 
 @converts("CastMap", domain=DOMAIN)
 def _cast_map(node: OnnxNode) -> Expr:
-    """The values of a map in the order of its keys (DENSE), or at positions given by its keys (SPARSE), as one row."""
+    """Returns the values of a map as one row, in the order of its keys (DENSE) or at the positions given by its keys
+    (SPARSE).
+    """
     keys, values = _map(node)
     name, form = node.attribute("cast_to", "TO_FLOAT"), node.attribute("map_form", "DENSE")
     if name not in _CAST_TO or form not in ("DENSE", "SPARSE"):

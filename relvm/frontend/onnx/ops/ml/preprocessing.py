@@ -65,7 +65,7 @@ def _binarizer(node: OnnxNode) -> Expr:
 
 @converts("ArrayFeatureExtractor", domain=DOMAIN)
 def _array_feature_extractor(node: OnnxNode) -> Expr:
-    """Columns by index; a vector gives one row."""
+    """Selects columns by index.  A vector gives one row."""
     x, indices = shaped(node, 0), shaped(node, 1)
     flat = indices.reshape(product(indices.shape))
     columns = x.apply(ops.gather, flat, axis=-1)
@@ -89,8 +89,9 @@ def _feature_vectorizer(node: OnnxNode) -> Expr:
 
 @converts("OneHotEncoder", domain=DOMAIN)
 def _one_hot(node: OnnxNode) -> Expr:
-    """1 where an element is a category.  An element that is no category gives zeros if `zeros` is set, otherwise it is
-    an error."""
+    """Returns 1 where an element equals a category.  An element that equals no category gives only zeros if `zeros` is
+    set, otherwise it is an error.
+    """
     x, categories, names = shaped(node, 0), numbers(node, "cats_int64s", np.int64), texts(node, "cats_strings")
     if x.type.dtype == STR and names is not None:
         x, categories = place_among(x, names), np.arange(len(names))

@@ -218,8 +218,9 @@ def _with_base(node: OnnxNode, scores: TensorExpr, targets: int) -> TensorExpr:
 
 @converts("TreeEnsembleClassifier", domain=DOMAIN)
 def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
-    """With one score for two classes, the score is that of the second.  Its threshold is 0, or 0.5 if no leaf has a
-    negative weight.  Source: ONNX Runtime."""
+    """If two classes share one score, it is the score of the second class.  The threshold is 0.5 if no leaf has a
+    negative weight, otherwise 0.  Source: ONNX Runtime.
+    """
     labels = labels_of(node, "int64s")
     classes = 0 if labels is None else len(labels)
     named = sorted(set(_integers(node, "class_ids").tolist()))
@@ -256,7 +257,7 @@ def binary_scores(node: OnnxNode, score: TensorExpr, all_positive: bool) -> Tens
 
 @converts("TreeEnsemble", domain=DOMAIN)
 def _ensemble(node: OnnxNode) -> Expr:
-    """Separate tables of nodes and leaves.  A set-membership test becomes a chain of nodes."""
+    """Stores nodes and leaves in separate tables.  A set-membership test becomes a chain of nodes."""
     targets, own = node.attribute("n_targets", 1), node.type(0).known_dtype
     forest = _tabled_forest(node, targets)
     scores = forest.scores(rows_of(node, 0), _meant(node, "aggregate_function", 1, _AGGREGATES))
