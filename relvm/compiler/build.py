@@ -279,5 +279,5 @@ def _expect_modes(exec_mode: str | Mapping[str, str]) -> None:
         expect_choice("exec_mode", exec_mode, EXEC_MODES)
         return
     for name, mode in exec_mode.items():
-        expect_type("exec_mode: the name of a function", name, str, "a text")
+        expect_type("exec_mode: the name of a function", name, str, "a string")
         expect_choice(f"exec_mode[{name!r}]", mode, ("bytecode", "compiled"))

@@ -41,7 +41,7 @@ def parse_target(text: str) -> Target:
     RelvmArgumentError
         The target, an option or a feature does not exist.
     """
-    expect_type("target", text, str, "a text")
+    expect_type("target", text, str, "a string")
     kind, *options = text.split() or [""]
     if kind in (*LEVELS, "native"):
         kind, options = "c", [f"-march={kind}", *options]

@@ -90,7 +90,7 @@ def test_an_empty_name_of_a_file_is_refused(folder: Path, arguments: tuple[str, 
         (("run", "model.relvm", "--random", "--dim", "n=2..1"), "expected NAME=SIZE"),
         (("export", "fixed.relvm", "-o", "folder", "--pool", "p=" + "9" * 5000), "expected NAME or NAME=BYTES"),
         (("compare", "fixed.relvm", "--modes", ""), "modes: '': expected some of reference"),
-        (("run", "loop.relvm", "--random"), "loop.relvm: expected a file, got symbolic links that lead in a circle"),
+        (("run", "loop.relvm", "--random"), "loop.relvm: expected a file, got a cycle of symbolic links"),
         (("show", "dangling.relvm"), "No such file or directory: 'dangling.relvm'"),
     ],
 )
