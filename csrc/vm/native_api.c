@@ -43,11 +43,11 @@ const rvm_native_api rvm_machine_native_api = {
 rvm_status rvm_aot_open(const rvm_aot_library *library, rvm_value *error) {
   RVM_EXPECT_POINTER(library, error);
   if (library->abi_version != RVM_ABI_VERSION)
-    return rvm_fail(error, RVM_UNSUPPORTED, "a library that was made for another runtime: abi version %d, this one has %d",
+    return rvm_fail(error, RVM_UNSUPPORTED, "the library was built for ABI version %d, this runtime has version %d; export the library again",
                     (int)library->abi_version, RVM_ABI_VERSION);
   char missing[128];
   if (library->cpu && rvm_cpu_missing(library->cpu, missing, sizeof missing))
-    return rvm_fail(error, RVM_UNSUPPORTED, "a library that was made for processors with %s: this one has not got it", missing);
+    return rvm_fail(error, RVM_UNSUPPORTED, "the library was built for processors with %s, which this processor lacks; export it for this processor", missing);
   RVM_EXPECT_POINTER(library->open, error);
   library->open(&rvm_machine_native_api);
   return RVM_OK;
