@@ -76,14 +76,14 @@ def overhead(client: Client, seconds: float) -> list[tuple[str, str, str]]:
     count = max(int(seconds * 100), 20)
     ways = {
         "one at a time": lambda: seconds_of([(0,)] * count, loop, client, ahead=1),
-        "two for each worker": lambda: seconds_of([(0,)] * count, loop, client),
-        "100 on their way": lambda: seconds_of([(0,)] * count, loop, client, ahead=100),
+        "two per worker": lambda: seconds_of([(0,)] * count, loop, client),
+        "100 in flight": lambda: seconds_of([(0,)] * count, loop, client, ahead=100),
     }
     seconds_of([(0,)] * 20, loop, client)
     with tempfile.TemporaryDirectory() as folder:
         for number in range(count):
             np.save(Path(folder, f"{number:06}.npy"), np.float32([number]))
-        ways["a file in and a file out"] = lambda: written(double, folder, client)
+        ways["one input file and one output file"] = lambda: written(double, folder, client)
         rows = []
         for name, run in ways.items():
             before = time.process_time()
@@ -186,7 +186,7 @@ def table(head: list[str], rows: list) -> None:
 
 def columns(workers: Iterable[int]) -> list[str]:
     """Heads of two columns for each number of workers."""
-    return [head for count in workers for head in (f"batches a second, {count} worker{'s' * (count > 1)}", "lost")]
+    return [head for count in workers for head in (f"batches/s, {count} worker{'s' * (count > 1)}", "lost")]
 
 
 def main() -> None:
@@ -200,13 +200,16 @@ def main() -> None:
     with cluster(options.processes) as client:
         seconds_of([(0,)], build(LOOP), client)
         print(f"From nothing to the first result: {time.perf_counter() - began:.1f} s\n")
-        head = [f"a batch that does nothing, {options.processes} workers", "ms", "of client and scheduler, ms"]
+        head = [f"empty batch, {options.processes} workers", "ms", "client and scheduler, ms"]
         table(head, overhead(client, options.seconds))
-        table(["MB of a batch", "sent and returned, ms", "read from a file, ms"], sizes(client, options.seconds))
-        table(["MB of an executable", "the first run, s", "the second, s"], models(client))
-    table(["ms of a batch that waits", *columns(WORKERS)], waiting(options.seconds))
+        table(
+            ["MB per batch", "sent to the worker and returned, ms", "read from a file, ms"],
+            sizes(client, options.seconds),
+        )
+        table(["MB of executable", "first run, s", "second run, s"], models(client))
+    table(["batch that sleeps, ms", *columns(WORKERS)], waiting(options.seconds))
     computing = range(1, options.processes + 1)
-    table(["ms of a batch that computes", *columns(computing)], lengths(options.processes, options.seconds))
+    table(["batch that computes, ms", *columns(computing)], lengths(options.processes, options.seconds))
 
 
 if __name__ == "__main__":

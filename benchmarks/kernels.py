@@ -107,7 +107,7 @@ def main() -> None:
         runs = _runs(_model([helper.make_node("MatMul", ["x", "w"], ["y"])], {"w": w}, x), x)
         out = np.empty((rows, columns), np.float32)
         runs["NumPy"] = lambda x=x, w=w, out=out: np.matmul(x, w, out=out)
-        _print(f"product {rows} x {depth} x {columns}", 2 * rows * columns * depth, _seconds(runs))
+        _print(f"GEMM {rows} x {depth} x {columns}", 2 * rows * columns * depth, _seconds(runs))
     for sizes in CONVOLUTIONS:
         channels, filters, side, window, _, groups = sizes
         x, w = _numbers(1, channels, side, side), _numbers(filters, channels // groups, window, window)
@@ -116,7 +116,7 @@ def main() -> None:
         seconds = _seconds(_runs(_model(nodes, {"w": w, "b": _numbers(filters)}, x), x))
         _print(_name(*sizes), _operations(*sizes), seconds)
     for sizes in BYTE_CONVOLUTIONS:
-        _print(f"{_name(*sizes)}, bytes", _operations(*sizes), _seconds(_byte_runs(*sizes)))
+        _print(f"{_name(*sizes)}, 8-bit", _operations(*sizes), _seconds(_byte_runs(*sizes)))
     _network()
 
 
@@ -130,7 +130,7 @@ def _operations(channels: int, filters: int, side: int, window: int, stride: int
 
 def _name(channels: int, filters: int, side: int, window: int, stride: int, groups: int) -> str:
     kind = "depthwise" if groups > 1 else "convolution"
-    return f"{kind} {window} x {window}{' by 2' if stride > 1 else ''}, {channels} to {filters}, {side} x {side}"
+    return f"{kind} {window} x {window}{', stride 2' if stride > 1 else ''}, {channels} to {filters}, {side} x {side}"
 
 
 def _byte_runs(channels: int, filters: int, side: int, window: int, stride: int, groups: int) -> dict[str, Callable]:

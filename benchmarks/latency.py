@@ -34,7 +34,7 @@ LOOPS = {
         "def main(n: i64, x: f32[k]) -> f32[k] = if n == 0 then x else @main(n - 1, negative(x))",
         (np.ones(8, np.float32),),
     ),
-    "loop of products 512 x 512 x 512": (
+    "loop of GEMMs 512 x 512 x 512": (
         "def main(n: i64, x: f32[512, 512]) -> f32[512, 512] = if n == 0 then x else @main(n - 1, matmul(x, x))",
         (np.eye(512, dtype=np.float32),),
     ),

@@ -25,7 +25,15 @@ def main(library: ctypes.CDLL, names: list[str]) -> None:
 
     for function in ("most_bytes", "calls", "large_calls"):
         getattr(library, f"count_{function}").restype = ctypes.c_int64
-    names_of_columns = ("model", "arena", "lower bound", "ratio", "first run", "blocks later", "of 1 kB or more")
+    names_of_columns = (
+        "model",
+        "arena",
+        "lower bound",
+        "ratio",
+        "first run",
+        "blocks in later runs",
+        "blocks of 1 kB or more",
+    )
     print("| " + " | ".join(names_of_columns) + " |\n|" + "---|" * len(names_of_columns))
     for name in names or MODELS:
         model = MODELS[name]

@@ -31,7 +31,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(MODELS))
     chosen = parser.parse_args().models or list(MODELS)
-    print("| model | ms a call at -O3 | ratio | compiler at -O3, s | compiler, s |\n|---|---|---|---|---|")
+    print("| model | ms per call at -O3 | ratio | compile time at -O3, s | compile time, s |\n|---|---|---|---|---|")
     ratios, builds = [], dict.fromkeys(OPTIONS, 0.0)
     for name in chosen:
         calls, seconds = _measure(name)

@@ -31,7 +31,7 @@ VECTOR, MATRIX = np.ones(16, np.float32), np.ones((384, 384), np.float32)
 
 # What runs, its text, its arguments.  The first two are the machine alone, or nearly; the last two kernels.
 WORK = {
-    "fib(24), the machine alone": (
+    "fib(24), no kernels": (
         "def main(n: i64) -> i64 { return if n < 2 then n else @main(n - 1) + @main(n - 2) }",
         (24,),
     ),
@@ -40,8 +40,8 @@ WORK = {
         def loop(i: i64, x: f32[n]) -> f32[n] { return if i == 0 then x else @loop(i - 1, tanh(x)) }""",
         (VECTOR,),
     ),
-    "a kernel of 16 elements a run": ("def main(x: f32[n]) -> f32[n] = tanh(x)", (VECTOR,)),
-    "a product of 384 x 384": ("def main(x: f32[n, n]) -> f32[n, n] = matmul(x, x)", (MATRIX,)),
+    "1 kernel of 16 elements in one run": ("def main(x: f32[n]) -> f32[n] = tanh(x)", (VECTOR,)),
+    "GEMM 384 x 384 x 384": ("def main(x: f32[n, n]) -> f32[n, n] = matmul(x, x)", (MATRIX,)),
 }
 
 
@@ -120,7 +120,7 @@ def best(executable: vm.Executable, arguments: tuple) -> list[float]:
 def main() -> None:
     """Print the table, as Markdown."""
     argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
-    print(f"| | mode | runs a second | {' | '.join(f'{count} {way}' for count in COUNTS for way in WAYS)} |")
+    print(f"| | mode | runs per second | {' | '.join(f'{count} {way}' for count in COUNTS for way in WAYS)} |")
     print(f"|---|---|---|{'---|' * len(COUNTS) * len(WAYS)}")
     for name, (text, arguments) in WORK.items():
         for mode in MODES:

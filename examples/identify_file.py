@@ -1,7 +1,7 @@
-"""Says what a file is, with a real model in both modes:   python examples/identify_file.py FILE...
+"""Identify the type of a file with a real model, in both modes:   python examples/identify_file.py FILE...
 
-The model is Magika's (Apache-2.0), taken out of its pip package: a network that looks at the first and the last
-kilobyte of a file and knows some 200 file types.
+The model is Magika (Apache-2.0), extracted from its pip package.  The network reads the first and the last kilobyte of
+a file, and distinguishes about 200 file types.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PACKAGE, FOLDER = "magika==1.0.3", "magika/models/standard_v3_3"
 
 
 def features(content: bytes, size: int, padding: int) -> np.ndarray:
-    """The first and last `size` bytes of the stripped content as int32 [1, 2 * size], padded in the middle."""
+    """Return the first and last `size` bytes of the stripped content as int32 [1, 2 * size], padded in the middle."""
     content = content.strip()
     row = np.full(2 * size, padding, np.int32)
     head, tail = content[:size], content[-size:]

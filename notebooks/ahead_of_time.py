@@ -1,7 +1,8 @@
 # %% [markdown]
-# # Ahead of time
+# # Ahead-of-time export
 #
-# A model as C sources: no machine, no allocation, nothing but a C99 compiler. All memory of a run is known before.
+# Ahead-of-time export compiles a model to C sources that need only a C99 compiler. The code uses no virtual machine
+# and allocates no memory. The memory of a run is known in advance.
 
 # %%
 import subprocess
@@ -19,13 +20,15 @@ program = aot.build(module, aot.AotConfig(name="scores", alignment=16))
 sorted(program.sources.files)
 
 # %% [markdown]
-# The header is what a caller needs: a struct of inputs, one of outputs, a function. `n` is a field of the inputs.
+# The header declares the public interface: a struct of inputs, a struct of outputs, and a function. The symbolic size
+# `n` is a field of the inputs.
 
 # %%
 print(program.sources.files["include/scores.h"])
 
 # %% [markdown]
-# `n` is at most 16, so the pool has a known size. An unbounded size is refused.
+# The upper bound of `n` is 16, so the size of the memory pool is known. A model with an unbounded size raises an
+# error.
 
 # %%
 from relvm.errors import RelvmUnsupportedError
@@ -39,7 +42,7 @@ except RelvmUnsupportedError as error:
     print(error)
 
 # %% [markdown]
-# Given inputs and what should come out, the folder has a program that tries them.
+# If `write` is called with inputs and expected outputs, the folder contains a self test.
 
 # %%
 rng = np.random.default_rng(0)
@@ -51,7 +54,7 @@ print(done.stdout)
 assert done.returncode == 0, done.stderr
 
 # %% [markdown]
-# Hosted, it is a shared library that Python runs without a machine.
+# With the hosted runtime, the model becomes a shared library that Python runs without a virtual machine.
 
 # %%
 config = aot.AotConfig("scores", runtime="hosted", interface="packed", unpacked=False)

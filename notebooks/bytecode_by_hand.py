@@ -1,7 +1,8 @@
 # %% [markdown]
 # # Bytecode by hand
 #
-# A function of bytecode is a list of instructions over registers. `vm.ExecBuilder` writes it without the compiler.
+# A bytecode function is a list of instructions over registers. `vm.ExecBuilder` builds such functions without the
+# compiler.
 
 # %%
 from relvm import vm
@@ -21,8 +22,8 @@ executable = builder.get()
 print(executable.as_text())
 
 # %% [markdown]
-# Registers 0 and 1 are the parameters. `if` goes on where its register is true, and jumps to the label where it is
-# not.
+# Registers 0 and 1 are the parameters. If the register of an `if` is true, the next instruction follows. Otherwise
+# `if` jumps to the label.
 
 # %%
 machine = vm.VirtualMachine(executable)
@@ -30,8 +31,8 @@ assert machine["main"](7, True) == (7, 7)
 assert machine["main"](7, False) == 7
 
 # %% [markdown]
-# This is the whole instruction set. Scalar arithmetic is `prim` with a row of the table of primitive operators, such as
-# `add_i64`. A loop is a jump backwards.
+# The following cell prints the whole instruction set. Scalar arithmetic is the instruction `prim` with the name of a
+# primitive operator, such as `add_i64`. A loop is a backward jump.
 
 # %%
 from relvm.tables import OPCODES
@@ -57,7 +58,7 @@ loop = builder.get()
 assert vm.VirtualMachine(loop)["sum_to"](1000) == 500500
 
 # %% [markdown]
-# Bytecode is verified before anything of it runs: that a register is read before it is written is an error, not a
+# Bytecode is verified before it runs. If a register is read before it is written, the result is an error, not a
 # crash.
 
 # %%
@@ -73,7 +74,7 @@ except RelvmError as error:
     print(f"{type(error).__name__}: {error}")
 
 # %% [markdown]
-# `as_python` goes the other way: a program of these calls that builds the same executable.
+# `as_python` converts an executable back to a Python program that builds it with `vm.ExecBuilder`.
 
 # %%
 program = loop.as_python()

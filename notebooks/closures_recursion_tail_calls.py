@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Closures, recursion, tail calls
 #
-# Functions are values. A local function sees the variables around it; it may call itself; and a call that a function
-# ends with needs no room.
+# Functions are values. A local function can use the variables of the enclosing function, and may call itself. A tail
+# call, which is the last action of a function, needs no stack space.
 
 # %%
 from relvm import script, vm
@@ -23,7 +23,7 @@ def is_odd(n: i64) -> bool { return if n == 0 then false else @is_even(n - 1) }
 machines = {mode: vm.VirtualMachine(vm.build(module, exec_mode=mode)) for mode in ("bytecode", "compiled")}
 
 # %% [markdown]
-# A closure comes out of the machine as something to call, and goes in as an argument.
+# A closure that the machine returns is a Python callable. It can also be passed to the machine as an argument.
 
 # %%
 for machine in machines.values():
@@ -32,7 +32,8 @@ for machine in machines.values():
     assert machine["twice"](add_five, 1) == 11
 
 # %% [markdown]
-# `depth` adds 1 after its call has returned, so every call waits for the next: too many are an error, not a crash.
+# `depth` adds 1 after its recursive call has returned, so the calls nest. If they nest too deeply, the result is an
+# error, not a crash.
 
 # %%
 for mode, machine in machines.items():
@@ -44,8 +45,8 @@ for mode, machine in machines.items():
         print(f"{mode}: {str(error).splitlines()[0]}")
 
 # %% [markdown]
-# `is_even` and `is_odd` end with calls of each other. Such a call takes the function's place: any number of them will
-# do.
+# `is_even` and `is_odd` tail-call each other. A tail call reuses the registers of its caller, so any number of them
+# runs in constant space.
 
 # %%
 for machine in machines.values():
@@ -53,7 +54,7 @@ for machine in machines.values():
 
 
 # %% [markdown]
-# The IR has no loops: `while` of a script is a local function that ends with a call of itself.
+# The IR has no loop node. A `while` statement of a script becomes a tail-recursive local function.
 
 
 # %%
@@ -70,8 +71,8 @@ print(print_module(collatz.module))
 assert vm.VirtualMachine(vm.build(collatz.module))["collatz"](27) == 111
 
 # %% [markdown]
-# Captured variables become the last parameters of a lifted function. It is called by name, so the loop makes no
-# closure.
+# The pass `lambda_lifting` turns local functions into functions of the module. Captured variables become additional
+# parameters at the end. The function is called by name, so the loop creates no closure.
 
 # %%
 from relvm.explore import explore

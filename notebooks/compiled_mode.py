@@ -1,8 +1,8 @@
 # %% [markdown]
-# # Compiled mode, and its C
+# # Compiled mode and its C code
 #
-# In both modes kernels are C. In compiled mode the functions that call them are C, too: over the same registers, by
-# the same builtins.
+# The kernels are C code in both modes. In compiled mode, the functions that call the kernels are C code, too. They
+# use the same registers and builtins as bytecode.
 
 # %%
 import numpy as np
@@ -25,13 +25,14 @@ def triangle(n: i64, sum: i64) -> i64 {
 stages = explore(module, exec_mode="compiled")
 
 # %% [markdown]
-# What both modes are printed from is the routine: statements over registers `r`, constants `c`, functions `f`.
+# Bytecode and C are printed from the same routine. A routine contains statements over registers `r`, constants `c`
+# and functions `f`.
 
 # %%
 print(stages["routine"])
 
 # %% [markdown]
-# A kernel is a C function of tensors, a loop nest.
+# A kernel is a C function that takes tensors and contains a loop nest.
 
 # %%
 lines = stages["c"].text.split("\n")
@@ -39,8 +40,8 @@ start = next(number for number, line in enumerate(lines) if "kernel_relu_f32" in
 print("\n".join(lines[start : start + 25]))
 
 # %% [markdown]
-# A routine is a C function of the machine and its registers. `triangle` ends with a call of itself, which is a jump
-# to its start, so it needs no stack.
+# A routine is a C function that takes the machine and its registers. `triangle` tail-calls itself. That call becomes
+# a jump to the start of the function, so it needs no stack space.
 
 # %%
 source = vm.build(module, exec_mode="compiled").source
@@ -56,7 +57,7 @@ for mode, machine in machines.items():
     print(f"{mode}: {seconds * 1e3:.2f} ms for a million rounds")
 
 # %% [markdown]
-# The modes may be mixed: a mapping says it for each function. The results are the same.
+# The modes can be mixed. A mapping selects the mode of each function. The results are the same.
 
 # %%
 mixed = vm.VirtualMachine(vm.build(module, exec_mode={"triangle": "compiled"}))

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Debugging
 #
-# A debugger stops a program between its instructions, by the names that the program has for its values. Compiled
-# functions, built for it, stop where bytecode does.
+# A debugger stops a program between instructions. Breakpoints and values have the names of the program. Compiled
+# functions that were built for debugging stop at the same positions as bytecode.
 
 # %%
 import numpy as np
@@ -28,7 +28,7 @@ debugger = Debugger(module, exec_mode="compiled", fused=False)
 x = np.float32([[1, 2, 3, 4], [2, 2, 2, 2]])
 
 # %% [markdown]
-# Some result is NaN. Where does it come from?
+# A result of this program is NaN. The debugger stops after the instruction that produces the first NaN.
 
 # %%
 debugger.watch_nan()
@@ -36,8 +36,9 @@ print(debugger.run("main", x, 2))
 print(debugger["roots"])
 
 # %% [markdown]
-# What its argument was is gone: the roots were written over it. So the run is to stop before that. A breakpoint is a
-# value, a function, a line of the source, or an instruction; with a condition it stops only where that holds.
+# The argument of `sqrt` is no longer available, because the roots have overwritten it. The run must therefore stop
+# before this instruction. A breakpoint can be a value, a function, a source line or an instruction. A breakpoint with
+# a condition stops only if the condition is true.
 
 # %%
 debugger.close()
@@ -47,8 +48,8 @@ print(debugger.run("main", x, 2))
 print(debugger["shifted"])
 
 # %% [markdown]
-# `resume` goes on to the next breakpoint, `step` to what computes the next value, be it in a function that is called;
-# `step_over` runs through calls, `step_out` until the function has returned.
+# `resume` continues to the next breakpoint. `step` continues to the next computation of a value, and enters called
+# functions. `step_over` does not enter calls. `step_out` continues until the function has returned.
 
 # %%
 debugger.break_at("half", when=lambda at: at["k"] == 1)
@@ -58,7 +59,7 @@ print(*debugger.registers(), sep="\n")
 debugger.step()
 
 # %% [markdown]
-# A run that fails stops where it failed.
+# If a run fails, the debugger stops at the failed instruction.
 
 # %%
 debugger.close()
@@ -69,4 +70,5 @@ print(*failing.stack(), sep="\n")
 assert failing["n"] == 0
 
 # %% [markdown]
-# In a terminal: `relvm debug model.relvm --input x=x.npy --input k=2`, then `help`.
+# The debugger is also available in a terminal. Run `relvm debug model.relvm --input x=x.npy --input k=2` and enter
+# `help`.

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Dynamic shapes
 #
-# A size may be a variable. One program runs for all its values, and what is known of sizes is checked while
-# compiling.
+# A size may be a variable. The same program runs for all values of the variable. The compiler checks all facts that
+# it knows about sizes.
 
 # %%
 import numpy as np
@@ -25,7 +25,7 @@ def main(x: f32[n, m], y: f32[k, m]) -> f32[n + k, m] {
 assert machine["main"](np.ones((2, 3), np.float32), np.ones((5, 3), np.float32)).shape == (7, 3)
 
 # %% [markdown]
-# `m` is one size in both parameters: a call where it is not is an error.
+# Both parameters have the size `m`. A call with different sizes raises an error.
 
 # %%
 try:
@@ -35,7 +35,8 @@ except RelvmShapeError as error:
     print(error)
 
 # %% [markdown]
-# Sizes are polynomials in one canonical form, so equal ones compare equal, however they are written.
+# Sizes are polynomials in a canonical form. Equal sizes therefore compare equal, even if they are written
+# differently.
 
 # %%
 typed = infer_types(
@@ -48,7 +49,7 @@ print(print_module(typed))
 assert "shape(n * 4)" in print_module(typed)
 
 # %% [markdown]
-# What cannot be equal is refused before anything runs.
+# Sizes that cannot be equal raise an error at compile time.
 
 # %%
 try:
@@ -58,7 +59,7 @@ except RelvmShapeError as error:
     print(error)
 
 # %% [markdown]
-# A size may be known to the machine only. `match_cast` gives it a name, and checks the rest.
+# A size may be known only at run time. `match_cast` gives such a size a name, and checks the other sizes.
 
 # %%
 machine = machine_of("""
@@ -74,7 +75,7 @@ except RelvmShapeError as error:
     print(error)
 
 # %% [markdown]
-# Bounds are checked at every call, and let memory be planned for the largest size.
+# Bounds of sizes are checked at every call. With bounds, the memory planner can reserve memory for the largest size.
 
 # %%
 bounded = parse_module("""

@@ -1,7 +1,8 @@
 # %% [markdown]
 # # First steps
 #
-# A program is written, built in two ways, and run. Both ways give the same bits.
+# This notebook defines a program, builds it in bytecode mode and in compiled mode, and runs it. Both modes give
+# bit-identical results.
 
 # %%
 import numpy as np
@@ -18,7 +19,7 @@ def main(x: f32[n, 4], w: f32[4, 8]) -> f32[n, 8] {
 print(print_module(module))
 
 # %% [markdown]
-# `n` is a symbolic size: the program runs for every number of rows. `vm.build` makes an executable, a
+# `n` is a symbolic size, so the program runs for any number of rows. `vm.build` creates an executable, and a
 # `VirtualMachine` runs it.
 
 # %%
@@ -32,7 +33,8 @@ np.testing.assert_allclose(y.numpy(), np.maximum(x @ w, 0), rtol=1e-5)
 y.shape
 
 # %% [markdown]
-# Compiled, the function itself is native code, too. The kernels, which do the arithmetic, are the same in both modes.
+# In compiled mode, the function itself is native code, too. The kernels, which perform the arithmetic, are the same
+# in both modes.
 
 # %%
 compiled = vm.VirtualMachine(vm.build(module, exec_mode="compiled"))
@@ -40,8 +42,7 @@ assert compiled["main"](x, w).numpy().tobytes() == y.numpy().tobytes()
 machine.function_kinds, compiled.function_kinds
 
 # %% [markdown]
-# What is wrong with an argument is said by a typed error, which names the function, the argument, and what was
-# expected.
+# An invalid argument raises a typed error. The message names the function, the argument, and the expected type.
 
 # %%
 from relvm.errors import RelvmTypeError
@@ -53,8 +54,8 @@ except RelvmTypeError as error:
     print(error)
 
 # %% [markdown]
-# An executable is one file. What was saved here may be loaded here; native code from elsewhere needs
-# `trust_native=True`.
+# An executable can be saved to a single file. Native code that was built on this computer can be loaded here. Native
+# code from elsewhere requires `trust_native=True`.
 
 # %%
 executable.save("model.rvm")

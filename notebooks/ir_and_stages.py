@@ -1,8 +1,8 @@
 # %% [markdown]
 # # The IR and its stages
 #
-# A module goes down through stages, each with rules of its own: PARSED, TYPED, ANF, LOWERED, PLANNED. Passes take it
-# from one to the next, and `explore` keeps what each of them made.
+# A module passes through five stages: PARSED, TYPED, ANF, LOWERED and PLANNED. Each stage has its own rules. Passes
+# transform the module from one stage to the next. `explore` records the result of each pass.
 
 # %%
 from relvm.explore import explore
@@ -21,8 +21,8 @@ stages = explore(module)
 stages.names
 
 # %% [markdown]
-# TYPED: every expression has a type. ANF: every computation has a name, so that arguments are variables or
-# constants.
+# At stage TYPED, every expression has a type. Stage ANF is A-normal form: every computation has a name, so all
+# arguments are variables or constants.
 
 # %%
 print(stages["infer_types"])
@@ -30,16 +30,16 @@ print(stages["to_anf"])
 assert "relu(add(" in stages["given"].text and "relu(add(" not in stages["to_anf"].text
 
 # %% [markdown]
-# The softmax is declared as a composition of smaller operators, and takes part in fusion as these. Operators in one
-# `fused` block share a kernel.
+# Softmax is declared as a composition of simpler operators, and fusion works on these. The operators in one `fused`
+# block share a kernel.
 
 # %%
 print(stages.diff("decompose", "fuse_ops"))
 assert "fused {" in stages["fuse_ops"].text and "fused {" not in stages["decompose"].text
 
 # %% [markdown]
-# LOWERED: there are no operators any more, but calls of kernels. PLANNED: each tensor has memory, and dead values are
-# dropped.
+# At stage LOWERED, calls of kernels have replaced all operators. At stage PLANNED, memory is allocated for each
+# tensor, and dead values are released.
 
 # %%
 print(stages["lower_to_kernels"])
@@ -48,7 +48,8 @@ assert "kernel " in stages["lower_to_kernels"].text
 assert "alloc_storage" in stages["insert_kills"].text and "kill " in stages["insert_kills"].text
 
 # %% [markdown]
-# A value knows where it is from, down to the instructions: here is what line 2, the softmax, became.
+# Every value stores its source location, and so does every instruction. The following cell prints the instructions
+# that come from line 2, the softmax.
 
 # %%
 found = stages.trace("given", 2)
@@ -57,7 +58,7 @@ for number in found["bytecode"]:
 assert found["bytecode"]
 
 # %% [markdown]
-# What is printed reads back as the same module.
+# The printed form of a module can be parsed back to the same module.
 
 # %%
 text = print_module(module)

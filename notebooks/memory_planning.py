@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Memory planning
 #
-# Before a program runs it is known which tensors are alive together. `plan_memory` gives each a place: over an input
-# that dies, in an arena, or in the storage of a dead one.
+# The compiler knows which tensors are alive at the same time. The pass `plan_memory` assigns memory to each tensor. A
+# tensor may overwrite a dead input, lie in an arena, or reuse the storage of a dead tensor.
 
 # %%
 import numpy as np
@@ -24,16 +24,16 @@ stages = explore(module)
 print(stages["insert_kills"])
 
 # %% [markdown]
-# Four tensors are made, each of 16 kB, and no more than two are alive at once. The result leaves the function, so it
-# has a storage of its own.
+# The program computes four tensors of 16 kB. At most two of them are alive at the same time. The result leaves the
+# function, so it has its own storage.
 
 # %%
 print(stages.diff("lower_to_kernels", "plan_memory"))
 assert stages["insert_kills"].text.count("alloc_storage") == 3
 
 # %% [markdown]
-# The plan itself, as `relvm show MODEL --memory` prints it: offsets, and from which binding to which a place is
-# needed.
+# The following cell prints the plan, similar to `relvm show MODEL --memory`. It shows the offset of each tensor, and
+# its lifetime as a range of bindings.
 
 # %%
 from relvm.ir.verifier import Stage
@@ -56,8 +56,8 @@ def print_plan(module) -> None:
 print_plan(module)
 
 # %% [markdown]
-# Sizes may be symbolic: tensors of equal size share, whatever it is. Where a bound is stated, storage has the largest
-# size that can be needed, and is known before the program runs.
+# Sizes may be symbolic. Tensors of equal size share storage, even if the size is unknown. If the function declares an
+# upper bound, storage is planned for the largest size, and its size is known at compile time.
 
 # %%
 symbolic = TEXT.replace("x: f32[64, 64]", "x: f32[n, 64]").replace("-> f32[64, 64]", "-> f32[n, 64]")
@@ -66,8 +66,8 @@ print_plan(parse_module(symbolic))
 print_plan(parse_module(bounded))
 
 # %% [markdown]
-# A kernel that works element by element may write over its input, if that dies there. Here `negative` does, with
-# fusion left out.
+# An elementwise kernel may overwrite its input if the input is dead afterwards. In this example, `negative` does so.
+# Fusion is disabled, because it would merge the kernels.
 
 # %%
 in_place = parse_module("""
@@ -81,7 +81,7 @@ print(planned)
 assert planned.count("alloc_storage") == 2
 
 # %% [markdown]
-# The plan is only about memory: the results are what they are without it.
+# Memory planning does not change the results.
 
 # %%
 rng = np.random.default_rng(0)

@@ -1,7 +1,8 @@
 # %% [markdown]
-# # An ONNX model, from the file to a profile
+# # ONNX models: import, comparison and profiling
 #
-# A small network is made here, written to a file, read, compared with ONNX Runtime, and measured.
+# This notebook creates a small network and saves it as an ONNX file. It then imports the file, compares the results
+# with ONNX Runtime, and measures the performance.
 
 # %%
 import numpy as np
@@ -31,8 +32,8 @@ model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir
 onnx.save(model, "classifier.onnx")
 
 # %% [markdown]
-# The graph becomes one function, `main`. `batch` stays symbolic; `from_onnx(path, dims={"batch": 8})` would fix it.
-# The graph below shows what is computed from what: a box is a kernel, and a click opens it.
+# The graph becomes a function, `main`. `batch` remains a symbolic size; `from_onnx(path, dims={"batch": 8})` would
+# fix the size. The figure shows the data flow. Each box is a kernel, and a click opens it.
 
 # %%
 from relvm.explore import browse_dataflow
@@ -53,8 +54,8 @@ np.testing.assert_allclose(scores.sum(axis=1), 1, rtol=1e-5)
 scores.argmax(axis=1)
 
 # %% [markdown]
-# Every value against ONNX Runtime, the reference, and both modes. Were something wrong, `.first` would say where it
-# begins.
+# `compare` compares every value in both modes, the reference interpreter and ONNX Runtime. If values differ, `.first`
+# is the first value with a difference.
 
 # %%
 from relvm.explore import compare
@@ -64,9 +65,9 @@ assert compared.agrees
 compared
 
 # %% [markdown]
-# Where the time goes, and how far each kernel is from what this machine can do: operations and bytes per second against
-# measured peaks. The bias and the relu are part of the product's kernel. What is this small is in the caches, and the
-# call of a kernel is a part of its time.
+# A profile shows the time of each kernel. It compares the operations and bytes per second with the measured peak
+# rates of this computer. The bias and the relu are fused into the kernel of the matrix product. The data of such a
+# small model is in the caches, and the call overhead is a visible part of the time of a kernel.
 
 # %%
 from relvm.explore import draw_roofline, format_profile
@@ -78,7 +79,7 @@ assert max(row.operations or 0 for row in profile.rows) == 8 * (2 * 64 * 128 + 2
 draw_roofline(profile)
 
 # %% [markdown]
-# How long a call takes, without what calling from Python costs:
+# The following cell measures the time of a call without the overhead of Python:
 
 # %%
 timing = machine.time_evaluator("main", number=20, repeat=5)(x)

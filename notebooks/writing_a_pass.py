@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Writing a pass
 #
-# A pass is a function from a module, or from each function of it, to another: nodes never change, new ones are made.
-# Its decorator says its name and the stage that it takes.
+# A pass is a function that transforms a module, or each function of a module. Nodes are immutable, so a pass creates
+# new nodes. The decorator declares the name of the pass and its input stage.
 
 # %%
 from dataclasses import replace
@@ -38,11 +38,11 @@ def double_by_addition(function: Function) -> Function:
 
 
 # %% [markdown]
-# `rewrite` applies the rule to every expression, innermost first; None leaves it as it is. `replace` keeps what the
-# call has besides, such as where in the source it is from. The types are compared because a factor of shape [1, 1]
-# could give the product more axes than `x` has.
+# `rewrite` applies the rule to every expression, innermost first. If the rule returns None, the expression stays
+# unchanged. `replace` keeps all other fields of the call, such as its source location. The rule compares the types,
+# because a factor of shape [1, 1] may give the product more axes than `x` has.
 #
-# `run_passes` runs some passes; with `verified=True` each result is held to the rules of its stage.
+# `run_passes` runs a list of passes. With `verified=True`, it verifies that each result obeys the rules of its stage.
 
 # %%
 module = parse_module("""
@@ -57,7 +57,7 @@ print(print_module(changed))
 assert "add(x, x)" in print_module(changed) and "multiply(a, " in print_module(changed)
 
 # %% [markdown]
-# What it made is built like any module, and gives the same bits.
+# The rewritten module can be built like any other module. Its results are bit-identical.
 
 # %%
 x = np.float32([1.1, -0.0, np.inf])
@@ -65,8 +65,8 @@ before, after = (vm.VirtualMachine(vm.build(each))["main"](x).numpy() for each i
 assert before.tobytes() == after.tobytes()
 
 # %% [markdown]
-# A pass that breaks a rule of its stage is found by the verifier. At stage ANF arguments are variables or
-# constants; this one puts an operator into another.
+# The verifier detects a pass that breaks a rule of its stage. At stage ANF, all arguments must be variables or
+# constants. The following pass nests one operator in another.
 
 # %%
 
@@ -90,8 +90,8 @@ except RelvmVerifyError as error:
     print(error)
 
 # %% [markdown]
-# The passes of a build are listed in one place, `relvm/passes/pipeline.py`; golden cases in `tests/passes/`
-# show what each does.
+# `relvm/passes/pipeline.py` lists the passes of a build. The golden test cases in `tests/passes/` show the effect of
+# each pass.
 
 # %%
 for step in build_pipeline("c"):

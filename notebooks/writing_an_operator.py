@@ -1,11 +1,12 @@
 # %% [markdown]
 # # Writing an operator
 #
-# An operator is one declaration: its type rule, its meaning in NumPy, and how it becomes a kernel. Text, scripts, the
-# printer and the passes know it by that. The docstring is its documentation.
+# The declaration of an operator consists of its type rule, its NumPy implementation, and its lowering to a kernel.
+# The text form, scripts, the printer and the passes need no other definition. The docstring is the documentation of
+# the operator.
 #
-# In relvm itself the declaration is in a file of `relvm/ops/`, and a row of sample calls in `tests/ops/samples.py`
-# tests it in every way; an operator without one fails the tests.
+# The operators of relvm are declared in `relvm/ops/`. `tests/ops/samples.py` contains sample calls of each operator,
+# which the tests run in every mode. The tests fail for an operator without sample calls.
 
 # %%
 import numpy as np
@@ -39,8 +40,8 @@ def shifted_square(x: TensorType, *, offset: float = 0.0) -> TensorType:
 
 
 # %% [markdown]
-# `square_element` computes no numbers: it is given expressions of a kernel, and makes one of them. The text form
-# knows the operator at once.
+# `square_element` does not compute numbers. It takes expressions of a kernel and returns a new expression. The
+# operator is immediately available in the text form.
 
 # %%
 module = parse_module("""
@@ -53,7 +54,7 @@ x = np.linspace(-2, 2, 8, dtype=np.float32).reshape(2, 4)
 np.testing.assert_array_equal(machine["main"](x).numpy(), np.zeros((2, 4)))
 
 # %% [markdown]
-# An element of its result says nothing of other elements, so it shares a kernel with its neighbours.
+# The operator is elementwise, so it can be fused with adjacent operators.
 
 # %%
 stages = explore(module)
@@ -62,7 +63,8 @@ fused = stages["fuse_ops"].text.split("fused {")[1]
 assert all(name in fused for name in ("shifted_square", "negative", "relu"))
 
 # %% [markdown]
-# The meaning in NumPy is what the kernel is held against, in both modes. One operator alone:
+# `compare` compares the kernel with the NumPy implementation in both modes. This example contains only the new
+# operator:
 
 # %%
 alone = parse_module("def main(x: f32[n, 4]) -> f32[n, 4] { return shifted_square(x, offset=0.5) }")
@@ -71,7 +73,7 @@ assert compared.agrees
 compared
 
 # %% [markdown]
-# The type rule refuses what the operator is not for.
+# The type rule rejects unsupported types.
 
 # %%
 try:
@@ -81,7 +83,7 @@ except RelvmTypeError as error:
     print(error)
 
 # %% [markdown]
-# A meaning that is not the kernel's is found: `compare` names the value.
+# If the kernel does not match the NumPy implementation, `compare` names the value that differs.
 
 # %%
 

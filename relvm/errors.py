@@ -170,8 +170,10 @@ def resources(what: str) -> Iterator[None]:
     except MemoryError as error:
         raise RelvmMemoryError(f"{what}: not enough memory: {error}".removesuffix(": ")) from None
     except RecursionError:
-        reason = "blocks, functions or calls of functions without a result type are nested too deeply"
-        raise RelvmRecursionError(f"{what}: {reason}; make functions of inner parts, and state result types") from None
+        reason = "blocks, functions or calls of functions without result types are nested too deeply"
+        raise RelvmRecursionError(
+            f"{what}: {reason}; move inner parts into functions, and declare result types"
+        ) from None
 
 
 def near_matches(name: str, known: Iterable[str]) -> str:
@@ -192,13 +194,13 @@ def expect_type(name: str, got: object, expected: Any, shown: str) -> None:
 def expect_name(what: str, name: Any) -> None:
     """Raises RelvmTypeError: `name`, which messages call `what`, is no text, or no text that C and files can hold: it
     has a zero character or half of a surrogate pair."""
-    expect_type(what, name, str, "a text")
+    expect_type(what, name, str, "a string")
     if "\0" in name:
-        raise RelvmTypeError(f"{what}: {name!r} has a zero character")
+        raise RelvmTypeError(f"{what}: {name!r} contains a NUL character")
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise RelvmTypeError(f"{what}: {name!r} has half of a surrogate pair") from None
+        raise RelvmTypeError(f"{what}: {name!r} contains an unpaired surrogate") from None
 
 
 def expect_path(what: str, path: Any) -> None:
@@ -207,9 +209,9 @@ def expect_path(what: str, path: Any) -> None:
     try:
         has_zero = b"\0" in os.fsencode(path)
     except UnicodeEncodeError:
-        raise RelvmTypeError(f"{what}: no file can be named {path!r}") from None
+        raise RelvmTypeError(f"{what}: {path!r} is not a valid file name") from None
     if has_zero:
-        raise RelvmTypeError(f"{what}: {path!r} has a zero character")
+        raise RelvmTypeError(f"{what}: {path!r} contains a NUL character")
 
 
 def expect_choice(name: str, got: object, choices: tuple[str, ...]) -> None:

@@ -32,7 +32,7 @@ def dtype_number(dtype: np.dtype) -> int:
         return _NUMBERS[STRINGS.name]
     number = _NUMBERS.get(dtype.name) if dtype.isnative else None
     if number is None:
-        raise RelvmTypeError(f"no tensors of dtype {dtype}; there are {', '.join(_NUMBERS)}")
+        raise RelvmTypeError(f"unsupported tensor dtype {dtype}; expected one of {', '.join(_NUMBERS)}")
     return number
 
 
@@ -45,7 +45,7 @@ def plain_array(array: np.ndarray) -> np.ndarray:
     """
     if isinstance(array, np.ma.MaskedArray):
         if np.ma.is_masked(array):
-            raise RelvmTypeError("an array with masked elements: a tensor has no mask; pass array.filled(value)")
+            raise RelvmTypeError("masked arrays are not supported; pass array.filled(value)")
         array = array.data
     if array.dtype.kind in "UTO":
         return _plain_strings(array)
@@ -60,7 +60,7 @@ def _plain_strings(array: np.ndarray) -> np.ndarray:
     plain = np.ascontiguousarray(array.astype(STRINGS, copy=False)).reshape(array.shape)
     for element in plain.reshape(-1):
         if not isinstance(element, str):
-            raise RelvmTypeError(f"an array of objects has strings as elements, got {type(element).__name__}")
+            raise RelvmTypeError(f"an array of dtype object must contain only strings, got {type(element).__name__}")
     return plain
 
 
@@ -75,7 +75,7 @@ def pack_strings(array: np.ndarray) -> np.ndarray:
     try:
         encoded = [text.encode(errors="surrogateescape") for text in array.reshape(-1)]
     except UnicodeEncodeError as error:
-        raise RelvmTypeError(f"a string that has no form in UTF-8: {error.object!a}") from None
+        raise RelvmTypeError(f"cannot encode the string {error.object!a} as UTF-8") from None
     ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
     return np.frombuffer(ends.tobytes() + b"".join(encoded), np.uint8)
 
@@ -88,7 +88,7 @@ def unpack_strings(packed: bytes | bytearray | memoryview, shape: tuple[int, ...
     content = bytes(packed[8 * size :])
     starts = np.concatenate([np.zeros(1, np.int64), ends])
     if (np.diff(starts) < 0).any() or starts[-1] != len(content):
-        raise ValueError("the ends of its strings are not in order")
+        raise ValueError("the packed strings are damaged: their end offsets are not in order")
     texts = (content[start:end].decode(errors="surrogateescape") for start, end in zip(starts, ends, strict=False))
     array.reshape(-1)[:] = list(texts)
     return array

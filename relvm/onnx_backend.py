@@ -66,7 +66,7 @@ class RelvmRep(BackendRep):
             What the machine raises, such as RelvmShapeError for an array of another shape than the model says.
         """
         if kwargs:
-            raise RelvmArgumentError(f"run: no option {next(iter(kwargs))}")
+            raise RelvmArgumentError(f"run: unknown option {next(iter(kwargs))}")
         result = self.machine["main"](*self._in_order(inputs))
         results = (result,) if len(self.outputs) == 1 else result
         pairs = zip(self.outputs, map(_plain, results), strict=True)
@@ -82,7 +82,7 @@ class RelvmRep(BackendRep):
                 raise RelvmNameError(f"the model has no input {name}{near_matches(name, self.inputs)}")
         missing = [name for name in self.inputs if name not in inputs]
         if missing:
-            raise RelvmNameError(f"the inputs {', '.join(missing)} are missing")
+            raise RelvmNameError(f"missing inputs: {', '.join(missing)}")
         return [inputs[name] for name in self.inputs]
 
 
@@ -116,7 +116,7 @@ class RelvmBackend(Backend):
         options: dict[str, Any] = {"exec_mode": cls.exec_mode, "target": cls.target, "dims": None, "inputs": ()}
         for name in kwargs:
             if name not in options:
-                raise RelvmArgumentError(f"prepare: no option {name}{near_matches(name, options)}")
+                raise RelvmArgumentError(f"prepare: unknown option {name}{near_matches(name, options)}")
         options |= kwargs
         module = from_onnx(model, dims=options.pop("dims"), inputs=options.pop("inputs"))
         names = dict(module["main"].attributes)
@@ -144,7 +144,7 @@ class RelvmBackend(Backend):
         names = [name for name in node.input if name]
         arrays = [inputs[name] for name in names] if isinstance(inputs, Mapping) else list(inputs)
         if len(arrays) != len(names):
-            raise RelvmArgumentError(f"run_node: {node.op_type} has {len(names)} inputs, got {len(arrays)}")
+            raise RelvmArgumentError(f"run_node: {node.op_type} has {len(names)} inputs, got {len(arrays)} arrays")
         infos = [
             helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.asarray(x).dtype), np.shape(x))
             for name, x in zip(names, arrays, strict=True)
@@ -163,7 +163,7 @@ class RelvmBackend(Backend):
 
 def _expect_device(device: str) -> None:
     if not RelvmBackend.supports_device(device):
-        raise RelvmArgumentError(f"prepare: no device {device}; there is CPU")
+        raise RelvmArgumentError(f"prepare: unsupported device {device}; expected CPU")
 
 
 def _dicts(pair: Sequence[np.ndarray]) -> Any:

@@ -85,6 +85,28 @@ PRIM_OPERATORS = read_table(
     "scalar_operators.def", "SCALAR_OPERATOR", "name function operands result form fails meaning"
 )
 
+KERNEL_OPCODES = read_table("kernel_opcodes.def", "KERNEL_OP", "name operands meaning")
+MICRO_KERNELS = read_table("micro_kernels.def", "MICRO_KERNEL", "name arguments")
+
+
+_FAMILIES = {"INTEGERS": ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"), "FLOATS": ("f32", "f64")}
+_FAMILIES["NUMBERS"] = (*_FAMILIES["INTEGERS"], *_FAMILIES["FLOATS"])
+_FAMILIES["ORDERED"] = ("bool", *_FAMILIES["NUMBERS"])
+
+
+def _element_functions() -> tuple[str, ...]:
+    """The functions of kernel_functions.def, in the order of the numbers that C gives them."""
+    names: list[str] = []
+    rows = r"^(BINARY|COMPARE|UNARY|CONVERT|MATH2?|MAP2?)\((\w+), (\w+)"
+    for macro, name, family in re.findall(rows, _read("tables", "kernel_functions.def"), re.MULTILINE):
+        start = f"to_{name}" if macro == "CONVERT" else name
+        suffixes = _FAMILIES["FLOATS"] if macro in ("MATH", "MATH2") else _FAMILIES.get(family, ())
+        names += [f"{start}_{suffix}" for suffix in suffixes] or [name]
+    return tuple(names)
+
+
+element_functions = _element_functions()
+
 ABI_VERSION = int(re.findall(r"#define RVM_ABI_VERSION (\d+)", _read("include", "relvm.h"))[0])
 
 

@@ -168,7 +168,7 @@ def test_an_archive_that_unpacks_to_gigabytes(tmp_path: Path) -> None:
         np.lib.format.write_array_header_1_0(member, {"descr": "|u1", "fortran_order": False, "shape": (3 << 29,)})
         for _ in range(3 << 5):
             member.write(bytes(1 << 24))
-    with pytest.raises(RelvmError, match=r"x\.npz: an archive of [\d,]+ bytes that unpacks to 1,610,"):
+    with pytest.raises(RelvmError, match=r"x\.npz: the archive of [\d,]+ bytes unpacks to 1,610,"):
         arguments_of(FileBatch(tmp_path / "x.npz"), FunctionSignature({}, {}, None), [])
 
 

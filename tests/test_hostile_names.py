@@ -323,7 +323,7 @@ def main_size(path: Path) -> str:
 
 def test_outputs_whose_names_are_the_same_in_a_file_are_refused(tmp_path: Path) -> None:
     arrays = {"a\x1b": np.zeros(1), "a%1B": np.ones(1)}
-    with pytest.raises(RelvmArgumentError, match="two outputs have one name in a file"):
+    with pytest.raises(RelvmArgumentError, match="two outputs map to the same name in the file"):
         save_arrays(tmp_path / "saved.npz", arrays)
 
 

@@ -124,7 +124,19 @@ def test_an_import_from_above_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path
 # ---- C ----
 
 # From the bottom up.  A file includes and calls its own folder and those below it.
-C_FOLDERS = ("tables", "include", "core", "codegen", "threads", "loader", "vm", "builtins", "library", "python")
+C_FOLDERS = (
+    "tables",
+    "include",
+    "core",
+    "codegen",
+    "threads",
+    "loader",
+    "kernels",
+    "vm",
+    "builtins",
+    "library",
+    "python",
+)
 INCLUDE = re.compile(r'^#include "(?:\.\./tables/)?([\w.]+)"', re.MULTILINE)
 DEFINITION = re.compile(r"^(?!static|typedef)[a-z][\w \*]*?\b(\w+)\([^;{]*\)\s*\{", re.MULTILINE)
 

@@ -34,11 +34,17 @@ TABLES = {
     "cpu_features.def": ("FEATURE", tables.CPU_FEATURES),
     "regex_opcodes.def": ("PATTERN", tables.PATTERNS),
     "scalar_operators.def": ("SCALAR_OPERATOR", tables.PRIM_OPERATORS),
+    "kernel_opcodes.def": ("KERNEL_OP", tables.KERNEL_OPCODES),
+    "micro_kernels.def": ("MICRO_KERNEL", tables.MICRO_KERNELS),
 }
 
 
 def test_every_table_is_read() -> None:
-    assert {path.name for path in (csrc_directory() / "tables").glob("*.def")} == {*TABLES, "unicode_case.def"}
+    assert {path.name for path in (csrc_directory() / "tables").glob("*.def")} == {
+        *TABLES,
+        "unicode_case.def",
+        "kernel_functions.def",
+    }
 
 
 def test_letters_have_the_case_that_unicode_gives_them() -> None:

@@ -27,8 +27,19 @@ from benchmarks.aot.sides import SIDES, Sources, nothing
 from benchmarks.aot.tflite_micro import run_tflite_micro
 
 _LEVELS = ("-Os", "-O2")
-_ROW = ("model", "processor", "", "made by", "flash", "beyond weights", "RAM", "of it stack", "instructions", "error")
-_BOUNDS = ("model", "weights", "alive at once", "of it tensors", "TFLM file", "TFLM arena")
+_ROW = (
+    "model",
+    "processor",
+    "option",
+    "generator",
+    "flash",
+    "flash without weights",
+    "RAM",
+    "stack",
+    "instructions",
+    "error",
+)
+_BOUNDS = ("model", "weights", "alive at once", "tensors only", "TFLM file", "TFLM arena")
 
 
 def main() -> None:

@@ -18,9 +18,9 @@ from relvm import vm
 
 LOOP = 20_000
 PYTHON_GOALS = {
-    "int in and out": (600, 600),
-    "array in, tensor out": (1500, 1500),
-    "Python function as packed function": (700, 700),
+    "int argument, int result": (600, 600),
+    "array argument, tensor result": (1500, 1500),
+    "call of a Python function": (700, 700),
 }
 
 
@@ -58,7 +58,7 @@ def print_table(heads: list[str], rows: list[list[str]]) -> None:
 
 
 def print_costs() -> None:
-    print("\n## Nanoseconds\n")
+    print("\n## Times in nanoseconds\n")
     tvm = measure_tvm()
     heads = [
         "",
@@ -78,22 +78,23 @@ def print_costs() -> None:
         pairs = [part for our, goal in zip(ours, goals, strict=True) for part in (figure(our), f"{goal:g}")]
         rows.append([name, *pairs, *map(figure, theirs), *map(figure, ratios)])
     print_table(heads, rows)
-    print("\n## Languages, nanoseconds\n")
+    print("\n## Comparison with other languages, in nanoseconds\n")
     print_table(
-        ["", "fib, a call", "loop, a round"], [[p.name, figure(p.fib), figure(p.count)] for p in measure_peers()]
+        ["", "fib, per call", "loop, per iteration"],
+        [[p.name, figure(p.fib), figure(p.count)] for p in measure_peers()],
     )
 
 
 def print_instructions() -> None:
     if not shutil.which("valgrind"):
         return
-    print("\n## Instructions\n")
+    print("\n## Instruction counts\n")
     rows = [[name, *map(figure, counts)] for name, counts in count_instructions().items()]
     print_table(["", *MODES], rows)
 
 
 def print_host(large: bool) -> None:
-    print("\n## Builds, loading, size, memory\n")
+    print("\n## Build time, load time, size and memory\n")
     rows = []
     for operators in (1000, 10_000, 100_000) if large else (1000,):
         for mode in MODES if operators < 100_000 else MODES[:1]:

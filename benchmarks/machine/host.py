@@ -52,9 +52,9 @@ def callbacks(x: i64) => i64 {{
 
     call = median(calls(integer, 7), CALLS)
     return {
-        "int in and out": call,
-        "array in, tensor out": median(calls(tensor, array), CALLS),
-        "Python function as packed function": (median(calls(callbacks, 7), CALLS) - call) / CALLBACKS,
+        "int argument, int result": call,
+        "array argument, tensor result": median(calls(tensor, array), CALLS),
+        "call of a Python function": (median(calls(callbacks, 7), CALLS) - call) / CALLBACKS,
     }
 
 

@@ -36,14 +36,14 @@ class Row:
 ROWS = (
     Row("copy", (12, 5), "y{k}: object = builtin.copy(o)"),
     Row("tuple_getitem", (12, 5), "y{k}: f32[1] = t.0"),
-    Row("kernel of 1 element", (20, 10), "_ = run add_f32(x, x, x)"),
-    Row("call of a function", (20, 6), "y{k}: object = @same(o)"),
-    Row("make a closure of 1 value", (60, 50), "y{k}: (object) -> object = builtin.make_closure(@second, o)"),
-    Row("invoke a closure of 1 value", (30, 12), "y{k}: object = f(o)"),
-    Row("make a 2-tuple", (40, 30), "y{k}: (object, object) = (o, o)"),
+    Row("kernel on 1 element", (20, 10), "_ = run add_f32(x, x, x)"),
+    Row("function call", (20, 6), "y{k}: object = @same(o)"),
+    Row("create a closure over 1 value", (60, 50), "y{k}: (object) -> object = builtin.make_closure(@second, o)"),
+    Row("invoke a closure over 1 value", (30, 12), "y{k}: object = f(o)"),
+    Row("create a 2-tuple", (40, 30), "y{k}: (object, object) = (o, o)"),
     Row("if on a scalar", (8, 2), "y{k}: i64 = if c then {{ return 3 }} else {{ return i }}"),
     Row(
-        "storage + tensor + kill",
+        "allocate and free a tensor",
         (80, 70),
         "s{k}: object = builtin.alloc_storage(shape(16, 16), 0, dtype(f32))\n"
         "  y{k}: f32[16, 16] = builtin.alloc_tensor(s{k}, 0, shape(16, 16), dtype(f32))",
@@ -89,21 +89,21 @@ FIB, FIB_CALLS, ROUNDS = 27, 635_621, 3_000_000  # fib(27) makes that many calls
 
 PROGRAMS = (
     Program(
-        "fib, a call",
+        "fib, per call",
         (15, 6),
         "def main(n: i64) -> i64 = if n < 2 then n else @main(n - 1) + @main(n - 2)",
         (FIB,),
         FIB_CALLS,
     ),
     Program(
-        "counting loop, a round",
+        "counting loop, per iteration",
         (7, 1.5),
         "def main(i: i64, s: i64, n: i64) -> i64 = if i >= n then s else @main(i + 1, s + i, n)",
         (0, 0, ROUNDS),
         ROUNDS,
     ),
     Program(
-        "loop carrying a tuple, a round",
+        "loop that carries a tuple, per iteration",
         (250, 150),
         """
 def main(n: i64) -> (f32[4], f32[4]) = @carry(n, (const(f32[4], [1, 2, 3, 4]), const(f32[4], [5, 6, 7, 8])))

@@ -96,13 +96,13 @@ class Module:
 _ROWS = {
     "copy": ['y{k} = R.call_packed("vm.builtin.copy", o, ty_args=(R.Object,))'],
     "tuple_getitem": ['y{k} = R.call_packed("vm.builtin.tuple_getitem", t, R.prim_value(0), ty_args=(R.Object,))'],
-    "kernel of 1 element": ["_{k} = cls.add(x, x, x)"],
-    "call of a function": ["y{k} = cls.same(o)"],
-    "make a closure of 1 value": ["f{k} = R.make_closure(cls.second, (o,))"],
-    "invoke a closure of 1 value": ["y{k} = R.invoke_closure(f, (o,), ty_args=(R.Object,))"],
-    "make a 2-tuple": ['y{k} = R.call_packed("vm.builtin.make_tuple", o, o, ty_args=(R.Object,))'],
+    "kernel on 1 element": ["_{k} = cls.add(x, x, x)"],
+    "function call": ["y{k} = cls.same(o)"],
+    "create a closure over 1 value": ["f{k} = R.make_closure(cls.second, (o,))"],
+    "invoke a closure over 1 value": ["y{k} = R.invoke_closure(f, (o,), ty_args=(R.Object,))"],
+    "create a 2-tuple": ['y{k} = R.call_packed("vm.builtin.make_tuple", o, o, ty_args=(R.Object,))'],
     "if on a scalar": ["if c:", "    y{k} = o", "else:", "    y{k} = x"],
-    "storage + tensor + kill": [
+    "allocate and free a tensor": [
         's{k} = R.vm.alloc_storage(R.shape([1024]), R.prim_value(0), R.dtype("uint8"))',
         'y{k} = R.vm.alloc_tensor(s{k}, R.prim_value(0), R.shape([16, 16]), R.dtype("float32"))',
         "_a{k} = R.vm.kill_object(y{k})",
@@ -146,10 +146,10 @@ def measure(mode: str) -> dict[str, float]:
     empty = row_cost([], mode)
     costs = {name: (row_cost(statements, mode) - empty) / STATEMENTS for name, statements in _ROWS.items()}
     vm = machine([], mode)
-    costs["fib, a call"] = median(lambda: vm["fib"](tensor(18)), 8361)
-    costs["counting loop, a round"] = median(lambda: vm["count"](tensor(1000), tensor(0)), 1001)
+    costs["fib, per call"] = median(lambda: vm["fib"](tensor(18)), 8361)
+    costs["counting loop, per iteration"] = median(lambda: vm["count"](tensor(1000), tensor(0)), 1001)
     pair = (tensor([0] * 4, "float32"), tensor([1] * 4, "float32"))
-    costs["loop carrying a tuple, a round"] = median(lambda: vm["carry"](tensor(1000), pair), 1001)
+    costs["loop that carries a tuple, per iteration"] = median(lambda: vm["carry"](tensor(1000), pair), 1001)
     costs.update(host_costs(mode))
     return costs
 
@@ -185,9 +185,9 @@ class Module:
 
     call = median(repeated(lambda: integer(7)), RUNS)
     return {
-        "int in and out": call,
-        "array in, tensor out": median(repeated(lambda: identity(tvm.runtime.from_dlpack(array))), RUNS),
-        "Python function as packed function": (median(repeated(lambda: callbacks(7)), RUNS) - call) / calls,
+        "int argument, int result": call,
+        "array argument, tensor result": median(repeated(lambda: identity(tvm.runtime.from_dlpack(array))), RUNS),
+        "call of a Python function": (median(repeated(lambda: callbacks(7)), RUNS) - call) / calls,
     }
 
 

@@ -49,7 +49,7 @@ RVM_BUILTIN(assert) {
 
 static rvm_status check_device(enum rvm_builtin builtin, int64_t device, rvm_value *result) {
   if (device == 0) return RVM_OK;
-  return rvm_fail(result, RVM_UNSUPPORTED, "%s: no device %lld; device 0, the CPU, is the only one",
+  return rvm_fail(result, RVM_UNSUPPORTED, "%s: unknown device %lld; expected 0 (CPU), the only device",
                   rvm_builtin_name(builtin), (long long)device);
 }
 
@@ -74,12 +74,12 @@ RVM_BUILTIN(alloc_tensor) {
   int64_t offset = arguments[1].as.i, size_bytes;
   int32_t dtype = (int32_t)arguments[3].as.i;
   if (dtype == RVM_DTYPE_str)
-    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.alloc_tensor: strings are not placed in a storage");
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.alloc_tensor: a tensor of strings cannot be placed in a storage");
   if (!rvm_dims_size_bytes(dtype, shape->rank, shape->dims, &size_bytes))
     return rvm_fail(result, RVM_SHAPE_ERROR,
                     "vm.builtin.alloc_tensor: a dimension is negative, or the size exceeds 64 bits");
   if (offset < 0 || offset % rvm_dtype_size_bytes(dtype) != 0)
-    return rvm_fail(result, RVM_INDEX_ERROR, "vm.builtin.alloc_tensor: offset %lld is no multiple of the size of %s",
+    return rvm_fail(result, RVM_INDEX_ERROR, "vm.builtin.alloc_tensor: offset %lld must be a multiple of the size of %s",
                     (long long)offset, rvm_dtype_name(dtype));
   if (offset > storage->size_bytes || size_bytes > storage->size_bytes - offset)
     return rvm_fail(result, RVM_OUT_OF_MEMORY,
@@ -106,7 +106,7 @@ RVM_BUILTIN(reshape) {
     return rvm_fail(result, RVM_SHAPE_ERROR,
                     "vm.builtin.reshape: a dimension is negative, or the size exceeds 64 bits");
   if (had != has)
-    return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.reshape: %lld elements cannot take a shape of %lld",
+    return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.reshape: cannot reshape %lld elements to a shape of %lld elements",
                     (long long)had, (long long)has);
   rvm_object *owner = tensor->owner ? tensor->owner : &tensor->base;
   return rvm_tensor_view(tensor->dtype, shape->rank, shape->dims, tensor->dl.data, owner, result);
@@ -152,7 +152,7 @@ RVM_BUILTIN(expand) {
   const rvm_shape *shape = arguments[2].as.shape;
   int32_t rank = shape->rank, missing = rank - tensor->dl.ndim;
   if (missing < 0)
-    return rvm_fail(result, RVM_SHAPE_ERROR, "expand: x has rank %d, the shape only %d", tensor->dl.ndim, rank);
+    return rvm_fail(result, RVM_SHAPE_ERROR, "expand: x has rank %d, but the shape has only %d dimensions", tensor->dl.ndim, rank);
   int is_same = missing == 0;
   for (int32_t i = missing; i < rank; i++) {
     int64_t got = tensor->dl.shape[i - missing], wanted = shape->dims[i];
@@ -210,7 +210,7 @@ RVM_BUILTIN(tensor_to_shape) {
   if (status) return status;
   for (int64_t i = 0; i < tensor->dl.shape[0]; i++)
     if (sizes[i] < 0)
-      return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.tensor_to_shape: dimension %lld is %lld, below 0",
+      return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.tensor_to_shape: element %lld is %lld; a dimension must be at least 0",
                       (long long)i, (long long)sizes[i]);
   return rvm_shape_new((int32_t)tensor->dl.shape[0], sizes, result);
 }
@@ -236,7 +236,7 @@ RVM_BUILTIN(tensor_item) {
     return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.tensor_item: expected a tensor of rank 0, got %s",
                     rvm_value_describe(arguments[0], text));
   if (tensor->dtype > RVM_DTYPE_f64)
-    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.tensor_item: no scalar is made of an element of dtype %s",
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.tensor_item: an element of dtype %s cannot be converted to a scalar",
                     rvm_dtype_name(tensor->dtype));
   uint64_t bits = 0;
   memcpy(&bits, data, (size_t)rvm_dtype_size_bytes(tensor->dtype)); /* little-endian */
@@ -302,7 +302,7 @@ static rvm_status tuple_item(enum rvm_builtin builtin, rvm_value tuple, int64_t 
   int32_t size;
   rvm_value *items = rvm_value_items(tuple, &size);
   if (index < 0 || index >= size)
-    return rvm_fail(result, RVM_INDEX_ERROR, "%s: index %lld, the tuple has %d items", rvm_builtin_name(builtin),
+    return rvm_fail(result, RVM_INDEX_ERROR, "%s: index %lld is out of range; the tuple has %d items", rvm_builtin_name(builtin),
                     (long long)index, size);
   *item = &items[index];
   return RVM_OK;

@@ -8,7 +8,7 @@ rvm_status rvm_machine_tensor_new(rvm_machine *machine, int32_t dtype, int32_t r
                               rvm_value *result) {
   int64_t size_bytes;
   if (!rvm_dims_size_bytes(dtype, rank, dims, &size_bytes))
-    return rvm_fail(result, RVM_SHAPE_ERROR, "a tensor's size exceeds 64 bits");
+    return rvm_fail(result, RVM_SHAPE_ERROR, "the size of a tensor exceeds 64 bits");
   if (dtype == RVM_DTYPE_str) return rvm_tensor_new(dtype, rank, dims, result);
   rvm_value storage;
   rvm_status status = rvm_storage_new(rvm_machine_pool(machine), size_bytes, result);

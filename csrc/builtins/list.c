@@ -23,7 +23,7 @@ static rvm_status from_the_front(const char *name, int64_t index, int32_t size, 
                                  rvm_value *result) {
   *place = index < 0 ? index + size : index;
   if (*place >= 0 && *place < size + (int64_t)past) return RVM_OK;
-  return rvm_fail(result, RVM_INDEX_ERROR, "vm.builtin.%s: index %lld, the list has %d items", name, (long long)index,
+  return rvm_fail(result, RVM_INDEX_ERROR, "vm.builtin.%s: index %lld is out of range; the list has %d items", name, (long long)index,
                   size);
 }
 
@@ -144,7 +144,7 @@ static int64_t product(const int64_t *dims, int32_t first, int32_t end) {
 static rvm_status axis_from_the_front(const char *name, int64_t axis, int32_t rank, int32_t *place, rvm_value *result) {
   *place = 0;
   if (axis < -(int64_t)rank || axis >= rank)
-    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.%s: axis %lld, outside [-%d, %d)", name, (long long)axis, rank,
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.%s: axis %lld is outside [-%d, %d)", name, (long long)axis, rank,
                     rank);
   *place = (int32_t)(axis < 0 ? axis + rank : axis);
   return RVM_OK;
@@ -162,17 +162,17 @@ static rvm_status check_parts(const char *name, const rvm_value *items, int32_t 
   for (int32_t k = 1; k < size; k++) {
     const rvm_tensor *part = items[k].as.tensor;
     if (items[k].tag != RVM_TAG_TENSOR || part->dtype != first->dtype || part->dl.ndim != rank)
-      return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.%s: item %d is %s, item 0 a tensor of rank %d and dtype %s",
+      return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.%s: item %d is %s, but item 0 is a tensor of rank %d and dtype %s",
                       name, k, rvm_value_describe(items[k], text), rank, rvm_dtype_name(first->dtype));
     for (int32_t i = 0; i < rank; i++) {
       if (!stacked && i == axis) continue;
       if (part->dl.shape[i] != first->dl.shape[i])
         return rvm_fail(result, RVM_SHAPE_ERROR,
-                        "vm.builtin.%s: dimension %d of item %d is %lld, of item 0 %lld", name, i, k,
+                        "vm.builtin.%s: dimension %d of item %d is %lld, but that of item 0 is %lld", name, i, k,
                         (long long)part->dl.shape[i], (long long)first->dl.shape[i]);
     }
     if (!stacked && !rvm_add(dims[axis], part->dl.shape[axis], &dims[axis]))
-      return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.%s: the size exceeds 64 bits", name);
+      return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.%s: the size of the result exceeds 64 bits", name);
     rvm_status status = rvm_spend(machine, 1 + rank / 8, result);
     if (status) return status;
   }
@@ -291,7 +291,7 @@ RVM_BUILTIN(list_split) {
   if (arguments[2].tag == RVM_TAG_INT) {
     int64_t each = arguments[2].as.i;
     if (each <= 0)
-      return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.list_split: parts of %lld, expected at least 1",
+      return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.list_split: expected a part size of at least 1, got %lld",
                       (long long)each);
     return split(machine, tensor, axis, NULL, extent / each + (extent % each != 0), each, 0, result);
   }
@@ -299,10 +299,10 @@ RVM_BUILTIN(list_split) {
   if ((status = rvm_spend(machine, sizes->rank, result))) return status;
   for (int32_t k = 0; k < sizes->rank; k++) {
     if (sizes->dims[k] < 0 || !rvm_add(total, sizes->dims[k], &total))
-      return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.list_split: part %d of %lld", k, (long long)sizes->dims[k]);
+      return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.list_split: the size of part %d is %lld; expected at least 0 and a sum within 64 bits", k, (long long)sizes->dims[k]);
   }
   if (total != extent)
-    return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.list_split: parts of %lld together, the axis has %lld",
+    return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.list_split: the part sizes add up to %lld, but the axis has size %lld",
                     (long long)total, (long long)extent);
   return split(machine, tensor, axis, sizes->dims, sizes->rank, 0, 0, result);
 }

@@ -40,7 +40,7 @@ typedef struct reader {
 } reader;
 
 static rvm_status wrong_type(const reader *type) {
-  return rvm_fail(type->result, RVM_ARGUMENT_ERROR, "vm.builtin.match_type: the ints describe no type");
+  return rvm_fail(type->result, RVM_ARGUMENT_ERROR, "vm.builtin.match_type: the integers do not encode a type");
 }
 
 /* The next int; 0 where there is none, which fails. */
@@ -78,7 +78,7 @@ static rvm_status match_pair(reader *type, const place *at, const char *what, in
   if (code == SHAPE_EQUAL_HEAP) {
     rvm_value heap = type->heap;
     if (heap.tag == RVM_TAG_NIL || expected < 0 || expected >= heap.as.tensor->dl.shape[0])
-      return rvm_fail(type->result, RVM_INDEX_ERROR, "vm.builtin.match_type: no heap slot %lld", (long long)expected);
+      return rvm_fail(type->result, RVM_INDEX_ERROR, "vm.builtin.match_type: heap slot %lld is out of range", (long long)expected);
     expected = ((const int64_t *)heap.as.tensor->dl.data)[expected];
   } else if (code != SHAPE_EQUAL) {
     return wrong_type(type);
@@ -251,7 +251,7 @@ static rvm_status match(reader *type, const place *at, rvm_value value, int32_t 
       if (value.tag == RVM_TAG_FUNCTION || value.tag == RVM_TAG_CLOSURE) return RVM_OK;
       return fail_kind(type, at, "a function", value);
     case TYPE_PURE_FUNCTION:
-      return rvm_is_pure(value) ? RVM_OK : fail_kind(type, at, "a function without effects", value);
+      return rvm_is_pure(value) ? RVM_OK : fail_kind(type, at, "a pure function", value);
     case TYPE_TUPLE: return match_once(type, at, value, depth + 1, match_tuple);
     case TYPE_LIST: return match_once(type, at, value, depth + 1, match_list);
     case TYPE_OPTIONAL: return value.tag == RVM_TAG_NIL ? skip(type, depth + 1) : match(type, at, value, depth + 1);

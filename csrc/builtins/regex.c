@@ -159,7 +159,7 @@ static rvm_status start(const char *name, const rvm_value *arguments, automaton 
   if (is_table && (status = rvm_spend(machine, program->dl.shape[0], result))) return status;
   if (!is_table || !is_program(program->dl.data, program->dl.shape[0]))
     return rvm_fail(result, RVM_ARGUMENT_ERROR,
-                    "vm.builtin.%s: argument 2 is no program of a pattern, which has at most %d rows of 3", name, MAX_ROWS);
+                    "vm.builtin.%s: argument 2 must be a compiled pattern, an i64 tensor of at most %d rows of 3 columns", name, MAX_ROWS);
   int64_t rows = program->dl.shape[0];
   *work = rvm_allocate_zeroed((size_t)rows * 4 * sizeof **work);
   if (!*work) return rvm_out_of_memory(result);

@@ -19,7 +19,7 @@ static rvm_status heap_slot(rvm_value heap, int64_t index, int64_t **slot, rvm_v
   *slot = NULL;
   int64_t slots = heap.tag == RVM_TAG_TENSOR ? heap.as.tensor->dl.shape[0] : 0;
   if (index < 0 || index >= slots)
-    return rvm_fail(result, RVM_INDEX_ERROR, "shape heap: slot %lld of %lld", (long long)index, (long long)slots);
+    return rvm_fail(result, RVM_INDEX_ERROR, "shape heap: slot %lld is out of range; the heap has %lld slots", (long long)index, (long long)slots);
   *slot = (int64_t *)heap.as.tensor->dl.data + index;
   return RVM_OK;
 }
@@ -29,7 +29,7 @@ static rvm_status read_dim(rvm_value heap, int64_t code, int64_t value, int64_t 
   *dim = value;
   if (code == SHAPE_EQUAL) return RVM_OK;
   if (code != SHAPE_EQUAL_HEAP)
-    return rvm_fail(result, RVM_TYPE_ERROR, "shape code %lld states no number", (long long)code);
+    return rvm_fail(result, RVM_TYPE_ERROR, "shape code %lld is not valid here; expected the code of a number or of a heap slot", (long long)code);
   int64_t *slot;
   rvm_status status = heap_slot(heap, value, &slot, result);
   if (!status) *dim = *slot;
@@ -204,7 +204,7 @@ RVM_BUILTIN(compute_dim) {
   rvm_value heap = arguments[0];
   int64_t operation = arguments[2].as.i, a, b, dim;
   if (operation < 0 || operation >= (int64_t)(sizeof names / sizeof *names))
-    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.compute_dim: no operator %lld", (long long)operation);
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.compute_dim: unknown operator %lld", (long long)operation);
   int64_t *slot;
   rvm_status status;
   if ((status = read_dim(heap, arguments[3].as.i, arguments[4].as.i, &a, result)) ||
@@ -283,7 +283,7 @@ RVM_BUILTIN(check_pure_func_info) {
     return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a function, got %s", name,
                     rvm_value_describe(arguments[0], got));
   return rvm_fail(result, RVM_TYPE_ERROR,
-                  "%s: expected a function without effects, got %s, which may have some; a type with => takes it", name,
+                  "%s: expected a pure function, got %s, which may have effects; use => instead of -> in the type to accept it", name,
                   rvm_value_describe(arguments[0], got));
 }
 

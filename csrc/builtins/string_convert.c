@@ -222,7 +222,7 @@ static rvm_status check_split(const char *name, const rvm_value *arguments, part
   if (!status) status = rvm_expect_dtype(name, 1, arguments[1], RVM_DTYPE_str, result);
   if (status) return status;
   if (arguments[1].as.tensor->dl.ndim != 0)
-    return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.%s: a delimiter of rank %d, expected 0", name,
+    return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.%s: expected a delimiter of rank 0, got rank %d", name,
                     arguments[1].as.tensor->dl.ndim);
   rvm_text delimiter = rvm_string_text(rvm_tensor_strings(arguments[1].as.tensor)[0]);
   *start = (parts){.delimiter = delimiter, .machine = rvm_machine_running(), .left = arguments[2].as.i};
@@ -325,7 +325,7 @@ RVM_BUILTIN(string_to_number) {
   if (status) return status;
   int32_t dtype = (int32_t)arguments[1].as.i;
   if (dtype == RVM_DTYPE_bool || dtype > RVM_DTYPE_f64)
-    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.string_to_number: to %s, expected an integer dtype, f32 or f64",
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.string_to_number: cannot convert to %s; expected an integer dtype, f32 or f64",
                     rvm_dtype_name(dtype));
   const rvm_tensor *x = arguments[0].as.tensor;
   rvm_machine *machine = rvm_machine_running();
@@ -337,7 +337,7 @@ RVM_BUILTIN(string_to_number) {
     rvm_text text = rvm_string_text(rvm_tensor_strings(x)[i]);
     status = rvm_spend(machine, NUMBER_COST + text.length / 8, result);
     if (!status && (text.length > MAX_NUMBER_BYTES || !rvm_number_read(text, dtype, (char *)numbers.as.tensor->dl.data + i * element_bytes)))
-      status = rvm_fail(result, RVM_ARITHMETIC_ERROR, "vm.builtin.string_to_number: element %lld, \"%.*s\", is no %s",
+      status = rvm_fail(result, RVM_ARITHMETIC_ERROR, "vm.builtin.string_to_number: element %lld, \"%.*s\", cannot be converted to %s",
                         (long long)i, text.length > 40 ? 40 : (int)text.length, text.bytes, rvm_dtype_name(dtype));
     if (status) rvm_release(&numbers);
   }

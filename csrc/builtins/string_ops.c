@@ -61,7 +61,7 @@ RVM_BUILTIN(string_take) {
       rvm_string_share(&elements[i], string);
       status = rvm_spend(machine, count, result);
     } else {
-      status = rvm_fail(result, RVM_INDEX_ERROR, "vm.builtin.string_take: there is no string at %lld",
+      status = rvm_fail(result, RVM_INDEX_ERROR, "vm.builtin.string_take: position %lld is out of range",
                         (long long)positions[i]);
     }
   }
@@ -94,7 +94,7 @@ static rvm_status broadcast(const char *name, const rvm_value *arguments, pair *
     int64_t a = dim_from_the_end(x, axis), b = dim_from_the_end(y, axis);
     if (a != b && a != 1 && b != 1) {
       rvm_free(dims);
-      return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.%s: dimensions of %lld and %lld do not broadcast", name,
+      return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.%s: dimensions %lld and %lld cannot be broadcast together", name,
                       (long long)a, (long long)b);
     }
     dims[rank - 1 - axis] = a == 1 ? b : a;
@@ -202,7 +202,7 @@ static rvm_status find(rvm_machine *machine, rvm_text text, const rvm_tensor *ke
     int64_t place = places[slot];
     if (place == -1) return RVM_OK;
     if (place < 0 || place >= key_count || k == key_count)
-      return rvm_fail(error, RVM_INDEX_ERROR, "vm.builtin.string_lookup: the table is none of these %lld keys",
+      return rvm_fail(error, RVM_INDEX_ERROR, "vm.builtin.string_lookup: the hash table does not belong to these %lld keys",
                       (long long)key_count);
     if ((status = rvm_spend(machine, 1, error)) ||
         (status = compare(machine, text, rvm_string_text(rvm_tensor_strings(keys)[place]), &equal, error)))
@@ -225,7 +225,7 @@ RVM_BUILTIN(string_lookup) {
   const rvm_tensor *x = arguments[0].as.tensor, *keys = arguments[1].as.tensor, *table = arguments[2].as.tensor;
   if (keys->dl.ndim != 1 || table->dl.ndim != 1)
     return rvm_fail(result, RVM_SHAPE_ERROR,
-                    "vm.builtin.string_lookup: keys of rank %d and a table of rank %d, expected 1", keys->dl.ndim,
+                    "vm.builtin.string_lookup: expected keys and a table of rank 1, got ranks %d and %d", keys->dl.ndim,
                     table->dl.ndim);
   rvm_machine *machine = rvm_machine_running();
   rvm_value made;

@@ -65,6 +65,8 @@ typedef struct rvm_native_api {
   /* Tells the machine's debugger that a routine which was built for debugging comes to an instruction. */
   rvm_status (*step)(rvm_machine *machine, const rvm_value *registers, int32_t function, int32_t instruction,
                      rvm_value *error);
+  /* Whether the run is to end, by an interrupt or a deadline: what other threads than the machine's ask. */
+  int32_t (*is_ending)(rvm_machine *machine);
 } rvm_native_api;
 
 extern const rvm_native_api *rvm_api; /* of the library: set by its relvm_native_open */

@@ -335,7 +335,7 @@ RVM_HELPER rvm_scalar_result(rvm_machine *ctx, rvm_status status, int64_t tag, r
   if (status == RVM_OK && result->tag == tag) return RVM_OK;
   if (status == RVM_OK) {
     rvm_api->release(result);
-    status = rvm_api->fail(result, RVM_TYPE_ERROR, "a call that was to give a scalar gave none");
+    status = rvm_api->fail(result, RVM_TYPE_ERROR, "a call must return a scalar of the declared type, but it returned another value");
   }
   rvm_head(ctx)->error = *result;
   return status;

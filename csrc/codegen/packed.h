@@ -18,9 +18,9 @@ static __attribute__((noinline, unused)) rvm_status rvm_kernel_check(const int64
     int64_t dtype = *expected++, rank = *expected++;
     const rvm_tensor *tensor = arguments[i].as.tensor;
     if (arguments[i].tag != RVM_TAG_TENSOR)
-      return rvm_api->fail(result, RVM_TYPE_ERROR, "kernel: argument %d is not a tensor", (int)i);
+      return rvm_api->fail(result, RVM_TYPE_ERROR, "kernel: argument %d must be a tensor", (int)i);
     if (tensor->dtype != dtype || tensor->dl.ndim != rank)
-      return rvm_api->fail(result, RVM_TYPE_ERROR, "kernel: argument %d has another dtype or rank than the kernel's", (int)i);
+      return rvm_api->fail(result, RVM_TYPE_ERROR, "kernel: argument %d does not have the dtype and rank that the kernel was compiled for", (int)i);
     for (int32_t axis = 0; axis < rank; axis++) {
       int64_t want = *expected++, got = tensor->dl.shape[axis];
       if (want < 0 && sizes[-1 - want] < 0) sizes[-1 - want] = got;

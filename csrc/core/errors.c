@@ -16,7 +16,7 @@ rvm_status rvm_out_of_memory(rvm_value *result) {
   if (!result || !budget) return RVM_OUT_OF_MEMORY;
   rvm_budget_relax(1); /* there is memory, only none left to the run */
   rvm_status status = rvm_fail(
-      result, RVM_OUT_OF_MEMORY, "out of memory: a block of %lld bytes, with %lld of at most %lld (max_bytes) in use",
+      result, RVM_OUT_OF_MEMORY, "out of memory: cannot allocate %lld bytes; %lld of %lld bytes (max_bytes) are in use",
       (long long)budget->refused, (long long)(budget->most - budget->left), (long long)budget->most);
   rvm_budget_relax(0);
   return status;

@@ -32,7 +32,7 @@ void rvm_error_close_trace(rvm_value error);
   do {                                                                                                    \
     RVM_EXPECT_COUNT(count, error);                                                                       \
     if (!(array) && (count) > 0)                                                                          \
-      return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: %s is NULL, expected %lld elements (%s)", __func__, #array, \
+      return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: %s is NULL, expected an array of %lld elements (%s)", __func__, #array, \
                       (long long)(count), #count);                                                        \
   } while (0)
 

@@ -169,7 +169,7 @@ rvm_status rvm_closure_new(rvm_function *function, int32_t captured_count, rvm_v
 
 rvm_status rvm_string_room(int64_t length, rvm_value *result) {
   if (length > RVM_LARGEST_BYTES)
-    return rvm_fail(result, RVM_OUT_OF_MEMORY, "string: no memory for %lld bytes", (long long)length);
+    return rvm_fail(result, RVM_OUT_OF_MEMORY, "string: cannot allocate %lld bytes", (long long)length);
   rvm_string *string = rvm_allocate(sizeof *string + (size_t)length + 1);
   if (!string) return rvm_out_of_memory(result);
   string->base = (rvm_object){.tag = RVM_TAG_STRING, .references = 1};

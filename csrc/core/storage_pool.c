@@ -109,7 +109,7 @@ static rvm_storage *block_new(rvm_pool *pool, int64_t size_bytes) {
 
 rvm_status rvm_storage_new(rvm_pool *pool, int64_t size_bytes, rvm_value *result) {
   if (size_bytes > RVM_LARGEST_BYTES)
-    return rvm_fail(result, RVM_OUT_OF_MEMORY, "storage: no memory for %lld bytes", (long long)size_bytes);
+    return rvm_fail(result, RVM_OUT_OF_MEMORY, "storage: cannot allocate %lld bytes", (long long)size_bytes);
   int32_t class;
   int64_t whole = block_bytes(size_bytes, &class);
   if (!pool->kept[class] && atomic_load_explicit(&pool->returned, memory_order_relaxed)) collect(pool, NULL);

@@ -44,7 +44,7 @@ rvm_status rvm_tensor_of_strings(int32_t rank, const int64_t *dims, const void *
     return rvm_fail(result, RVM_ARGUMENT_ERROR, "rvm_tensor_of_strings: dims is NULL, expected %d dimensions", rank);
   if (rank < 0 || !rvm_dims_product(rank, dims, &count) || !is_packed(packed, packed_bytes, count))
     return rvm_fail(result, RVM_SHAPE_ERROR,
-                    "tensor of strings: its dimensions and the ends of its strings do not agree");
+                    "tensor of strings: the packed bytes do not hold one string for each element of the shape");
   rvm_value tensor;
   rvm_status status = rvm_tensor_new(RVM_DTYPE_str, rank, dims, &tensor);
   rvm_string **elements = status ? NULL : rvm_tensor_strings(tensor.as.tensor);

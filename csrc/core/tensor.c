@@ -41,8 +41,8 @@ int64_t rvm_tensor_size_bytes(const rvm_tensor *tensor) {
 static rvm_status tensor_check(int32_t dtype, int32_t rank, const int64_t *dims, int64_t *size_bytes,
                                rvm_value *result) {
   if (dtype < 0 || dtype >= RVM_DTYPE_COUNT)
-    return rvm_fail(result, RVM_TYPE_ERROR, "tensor: no dtype has number %d", dtype);
-  if (rank < 0) return rvm_fail(result, RVM_SHAPE_ERROR, "tensor: negative rank %d", rank);
+    return rvm_fail(result, RVM_TYPE_ERROR, "tensor: unknown dtype number %d", dtype);
+  if (rank < 0) return rvm_fail(result, RVM_SHAPE_ERROR, "tensor: expected a rank of at least 0, got %d", rank);
   if (!dims && rank > 0)
     return rvm_fail(result, RVM_ARGUMENT_ERROR, "tensor: dims is NULL, expected %d dimensions", rank);
   if (rvm_dims_size_bytes(dtype, rank, dims, size_bytes)) return RVM_OK;
@@ -61,10 +61,10 @@ static void release_strings(void *tensor) {
 static rvm_status tensor_allocate(int32_t dtype, int32_t rank, const int64_t *dims, void *data, int64_t size_bytes,
                                   rvm_value *result) {
   if (rank > RVM_MAX_RANK)
-    return rvm_fail(result, RVM_SHAPE_ERROR, "tensor: rank %d, expected at most %d", rank, RVM_MAX_RANK);
+    return rvm_fail(result, RVM_SHAPE_ERROR, "tensor: rank %d exceeds the maximum of %d", rank, RVM_MAX_RANK);
   size_t header_bytes = sizeof(rvm_tensor) + (size_t)rank * sizeof *dims;
   if (size_bytes > RVM_LARGEST_BYTES)
-    return rvm_fail(result, RVM_OUT_OF_MEMORY, "tensor: no memory for %lld bytes", (long long)size_bytes);
+    return rvm_fail(result, RVM_OUT_OF_MEMORY, "tensor: cannot allocate %lld bytes", (long long)size_bytes);
   int32_t class;
   rvm_tensor *tensor = size_bytes < 0
                            ? rvm_object_allocate(header_bytes, &class)
@@ -97,7 +97,7 @@ rvm_status rvm_tensor_wrap(int32_t dtype, int32_t rank, const int64_t *dims, voi
                            void *release_argument, rvm_value *result) {
   int64_t size_bytes;
   RVM_EXPECT_POINTER(result, NULL);
-  if (dtype == RVM_DTYPE_str) return rvm_fail(result, RVM_TYPE_ERROR, "tensor: strings are no bytes of the host");
+  if (dtype == RVM_DTYPE_str) return rvm_fail(result, RVM_TYPE_ERROR, "tensor: strings cannot refer to memory of the host; create a tensor from packed strings");
   rvm_status status = tensor_check(dtype, rank, dims, &size_bytes, result);
   if (status) return status;
   RVM_EXPECT_ARRAY(data, size_bytes, result);
@@ -115,13 +115,13 @@ rvm_status rvm_tensor_relabel(rvm_value *tensor, int32_t dtype, rvm_value *error
                     rvm_value_describe(*tensor, text));
   rvm_tensor *labelled = tensor->as.tensor;
   if (dtype < 0 || dtype >= RVM_DTYPE_COUNT)
-    return rvm_fail(error, RVM_TYPE_ERROR, "rvm_tensor_relabel: no dtype has number %d", dtype);
+    return rvm_fail(error, RVM_TYPE_ERROR, "rvm_tensor_relabel: unknown dtype number %d", dtype);
   if (rvm_dtype_size_bytes(dtype) != rvm_dtype_size_bytes(labelled->dtype) ||
       (dtype == RVM_DTYPE_str) != (labelled->dtype == RVM_DTYPE_str))
-    return rvm_fail(error, RVM_TYPE_ERROR, "rvm_tensor_relabel: elements of %s cannot be taken for %s",
+    return rvm_fail(error, RVM_TYPE_ERROR, "rvm_tensor_relabel: cannot change dtype %s to %s; both must have the same element size",
                     rvm_dtype_name(labelled->dtype), rvm_dtype_name(dtype));
   if (labelled->base.references != 1)
-    return rvm_fail(error, RVM_ARGUMENT_ERROR, "rvm_tensor_relabel: others hold references to the tensor");
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "rvm_tensor_relabel: the tensor must have a single reference, but others hold it too");
   labelled->dtype = dtype;
   labelled->dl.dtype = rvm_dtype_dl(dtype);
   return RVM_OK;
@@ -149,7 +149,7 @@ rvm_status rvm_shape_room(int32_t rank, rvm_value *result) {
 
 rvm_status rvm_shape_new(int32_t rank, const int64_t *dims, rvm_value *result) {
   RVM_EXPECT_POINTER(result, NULL);
-  if (rank < 0) return rvm_fail(result, RVM_SHAPE_ERROR, "rvm_shape_new: negative rank %d", rank);
+  if (rank < 0) return rvm_fail(result, RVM_SHAPE_ERROR, "rvm_shape_new: expected a rank of at least 0, got %d", rank);
   rvm_status status = rvm_shape_room(rank, result);
   if (status || rank == 0) return status;
   if (dims)

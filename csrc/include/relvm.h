@@ -1,42 +1,45 @@
-/* relvm.h: the public interface of the relvm runtime, usable from C alone.
+/* relvm.h: the public C interface of the relvm runtime.
  *
- * Ownership: a function that returns a value gives the caller one reference, to be dropped with rvm_value_release;
- * arguments are borrowed for the call.  Reference counts are not atomic: an object belongs to one machine, and a
- * machine is used by one thread at a time.  Objects of an executable (constants) are immortal while the executable
- * lives.  Failure is a status code; the functions that can fail leave an error value (tag ERROR) in their result slot
- * or in `error`, to be released like any value.
+ * Terms.  The host is the program that embeds the runtime.  A thread is inside a machine while it calls a function of the
+ * machine, and between rvm_machine_enter and rvm_machine_leave.
  *
- * NULL.  A pointer may be NULL where
- *   - its function releases it: as with free(), nothing happens;
- *   - it is `error`: only the status is returned;
- *   - it is an array of 0 elements;
- *   - it is `options`: every option is 0;
- *   - the function's comment allows it.
- * Any other NULL is a wrong argument.
+ * Ownership.  A function that returns a value transfers one reference to the caller.  Release it with rvm_value_release.
+ * Arguments are borrowed during the call.  Reference counts are not atomic: an object belongs to one machine, and only one
+ * thread may use a machine at a time.  Constants of an executable live as long as the executable.
  *
- * Wrong arguments.  Every function checks its arguments in constant time, and the elements of an array that it reads anyway.
- * A function that refuses an argument changes nothing.  A function with a status returns
- *   - ARGUMENT_ERROR: a NULL, a negative count or size, an option out of range, a call out of order;
- *   - INDEX_ERROR: an index outside its table;
- *   - TYPE_ERROR: a dtype that is no row of dtypes.def, an object of another kind, or a value whose payload its tag does not
- *     allow (a BOOL other than 0 or 1, an object that is NULL or has another tag);
- *   - SHAPE_ERROR: a negative rank or dimension;
- *   - OUT_OF_MEMORY: a size that no memory has.
+ * Errors.  A function that can fail returns a status code.  It stores an error value (tag ERROR) in its result or in `error`.
+ * Release the error value like any other value.
+ *
+ * NULL.  A pointer may be NULL in these cases; any other NULL is an invalid argument:
+ *   - the function releases the pointer: it then does nothing, like free();
+ *   - the pointer is `error`: the function then returns only the status;
+ *   - the pointer is an array of 0 elements;
+ *   - the pointer is `options`: every option is then 0;
+ *   - the comment of the function allows NULL.
+ *
+ * Invalid arguments.  Every function checks its arguments in constant time.  It also checks the array elements that it reads.
+ * A function that rejects an argument has no other effect.  A function with a status returns
+ *   - ARGUMENT_ERROR for a NULL, a negative count or size, an option out of range, or a call in the wrong order;
+ *   - INDEX_ERROR for an index outside its table;
+ *   - TYPE_ERROR for a dtype that is not in dtypes.def, an object of the wrong kind, or a value whose payload does not match
+ *     its tag (a BOOL other than 0 or 1, an object that is NULL or has another tag);
+ *   - SHAPE_ERROR for a negative rank or dimension;
+ *   - OUT_OF_MEMORY for a size that exceeds any memory.
  * A function without a status returns -1, NULL or NIL, unless its comment says otherwise.  A void function does nothing.
  *
- * Not checked; the behavior is undefined:
- *   - use of an object, executable, machine or profile after its release.  rvm_value_release leaves NIL, so a second release
- *     of the same rvm_value does nothing; releasing a copy of it is a use after release;
- *   - a pointer to anything but what its type says, callbacks included; a text without a terminating NUL;
- *   - a count, size or rank that exceeds the memory behind it;
- *   - fields of objects that the host overwrites, and the elements of a tensor of dtype str;
- *   - the values inside tuples, lists and closures, and the payload of what a packed function of the host returns;
- *   - an object that two machines or two threads use at once, and a machine that a thread uses while another is inside it,
- *     except through the functions that allow any thread;
- *   - a FUNCTION value or an instrument of a profile that outlives its machine or its profile.
+ * Undefined behavior.  The runtime does not check for
+ *   - use of an object, executable, machine or profile after its release.  rvm_value_release stores NIL, so releasing the
+ *     same rvm_value twice is allowed.  Releasing a copy of a released rvm_value is a use after release;
+ *   - pointers, including callbacks, to objects of the wrong type, and strings without a terminating NUL;
+ *   - counts, sizes or ranks that exceed the memory of the argument;
+ *   - objects whose fields the host has overwritten, and invalid elements of a tensor of dtype str;
+ *   - invalid values inside tuples, lists and closures, and invalid payloads in results of the host's packed functions;
+ *   - use of an object by two machines or threads at the same time, and use of a machine while another thread is inside it.
+ *     Functions that allow any thread are an exception;
+ *   - a FUNCTION value that outlives its machine, or a profile's instrument that outlives the profile.
  *
- * The library never prints, aborts or exits, and keeps no global but the table of registered functions and, for each
- * thread, the machines that it is inside of.
+ * The library never prints, aborts or exits.  Its only global state is the table of registered functions, and for each thread
+ * the machines that the thread is inside.
  */
 #ifndef RELVM_H
 #define RELVM_H
@@ -55,11 +58,11 @@ enum rvm_function_kind {
   RVM_KIND_COUNT
 };
 
-#ifdef RVM_SHARED /* building a shared library: it exports what this header declares, and no more */
+#ifdef RVM_SHARED /* defined while building a shared library, which exports exactly the functions of this header */
 #pragma GCC visibility push(default)
 #endif
 
-/* Everything between the two markers is also what cffi is given: plain declarations only. */
+/* cffi parses the text between the two markers, which must contain plain declarations only. */
 /* [begin cffi] */
 
 struct rvm_shape {
@@ -80,8 +83,8 @@ struct rvm_list {
   rvm_object base;
   int32_t size;
   int32_t memory_class;
-  int64_t capacity; /* of items */
-  rvm_value *items; /* its own */
+  int64_t capacity; /* number of items that fit into the array */
+  rvm_value *items; /* array owned by the list */
 };
 
 struct rvm_closure {
@@ -94,264 +97,270 @@ struct rvm_closure {
 
 struct rvm_string {
   rvm_object base;
-  int64_t length; /* bytes, without the NUL that follows them */
+  int64_t length; /* number of bytes, without the terminating NUL */
   char bytes[];
 };
 
-/* A failure: what, and through which functions it came, innermost first. */
+/* An error: its message and its stack trace, innermost function first. */
 struct rvm_error {
   rvm_object base;
   rvm_status status;
-  int32_t frames; /* that it came through; the trace has the first 20 */
+  int32_t frames; /* number of functions that the error passed through; the trace has the first 20 */
   char *message;  /* NUL-terminated, owned */
-  char *trace;    /* lines "  in NAME at instruction K" (K: 0-based index), newline between them; or NULL */
+  char *trace;    /* lines "  in NAME at instruction K" (0-based), separated by newlines; or NULL */
 };
 
 /* ---- values ---- */
 void rvm_value_retain(rvm_value value);
-void rvm_value_release(rvm_value *value); /* leaves NIL */
-/* Makes *result an ERROR with a message, of which 64 kB are kept, and returns its status.  A `status` that is no failure of status.def becomes
-   CALLBACK_ERROR.  `result` and `format` may be NULL. */
+void rvm_value_release(rvm_value *value); /* stores NIL in *value */
+/* Stores an ERROR with a formatted message in *result and returns its status.  Messages are truncated to 64 kB.  A `status`
+   that is not an error of status.def becomes CALLBACK_ERROR.  `result` and `format` may be NULL. */
 rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ...);
 
-rvm_status rvm_tensor_new(int32_t dtype, int32_t rank, const int64_t *dims, rvm_value *result); /* zeroed; empty strings */
-/* A tensor over bytes of the host: `data` is 1-byte aligned at least, stays valid until release(release_argument) is
-   called.  `release` may be NULL.  TYPE_ERROR: of dtype str there are none. */
+rvm_status rvm_tensor_new(int32_t dtype, int32_t rank, const int64_t *dims, rvm_value *result); /* zeros, or empty strings */
+/* Creates a tensor over memory of the host.  `data` may have any alignment, and must stay valid until
+   release(release_argument) is called.  `release` may be NULL.  TYPE_ERROR: the dtype is str. */
 rvm_status rvm_tensor_wrap(int32_t dtype, int32_t rank, const int64_t *dims, void *data, void (*release)(void *),
                            void *release_argument, rvm_value *result);
-/* A tensor of strings, dtype str.   packed: where each of them ends, an int64 for each, then the bytes of all of them.
-   SHAPE_ERROR where the ends are not in order, or the last one is not that of the bytes. */
+/* Creates a tensor of dtype str from packed strings: an int64 end offset for each string, followed by the bytes of all
+   strings.  SHAPE_ERROR: the offsets are not sorted, or the last one is not the number of bytes. */
 rvm_status rvm_tensor_of_strings(int32_t rank, const int64_t *dims, const void *packed, int64_t packed_bytes,
                                  rvm_value *result);
-/* The bytes that the strings of a tensor of dtype str take in that form; -1: it is no such tensor. */
+/* Returns the size of the packed strings of a tensor, or -1 if the tensor's dtype is not str. */
 int64_t rvm_tensor_packed_bytes(const rvm_tensor *tensor);
-/* Writes the strings of such a tensor in that form.  ARGUMENT_ERROR: `packed_bytes` is not rvm_tensor_packed_bytes. */
+/* Writes the packed strings of a tensor of dtype str.  ARGUMENT_ERROR: `packed_bytes` is not rvm_tensor_packed_bytes(tensor). */
 rvm_status rvm_tensor_pack(const rvm_tensor *tensor, void *packed, int64_t packed_bytes, rvm_value *error);
-/* Changes the dtype of a tensor in place.  TYPE_ERROR: elements of the two dtypes differ in size, or one dtype is str.
-   ARGUMENT_ERROR: there are other references to the tensor. */
+/* Changes the dtype of a tensor in place.  TYPE_ERROR: the elements of the two dtypes differ in size, or one
+   dtype is str.  ARGUMENT_ERROR: the tensor has other references. */
 rvm_status rvm_tensor_relabel(rvm_value *tensor, int32_t dtype, rvm_value *error);
-int64_t rvm_tensor_size_bytes(const rvm_tensor *tensor); /* of its elements; -1: it is no tensor */
-rvm_status rvm_shape_new(int32_t rank, const int64_t *dims, rvm_value *result); /* dims NULL: zeros, to be filled in */
+int64_t rvm_tensor_size_bytes(const rvm_tensor *tensor); /* size of the elements, or -1 if the object is not a tensor */
+rvm_status rvm_shape_new(int32_t rank, const int64_t *dims, rvm_value *result); /* if `dims` is NULL, the dimensions are 0 */
 rvm_status rvm_tuple_new(int32_t size, const rvm_value *items, rvm_value *result); /* retains the items */
-rvm_status rvm_list_new(int32_t size, const rvm_value *items, rvm_value *result);  /* the same */
+rvm_status rvm_list_new(int32_t size, const rvm_value *items, rvm_value *result);  /* retains the items */
 rvm_status rvm_string_new(const char *bytes, int64_t length, rvm_value *result);
 
-/* The rows of cpu_features.def that this processor has and its system lets programs use: bit i is row i. */
+/* Returns the features that the processor and the operating system support.  Bit i is row i of cpu_features.def. */
 uint64_t rvm_cpu_features(void);
 
-/* CRC-32C of bytes that follow those whose checksum is `crc` (0 at the start).  NULL, and a negative size, are no bytes. */
+/* Continues a CRC-32C checksum: `crc` is the checksum of the preceding bytes, or 0 at the start.  If `bytes` is NULL or the size
+   is negative, the result is `crc`. */
 uint32_t rvm_crc32c(uint32_t crc, const void *bytes, int64_t size_bytes);
 
-/* ---- functions of the host ---- */
-/* Registers `function` under `name` for all executables loaded from now on; BUSY when the name is taken and not
-   `replace`.  `self`, which it is called with, may be NULL. */
+/* ---- host functions ---- */
+/* Registers `function` under `name` for executables that are loaded later.  `self` is passed to every call and may be NULL.
+   BUSY: the name is registered already, and `replace` is 0. */
 rvm_status rvm_register(const char *name, rvm_packed_function function, void *self, int32_t replace, rvm_value *error);
 rvm_status rvm_unregister(const char *name, rvm_value *error);
-int32_t rvm_is_registered(const char *name); /* 1 for a builtin or registered function, else 0 */
+int32_t rvm_is_registered(const char *name); /* 1 for a builtin or registered function, otherwise 0 */
 
 /* ---- executables ---- */
 #define RVM_CHECKED_DATA_BYTES 1000000
-/* Tensors have at most so many axes. */
+/* Maximum number of axes of a tensor. */
 #define RVM_MAX_RANK 64
-/* Names of functions, of their parameters and of their symbols have at most so many bytes. */
+/* Maximum length of the names of functions, parameters and symbols. */
 #define RVM_MAX_NAME_BYTES 1000
 typedef struct rvm_load_options {
-  int32_t trust_native; /* 0: refuse an executable that has a native section */
-  int32_t elsewhere;    /* 1: native code may be for another processor, architecture, abi version or system: machines refuse it, not the load */
-  int32_t check_data;   /* 0: of more than RVM_CHECKED_DATA_BYTES of tensors' elements, or of a portable program, which are then not
-                           even read, the checksum is not looked at */
-  int32_t check_only;   /* 1: everything is verified but the library in a native section, which is not opened and need not be
-                           trusted; no machine can be made of it */
-  /* The registered functions that it may call, besides builtins, by their names; one that ends with * stands for all that
-     begin so.  An executable with native code, which is trusted, may call any. */
+  int32_t trust_native; /* 0: reject an executable with a native section */
+  int32_t elsewhere;    /* 1: accept native code for another processor, architecture, ABI version or system; creating a machine
+                           then fails */
+  int32_t check_data;   /* 0: skip the checksum of tensor elements, and of a portable program, if larger than
+                           RVM_CHECKED_DATA_BYTES; their bytes are then not read */
+  int32_t check_only;   /* 1: verify everything except the library in a native section, which is not opened and need not be
+                           trusted; no machine can run the executable */
+  /* Names of the registered functions that the executable may call, in addition to builtins.  A name that ends with * allows
+     all functions with that prefix.  An executable with trusted native code may call any function. */
   const char *const *functions;
   int32_t function_count;
-  /* The most that it may have; 0: as much as the format allows. */
-  int64_t max_bytes; /* of its file */
+  /* Limits; 0: the limits of the format. */
+  int64_t max_bytes; /* size of the file */
   int32_t max_functions, max_constants, max_code_words;
-  /* Called once with release_argument when the executable, if it is loaded at all, no longer uses its bytes.  May be
-     NULL. */
+  /* Called once with release_argument when a successfully loaded executable no longer uses its bytes.  May be NULL. */
   void (*release)(void *);
   void *release_argument;
 } rvm_load_options;
 
-/* `bytes` must be 64-byte aligned and stay valid and unchanged while the executable exists: constants are used in place.
-   Everything but the elements of tensors, which may be anything, is verified before this returns. */
+/* Loads and verifies an executable.  `bytes` must be 64-byte aligned, and must stay valid and unchanged while the executable
+   exists, because constants are used in place.  The elements of tensors are not verified, because any values are valid. */
 rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_load_options *options,
                                rvm_executable **executable, rvm_value *error);
-/* Ends the caller's use of it, on any thread.  The executable goes when the machines that run it have gone, too. */
+/* Releases the caller's reference, on any thread.  The executable is freed after its last machine. */
 void rvm_executable_release(rvm_executable *executable);
-/* UNSUPPORTED, saying what is missing: its native code is for another processor, architecture, abi version or system. */
+/* Checks whether this computer can run the native code.  UNSUPPORTED: the code is for another processor, architecture, ABI
+   version or system; the message names the missing requirement. */
 rvm_status rvm_executable_check_native(const rvm_executable *executable, rvm_value *error);
 int32_t rvm_executable_function_count(const rvm_executable *executable);
 const char *rvm_executable_function_name(const rvm_executable *executable, int32_t index);
 int32_t rvm_executable_function_kind(const rvm_executable *executable, int32_t index);      /* enum rvm_function_kind */
-int32_t rvm_executable_function_parameters(const rvm_executable *executable, int32_t index); /* -1: any number; -2: no such function */
-int32_t rvm_executable_find(const rvm_executable *executable, const char *name); /* index; -1: none, or private */
+int32_t rvm_executable_function_parameters(const rvm_executable *executable, int32_t index); /* -1: any; -2: unknown function */
+int32_t rvm_executable_find(const rvm_executable *executable, const char *name); /* index; -1: unknown or private */
 
 /* ---- machines ---- */
 enum { RVM_MAX_THREADS = 256 };
 
 typedef struct rvm_machine_options {
-  int64_t stack_values; /* size of the value stack; 0: 1 << 20 */
-  int64_t call_depth;   /* most calls inside each other; 0: 200,000; those of native code need C stack, too */
-  int32_t threads;      /* at most so many work on a kernel at once, the caller's among them; 0: 1, at most RVM_MAX_THREADS */
-  /* What one run may use, from the host's call until that returns; 0: as much as it wants. */
-  int64_t max_bytes;       /* that it allocates more than it frees, the value stack aside: OUT_OF_MEMORY */
-  int64_t max_steps;       /* calls and backward jumps: TIMEOUT.  64 words of code that one leads over are 1 more, a kernel or a
-                              function of the host is 8,192, 64 bytes that are allocated are 1, and builtins count their work */
-  int64_t max_nanoseconds; /* a kernel that has begun ends: TIMEOUT */
-  /* Called now and then during a run, a millisecond or more apart: the machine looks at the time after about 65,536
-     steps as max_steps counts them.  A status other
-     than OK ends the run with it.  May be NULL. */
+  int64_t stack_values; /* size of the value stack in values; 0: 1 << 20 */
+  int64_t call_depth;   /* maximum depth of nested calls; 0: 200,000.  Calls of native code also need C stack */
+  int32_t threads;      /* maximum number of threads of a kernel, including the caller's; 0: 1; at most RVM_MAX_THREADS */
+  /* Limits of one run, from the host's call until it returns; 0: no limit. */
+  int64_t max_bytes;       /* bytes allocated and not yet freed, without the value stack: OUT_OF_MEMORY */
+  int64_t max_steps;       /* calls and backward jumps: TIMEOUT.  A call or jump counts 1 more for each 64 words of code that it
+                              leads over.  A kernel or host function counts 8,192, 64 allocated bytes count 1, and builtins
+                              count their work */
+  int64_t max_nanoseconds; /* run time: TIMEOUT.  A started kernel runs to its end */
+  /* Called regularly during a run, at most once a millisecond.  The machine checks the time after about 65,536 steps, counted
+     as for max_steps.  A status other than OK ends the run with that status.  May be NULL. */
   rvm_status (*poll)(void *host, rvm_value *error);
-  /* What vm.builtin.print does with its arguments.  NULL: nothing. */
+  /* Implements vm.builtin.print.  If NULL, the builtin does nothing. */
   rvm_status (*print)(void *host, const rvm_value *arguments, int32_t count, rvm_value *error);
   void *host;
 } rvm_machine_options;
 
-/* Resolves every packed function by name: UNKNOWN_FUNCTION names it and its near matches. */
+/* Creates a machine and resolves every packed function by name.  UNKNOWN_FUNCTION: a function is not registered; the message
+   names it and similar names. */
 rvm_status rvm_machine_new(rvm_executable *executable, const rvm_machine_options *options, rvm_machine **machine,
                            rvm_value *error);
-/* Returns BUSY and keeps the machine while a run is under way or another thread is inside it. */
+/* Frees a machine.  BUSY: the machine is running, or another thread is inside it; the machine is not freed. */
 rvm_status rvm_machine_release(rvm_machine *machine);
-/* From any thread: the machine's bytecode functions are to run as the native ones that `compiled` has for them, from the
-   next call that the machine starts, or when it polls; what is being run goes on as it is.  ARGUMENT_ERROR where
-   `compiled` has another function table, BUSY where the machine has got native code this way already. */
+/* Replaces the machine's bytecode functions by the native functions of `compiled`, from any thread.  The change takes effect
+   at the next call from the host or at the next poll.  Active calls continue in bytecode.  ARGUMENT_ERROR: `compiled` has a
+   different function table.  BUSY: the machine was upgraded before. */
 rvm_status rvm_machine_upgrade(rvm_machine *machine, rvm_executable *compiled, rvm_value *error);
-/* How function `index` is run now: enum rvm_function_kind; -1: there is none. */
+/* Returns the current kind of function `index` (enum rvm_function_kind), or -1 if the function does not exist. */
 int32_t rvm_machine_function_kind(const rvm_machine *machine, int32_t index);
-/* Calls function `index` of the table; on failure the stack is restored and the machine runs again. */
+/* Calls function `index` of the function table.  After a failure, the stack is restored and the machine is usable. */
 rvm_status rvm_machine_call(rvm_machine *machine, int32_t index, const rvm_value *arguments, int32_t count,
                             rvm_value *result);
-/* Calls a FUNCTION or CLOSURE value of this machine; for use by packed functions too. */
+/* Calls a FUNCTION or CLOSURE value of this machine.  Packed functions may use it, too. */
 rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                               rvm_value *result);
-/* For a host that makes objects of its own of a result, or of arguments: whether they may have `size_bytes` within the machine's
-   max_bytes, beside what the present or the last run has not freed, and whether the run has time left; one that ended has, once
-   the host enters the machine anew.  OUT_OF_MEMORY, TIMEOUT. */
+/* Checks whether the host may allocate `size_bytes` for its own copies of arguments or results.  The bytes count against
+   max_bytes, in addition to the memory that the current or last run has not freed.  The function also checks the time
+   limit of the run.  After a run, the limit is reset when the host enters the machine again.  OUT_OF_MEMORY, TIMEOUT. */
 rvm_status rvm_machine_afford(const rvm_machine *machine, int64_t size_bytes, rvm_value *error);
-/* Where the machine's random numbers begin: two of the same seed give the same ones.  A new machine's are like no other's. */
+/* Seeds the random number generator.  Machines with the same seed produce the same numbers.  A new machine has a unique seed. */
 void rvm_machine_seed(rvm_machine *machine, uint64_t seed);
-/* From any thread or signal handler: the present run ends with INTERRUPTED; nothing when the machine is idle. */
+/* Ends the current run with INTERRUPTED.  May be called from any thread or signal handler.  Does nothing if the machine is idle. */
 void rvm_machine_interrupt(rvm_machine *machine);
-/* Drops a reference to an object of this machine: at once, or when another thread is inside the machine, as soon as that
-   leaves it.  For hosts whose garbage collector may run on another thread. */
+/* Releases a reference to an object of this machine, on any thread.  If another thread is inside the machine, the reference is
+   released when that thread leaves.  Intended for hosts whose garbage collector may run on another thread. */
 void rvm_machine_drop(rvm_machine *machine, rvm_value value);
-/* Makes this thread the one that is inside the machine, until it has left it as often: for what a host does with values
-   between calls, as counts of references are not atomic.  1; or 0 when another thread is running the machine; or -1 when
-   another thread is inside it for a moment only: try again.  Never waits.  NULL: 0. */
+/* Enters the machine: the calling thread is inside until it has left as often as it entered.  The host must enter a machine to
+   access its values between calls, because reference counts are not atomic.  Returns 1 on success, 0 if another thread runs the
+   machine, and -1 if another thread is inside only for a moment (try again).  Never waits.  Returns 0 for NULL. */
 int32_t rvm_machine_enter(rvm_machine *machine);
-/* Undoes one rvm_machine_enter of this thread.  ARGUMENT_ERROR: there is none left to undo. */
+/* Undoes one rvm_machine_enter of this thread.  ARGUMENT_ERROR: the thread is not inside the machine. */
 rvm_status rvm_machine_leave(rvm_machine *machine, rvm_value *error);
-/* Function `index` of the table as a FUNCTION value, which is valid while the machine lives; NIL where there is none. */
+/* Returns function `index` of the table as a FUNCTION value, or NIL if it does not exist.  The value is valid while the machine
+   exists. */
 rvm_value rvm_machine_function(const rvm_machine *machine, int32_t index);
-/* A function of the host as a CLOSURE of this machine, which counts as one with effects.  `name`, for messages, is copied.
-   `release`, which may be NULL, is called once with `self` when the last reference to the closure goes, but not when this
-   fails. */
+/* Wraps a host function as a CLOSURE of this machine.  The closure counts as a function with side effects.  `name` is used in
+   messages, and is copied.  `release` is called once with `self` when the last reference to the closure is released, but not
+   if this function fails.  `release` may be NULL. */
 rvm_status rvm_machine_function_new(rvm_machine *machine, const char *name, rvm_packed_function call, void *self,
                                     void (*release)(void *self), rvm_value *result);
 
 /* ---- instruments ---- */
-/* What is told of every call that a machine makes of the functions of given kinds, however it makes it.  `function` is
-   an index into the function table.  A call through vm.builtin.invoke_closure is seen as the call of the function that
-   it invokes, captured values included.  Calls made by the instrument itself are not seen. */
+/* Callbacks before and after every call of a function of the given kinds.  `function` is an index into the function table.  A
+   call through vm.builtin.invoke_closure is reported as a call of the invoked function, with the captured values as
+   arguments.  Calls made by the instrument itself are not reported. */
 typedef struct rvm_instrument {
-  uint32_t kinds; /* 1 << kind for each of enum rvm_function_kind; other bits mean nothing */
-  /* Before a call.  It may set *skip to 1: the call is not made, its result is NIL, and there is no `after`; where it was
-     the check of a parameter that is something else, the run ends with TYPE_ERROR.  A status other than OK ends the run
-     with it.  May be NULL. */
+  uint32_t kinds; /* bit mask of 1 << kind (enum rvm_function_kind); other bits are ignored */
+  /* Called before a call.  If it sets *skip to 1, the call is skipped, its result is NIL, and `after` is not called.  If the
+     skipped call would have checked a parameter, and the parameter has the wrong type, the run ends with TYPE_ERROR.  A status
+     other than OK ends the run with that status.  May be NULL. */
   rvm_status (*before)(void *host, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,
                        rvm_value *error);
-  /* After it, with the call's status, and its result or error: borrowed.  A status other than OK ends the run with it,
-     unless the call failed already.  May be NULL. */
+  /* Called after a call, with its status, and its result or error (borrowed).  A status other than OK ends the run with that
+     status, unless the call has failed already.  May be NULL. */
   rvm_status (*after)(void *host, int32_t function, const rvm_value *arguments, int32_t count, rvm_status status,
                       const rvm_value *result, rvm_value *error);
   void *host;
 } rvm_instrument;
 
-/* Gives the machine an instrument, which is copied, in place of the one that it has; NULL: none.  BUSY when the machine
-   is running. */
+/* Sets the instrument of the machine and replaces the previous one.  The struct is copied.  NULL removes the instrument.  BUSY:
+   the machine is running. */
 rvm_status rvm_machine_instrument(rvm_machine *machine, const rvm_instrument *instrument, rvm_value *error);
 
 /* ---- profiles ---- */
 typedef struct rvm_profile rvm_profile;
 
-/* What a profile has measured of one function. */
+/* The measurements of one function. */
 typedef struct rvm_profile_row {
-  int64_t count;       /* calls */
-  int64_t nanoseconds; /* in them, without the time of measured calls that they made */
-  int64_t bytes;       /* of the tensors among arguments and results; of builtins, which work on values: 0 */
-  double operations;   /* in all calls; NaN: not known, as without rvm_profile_count */
+  int64_t count;       /* number of calls */
+  int64_t nanoseconds; /* time in these calls, without the time of nested measured calls */
+  int64_t bytes;       /* size of all tensor arguments and results; 0 for builtins, which work on values */
+  double operations;   /* operations in all calls; NaN if unknown, for example without rvm_profile_count */
 } rvm_profile_row;
 
-/* A profile of kernels, packed functions and builtins, all zeros.  To be released after the machines that have it. */
+/* Creates an empty profile of kernels, packed functions and builtins.  Release it after the machines that use it. */
 rvm_status rvm_profile_new(const rvm_executable *executable, rvm_profile **profile, rvm_value *error);
-/* The instrument that fills it, for one machine of its executable at a time; of NULL one that sees nothing. */
+/* Returns the instrument that fills the profile.  Only one machine of the executable may use it at a time.  For NULL, the
+   instrument does nothing. */
 rvm_instrument rvm_profile_instrument(rvm_profile *profile);
-/* Has it count the operations of a function, and the elements that a call reads of its first arguments, where these are
-   not all: `code` is a sum for the operations, then one for each argument as long as there are some.  A sum is the number of
-   its terms, -1 where it is not known (of an argument: all elements), and its terms; a term a coefficient, a number of
-   factors and for each factor the number of an argument and of an axis of it, whose size it is.  The code is copied.  A sum
-   that is malformed or cut off is not known. */
+/* Sets the formulas for the operations of a function, and for the elements that a call reads of its first arguments.
+   `code` is a sequence of sums, and is copied.  The first sum is the number of operations.  Each further sum is the number of
+   elements read of one argument; all elements of the remaining arguments are read.
+   A sum consists of the number of its terms and the terms.  A number of -1 means unknown, or for an argument all elements.
+   A term consists of a coefficient, the number of its factors, and the factors.  A factor is the size of an axis, given as the
+   index of an argument and the index of an axis.  A malformed or incomplete sum is unknown. */
 rvm_status rvm_profile_count(rvm_profile *profile, int32_t function, const int64_t *code, int32_t length, rvm_value *error);
-rvm_profile_row rvm_profile_read(const rvm_profile *profile, int32_t function); /* of no function: zeros and NaN */
+rvm_profile_row rvm_profile_read(const rvm_profile *profile, int32_t function); /* unknown function: zeros and NaN */
 void rvm_profile_release(rvm_profile *profile);
 
 /* ---- debuggers ---- */
-/* What is told of a run between its instructions: of functions that are bytecode, or native code built for debugging. */
+/* Callback between the instructions of bytecode functions, and of native functions built for debugging. */
 typedef struct rvm_debugger {
-  /* Before an instruction at which the run is to stop, `failure` being NULL; and after one that failed, with its error,
-     before any register is released, unless it is this that ended the run.  Meanwhile nothing tells the debugger of calls that it makes itself.  A status other
-     than OK ends the run with it. */
+  /* Called before an instruction at which the run must stop, with `failure` NULL.  Also called after an instruction that
+     failed, with its error as `failure`, before any register is released.  It is not called for a failure that it caused itself,
+     or for calls that it makes.  A status other than OK ends the run with that status. */
   rvm_status (*stop)(void *host, const rvm_value *failure, rvm_value *error);
   void *host;
 } rvm_debugger;
 
-/* A function that is being run. */
+/* An active call of a function. */
 typedef struct rvm_place {
-  int32_t function;    /* an index into the function table; -1: one that tells nothing */
-  int32_t instruction; /* that it comes to next, from 0; of one that called another: its call */
-  int32_t count;       /* of its registers */
+  int32_t function;    /* index into the function table; -1: a function without debug information */
+  int32_t instruction; /* 0-based index of the next instruction; for a caller, the index of its call */
+  int32_t count;       /* number of registers */
   const rvm_value *registers;
 } rvm_place;
 
-/* Gives the machine a debugger, which is copied, in place of the one that it has, with its breakpoints; NULL: none.  BUSY
-   when the machine is running.  ARGUMENT_ERROR: `stop` is NULL. */
+/* Sets the debugger of the machine.  It replaces the previous debugger and its breakpoints.  The struct is copied.  NULL removes
+   the debugger.  BUSY: the machine is running.  ARGUMENT_ERROR: `stop` is NULL. */
 rvm_status rvm_machine_debug(rvm_machine *machine, const rvm_debugger *debugger, rvm_value *error);
-/* Whether a run stops before this instruction.  Of native code it is that of the bytecode that it would be.
-   INDEX_ERROR: there is none; ARGUMENT_ERROR: the machine has no debugger. */
+/* Sets (`stops` 1) or clears (0) a breakpoint before an instruction.  Native code has the instruction numbers of the
+   corresponding bytecode.  INDEX_ERROR: the instruction does not exist.  ARGUMENT_ERROR: the machine has no debugger. */
 rvm_status rvm_machine_break(rvm_machine *machine, int32_t function, int32_t instruction, int32_t stops, rvm_value *error);
-/* Has a run stop before every instruction of the first `depth` functions inside each other, too; 0: of none.  From any
-   thread.  A negative depth is 0. */
+/* Lets a run also stop before every instruction of the outermost `depth` active calls; 0 or less: of none.  May be called from
+   any thread. */
 void rvm_machine_stop_within(rvm_machine *machine, int64_t depth);
-/* While the debugger is told: how many functions are inside each other, and each of them, the outermost being 0 (`function`
-   -1: there is none). */
+/* During a callback of the debugger: the number of active calls, and each of them.  Index 0 is the outermost call.  For an
+   invalid index, `function` is -1. */
 int64_t rvm_machine_depth(const rvm_machine *machine);
 rvm_place rvm_machine_place(const rvm_machine *machine, int64_t index);
 
-/* ---- libraries made ahead of time ---- */
+/* ---- libraries of ahead-of-time exports ---- */
 struct rvm_native_api;
 
-/* What such a library exports, as the symbol relvm_aot_library. */
+/* The symbol relvm_aot_library of an exported library. */
 typedef struct rvm_aot_library {
   int32_t abi_version; /* RVM_ABI_VERSION */
-  const char *cpu;     /* what it is compiled for, as native sections have it; NULL: not said */
-  /* Has the model call this runtime, and in place of a kernel K of a model M what is registered as "M.K", if anything. */
+  const char *cpu;     /* required processor features, in the format of native sections; NULL: unknown */
+  /* Connects the model to this runtime.  If a function is registered as "M.K", it replaces the kernel K of the model M. */
   void (*open)(const struct rvm_native_api *api);
-  /* A run, once it is open.  Arguments: the tensors of the inputs, of the outputs, and of the pools, which no other run may
-     use meanwhile. */
+  /* Runs the model after `open`.  The arguments are the tensors of the inputs, the outputs and the pools.  No other run may use
+     the pools at the same time. */
   rvm_packed_function run;
   const rvm_metadata *metadata;
 } rvm_aot_library;
 
-/* Connects it with this runtime: to be called before its `run`.  UNSUPPORTED: it was made for another one, or for another
-   processor. */
+/* Connects the library to this runtime.  Call it before `run`.  UNSUPPORTED: the library was built for another version of the
+   runtime or another processor. */
 rvm_status rvm_aot_open(const rvm_aot_library *library, rvm_value *error);
 
 /* [end cffi] */
 
-/* Of an exported library only: loads the executable that is inside it, native code included. */
+/* Loads the executable inside an exported library, including native code.  Only exported libraries have this function. */
 rvm_status relvm_module_load(rvm_executable **executable, rvm_value *error);
 
 #ifdef RVM_SHARED

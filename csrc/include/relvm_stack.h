@@ -1,7 +1,7 @@
-/* relvm_stack.h: memory for what runs one after the other, out of one block: the workspaces of several models, inputs, outputs.
- * What is allocated last is freed first.  No C library is needed.
- * A NULL where memory is needed is RVM_STACK_NULL; freeing NULL does nothing.  Not checked: a size that exceeds the bytes
- * behind it, and a stack that rvm_stack_init has not made.
+/* relvm_stack.h: a stack allocator.  It allocates the workspaces, inputs and outputs of several models from one block of memory.
+ * The block that was allocated last must be freed first.  The header needs no C library.
+ * A required pointer that is NULL gives RVM_STACK_NULL.  Freeing NULL does nothing.  The functions do not check whether the memory
+ * has the stated size, and whether rvm_stack_init has initialized the stack.
  */
 #ifndef RELVM_STACK_H
 #define RELVM_STACK_H
@@ -11,28 +11,28 @@
 
 enum rvm_stack_status {
   RVM_STACK_OK = 0,
-  RVM_STACK_EXHAUSTED = 1,    /* there is not as much left; nothing was allocated */
-  RVM_STACK_OUT_OF_ORDER = 2, /* what is to be freed is not what was allocated last, or its tag was written over; nothing was freed */
-  RVM_STACK_ALIGNMENT = 3,    /* not a power of two */
-  RVM_STACK_NULL = 4          /* the stack, or the place for a block, is NULL */
+  RVM_STACK_EXHAUSTED = 1,    /* not enough memory is left; nothing was allocated */
+  RVM_STACK_OUT_OF_ORDER = 2, /* the block is not the last one allocated, or its tag was overwritten; nothing was freed */
+  RVM_STACK_ALIGNMENT = 3,    /* the alignment is not a power of two */
+  RVM_STACK_NULL = 4          /* the stack, or the pointer to the block, is NULL */
 };
 
 typedef struct rvm_stack {
   uint8_t *bytes;
   size_t size_bytes;
   size_t used_bytes;
-  size_t most_used_bytes; /* ever */
-  size_t last;            /* the place of what was allocated last; 0: nothing is */
+  size_t most_used_bytes; /* maximum of used_bytes so far */
+  size_t last;            /* offset of the last allocated block; 0: no block is allocated */
 } rvm_stack;
 
-/* What stands before each block. */
+/* The header in front of each block. */
 typedef struct rvm_stack_tag {
-  size_t tag;        /* tells a block that is in use from anything else */
-  size_t used_bytes; /* before it was allocated */
-  size_t last;
+  size_t tag;        /* marks an allocated block */
+  size_t used_bytes; /* used_bytes of the stack before the allocation */
+  size_t last;       /* last of the stack before the allocation */
 } rvm_stack_tag;
 
-/* Makes `size_bytes` bytes a stack that nothing is allocated from.  `bytes` NULL: there are none. */
+/* Initializes an empty stack over `size_bytes` bytes of memory.  If `bytes` is NULL, the stack has no memory. */
 static inline void rvm_stack_init(rvm_stack *stack, void *bytes, size_t size_bytes) {
   if (!stack) return;
   stack->bytes = (uint8_t *)bytes;
@@ -40,14 +40,14 @@ static inline void rvm_stack_init(rvm_stack *stack, void *bytes, size_t size_byt
   stack->used_bytes = stack->most_used_bytes = stack->last = 0;
 }
 
-/* The tag of a block that begins at `place` of the stack. */
+/* Returns the tag of a block at offset `place` of the stack. */
 static inline size_t rvm_stack_tag_of(size_t place) { return ~place * 31u + 17u; }
 
 static inline void rvm_stack_copy(void *target, const void *source, size_t count) {
   for (size_t i = 0; i < count; i++) ((uint8_t *)target)[i] = ((const uint8_t *)source)[i];
 }
 
-/* Makes *block `size_bytes` bytes at a multiple of `alignment`; on failure *block is NULL. */
+/* Allocates `size_bytes` bytes at a multiple of `alignment` and stores their address in *block.  On failure *block is NULL. */
 static inline int rvm_stack_allocate(rvm_stack *stack, size_t size_bytes, size_t alignment, void **block) {
   rvm_stack_tag tag;
   size_t start, left, before = sizeof tag;
@@ -70,7 +70,7 @@ static inline int rvm_stack_allocate(rvm_stack *stack, size_t size_bytes, size_t
   return RVM_STACK_OK;
 }
 
-/* Frees the block that was allocated last. */
+/* Frees the last allocated block. */
 static inline int rvm_stack_free(rvm_stack *stack, void *block) {
   rvm_stack_tag tag;
   if (!stack) return RVM_STACK_NULL;

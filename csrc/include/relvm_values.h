@@ -1,12 +1,12 @@
-/* relvm_values.h: what values and tensors are, for all who are called with them: machines, the host's functions, kernels, and what
- * is exported ahead of time.  A part of the public interface (relvm.h).
+/* relvm_values.h: the types of values and tensors, shared by machines, host functions, kernels and ahead-of-time exports.  Part of
+ * the public interface (relvm.h).
  */
 #ifndef RELVM_VALUES_H
 #define RELVM_VALUES_H
 
 #include <stdint.h>
 
-#ifndef RELVM_STATUS /* exported models define them, too */
+#ifndef RELVM_STATUS /* headers of exported models define the status codes, too */
 #define RELVM_STATUS
 enum rvm_status_code {
 #define STATUS(name, python_class, meaning) RVM_##name,
@@ -30,7 +30,7 @@ enum rvm_dtype_index {
   RVM_DTYPE_COUNT
 };
 
-/* Everything between the two markers is also what cffi is given: plain declarations only. */
+/* cffi parses the text between the two markers, which must contain plain declarations only. */
 /* [begin cffi] */
 
 typedef int32_t rvm_status; /* enum rvm_status_code */
@@ -49,7 +49,7 @@ typedef struct rvm_dltensor {
   int32_t ndim;
   rvm_dltype dtype;
   int64_t *shape;
-  int64_t *strides; /* NULL: compact, row-major.  The runtime only makes and accepts such tensors. */
+  int64_t *strides; /* NULL: compact, row-major; the runtime creates and accepts only such tensors */
   uint64_t byte_offset;
 } rvm_dltensor;
 
@@ -91,17 +91,17 @@ typedef struct rvm_value {
 
 struct rvm_tensor {
   rvm_object base;
-  int32_t dtype;            /* enum rvm_dtype_index; dl.dtype says the same in DLPack's terms */
-  int32_t memory_class;     /* the runtime's own (csrc/core/object_freelist.h), here as in shapes, tuples and closures */
+  int32_t dtype;            /* enum rvm_dtype_index; dl.dtype is the same dtype in DLPack's representation */
+  int32_t memory_class;     /* private to the runtime (csrc/core/object_freelist.h), also in shapes, tuples and closures */
   rvm_dltensor dl;
-  rvm_object *owner;        /* the storage or tensor whose bytes these are, or NULL */
-  void (*release)(void *);  /* of bytes that came from outside, and of strings: called once with release_argument */
+  rvm_object *owner;        /* the storage or tensor that owns the bytes, or NULL */
+  void (*release)(void *);  /* called once with release_argument to free memory of the host, and strings */
   void *release_argument;
 };
 
-/* A packed function: a builtin, a kernel, or a function of the host.  On success it stores one owned value (or NIL) in
-   *result; on failure it returns the status that rvm_fail gave it, the error being in *result.  Of what it stores only the tag
-   is checked. */
+/* A packed function: a builtin, a kernel, or a host function.  On success it stores an owned value (or NIL) in *result.  On
+   failure it calls rvm_fail, which stores the error in *result, and returns the status of rvm_fail.  The runtime checks only the
+   tag of *result. */
 typedef rvm_status (*rvm_packed_function)(void *self, const rvm_value *arguments, int32_t count, rvm_value *result);
 
 /* [end cffi] */

@@ -1,19 +1,20 @@
-/* relvm_views.h: tensors over memory that somebody else keeps, without an allocation. */
+/* relvm_views.h: creation of tensors over existing memory, without an allocation. */
 #ifndef RELVM_VIEWS_H
 #define RELVM_VIEWS_H
 
 #include "relvm_values.h"
 
-/* Whether a tensor has no elements. */
+/* Returns whether a tensor has no elements. */
 static inline int rvm_view_is_empty(const rvm_tensor *tensor) {
   for (int32_t axis = 0; axis < tensor->dl.ndim; axis++)
     if (tensor->dl.shape[axis] == 0) return 1;
   return 0;
 }
 
-/* A value that is `tensor`, which becomes one of that dtype (a row of dtypes.def) and shape over `data`.  It is valid as long as
-   the three are; who is called with it must not keep it.  NIL, and `tensor` is as before, where the dtype is no row, the rank is
-   negative, or a pointer is NULL: but `shape` of rank 0 may be, and `data` of no elements. */
+/* Initializes *tensor as a view of `data` with a dtype (a row of dtypes.def) and a shape, and returns it as a value.  The value is
+   valid as long as `tensor`, `shape` and `data`.  A function that receives it must not keep it.  Returns NIL and leaves *tensor
+   unchanged if the dtype is invalid, the rank is negative, or a pointer is NULL.  `shape` may be NULL for rank 0, and `data` may be
+   NULL for a tensor without elements. */
 static inline rvm_value rvm_view(rvm_tensor *tensor, int32_t dtype, int32_t rank, int64_t *shape, const void *data) {
   static const rvm_dltype types[] = {
 #define DTYPE(name, code, bits, ctype, numpy) {code, bits, 1},
@@ -33,7 +34,7 @@ static inline rvm_value rvm_view(rvm_tensor *tensor, int32_t dtype, int32_t rank
   return value;
 }
 
-/* Whether all of some values are tensors in memory of the CPU, compact, and where their data points. */
+/* Returns whether all values are compact tensors in CPU memory, with byte offset 0. */
 static inline int rvm_are_plain(const rvm_value *tensors, int32_t count) {
   if (count < 0 || (count > 0 && !tensors)) return 0;
   for (int32_t i = 0; i < count; i++) {

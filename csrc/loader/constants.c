@@ -22,7 +22,7 @@ static rvm_status read_strings_of(const constant_record *record, const int64_t *
   rvm_status status = rvm_tensor_of_strings((int32_t)record->rank, dims, packed, (int64_t)record->size_bytes, result);
   if (status == RVM_SHAPE_ERROR) {
     rvm_value_release(result);
-    return BAD(result, "the strings of constant %d are misplaced", index);
+    return BAD(result, "the string offsets of constant %d are invalid", index);
   }
   if (!status) rvm_strings_count(result->as.tensor, -1);
   return status;
@@ -33,15 +33,15 @@ static rvm_status read_tensor(const rvm_executable *executable, const constant_r
   const rvm_section *data = &executable->sections[RVM_SECTION_data];
   int64_t size_bytes = -1;
   if (record->rank > RVM_MAX_RANK)
-    return BAD(result, "constant %d has rank %u, a tensor at most %d", index, record->rank, RVM_MAX_RANK);
+    return BAD(result, "constant %d has rank %u, which exceeds the maximum of %d", index, record->rank, RVM_MAX_RANK);
   if (record->dtype >= RVM_DTYPE_COUNT ||
       !rvm_dims_size_bytes((int32_t)record->dtype, (int32_t)record->rank, dims, &size_bytes) ||
       (record->dtype != RVM_DTYPE_str && record->size_bytes != (uint64_t)size_bytes) ||
       record->size_bytes > INT64_MAX)
-    return BAD(result, "constant %d has a dtype, dimensions and a size that do not agree", index);
+    return BAD(result, "constant %d: the size does not match the dtype and dimensions", index);
   size_bytes = (int64_t)record->size_bytes;
   if (record->payload < 0 || record->payload % RVM_ALIGNMENT != 0 || size_bytes > data->size_bytes - record->payload)
-    return BAD(result, "the elements of constant %d are misplaced", index);
+    return BAD(result, "the elements of constant %d are misaligned or outside the data section", index);
   if (record->dtype == RVM_DTYPE_str)
     return read_strings_of(record, dims, data->bytes + record->payload, index, result);
   return rvm_tensor_wrap((int32_t)record->dtype, (int32_t)record->rank, dims, (void *)(data->bytes + record->payload),
@@ -52,7 +52,7 @@ static rvm_status read_tensor(const rvm_executable *executable, const constant_r
 static rvm_status read_constant(const rvm_executable *executable, const constant_record *record, const int64_t *dims,
                                 uint32_t dims_left, int32_t index, rvm_value *result) {
   if (record->rank > dims_left || record->rank > INT32_MAX) /* never: in less than 16 GB of dimensions */
-    return BAD(result, "the dimensions of constant %d exceed the table", index);
+    return BAD(result, "the dimensions of constant %d lie outside the table of dimensions", index);
   switch (record->tag) {
     case RVM_TAG_INT: *result = rvm_int(record->payload); return RVM_OK;
     case RVM_TAG_FLOAT:
@@ -61,17 +61,17 @@ static rvm_status read_constant(const rvm_executable *executable, const constant
       return RVM_OK;
     case RVM_TAG_DTYPE:
       if (record->payload < 0 || record->payload >= RVM_DTYPE_COUNT)
-        return BAD(result, "constant %d: no such dtype", index);
+        return BAD(result, "constant %d: unknown dtype", index);
       *result = (rvm_value){.tag = RVM_TAG_DTYPE, .as.i = record->payload};
       return RVM_OK;
     case RVM_TAG_STRING:
       if (record->payload < 0 || record->payload >= executable->string_count)
-        return BAD(result, "constant %d: no such string", index);
+        return BAD(result, "constant %d: the string index is out of range", index);
       return rvm_string_new(rvm_executable_string(executable, (uint32_t)record->payload),
                             executable->strings[record->payload].length, result);
     case RVM_TAG_SHAPE: return rvm_shape_new((int32_t)record->rank, dims, result);
     case RVM_TAG_TENSOR: return read_tensor(executable, record, dims, index, result);
-    default: return BAD(result, "constant %d has tag %u, which no constant can have", index, record->tag);
+    default: return BAD(result, "constant %d has the invalid tag %u", index, record->tag);
   }
 }
 
@@ -94,7 +94,7 @@ rvm_status rvm_constants_read(rvm_executable *executable, rvm_value *error) {
   uint32_t next_dim = 0;
   for (int32_t i = 0; i < (int32_t)counts[0]; i++) {
     if (records[i].dims_start != next_dim)
-      return BAD(error, "the dimensions of constant %d begin at %u of the table, expected %u", i, records[i].dims_start,
+      return BAD(error, "the dimensions of constant %d begin at entry %u of the table, expected %u", i, records[i].dims_start,
                  next_dim);
     rvm_value value = {0};
     rvm_status status = read_constant(executable, &records[i], dims + next_dim, counts[1] - next_dim, i, &value);

@@ -34,7 +34,7 @@ int rvm_executable_may_call(const rvm_executable *executable, const char *name) 
 
 rvm_status rvm_fail_forbidden(const char *name, rvm_value *error) {
   return rvm_fail(error, RVM_UNSUPPORTED,
-                  "executable: it calls the registered function \"%s\", which the load options do not allow", name);
+                  "executable: the program calls the registered function \"%s\", which the load options do not allow", name);
 }
 
 /* ---- references ---- */

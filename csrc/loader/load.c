@@ -55,29 +55,29 @@ static const char *section_name(uint32_t id) {
   case id: return #name;
 #include "sections.def"
 #undef SECTION
-    default: return "of no known id";
+    default: return "unknown id";
   }
 }
 
 static rvm_status check_header(const unsigned char *bytes, int64_t size_bytes, file_header *header, rvm_value *error) {
   if ((uintptr_t)bytes % RVM_ALIGNMENT != 0)
-    return rvm_fail(error, RVM_ARGUMENT_ERROR, "executable: its bytes must be %d-byte aligned", RVM_ALIGNMENT);
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "executable: the bytes must be %d-byte aligned", RVM_ALIGNMENT);
   if (size_bytes < (int64_t)sizeof *header || memcmp(bytes, magic, sizeof magic) != 0)
-    return BAD(error, "not a relvm executable");
+    return BAD(error, "not a relvm executable (wrong magic number)");
   memcpy(header, bytes, sizeof *header);
   if (header->major != 1)
     return rvm_fail(error, RVM_UNSUPPORTED, "executable: format version %d, this runtime reads version 1",
                     header->major);
   if (header->size_bytes != (uint64_t)size_bytes)
-    return BAD(error, "its header says %llu bytes, it has %lld", (unsigned long long)header->size_bytes,
+    return BAD(error, "the header says %llu bytes, but there are %lld; the file may be truncated", (unsigned long long)header->size_bytes,
                (long long)size_bytes);
   uint64_t table_bytes = (uint64_t)header->section_count * sizeof(file_section);
-  if (table_bytes > (uint64_t)size_bytes - sizeof *header) return BAD(error, "its section table exceeds the file");
+  if (table_bytes > (uint64_t)size_bytes - sizeof *header) return BAD(error, "the section table extends past the end of the file");
   uint32_t checksum = header->checksum;
   header->checksum = 0;
   uint32_t computed = rvm_crc32c(0, header, sizeof *header);
   if (rvm_crc32c(computed, bytes + sizeof *header, (int64_t)table_bytes) != checksum)
-    return BAD(error, "damaged header (checksum)");
+    return BAD(error, "the header is damaged (wrong checksum)");
   if (!all_zero(header->zero, sizeof header->zero)) return BAD(error, "reserved fields of the header are not zero");
   return RVM_OK;
 }
@@ -95,7 +95,7 @@ static rvm_status read_sections(rvm_executable *executable, const unsigned char 
     if (section.offset % RVM_ALIGNMENT != 0 || section.offset < (uint64_t)end ||
         section.offset > (uint64_t)size_bytes || section.size_bytes > (uint64_t)size_bytes - section.offset ||
         section.zero != 0)
-      return BAD(error, "section %u (id %u) is misplaced", i, section.id);
+      return BAD(error, "section %u (id %u) has an invalid offset or size", i, section.id);
     const unsigned char *start = bytes + section.offset;
     if (!all_zero(bytes + end, (int64_t)section.offset - end)) return BAD(error, "bytes between sections are not zero");
     end = (int64_t)(section.offset + section.size_bytes);
@@ -103,7 +103,7 @@ static rvm_status read_sections(rvm_executable *executable, const unsigned char 
     int is_checked = !has_tensors || section.size_bytes <= RVM_CHECKED_DATA_BYTES || check_data;
     uint32_t checksum = is_checked ? rvm_crc32c(0, start, (int64_t)section.size_bytes) : section.checksum;
     if (checksum != section.checksum)
-      return BAD(error, "damaged section %u (%s): the checksum of its bytes is %08x, expected %08x", i,
+      return BAD(error, "section %u (%s) is damaged: its checksum is %08x, expected %08x", i,
                  section_name(section.id), checksum, section.checksum);
     if (section.id == 0 || section.id > RVM_SECTION_COUNT) continue;
     if (executable->sections[section.id].bytes) return BAD(error, "two sections have id %u", section.id);
@@ -158,7 +158,7 @@ static rvm_status read_strings(rvm_executable *executable, rvm_value *error) {
   for (int32_t i = 0; i < executable->string_count; i++) {
     rvm_string_record string = executable->strings[i];
     int64_t end = (int64_t)string.offset + string.length;
-    if (string.offset < offset) return BAD(error, "string %d begins among the records or inside the string before", i);
+    if (string.offset < offset) return BAD(error, "string %d overlaps the string table or the previous string", i);
     if (end >= section->size_bytes || section->bytes[end] != 0 ||
         !is_text(section->bytes + string.offset, string.length))
       return BAD(error, "string %d is malformed", i);
@@ -172,7 +172,7 @@ static rvm_status read_texts(rvm_executable *executable, rvm_value *error) {
   const int ids[] = {RVM_SECTION_source, RVM_SECTION_signature, RVM_SECTION_debug};
   for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
     const rvm_section *section = &executable->sections[ids[i]];
-    if (!is_text(section->bytes, section->size_bytes)) return BAD(error, "section id %d is not UTF-8 text", ids[i]);
+    if (!is_text(section->bytes, section->size_bytes)) return BAD(error, "the section of id %d must be UTF-8 text", ids[i]);
   }
   return RVM_OK;
 }
@@ -188,34 +188,34 @@ static rvm_status check_function(const rvm_executable *executable, int32_t index
                                  uint32_t *next_parameter, rvm_value *error) {
   const rvm_function_record *function = &executable->functions[index];
   if (!is_name(executable, function->name))
-    return BAD(error, "function %d has no name, or one of more than %d bytes", index, RVM_MAX_NAME_BYTES);
+    return BAD(error, "the name of function %d must have 1 to %d bytes", index, RVM_MAX_NAME_BYTES);
   const char *name = rvm_executable_string(executable, function->name);
   if (function->kind >= RVM_KIND_COUNT) return BAD(error, "function %s has unknown kind %u", name, function->kind);
   int packed = function->kind == RVM_KIND_packed, bytecode = function->kind == RVM_KIND_bytecode;
   int has_code = bytecode || function->kind == RVM_KIND_native;
-  if (function->flags > has_code * 3) return BAD(error, "function %s has flags that it may not have", name);
+  if (function->flags > has_code * 3) return BAD(error, "function %s has invalid flags", name);
   if (function->parameter_count < (packed ? -1 : 0)) return BAD(error, "function %s has no parameter count", name);
   uint32_t parameter_count = function->parameter_count < 0 ? 0 : (uint32_t)function->parameter_count;
   if (function->first_parameter != *next_parameter)
-    return BAD(error, "the parameters of function %s begin at %u of the table, expected %u", name,
+    return BAD(error, "the parameters of function %s begin at entry %u of the table, expected %u", name,
                function->first_parameter, *next_parameter);
   if (parameter_count > parameter_total - *next_parameter)
-    return BAD(error, "the parameters of function %s exceed the table", name);
+    return BAD(error, "the parameters of function %s lie outside the parameter table", name);
   *next_parameter += parameter_count;
   for (uint32_t i = 0; i < parameter_count; i++)
     if (!is_name(executable, executable->parameters[function->first_parameter + i]))
-      return BAD(error, "parameter %u of function %s has no name, or one of more than %d bytes", i, name,
+      return BAD(error, "the name of parameter %u of function %s must have 1 to %d bytes", i, name,
                  RVM_MAX_NAME_BYTES);
   if (!packed && !bytecode && !is_name(executable, function->symbol))
-    return BAD(error, "function %s has no symbol, or one of more than %d bytes", name, RVM_MAX_NAME_BYTES);
+    return BAD(error, "the symbol of function %s must have 1 to %d bytes", name, RVM_MAX_NAME_BYTES);
   uint32_t least_registers = packed || function->kind == RVM_KIND_kernel ? 0 : parameter_count + !bytecode;
   if (function->registers < least_registers || function->registers > INT32_MAX)
-    return BAD(error, "function %s has a wrong number of registers", name);
-  if (!bytecode && function->code_count > 0) return BAD(error, "function %s has instructions and is not bytecode", name);
+    return BAD(error, "function %s has an invalid number of registers", name);
+  if (!bytecode && function->code_count > 0) return BAD(error, "function %s has instructions but is not a bytecode function", name);
   if (!bytecode) return RVM_OK;
   if (function->code_count == 0 || function->code_start > executable->code_words ||
       function->code_count > executable->code_words - function->code_start)
-    return BAD(error, "the instructions of function %s exceed the code", name);
+    return BAD(error, "the instructions of function %s lie outside the code section", name);
   if (function->registers > (uint64_t)parameter_count + function->code_count + SPARE_REGISTERS)
     return BAD(error, "function %s has more registers than its instructions can write", name);
   return RVM_OK;
@@ -229,7 +229,7 @@ static rvm_status check_name_strings(const rvm_executable *executable, rvm_value
   rvm_status status = RVM_OK;
   for (int32_t i = 0; i < executable->function_count && !status; i++) {
     uint32_t name = executable->functions[i].name;
-    if (is_name[name]) status = BAD(error, "two functions have string %u as their name", name);
+    if (is_name[name]) status = BAD(error, "two functions use string %u as their name", name);
     is_name[name] = 1;
   }
   rvm_free(is_name);
@@ -247,7 +247,7 @@ static rvm_status index_names(rvm_executable *executable, rvm_value *error) {
   qsort(executable->by_name, (size_t)count, sizeof *executable->by_name, rvm_compare_names);
   for (int32_t i = 1; i < count; i++)
     if (rvm_compare_names(&executable->by_name[i - 1], &executable->by_name[i]) == 0)
-      return BAD(error, "two functions are called %s", executable->by_name[i].name);
+      return BAD(error, "two functions are named %s", executable->by_name[i].name);
   return RVM_OK;
 }
 
@@ -282,7 +282,7 @@ static rvm_status read_functions(rvm_executable *executable, rvm_value *error) {
   const rvm_section *section = &executable->sections[RVM_SECTION_functions],
                     *code = &executable->sections[RVM_SECTION_code];
   if (code->size_bytes % sizeof(uint32_t) != 0 || code->size_bytes / sizeof(uint32_t) > MAX_CODE_WORDS) /* never: 2.8 GB */
-    return BAD(error, "the code section has a wrong size");
+    return BAD(error, "the code section has an invalid size");
   executable->code = (const uint32_t *)code->bytes;
   executable->code_words = (uint32_t)(code->size_bytes / sizeof(uint32_t));
   int64_t offset = 0;
@@ -334,7 +334,7 @@ rvm_status rvm_executable_check_native(const rvm_executable *executable, rvm_val
   if (rvm_value_is_object(executable->obstacle))
     return rvm_fail(error, RVM_UNSUPPORTED, "%s", executable->obstacle.as.error->message);
   if (header->abi_version != RVM_ABI_VERSION)
-    return rvm_fail(error, RVM_UNSUPPORTED, "native code has abi version %u, this runtime version %d",
+    return rvm_fail(error, RVM_UNSUPPORTED, "native code has ABI version %u, but this runtime has version %d; build the executable again",
                     header->abi_version, RVM_ABI_VERSION);
   return rvm_native_check(rvm_executable_string(executable, header->triple),
                           rvm_executable_string(executable, header->cpu), error);
@@ -348,10 +348,10 @@ static rvm_status find_symbols(rvm_executable *executable, rvm_value *error) {
     const rvm_function_record *function = &executable->functions[i];
     if (function->kind != RVM_KIND_native && function->kind != RVM_KIND_kernel) continue;
     const char *name = rvm_executable_string(executable, function->name);
-    if (!executable->library.handle) return BAD(error, "function %s is native, and there is no native section", name);
+    if (!executable->library.handle) return BAD(error, "function %s is native, but the native section is missing", name);
     const char *symbol = rvm_executable_string(executable, function->symbol);
     executable->symbols[i] = rvm_library_find(&executable->library, symbol);
-    if (!executable->symbols[i]) return BAD(error, "function %s: native code has no symbol %s", name, symbol);
+    if (!executable->symbols[i]) return BAD(error, "function %s: the native code does not define the symbol %s", name, symbol);
   }
   return RVM_OK;
 }
@@ -387,7 +387,7 @@ static rvm_status check_callable(rvm_executable *executable, rvm_value *error) {
 
 static rvm_status exceeds(const char *what, int64_t got, int64_t most, rvm_value *error) {
   if (most == 0 || got <= most) return RVM_OK;
-  return rvm_fail(error, RVM_UNSUPPORTED, "executable: %lld %s, the load options allow %lld", (long long)got, what,
+  return rvm_fail(error, RVM_UNSUPPORTED, "executable: it has %lld %s, but the load options allow at most %lld", (long long)got, what,
                   (long long)most);
 }
 
@@ -415,7 +415,7 @@ static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_opt
   const int has_native = !status && executable->sections[RVM_SECTION_native].bytes;
   const int is_trusted = options && options->trust_native;
   if (has_native && !is_trusted && !executable->is_only_checked)
-    status = rvm_fail(error, RVM_UNSUPPORTED, "executable: it has native code, and the load options do not trust it");
+    status = rvm_fail(error, RVM_UNSUPPORTED, "executable: it has native code, which the load options do not trust");
   if (!status && !(has_native && is_trusted)) status = copy_callable(executable, options, error);
   load_step *const steps[] = {read_strings,          read_texts,  read_functions, check_callable, rvm_constants_read,
                               rvm_executable_verify, rvm_executable_decode,
@@ -440,14 +440,14 @@ static rvm_status load_in_budget(const void *bytes, int64_t size_bytes, const rv
                                  rvm_executable **executable, rvm_value *error) {
   int64_t unused = 0, most = 0;
   if (!rvm_multiply(size_bytes, BYTES_FOR_A_BYTE, &most) || !rvm_add(most, SPARE_BYTES, &most))
-    return BAD(error, "%lld bytes", (long long)size_bytes);
+    return BAD(error, "a size of %lld bytes is too large", (long long)size_bytes);
   rvm_budget budget = {.most = most, .left = most, .fuel = &unused};
   rvm_budget *outer = rvm_budget_set(&budget);
   rvm_status status = load(bytes, size_bytes, options, executable, error);
   int is_refused = rvm_budget_refusing() != NULL; /* which ended the load: it does without no allocation */
   if (is_refused) rvm_release(error);
   rvm_budget_set(outer);
-  return is_refused ? BAD(error, "it needs more memory than a file of its %lld bytes may", (long long)size_bytes) : status;
+  return is_refused ? BAD(error, "loading needs more memory than is allowed for a file of %lld bytes", (long long)size_bytes) : status;
 }
 
 rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_load_options *options,

@@ -26,14 +26,14 @@
 static rvm_status check_triple(const char *triple, rvm_value *error) {
   size_t length = strlen(HOST_ARCHITECTURE);
   if (strncmp(triple, HOST_ARCHITECTURE "-", length + 1) == 0 && strstr(triple + length, "-linux")) return RVM_OK;
-  return rvm_fail(error, RVM_UNSUPPORTED, "native code is for %s, this machine is %s-linux", triple, HOST_ARCHITECTURE);
+  return rvm_fail(error, RVM_UNSUPPORTED, "the native code was built for %s, but this machine is %s-linux", triple, HOST_ARCHITECTURE);
 }
 
 static rvm_status check_cpu(const char *cpu, rvm_value *error) {
   char missing[200], name[49];
   if (!rvm_cpu_missing(cpu, missing, sizeof missing)) return RVM_OK;
   rvm_cpu_name(name);
-  return rvm_fail(error, RVM_UNSUPPORTED, "native code is for processors with %s; %s lacks %s", cpu, name, missing);
+  return rvm_fail(error, RVM_UNSUPPORTED, "the native code was built for processors with %s; %s lacks %s", cpu, name, missing);
 }
 
 rvm_status rvm_native_check(const char *triple, const char *cpu, rvm_value *error) {
@@ -71,11 +71,11 @@ static rvm_status library_load(rvm_library *library, const void *bytes, int64_t 
   char path[1024];
   int temporary;
   library->descriptor = create_file(path, sizeof path, &temporary);
-  if (library->descriptor < 0) return rvm_fail(error, RVM_UNSUPPORTED, "native code: cannot create a temporary file");
+  if (library->descriptor < 0) return rvm_fail(error, RVM_UNSUPPORTED, "native code: cannot create a temporary file; set TMPDIR to a writable directory");
   int written = write_all(library->descriptor, bytes, size_bytes);
   library->handle = written ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
   if (temporary) unlink(path);
-  if (!written) return rvm_fail(error, RVM_OUT_OF_MEMORY, "native code: cannot write a temporary file");
+  if (!written) return rvm_fail(error, RVM_OUT_OF_MEMORY, "native code: cannot write a temporary file; check the free space of TMPDIR");
   if (!library->handle) return rvm_fail(error, RVM_UNSUPPORTED, "native code: %s", dlerror());
   return RVM_OK;
 }
@@ -83,10 +83,10 @@ static rvm_status library_load(rvm_library *library, const void *bytes, int64_t 
 static rvm_status library_initialise(const rvm_library *library, rvm_value *error) {
   rvm_status (*open)(const rvm_native_api *api);
   void *symbol = rvm_library_find(library, "relvm_native_open");
-  if (!symbol) return rvm_fail(error, RVM_BAD_EXECUTABLE, "native code: no symbol relvm_native_open");
+  if (!symbol) return rvm_fail(error, RVM_BAD_EXECUTABLE, "native code: the symbol relvm_native_open is missing");
   memcpy(&open, &symbol, sizeof open);
   if (open(&rvm_machine_native_api) == RVM_OK) return RVM_OK;
-  return rvm_fail(error, RVM_UNSUPPORTED, "native code refuses this runtime (abi version %d)", RVM_ABI_VERSION);
+  return rvm_fail(error, RVM_UNSUPPORTED, "native code does not support this runtime (ABI version %d); build the executable again", RVM_ABI_VERSION);
 }
 
 rvm_status rvm_library_open(rvm_library *library, const void *bytes, int64_t size_bytes, rvm_value *error) {

@@ -115,7 +115,7 @@ static rvm_status check_argument(const checker *c, uint32_t pc, uint32_t positio
 static rvm_status check_arguments(const checker *c, uint32_t pc, uint32_t callee, const uint32_t *list) {
   const rvm_function_record *function = &c->executable->functions[callee];
   if (function->parameter_count >= 0 && list[0] != (uint32_t)function->parameter_count)
-    return bad(c, pc, "a call with %lld arguments, which is not what the function takes", list[0]);
+    return bad(c, pc, "a call has %lld arguments, which is not the number of the function's parameters", list[0]);
   for (uint32_t i = 0; i < list[0]; i++) {
     rvm_status status = check_argument(c, pc, i, list[1 + i]);
     if (status) return status;
@@ -128,11 +128,11 @@ static rvm_status check_arguments(const checker *c, uint32_t pc, uint32_t callee
 /* The row is known to exist.  Its operands are registers and scalars. */
 static rvm_status check_scalar_arguments(const checker *c, uint32_t pc, uint32_t row, const uint32_t *list) {
   if (list[0] != (uint32_t)rvm_scalar_op_operand_count((int32_t)row))
-    return bad(c, pc, "%lld operands, which is not what the operator takes", list[0]);
+    return bad(c, pc, "%lld operands do not match the number that the operator takes", list[0]);
   for (uint32_t i = 0; i < list[0]; i++) {
     uint32_t kind = rvm_argument_kind(list[1 + i]);
     if (kind == RVM_ARGUMENT_FUNCTION || kind == RVM_ARGUMENT_CONTEXT || kind == RVM_ARGUMENT_NIL)
-      return bad(c, pc, "operand %lld is no scalar", i);
+      return bad(c, pc, "operand %lld must be a scalar", i);
     rvm_status status = check_argument(c, pc, i, list[1 + i]);
     if (status) return status;
   }
@@ -147,19 +147,19 @@ static rvm_status check_operands(const checker *c, uint32_t pc) {
     rvm_status status;
     switch (*letter) {
       case 'd':
-        if (number == -1 && c->code[pc] == RVM_OP_prim) return bad(c, pc, "an operator without a destination", 0);
-        if (number != -1 && !is_register(c, number)) return bad(c, pc, "no register %lld", number);
+        if (number == -1 && c->code[pc] == RVM_OP_prim) return bad(c, pc, "an operator must have a destination register", 0);
+        if (number != -1 && !is_register(c, number)) return bad(c, pc, "register number %lld is out of range", number);
         break;
       case 'r':
       case 'u':
-        if (!is_register(c, number)) return bad(c, pc, "no register %lld", number);
+        if (!is_register(c, number)) return bad(c, pc, "register number %lld is out of range", number);
         break;
       case 'f':
-        if (*operand >= (uint32_t)c->executable->function_count) return bad(c, pc, "no function %lld", *operand);
+        if (*operand >= (uint32_t)c->executable->function_count) return bad(c, pc, "function index %lld is out of range", *operand);
         callee = *operand;
         break;
       case 'p':
-        if (*operand >= RVM_SCALAR_OP_COUNT) return bad(c, pc, "no scalar operator %lld", *operand);
+        if (*operand >= RVM_SCALAR_OP_COUNT) return bad(c, pc, "scalar operator %lld is unknown", *operand);
         row = *operand;
         break;
       case 'A':
@@ -183,18 +183,18 @@ static uint32_t words_at(const checker *c, uint32_t pc) { return rvm_instruction
 static rvm_status check_form(checker *c) {
   uint32_t last = 0;
   for (uint32_t pc = 0; pc < c->count; pc += words_at(c, pc)) {
-    if (words_at(c, pc) == 0) return bad(c, pc, "unknown opcode %lld, or an instruction cut short", c->code[pc]);
+    if (words_at(c, pc) == 0) return bad(c, pc, "opcode %lld is unknown, or the instruction is truncated", c->code[pc]);
     rvm_status status = check_operands(c, pc);
     if (status) return status;
     c->marks[pc] = STARTS_INSTRUCTION;
     last = pc;
   }
-  if (flows[c->code[last]] != ENDS) return bad(c, last, "the way past the last instruction leads out of the function", 0);
+  if (flows[c->code[last]] != ENDS) return bad(c, last, "the last instruction must return or jump, but control falls off the end of the function", 0);
   for (uint32_t pc = 0; pc < c->count; pc += words_at(c, pc)) {
     int64_t target = jump_target(c, pc);
     if (!strchr(operand_letters[c->code[pc]], 'j')) continue;
     if (target < 0 || target >= c->count || !(c->marks[target] & STARTS_INSTRUCTION))
-      return bad(c, pc, "no instruction at word %lld to jump to", target);
+      return bad(c, pc, "the jump target, word %lld, is not the start of an instruction", target);
     if (target <= pc) c->marks[target] |= IS_LOOP_HEAD;
   }
   return RVM_OK;
@@ -325,7 +325,7 @@ static rvm_status check_flow(checker *c) {
     rvm_status status = walk(c);
     if (status || !c->changed) return status;
   }
-  return rvm_fail(c->error, RVM_UNSUPPORTED, "executable: the loops of function %s are too entangled", c->name);
+  return rvm_fail(c->error, RVM_UNSUPPORTED, "executable: the control flow of function %s is too complex to verify; split the function", c->name);
 }
 
 /* ---- all functions ---- */

@@ -14,7 +14,7 @@ static rvm_status fail_arity(const rvm_function *function, int64_t count, int32_
   const rvm_executable *executable = function->machine->executable;
   int32_t expected = function->parameter_count - captured;
   if (expected < 0)
-    return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: %d captured values for %d parameters", function->name, captured,
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: the closure captured %d values, but the function has only %d parameters", function->name, captured,
                     function->parameter_count);
   char names[256] = "";
   for (int32_t i = 0, used = 0; i < expected && used < (int32_t)sizeof names; i++)
@@ -63,8 +63,8 @@ static rvm_status check_result(const rvm_function *function, rvm_status status, 
   if (status != RVM_OK && result->tag == RVM_TAG_ERROR) return result->as.error->status;
   if (is_value || result->tag == RVM_TAG_ERROR) rvm_release(result);
   if (status > RVM_OK && status < RVM_STATUS_COUNT)
-    return rvm_fail(result, status, "%s failed without saying why", function->name);
-  return rvm_fail(result, RVM_CALLBACK_ERROR, "%s returned no valid status and result", function->name);
+    return rvm_fail(result, status, "%s failed without an error message", function->name);
+  return rvm_fail(result, RVM_CALLBACK_ERROR, "%s returned an invalid status or result", function->name);
 }
 
 static rvm_status call_packed(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
@@ -82,13 +82,13 @@ static rvm_status call_packed(rvm_machine *machine, const rvm_function *function
 
 static rvm_status check_stack(const rvm_machine *machine, const rvm_function *function, rvm_value *error) {
   if ((const char *)__builtin_frame_address(0) >= machine->head.lowest) return RVM_OK;
-  return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: calls nest deeper than this thread's C stack allows", function->name);
+  return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: call depth exceeds this thread's C stack", function->name);
 }
 
 /* Whether one more function may be entered. */
 static rvm_status check_depth(const rvm_machine *machine, const rvm_function *function, rvm_value *error) {
   if (machine->head.frame_count + machine->head.nesting < machine->head.frame_limit) return RVM_OK;
-  return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: calls nest more than %lld deep", function->name,
+  return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: call depth exceeds the limit of %lld", function->name,
                   (long long)machine->head.frame_limit);
 }
 
@@ -302,7 +302,7 @@ rvm_status rvm_machine_call(rvm_machine *machine, int32_t index, const rvm_value
                             rvm_value *result) {
   RVM_EXPECT_POINTER(machine, result);
   if (!rvm_machine_has_function(machine, index))
-    return rvm_fail(result, RVM_INDEX_ERROR, "call: function %d, the table has %d", index,
+    return rvm_fail(result, RVM_INDEX_ERROR, "call: function index %d is out of range; the executable has %d functions", index,
                     machine->executable->function_count);
   return rvm_machine_invoke(machine, machine->function_values[index], arguments, count, result);
 }

@@ -108,9 +108,9 @@ rvm_status rvm_machine_debug(rvm_machine *machine, const rvm_debugger *debugger,
 
 rvm_status rvm_machine_break(rvm_machine *machine, int32_t function, int32_t instruction, int32_t stops, rvm_value *error) {
   RVM_EXPECT_POINTER(machine, error);
-  if (!machine->debugging) return rvm_fail(error, RVM_ARGUMENT_ERROR, "break: the machine has no debugger");
+  if (!machine->debugging) return rvm_fail(error, RVM_ARGUMENT_ERROR, "break: no debugger is attached to this machine; attach one first");
   if (function < 0 || function >= machine->executable->function_count)
-    return rvm_fail(error, RVM_INDEX_ERROR, "break: function %d, the table has %d", function,
+    return rvm_fail(error, RVM_INDEX_ERROR, "break: function index %d is out of range; the executable has %d functions", function,
                     machine->executable->function_count);
   const rvm_function *callee = &machine->functions[function];
   int64_t place = -1;
@@ -120,7 +120,7 @@ rvm_status rvm_machine_break(rvm_machine *machine, int32_t function, int32_t ins
     const int32_t *step = rvm_code_step(machine->executable, function, instruction);
     if (step) place = step - callee->code->steps;
   }
-  if (place < 0) return rvm_fail(error, RVM_INDEX_ERROR, "break: %s has no instruction %d", callee->name, instruction);
+  if (place < 0) return rvm_fail(error, RVM_INDEX_ERROR, "break: function %s has no instruction at index %d", callee->name, instruction);
   rvm_breaks *breaks = &machine->debugging->breaks[function];
   if (place >= breaks->count) {
     if (!stops) return RVM_OK;

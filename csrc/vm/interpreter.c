@@ -90,7 +90,7 @@ static int is_as_checked(const rvm_frame *frame, const int32_t *pc) {
 
 static rvm_status fail_skipped(const rvm_frame *frame, const int32_t *pc, rvm_value *error) {
   char text[RVM_DESCRIPTION_BYTES];
-  return rvm_fail(error, RVM_TYPE_ERROR, "%s: the instrument has skipped it, and register %d is %s",
+  return rvm_fail(error, RVM_TYPE_ERROR, "%s: the instrument skipped this check, but register %d holds %s; run the check, or store a value that passes it",
                   frame->function->machine->functions[pc[RVM_CALL_CALLEE]].name, pc[RVM_CALL_ARGUMENTS],
                   rvm_value_describe(frame->registers[pc[RVM_CALL_ARGUMENTS]], text));
 }

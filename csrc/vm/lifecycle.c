@@ -70,15 +70,17 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
   machine->head.frame_limit = machine->options.call_depth ? machine->options.call_depth : DEFAULT_CALL_DEPTH;
   if (stack_values < 0 || machine->head.frame_limit < 0 || stack_values > LARGEST_STACK ||
       machine->head.frame_limit > LARGEST_STACK)
-    return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: a stack of %lld values and %lld frames is out of range",
-                    (long long)stack_values, (long long)machine->head.frame_limit);
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: stack_values is %lld and call_depth is %lld; expected 0 (the default) to %lld",
+                    (long long)stack_values, (long long)machine->head.frame_limit, (long long)LARGEST_STACK);
   if (machine->options.threads < 0 || machine->options.threads > RVM_MAX_THREADS)
-    return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: %d threads, expected 1 to %d", (int)machine->options.threads,
-                    (int)RVM_MAX_THREADS);
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: expected 1 to %d threads, got %d", (int)RVM_MAX_THREADS,
+                    (int)machine->options.threads);
   size_t function_count = (size_t)executable->function_count;
   rvm_executable_retain(machine->executable = executable);
   if (machine->options.max_bytes < 0 || machine->options.max_steps < 0 || machine->options.max_nanoseconds < 0)
-    return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: a limit below 0");
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: max_bytes, max_steps and max_nanoseconds must be at least 0, got %lld, %lld and %lld",
+                    (long long)machine->options.max_bytes, (long long)machine->options.max_steps,
+                    (long long)machine->options.max_nanoseconds);
   machine->steps_left = machine->deadline = INT64_MAX;
   machine->head.fuel = machine->granted = RVM_POLL_INTERVAL;
   machine->budget.left = machine->options.max_bytes;

@@ -134,7 +134,7 @@ static void leave(rvm_machine *machine) {
 rvm_status rvm_machine_leave(rvm_machine *machine, rvm_value *error) {
   RVM_EXPECT_POINTER(machine, error);
   if (!is_inside(machine) || machine->host_entries == 0)
-    return rvm_fail(error, RVM_ARGUMENT_ERROR, "rvm_machine_leave: this thread has no rvm_machine_enter left to undo");
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "rvm_machine_leave: called without a matching rvm_machine_enter on this thread");
   machine->host_entries--;
   leave(machine);
   return RVM_OK;
@@ -144,7 +144,7 @@ rvm_status rvm_machine_leave(rvm_machine *machine, rvm_value *error) {
 
 rvm_status rvm_expect_runnable(const rvm_executable *executable, rvm_value *error) {
   if (executable->is_only_checked)
-    return rvm_fail(error, RVM_UNSUPPORTED, "machine: the executable was loaded to be checked only");
+    return rvm_fail(error, RVM_UNSUPPORTED, "machine: the executable was loaded for checking only and cannot run");
   return executable->is_elsewhere ? rvm_executable_check_native(executable, error) : RVM_OK;
 }
 
@@ -161,10 +161,10 @@ rvm_status rvm_machine_upgrade(rvm_machine *machine, rvm_executable *compiled, r
     same = strcmp(names[0], names[1]) == 0 && old->parameter_count == new->parameter_count &&
            (old->kind == new->kind || (old->kind == RVM_KIND_bytecode && new->kind == RVM_KIND_native));
   }
-  if (!same) return rvm_fail(error, RVM_ARGUMENT_ERROR, "upgrade: the executables have different function tables");
+  if (!same) return rvm_fail(error, RVM_ARGUMENT_ERROR, "upgrade: the new executable's function table differs from the old one's");
   rvm_executable *none = NULL;
   if (!atomic_compare_exchange_strong(&machine->compiled, &none, compiled))
-    return rvm_fail(error, RVM_BUSY, "upgrade: the machine has native code of another executable");
+    return rvm_fail(error, RVM_BUSY, "upgrade: the machine already has native code from another executable");
   rvm_executable_retain(compiled);
   atomic_store(&machine->upgrades, 1);
   if (try_to_enter(machine, BRIEFLY) > 0) leave(machine);
@@ -207,7 +207,7 @@ void rvm_machine_look_next(rvm_machine *machine) {
 /* ---- running ---- */
 
 static rvm_status fail_busy(rvm_value *error) {
-  return rvm_fail(error, RVM_BUSY, "machine: another thread is using it; a machine is used by one thread at a time");
+  return rvm_fail(error, RVM_BUSY, "machine: another thread is using this machine; create one machine per thread");
 }
 
 /* The number is read first: should its run end meanwhile, then the next one is not meant. */
@@ -252,7 +252,7 @@ rvm_status rvm_machine_begin_change(rvm_machine *machine, const char *what, rvm_
   if (!enter_or_wait(machine)) return fail_busy(error);
   if (machine->calls == 0) return RVM_OK;
   leave(machine);
-  return rvm_fail(error, RVM_BUSY, "machine: its %s cannot be changed while it is running", what);
+  return rvm_fail(error, RVM_BUSY, "machine: the %s cannot be changed while the machine is running", what);
 }
 
 void rvm_machine_end_change(rvm_machine *machine) { leave(machine); }
@@ -270,9 +270,9 @@ rvm_status rvm_host_failed(rvm_status status, const char *callback, rvm_value *e
 static rvm_status check_limits(const rvm_machine *machine, int64_t now, rvm_value *error) {
   const rvm_machine_options *options = &machine->options;
   if (machine->steps_left <= 0)
-    return rvm_fail(error, RVM_TIMEOUT, "the run took more than its %lld steps", (long long)options->max_steps);
+    return rvm_fail(error, RVM_TIMEOUT, "the run exceeded its limit of %lld steps (max_steps)", (long long)options->max_steps);
   if (now >= machine->deadline)
-    return rvm_fail(error, RVM_TIMEOUT, "the run took more than its %.3f seconds", (double)options->max_nanoseconds * 1e-9);
+    return rvm_fail(error, RVM_TIMEOUT, "the run exceeded its limit of %.3f seconds (max_seconds)", (double)options->max_nanoseconds * 1e-9);
   return RVM_OK;
 }
 
@@ -282,7 +282,7 @@ rvm_status rvm_machine_afford(const rvm_machine *machine, int64_t size_bytes, rv
   const int64_t most = machine->options.max_bytes, left = machine->budget.left;
   if (most > 0 && size_bytes > left)
     return rvm_fail(error, RVM_OUT_OF_MEMORY,
-                    "out of memory: %lld bytes of the host's objects, with %lld of at most %lld (max_bytes) in use",
+                    "out of memory: cannot add %lld bytes of host objects; %lld of %lld bytes (max_bytes) are in use",
                     (long long)size_bytes, (long long)(most - left), (long long)most);
   return machine->deadline < INT64_MAX ? check_limits(machine, rvm_clock_now(), error) : RVM_OK;
 }

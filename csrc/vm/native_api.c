@@ -2,6 +2,7 @@
 #include "cold.h"
 
 #include "call.h"
+#include "clock.h"
 #include "cpu.h"
 #include "debugger.h"
 #include "registry.h"
@@ -23,6 +24,10 @@ static void native_parallel(rvm_machine *machine, rvm_part part, const void *sha
   rvm_workers_run(machine->options.threads, part, shared, count, grain);
 }
 
+static int32_t native_is_ending(rvm_machine *machine) {
+  return rvm_machine_is_interrupted(machine) || (machine->deadline < INT64_MAX && rvm_clock_now() >= machine->deadline);
+}
+
 const rvm_native_api rvm_machine_native_api = {
     .abi_version = RVM_ABI_VERSION,
     .fail = rvm_fail,
@@ -38,16 +43,17 @@ const rvm_native_api rvm_machine_native_api = {
     .find = rvm_function_find,
     .parallel = native_parallel,
     .step = native_step,
+    .is_ending = native_is_ending,
 };
 
 rvm_status rvm_aot_open(const rvm_aot_library *library, rvm_value *error) {
   RVM_EXPECT_POINTER(library, error);
   if (library->abi_version != RVM_ABI_VERSION)
-    return rvm_fail(error, RVM_UNSUPPORTED, "a library that was made for another runtime: abi version %d, this one has %d",
+    return rvm_fail(error, RVM_UNSUPPORTED, "the library was built for ABI version %d, this runtime has version %d; export the library again",
                     (int)library->abi_version, RVM_ABI_VERSION);
   char missing[128];
   if (library->cpu && rvm_cpu_missing(library->cpu, missing, sizeof missing))
-    return rvm_fail(error, RVM_UNSUPPORTED, "a library that was made for processors with %s: this one has not got it", missing);
+    return rvm_fail(error, RVM_UNSUPPORTED, "the library was built for processors with %s, which this processor lacks; export it for this processor", missing);
   RVM_EXPECT_POINTER(library->open, error);
   library->open(&rvm_machine_native_api);
   return RVM_OK;

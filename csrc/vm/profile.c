@@ -92,7 +92,7 @@ static rvm_status before(void *host, int32_t function, const rvm_value *argument
   (void)arguments, (void)count, (void)skip;
   rvm_profile *profile = host;
   if (function >= profile->function_count)
-    return rvm_fail(error, RVM_ARGUMENT_ERROR, "profile: function %d is called, its executable has %d", function,
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "profile: function index %d is out of range; the profiled executable has %d functions; use one profile per executable", function,
                     profile->function_count);
   rvm_status status = profile->depth == profile->room ? make_room(profile, error) : RVM_OK;
   if (status) return status;
@@ -142,7 +142,7 @@ rvm_status rvm_profile_count(rvm_profile *profile, int32_t function, const int64
   RVM_EXPECT_POINTER(profile, error);
   RVM_EXPECT_ARRAY(code, length, error);
   if (function < 0 || function >= profile->function_count)
-    return rvm_fail(error, RVM_INDEX_ERROR, "rvm_profile_count: function %d, the table has %d", function,
+    return rvm_fail(error, RVM_INDEX_ERROR, "rvm_profile_count: function index %d is out of range; the profile has %d functions", function,
                     profile->function_count);
   int64_t *copy = rvm_allocate((size_t)length * sizeof *copy + 1);
   if (!copy) return rvm_out_of_memory(error);

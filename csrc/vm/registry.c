@@ -93,7 +93,7 @@ static int32_t entries_grow(void) {
 /* Takes the ownership of `name` when it succeeds; under the lock. */
 static rvm_status entry_put(char *name, rvm_packed_function function, void *self, int32_t replace, rvm_value *error) {
   int32_t found, position = entry_position(name, &found);
-  if (found && !replace) return rvm_fail(error, RVM_BUSY, "register: the name \"%s\" is already taken", name);
+  if (found && !replace) return rvm_fail(error, RVM_BUSY, "register: the name \"%s\" is already registered", name);
   if (found) {
     rvm_free(entries[position].name);
   } else {
@@ -108,7 +108,7 @@ static rvm_status entry_put(char *name, rvm_packed_function function, void *self
 rvm_status rvm_register(const char *name, rvm_packed_function function, void *self, int32_t replace, rvm_value *error) {
   RVM_EXPECT_POINTER(name, error);
   RVM_EXPECT_POINTER(function, error);
-  if (builtin_number(name) >= 0) return rvm_fail(error, RVM_BUSY, "register: \"%s\" is a builtin", name);
+  if (builtin_number(name) >= 0) return rvm_fail(error, RVM_BUSY, "register: \"%s\" is the name of a builtin; choose another name", name);
   size_t name_bytes = strlen(name) + 1;
   char *copy = rvm_allocate(name_bytes);
   if (!copy) return rvm_out_of_memory(error);

@@ -46,6 +46,11 @@ TABLES = {
         tables.BUILTINS,
         {"builtin": "name", "takes and gives": "signature", "effect": "effect", "cost": "cost", "": "meaning"},
     ),
+    "kernel_opcodes": (
+        tables.KERNEL_OPCODES,
+        {"number": "index", "instruction": "name", "operands": "operands", "": "meaning"},
+    ),
+    "micro_kernels": (tables.MICRO_KERNELS, {"number": "index", "function": "name", "arguments": "arguments"}),
     "prim_operators": (
         tables.PRIM_OPERATORS,
         {

@@ -1,15 +1,15 @@
-/* relvm_module: a model in a shared library, made by `relvm compile MODEL -o libmodel.so`, called from C.
+/* relvm_module: call a model in a shared library from C.  `relvm compile MODEL -o libmodel.so` builds the library.
  *
  *     relvm_module ROWS COLUMNS
  *
- * Calls the model's `main` with an f32 tensor of that shape, which is filled with 0, 1, 2, ..., and prints the elements
- * of the f32 tensor that it returns. */
+ * The program calls `main` of the model with an f32 tensor of the given shape, filled with 0, 1, 2, ...  It prints the
+ * elements of the resulting f32 tensor. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "relvm.h"
 
-/* The result, or the error, is the caller's to release. */
+/* Calls the model.  The caller must release *result, which is the result or the error. */
 static rvm_status call_main(rvm_machine *machine, int32_t index, const int64_t dims[2], rvm_value *result) {
   rvm_value x;
   rvm_status status = rvm_tensor_new(RVM_DTYPE_f32, 2, dims, &x);

@@ -1,8 +1,8 @@
-/* relvm_run: runs a function of an executable from C.
+/* relvm_run: run a function of an executable from C.
  *
  *     relvm_run FILE.rvm FUNCTION [ARGUMENT...]
  *
- * An argument is an int (7), a float (0.5) or the type of a tensor (f32[2,3]), which is filled with 0, 1, 2, ... */
+ * An argument is an int (7), a float (0.5) or a tensor type (f32[2,3]).  Tensors are filled with 0, 1, 2, ... */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

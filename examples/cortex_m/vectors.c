@@ -1,6 +1,6 @@
-/* The vector table of a Cortex-M: where the stack begins and where the program does.  Every fault stops the processor. */
-extern void _start(void); /* of newlib, which calls main */
-extern char stack_top[];  /* of mps2.ld */
+/* Vector table of a Cortex-M: the initial stack pointer and the entry point.  Every fault stops the processor. */
+extern void _start(void); /* defined by newlib; calls main */
+extern char stack_top[];  /* defined by mps2.ld */
 
 typedef void (*handler)(void);
 

@@ -1,9 +1,9 @@
-"""A server for models: requests that arrive together run as one batch.  README.md says how it is used and how it works.
+"""Model server with dynamic batching.  README.md describes its use and design.
 
-signature   what can be served, and whether a request fits it
-bodies      arrays in the bodies of requests and answers
-batching    requests to batches, batches to machines, results to requests
+signature   checks of the model's signature and of the requests
+bodies      conversion between arrays and the bodies of requests and answers
+batching    formation and execution of batches
 app         the endpoints and the metrics
-__main__    the process: options, the socket, the end
-load        a load test, over a restart too
+__main__    the server process: options, socket and shutdown
+load        a load test, optionally with a restart
 """

@@ -1,4 +1,4 @@
-"""Serves a model:   python -m serve MODEL"""
+"""Serve a model:   python -m serve MODEL"""
 
 from __future__ import annotations
 
@@ -20,9 +20,12 @@ from serve.connections import LimitedProtocol
 
 
 class Server(uvicorn.Server):
-    """Ends in two steps.  SIGTERM or SIGINT: /health says that the server is not ready, for `drain` seconds, in which
-    it goes on.  Then it accepts no more connections, and ends when all that it accepted is answered.  A second signal
-    ends the first step."""
+    """Server with a shutdown in two steps.
+
+    After SIGTERM or SIGINT, /health reports for `drain` seconds that the server is not ready, but the server still
+    accepts requests.  Then it accepts no more connections, and exits when all accepted requests are answered.  A second
+    signal ends the first step.
+    """
 
     def __init__(self, config: uvicorn.Config, drain: float) -> None:
         super().__init__(config)

@@ -27,7 +27,7 @@ from serve.signature import batch_signature
 
 
 class BodyTooLargeError(Exception):
-    """A request has more bytes than it may."""
+    """The body of a request exceeds the limit."""
 
 
 class BodiesFullError(Exception):

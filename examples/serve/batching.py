@@ -1,4 +1,4 @@
-"""Requests to batches, batches to machines, results to requests."""
+"""Dynamic batching: combine requests, run the batches on a pool of machines, and distribute the results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from relvm import ThreadPoolRunner
 
 
 class QueueFullError(Exception):
-    """So many requests wait that one more would only wait in vain."""
+    """The queue of requests is full."""
 
 
 class DeadlineError(Exception):
@@ -24,7 +24,7 @@ class DeadlineError(Exception):
 
 @dataclass(eq=False)
 class Request:
-    """Arrays of `rows` rows each, and where their result goes."""
+    """A request: arrays of `rows` rows each, and the future for their result."""
 
     arrays: Sequence[np.ndarray]
     answer: asyncio.Future[tuple[np.ndarray, ...]]

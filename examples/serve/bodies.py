@@ -1,4 +1,4 @@
-"""Arrays in the bodies of requests and answers: a .npy file, or JSON."""
+"""Conversion between arrays and the bodies of requests and answers, as .npy files or JSON."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from serve.signature import Signature, TensorOf
 
 NPY, JSON = "application/x-npy", "application/json"
 
-_KINDS = {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}  # of a dtype: what JSON's elements may be, as NumPy reads them
+_KINDS = {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}  # kind of dtype -> allowed kinds of JSON elements
 
 
 def read_body(body: bytes | bytearray, content_type: str, signature: Signature) -> dict[str, np.ndarray]:
-    """The arrays by the names of their inputs.
+    """Parse the body of a request, and return the arrays by input name.
 
     Raises
     ------
     RelvmFormatError
-        The body is not what the content type says, or of a type that the function's inputs cannot be in.
+        The body does not match the content type, or the function's inputs cannot be sent with this content type.
     RelvmArgumentError
-        JSON of other inputs than the function has.
+        The inputs in the JSON are not those of the function.
     RelvmTypeError
-        Elements in JSON that are no elements of their input's dtype.
+        JSON elements cannot be converted to the dtype of their input.
     """
     if content_type == JSON:
         return _read_json(body, signature)

@@ -14,10 +14,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 class LimitedProtocol(H11Protocol):
     """HTTP/1.1 that closes a connection whose client is too slow or malformed.
 
-    Within the timeout of the service (`Service.timeout`) after a connection begins, or an answer ends, the head of the
-    next request has to be there as a whole; and a client has to read of an answer what it holds up.  h11 bounds the
-    size of a head, and the service itself the time of a body.  A connection that is one too many
-    (`Service.max_connections`) is closed at once.
+    The head of the next request must arrive within the timeout of the service (`Service.timeout`) after the connection
+    was opened or the previous answer was sent.  A client must not stop reading an answer for longer than the timeout.
+    h11 limits the size of a head, and the service limits the time of a body.  Connections beyond
+    `Service.max_connections` are closed immediately.
     """
 
     _head: asyncio.TimerHandle | None = None

@@ -1,4 +1,4 @@
-"""Large bodies are read and written in a process of their own, so that the event loop goes on meanwhile."""
+"""Conversion of large bodies in a separate process, so that the event loop is not blocked."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ import numpy as np
 from serve.bodies import JSON, read_body, write_body
 from serve.signature import Signature
 
-_SMALL_BYTES = 1 << 16  # of JSON: it takes a few milliseconds
+_SMALL_BYTES = 1 << 16  # JSON of this size takes a few milliseconds
 _SMALL_ELEMENTS = 1 << 13
 
 
 class ConversionError(Exception):
-    """The process that reads and writes large bodies has ended, as where the system has no memory for it."""
+    """The conversion process has ended, for example because the system is out of memory."""
 
 
 class Converter:

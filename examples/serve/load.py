@@ -1,6 +1,7 @@
-"""A load test on loopback, over a restart too:   python -m serve.load MODEL --clients 16 --seconds 5 --restart
+"""Load test on the loopback interface:   python -m serve.load MODEL --clients 16 --seconds 5 --restart
 
-Starts the server itself.  Every answer is held against what one machine gives for the same input, bit for bit.
+The test starts the server, and optionally restarts it.  Every answer must be bit-identical to the result of a single
+machine for the same input.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from serve.bodies import NPY, write_body
 from serve.signature import Signature, batch_signature
 
 TRIES = 20
-CLOSED = (httpx.NetworkError, httpx.RemoteProtocolError)  # what a client sees of a connection that was closed
+CLOSED = (httpx.NetworkError, httpx.RemoteProtocolError)  # errors of a client whose connection was closed
 
 
 @dataclass

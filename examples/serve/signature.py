@@ -1,4 +1,4 @@
-"""What a server can serve: functions of tensors whose first axis is the batch."""
+"""Signatures that the server supports: functions of tensors whose first axis is the batch."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from relvm.numpy_dtypes import numpy_dtype
 from relvm.tables import DTYPES
 from relvm.vm import Executable
 
-# Those of which NumPy can write a file, by their names in the text form: no strings, and none of ml_dtypes's.
+# Dtypes by their names in the text form.  _DTYPES contains those that .npy files support: no strings, no ml_dtypes.
 _ALL = {row.name: numpy_dtype(row.index) for row in DTYPES}
 _LONGEST_TYPE = 4000  # characters
-_LONGEST_NAMES = 1000  # of a request, in the answer that refuses them
+_LONGEST_NAMES = 1000  # maximum length of a request's input names in an error message
 _DTYPES = {name: dtype for name, dtype in _ALL.items() if dtype.isbuiltin == 1 and dtype.kind in "biuf"}
 
 

@@ -20,7 +20,7 @@ _CHOICES = {
 
 _MAX_ALIGNMENT = 1 << 16  # accepted by the linkers of microcontrollers, too
 _MAX_NAME = 64  # characters
-_NAME = f"a C identifier of up to {_MAX_NAME} characters that begins with a letter and means nothing in C"
+_NAME = f"a C identifier of up to {_MAX_NAME} characters that begins with a letter and is not reserved in C"
 _HEADERS_OF_C = ("assert", "float", "limits", "math", "stddef", "stdint", "stdio", "stdlib", "string")
 
 
@@ -97,7 +97,7 @@ class AotConfig:
         if not _is_name(self.name):
             raise RelvmArgumentError(f"name={self.name!r}: expected {_NAME}")
         if self.name in _HEADERS_OF_C or find_header(f"{self.name}.h"):
-            raise RelvmArgumentError(f"name={self.name!r}: a header that is needed is called {self.name}.h")
+            raise RelvmArgumentError(f"name={self.name!r}: {self.name}.h is a required header; choose another name")
         if not isinstance(self.unpacked, bool):
             raise RelvmArgumentError(f"unpacked={self.unpacked!r}: expected True or False")
         if not _is_power_of_two(self.alignment) or self.alignment > _MAX_ALIGNMENT:
@@ -107,31 +107,31 @@ class AotConfig:
 
     def _expect_pools(self) -> None:
         if not isinstance(self.pools, tuple) or not all(isinstance(pool, Pool) for pool in self.pools):
-            raise RelvmArgumentError(f"pools={self.pools!r}: expected a tuple of Pool")
+            raise RelvmArgumentError(f"pools={self.pools!r}: expected a tuple of Pool objects")
         names = [pool.name for pool in self.pools]
         for name in names:
             if not _is_name(name):
                 raise RelvmArgumentError(f"pools: {name!r}: expected {_NAME}")
             if name.upper() == "CONSTANTS":
-                raise RelvmArgumentError(f"pools: {name}: so the constants are called")
+                raise RelvmArgumentError(f"pools: the name {name} is reserved for the constants; choose another name")
             if [other.upper() for other in names].count(name.upper()) > 1:  # macros of sizes are upper-case
-                raise RelvmArgumentError(f"pools: two are named {name}")
+                raise RelvmArgumentError(f"pools: two pools are named {name}; choose unique names")
         if not names:
-            raise RelvmArgumentError("pools: expected one at least")
+            raise RelvmArgumentError("pools: expected at least one pool, got none")
         limits = [(pool.name, pool.limit_bytes) for pool in self.pools]
         for name, limit in (*limits, ("constants", self.constants_limit_bytes)):
             if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
-                raise RelvmArgumentError(f"the limit of {name}: expected a number of bytes, got {limit!r}")
+                raise RelvmArgumentError(f"{name}: expected a limit in bytes, an integer of at least 0, got {limit!r}")
 
     def _expect_calls(self) -> None:
         """Check that the runtime supports the interface and the calling convention of kernels."""
         given = f"runtime={self.runtime!r}, interface={self.interface!r}, unpacked={self.unpacked}"
         if self.runtime == "bare" and self.interface == "c" and not self.unpacked:
-            raise RelvmArgumentError(f'{given}: the bare runtime needs interface="packed" or unpacked=True')
+            raise RelvmArgumentError(f'{given}: runtime="bare" requires interface="packed" or unpacked=True')
         if self.runtime == "hosted" and (self.interface != "packed" or self.unpacked):
-            raise RelvmArgumentError(f'{given}: the hosted runtime needs interface="packed" and unpacked=False')
+            raise RelvmArgumentError(f'{given}: runtime="hosted" requires interface="packed" and unpacked=False')
         if self.runtime == "hosted" and self.workspace == "static":
-            raise RelvmArgumentError(f"{given}, workspace='static': executors of the hosted runtime bring their own")
+            raise RelvmArgumentError(f"{given}, workspace='static': runtime='hosted' requires workspace='caller'")
 
     @property
     def base_alignment(self) -> int:

@@ -127,13 +127,13 @@ class _Statement:
         try:
             return base64.b64decode("".join(self.block), validate=True)
         except ValueError:
-            raise RelvmSyntaxError(f"line {self.line.number}: the lines that follow are not base64") from None
+            raise RelvmSyntaxError(f"line {self.line.number}: the lines below it must be base64") from None
 
     def json(self) -> dict[str, Any]:
         try:
             return json.loads("\n".join(self.block))
         except (ValueError, RecursionError) as error:
-            raise RelvmSyntaxError(f"line {self.line.number}: the lines that follow are not JSON: {error}") from None
+            raise RelvmSyntaxError(f"line {self.line.number}: the lines below it must be JSON: {error}") from None
 
 
 def parse_text(text: str) -> Program:
@@ -240,7 +240,9 @@ def _constant(statement: _Statement) -> Constant:
             return unpack_strings(statement.content(), tuple(shape))
         return np.frombuffer(statement.content(), dtype).reshape(shape)
     except (ValueError, OverflowError) as error:
-        raise RelvmSyntaxError(f"line {line.number}: no tensor of {dtype} and shape {tuple(shape)}: {error}") from None
+        raise RelvmSyntaxError(
+            f"line {line.number}: the data does not fit a tensor of dtype {dtype} and shape {tuple(shape)}: {error}"
+        ) from None
 
 
 def _heading(line: _Line) -> FunctionEntry:

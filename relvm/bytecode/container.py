@@ -100,15 +100,17 @@ def section_places(view: memoryview) -> dict[str, slice]:
         The format has another major version.
     """
     if len(view) < _HEADER.size:
-        raise RelvmFormatError(f"an executable has at least {_HEADER.size} bytes, got {len(view)}")
+        raise RelvmFormatError(f"expected an executable of at least {_HEADER.size} bytes, got {len(view)}")
     magic, major, _, count, size_bytes, _, _ = _HEADER.unpack_from(view)
     if magic != MAGIC:
-        raise RelvmFormatError("not an executable: it does not begin with the magic number")
+        raise RelvmFormatError("not an executable: the magic number at the beginning is missing")
     if major != MAJOR:
-        raise RelvmUnsupportedError(f"an executable of format version {major}; this runtime reads version {MAJOR}")
+        raise RelvmUnsupportedError(
+            f"the executable has format version {major}, but this runtime reads version {MAJOR}"
+        )
     if size_bytes != len(view) or count > (len(view) - _HEADER.size) // _SECTION.size:
         says = f"the header says {size_bytes} bytes and {count} sections"
-        raise RelvmFormatError(f"{says}, the file has {len(view)} bytes")
+        raise RelvmFormatError(f"{says}, but the file has {len(view)} bytes; it may be truncated")
     places = {}
     for index in range(count):
         number, _, offset, size, _ = _SECTION.unpack_from(view, _HEADER.size + _SECTION.size * index)

@@ -37,13 +37,13 @@ def decode(buffer: Any) -> Program:
     except RelvmFormatError:
         raise
     except (struct.error, IndexError, ValueError, OverflowError, RecursionError) as error:
-        raise RelvmFormatError(f"a malformed executable: {error}") from None
+        raise RelvmFormatError(f"malformed executable: {error}") from None
 
 
 def _decode(sections: dict[str, memoryview]) -> Program:
     missing = [name for name in _MANDATORY if name not in sections]
     if missing:
-        raise RelvmFormatError(f"an executable without a section {missing[0]}")
+        raise RelvmFormatError(f"malformed executable: the section {missing[0]} is missing")
     strings = _strings(sections["strings"])
     code = struct.unpack(f"<{len(sections['code']) // 4}I", sections["code"])
     return Program(
@@ -65,7 +65,7 @@ def decode_constants(buffer: Any) -> tuple[Constant, ...]:
 
 def _slice(view: memoryview, offset: int, size: int) -> memoryview:
     if offset > len(view) or size > len(view) - offset:
-        raise RelvmFormatError(f"{size} bytes at {offset} lie outside their section of {len(view)} bytes")
+        raise RelvmFormatError(f"{size} bytes at offset {offset} lie outside their section of {len(view)} bytes")
     return view[offset : offset + size]
 
 
@@ -78,7 +78,7 @@ def _strings(section: memoryview) -> list[str]:
 def _json(sections: dict[str, memoryview], name: str) -> dict[str, Any]:
     value = json.loads(str(sections[name], "utf-8")) if name in sections else {}
     if not isinstance(value, dict):
-        raise RelvmFormatError(f"the section {name} is no JSON object")
+        raise RelvmFormatError(f"the section {name} must be a JSON object")
     return value
 
 
@@ -134,7 +134,7 @@ def _instructions(words: tuple[int, ...]) -> tuple[Instruction, ...]:
             position += 1
             if letter == "A":
                 if not 0 <= operand <= len(words) - position:
-                    raise RelvmFormatError(f"an argument list of {operand} words leaves the function")
+                    raise RelvmFormatError(f"an argument list of {operand} words extends past the end of the function")
                 arguments = words[position : position + operand]
                 position += operand
                 operand = tuple(map(_argument, arguments))
@@ -150,7 +150,7 @@ def _with_targets(name: str, operands: list, start: int, indices: dict[int, int]
         return tuple(operands)
     jump = _LETTERS[name].index("j")
     if start + operands[jump] not in indices:
-        raise RelvmFormatError(f"the jump to word {start + operands[jump]} is to no instruction")
+        raise RelvmFormatError(f"the jump target, word {start + operands[jump]}, is not the start of an instruction")
     return *operands[:jump], indices[start + operands[jump]], *operands[jump + 1 :]
 
 
@@ -172,7 +172,7 @@ def _constant(
     tag: str, dtype: int, extent: tuple[int, ...], payload: int, size_bytes: int, strings: list[str], data: memoryview
 ) -> Constant:
     if payload < 0 and tag in ("DTYPE", "STRING", "TENSOR"):
-        raise RelvmFormatError(f"a constant {tag} of payload {payload}")
+        raise RelvmFormatError(f"a constant of kind {tag} has the invalid payload {payload}")
     match tag:
         case "INT":
             return payload
@@ -187,9 +187,9 @@ def _constant(
         case "TENSOR":
             element = numpy_dtype(dtype)
             if min(extent, default=0) < 0:
-                raise RelvmFormatError(f"a constant of shape {extent}")
+                raise RelvmFormatError(f"a constant has the negative dimension {min(extent)} in its shape {extent}")
             elements = _slice(data, payload, size_bytes)
             if element == STRINGS:
                 return unpack_strings(elements, extent)
             return np.frombuffer(elements, element).reshape(extent)
-    raise RelvmFormatError(f"a constant may not be a {tag}")
+    raise RelvmFormatError(f"a constant must not be a {tag}")

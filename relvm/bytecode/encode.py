@@ -35,13 +35,13 @@ class _Strings:
 
     def index(self, text: str) -> int:
         if "\0" in text:
-            raise RelvmFormatError(f"a string of an executable may hold no NUL, got {text!r}")
+            raise RelvmFormatError(f"a string of an executable must not contain NUL, got {text!r}")
         return self.indices.setdefault(text, len(self.indices))
 
     def name(self, text: str) -> int:
         """Return the string index of the name of a function, a parameter or a symbol."""
         if len(_utf8(text)) > lib.RVM_MAX_NAME_BYTES:
-            raise RelvmFormatError(f"a name has at most {lib.RVM_MAX_NAME_BYTES} bytes, got {text[:40]!r}...")
+            raise RelvmFormatError(f"a name must have at most {lib.RVM_MAX_NAME_BYTES} bytes, got {text[:40]!r}...")
         return self.index(text)
 
     def section(self) -> bytes:
@@ -94,7 +94,7 @@ def _utf8(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         found = text[error.start]
-        raise RelvmFormatError(f"executable: a text has the character {found!r}, which UTF-8 cannot hold") from None
+        raise RelvmFormatError(f"executable: a string contains {found!r}, which UTF-8 cannot encode") from None
 
 
 def _native_header(native: NativeCode, strings: _Strings) -> bytes:
@@ -110,9 +110,9 @@ def _function_section(functions: Sequence[FunctionEntry], strings: _Strings, cod
         if entry.name in names:
             raise RelvmFormatError(f"two functions are named {entry.name}")
         if entry.kind not in _KINDS:
-            raise RelvmFormatError(f"{entry.name}: no kind {entry.kind!r}; there are {', '.join(_KINDS)}")
+            raise RelvmFormatError(f"{entry.name}: unknown kind {entry.kind!r}; expected one of {', '.join(_KINDS)}")
         if not 0 <= entry.registers < 1 << 31:
-            raise RelvmFormatError(f"{entry.name}: {entry.registers} registers, expected a number in [0, 2^31)")
+            raise RelvmFormatError(f"{entry.name}: expected a number of registers in [0, 2^31), got {entry.registers}")
         names.add(entry.name)
         start = len(code)
         code += _encode_code(entry)
@@ -148,7 +148,7 @@ def _encode_code(entry: FunctionEntry) -> list[int]:
 def _encode_instruction(instruction: Instruction, index: int, starts: list[int]) -> list[int]:
     row = _OPCODES.get(instruction.op)
     if row is None or len(row.operands) != len(instruction.operands):
-        raise RelvmFormatError(f"no instruction {instruction.op} of {len(instruction.operands)} operands")
+        raise RelvmFormatError(f"unknown instruction {instruction.op} with {len(instruction.operands)} operands")
     words = [row.index]
     for letter, operand in zip(row.operands, instruction.operands, strict=True):
         match letter:
@@ -157,7 +157,7 @@ def _encode_instruction(instruction: Instruction, index: int, starts: list[int])
                 words += [_argument_word(*argument) for argument in operand]
             case "j":
                 if not 0 <= operand < len(starts) - 1:
-                    raise RelvmFormatError(f"the jump to instruction {operand} leaves the function")
+                    raise RelvmFormatError(f"the jump target, instruction {operand}, lies outside the function")
                 words.append((starts[operand] - starts[index]) & 0xFFFFFFFF)
             case _:
                 if not -1 <= operand < 1 << 31:
@@ -168,9 +168,9 @@ def _encode_instruction(instruction: Instruction, index: int, starts: list[int])
 
 def _argument_word(kind: str, payload: int) -> int:
     if kind not in _ARGUMENTS:
-        raise RelvmFormatError(f"no argument kind {kind!r}; there are {', '.join(_ARGUMENTS)}")
+        raise RelvmFormatError(f"unknown argument kind {kind!r}; expected one of {', '.join(_ARGUMENTS)}")
     if not -(1 << PAYLOAD_BITS - 1) <= payload < 1 << PAYLOAD_BITS - 1:
-        raise RelvmFormatError(f"{kind} {payload} is outside [-2^28, 2^28): make it a constant")
+        raise RelvmFormatError(f"{kind} {payload} is outside [-2^28, 2^28); use a constant instead")
     return (payload << 3 | _ARGUMENTS[kind]) & 0xFFFFFFFF
 
 
@@ -206,7 +206,7 @@ def _constant_section(constants: Sequence[Constant], strings: _Strings) -> tuple
             records.append(CONSTANT_RECORD.pack(_TAGS[tag], dtype, len(extent), len(dims), payload, size_bytes))
             struct.pack(f"<{len(extent)}q", *extent)
         except struct.error:
-            raise RelvmFormatError(f"constant {index}: {value!r} does not fit int64") from None
+            raise RelvmFormatError(f"constant {index}: {value!r} does not fit in int64") from None
         dims += extent
     total = struct.pack("<II", len(records), len(dims))
     return total + b"".join(records) + struct.pack(f"<{len(dims)}q", *dims), tensors

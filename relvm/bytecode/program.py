@@ -245,7 +245,7 @@ def stated_signature(signature: Mapping[str, Any], function: str) -> dict[str, A
             inputs = attributes.get("input_names", [each["name"] for each in params])
             if _are_texts(inputs) and len(inputs) == len(params) and _are_texts(attributes.get("output_names", ())):
                 return stated
-    raise RelvmFormatError(f"{function}: what the executable states of it is not what builds write: {stated!r:.200}")
+    raise RelvmFormatError(f"{function}: the executable has a malformed signature for this function: {stated!r:.200}")
 
 
 def _is_param(stated: Any) -> bool:

@@ -56,12 +56,14 @@ def as_python(program: Program) -> str:
     compiled = [f"{entry.kind} {entry.name}" for entry in program.functions if entry.kind in ("native", "kernel")]
     if compiled or program.native:
         what = ", ".join(compiled[:3]) or "a native section"
-        raise RelvmUnsupportedError(f"native code has no form in Python: {what}; as_text and save keep it")
+        raise RelvmUnsupportedError(f"native code cannot be printed as Python: {what}; use as_text or save instead")
     if len(program.portable):
-        raise RelvmUnsupportedError("a portable program has no form in Python; as_text and save keep it")
+        raise RelvmUnsupportedError("a portable program cannot be printed as Python; use as_text or save instead")
     for entry in program.functions:
         if entry.symbol is not None or (entry.kind == "packed" and entry.registers):
-            raise RelvmUnsupportedError(f"{entry.name}: a {entry.kind} function with a symbol or registers of its own")
+            raise RelvmUnsupportedError(
+                f"{entry.name}: a {entry.kind} function with its own symbol or registers cannot be printed as Python"
+            )
     return "".join(f"{line}\n" for line in _lines(program))
 
 

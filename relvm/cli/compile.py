@@ -16,7 +16,7 @@ def compile_model(options: argparse.Namespace) -> int:
     """Builds a model and writes the executable, or a shared library that holds it for programs in C."""
     suffix = Path(options.output).suffix
     if suffix not in EXECUTABLE_SUFFIXES:
-        raise RelvmFormatError(f"-o {options.output}: expected a name in .rvm, or in .so for a shared library")
+        raise RelvmFormatError(f"-o {options.output}: expected a file ending in .rvm, or .so for a shared library")
     expect_writable("-o", options.output)
     extra = {"debug": options.debug, "portable": options.portable}
     executable = build_model(read_module(options), options, options.exec_mode, **extra)

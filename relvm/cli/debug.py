@@ -49,7 +49,7 @@ class Prompt(cmd.Cmd):
         self.arguments = arguments
         self.frame = 0  # that is looked at: 0 is the innermost
         self.prompt = "(relvm) " if sys.stdin.isatty() else ""
-        self.intro = f"{function} is not started yet; `help` lists the commands" if sys.stdin.isatty() else None
+        self.intro = f"{function} has not started yet; `help` lists the commands" if sys.stdin.isatty() else None
 
     # ---- what stops a run ----
 
@@ -70,7 +70,7 @@ class Prompt(cmd.Cmd):
     def do_nan(self, text: str) -> None:
         """nan [off]: stop behind the first instruction that makes a NaN, or no longer."""
         if text not in ("", "off"):
-            raise RelvmArgumentError(f"nan {text}: expected nothing, or off")
+            raise RelvmArgumentError(f"nan {text}: expected no argument, or off")
         self.debugger.watch_nan(not text)
 
     # ---- running ----
@@ -166,7 +166,7 @@ class Prompt(cmd.Cmd):
     do_q = do_EOF = do_quit
 
     def default(self, line: str) -> None:
-        raise RelvmNameError(f"no command {line.partition(' ')[0]}; `help` lists them")
+        raise RelvmNameError(f"unknown command {line.partition(' ')[0]}; `help` lists the commands")
 
     def onecmd(self, line: str) -> bool:
         """One command; an error is printed, and the next command read."""
@@ -191,7 +191,7 @@ class Prompt(cmd.Cmd):
     def _look(self, frame: int) -> None:
         found = self.debugger.stack(frame + 1)
         if not 0 <= frame < len(found):
-            raise RelvmArgumentError("there is no function further " + ("up" if frame > 0 else "down"))
+            raise RelvmArgumentError("already at the " + ("outermost" if frame > 0 else "innermost") + " function")
         self.frame = frame
         put(found[frame])
 
@@ -199,5 +199,5 @@ class Prompt(cmd.Cmd):
 def _number(text: str) -> int:
     number = parse_decimal(text)
     if number is None:
-        raise RelvmArgumentError(f"expected the number of a breakpoint, got {text or 'nothing'}")
+        raise RelvmArgumentError(f"expected a breakpoint number, got {text or 'nothing'}")
     return number

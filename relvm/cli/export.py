@@ -23,9 +23,9 @@ def export(options: argparse.Namespace) -> int:
     config = _config(options)
     is_library = options.output.endswith(".so")
     if is_library and config.runtime != "hosted":
-        raise RelvmArgumentError(f"-o {options.output}: only --runtime hosted makes a library; the others make C")
+        raise RelvmArgumentError(f"-o {options.output}: a shared library requires --runtime hosted")
     if config.runtime == "hosted" and (options.random or options.input):
-        raise RelvmArgumentError("--runtime hosted: there is no trial of it in C; AotExecutor runs it")
+        raise RelvmArgumentError("--runtime hosted does not support a self-test in C; run it with AotExecutor")
     if options.show is None and (is_library or is_archive(options.output)):
         expect_writable("-o", options.output)
     module = read_module(options)

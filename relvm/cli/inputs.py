@@ -50,7 +50,7 @@ def signature_of(executable: Executable, function: str) -> dict[str, Any]:
     """
     stated = stated_signature(executable.signature, function)
     if stated is None:
-        raise RelvmUnsupportedError(f"{function}: the executable does not say what its inputs are; call it from Python")
+        raise RelvmUnsupportedError(f"{function}: the executable does not describe its inputs; call it from Python")
     return stated
 
 
@@ -84,7 +84,7 @@ def input_values(
     given = _read_inputs(options.input, names, params)
     missing = [f"{n} ({p['type']})" for n, p in zip(names, params, strict=True) if n not in given]
     if missing and not options.random:
-        raise RelvmArgumentError(f"no --input for {', '.join(missing)}; or give --random")
+        raise RelvmArgumentError(f"missing inputs: {', '.join(missing)}; give them with --input, or use --random")
     if not options.random:
         return [given[name] for name in names]
     return _Random(options, names, params, given).values(run)
@@ -105,7 +105,7 @@ class _Random:
         self.sizes = {name: n for name, n in sizes.items() if n is not None}
         unknown = [name for name in self.sizes if name not in symbols]
         if unknown and not options.model.endswith(".onnx"):  # where it may have had its size when it was read
-            known = f"the sizes are {', '.join(symbols)}" if symbols else "no input has a symbolic size"
+            known = f"expected one of {', '.join(symbols)}" if symbols else "no input has a symbolic size"
             raise RelvmArgumentError(f"--dim {unknown[0]}: {known}{near_matches(unknown[0], symbols)}")
         for name, type_ in zip(names, self.types, strict=True):
             if name in given and isinstance(type_, TensorType):
@@ -127,10 +127,10 @@ class _Random:
                 failed = failed or error
                 continue
             if sizes:
-                note(f"--random: {', '.join(f'{name}={n}' for name, n in sizes.items())} (--dim chooses others)")
+                note(f"--random: {', '.join(f'{name}={n}' for name, n in sizes.items())} (change with --dim)")
             return values
-        tried = f"none of the sizes tried for {', '.join(self.free)} fits"
-        raise RelvmArgumentError(f"--random: {tried}; give them by --dim NAME=SIZE.  With 1: {failed}") from failed
+        tried = f"found no working sizes for {', '.join(self.free)}"
+        raise RelvmArgumentError(f"--random: {tried}; set them with --dim NAME=SIZE.  Size 1: {failed}") from failed
 
     def candidates(self) -> Iterator[dict[str, int]]:
         """Sizes for what is free: all the same, then a batch of 1 with the others the same."""
@@ -157,7 +157,7 @@ class _Random:
             try:
                 made.append(random_array(type_, sizes, rng))
             except RelvmArgumentError as error:
-                raise RelvmArgumentError(f"--random: input {name}: {error}; give it with --input, or --dim") from None
+                raise RelvmArgumentError(f"--random: input {name}: {error}; use --input or --dim") from None
         return made
 
 
@@ -175,7 +175,7 @@ def _read_inputs(settings: list[str], names: list[str], params: list[dict]) -> d
             raise RelvmArgumentError(f"--input {setting}: expected NAME=FILE.npy, or NAME=NUMBER for a scalar")
         name = name if name in names else printed.get(name, name)
         if name not in names:
-            raise RelvmArgumentError(f"--input {name}: the inputs are {', '.join(names)}{near_matches(name, names)}")
+            raise RelvmArgumentError(f"--input {name}: expected one of {', '.join(names)}{near_matches(name, names)}")
         if name in given:
             raise RelvmArgumentError(f"--input {name} is given twice")
         type_text = params[names.index(name)]["type"]
@@ -219,7 +219,7 @@ def _array(file: str) -> np.ndarray:
         if not isinstance(found, np.ndarray):
             with found:
                 raise RelvmFormatError(
-                    f"{file} is not a .npy file but an archive of {', '.join(found.files) or 'none'}"
+                    f"expected a .npy file, but {file} is an archive of {', '.join(found.files) or 'no arrays'}"
                 )
         return found
 

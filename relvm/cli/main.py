@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complain(f"{error}")
         return 1
     except UnicodeDecodeError as error:
-        complain(f"the file is not UTF-8 text: {error}")
+        complain(f"the file must be UTF-8 text: {error}")
         return 1
     except MemoryError as error:
         complain(f"not enough memory: {error}".removesuffix(": "))
@@ -387,7 +387,7 @@ def _add_verify(commands) -> None:
 def _file(text: str) -> str:
     """The name of a file or folder."""
     if not text:
-        raise argparse.ArgumentTypeError("expected the name of a file, got nothing")
+        raise argparse.ArgumentTypeError("expected a file name, got nothing")
     return text
 
 
@@ -396,7 +396,7 @@ def _picture_file(text: str) -> str:
     from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 
     if Path(text).suffix in (".onnx", ".relvm", *EXECUTABLE_SUFFIXES):
-        raise argparse.ArgumentTypeError(f"expected a picture's file, got {text}; give MODEL before the options")
+        raise argparse.ArgumentTypeError(f"expected an image file, got {text}; give MODEL before the options")
     return text
 
 

@@ -57,10 +57,10 @@ def _client(scheduler: str | None, processes: int, retries: int) -> Iterator[Cli
         import dask
         from distributed import Client, LocalCluster
     except ImportError:
-        raise RelvmUnsupportedError("relvm map needs Dask: pip install 'relvm[dask]'") from None
+        raise RelvmUnsupportedError("relvm map requires Dask; install it with: pip install 'relvm[dask]'") from None
     if scheduler is not None:
         if not scheduler:  # which Dask takes for a cluster of its own
-            raise RelvmArgumentError("--scheduler '': expected an address, as tcp://host:8786")
+            raise RelvmArgumentError("--scheduler '': expected an address such as tcp://host:8786")
         try:
             client = Client(scheduler)
         except ValueError as error:

@@ -33,10 +33,10 @@ def read_module(options: argparse.Namespace) -> Module:
     path = Path(options.model)
     sizes = parse_dims(options.dim)
     if not os.path.lexists(path):
-        raise FileNotFoundError(f"there is no file {path}")
+        raise FileNotFoundError(f"{path} does not exist")
     if sizes and path.suffix == ".relvm":
         if not getattr(options, "random", False):
-            raise RelvmArgumentError("--dim is for ONNX models, and for random inputs; write the size in the text")
+            raise RelvmArgumentError("--dim applies to ONNX models and to --random; write the size in the text")
         return read_model(path)
     return read_model(path, sizes)
 
@@ -115,11 +115,11 @@ def expect_writable(option: str, path: str | None) -> None:
         return
     target = Path(path)
     if target.is_dir():
-        raise RelvmArgumentError(f"{option} {path}: a folder is there")
+        raise RelvmArgumentError(f"{option} {path}: expected a file, but it is a folder")
     if not target.parent.is_dir():
-        raise RelvmArgumentError(f"{option} {path}: there is no folder {target.parent}")
+        raise RelvmArgumentError(f"{option} {path}: the folder {target.parent} does not exist")
     if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise RelvmArgumentError(f"{option} {path}: no permission to write there")
+        raise RelvmArgumentError(f"{option} {path}: permission denied")
 
 
 class Progress:

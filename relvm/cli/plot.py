@@ -39,14 +39,14 @@ def show_picture(module: Module, options: argparse.Namespace) -> None:
     given: dict[str, Any] = {"target": parse_target(chosen_target(options)).kind, "fused": not options.unfused}
     if options.function is not None:
         if name == "calls":
-            raise RelvmArgumentError("--function: the calls are those of all functions")
+            raise RelvmArgumentError("--function does not apply to --picture calls, which shows all functions")
         given["function"] = options.function
     if output is None:
         put(_TEXTS[name](module, **given), end="")
         return
     if Path(output).suffix == ".html":
         if name not in _PAGES:
-            raise RelvmArgumentError(f"--output {output}: pages are of {' and '.join(_PAGES)}; give an image's name")
+            raise RelvmArgumentError(f"--output {output}: expected an image file; HTML requires {' or '.join(_PAGES)}")
         _PAGES[name](module, **given).save(output)
     else:
         save_figure(_FIGURES[name](module, **given), "--output", output)
@@ -65,6 +65,6 @@ def save_figure(figure: Figure, option: str, file: str) -> None:
     """
     forms = figure.canvas.get_supported_filetypes()
     if Path(file).suffix[1:] not in forms:
-        raise RelvmArgumentError(f"{option} {file}: expected a file of one of {', '.join(sorted(forms))}")
+        raise RelvmArgumentError(f"{option} {file}: expected a file name ending in one of {', '.join(sorted(forms))}")
     with complete_file(file) as partial:
         figure.savefig(partial, format=Path(file).suffix[1:])

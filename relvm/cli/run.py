@@ -22,7 +22,7 @@ from relvm.vm import Profile, VirtualMachine
 def run(options: argparse.Namespace) -> int:
     """Runs a function of a model on inputs from files, or random ones; prints or saves its outputs."""
     if options.save_outputs and Path(options.save_outputs).suffix != ".npz":
-        raise RelvmArgumentError(f"--save-outputs {options.save_outputs}: the file's name must end in .npz")
+        raise RelvmArgumentError(f"--save-outputs {options.save_outputs}: expected a file name ending in .npz")
     expect_writable("--save-outputs", options.save_outputs)
     expect_writable("--roofline", options.roofline)
     executable = adapt(executable_of(options))

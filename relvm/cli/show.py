@@ -28,7 +28,7 @@ def show(options: argparse.Namespace) -> int:
         put(_of_executable(options))
         return 0
     if not options.picture and (options.output or options.function):
-        raise RelvmArgumentError("--output and --function are for --picture")
+        raise RelvmArgumentError("--output and --function require --picture")
     if options.html:
         _write_page(options)
         return 0
@@ -73,12 +73,12 @@ def _at(module: Module, stage: Stage, options: argparse.Namespace) -> Module:
 
 def _of_executable(options: argparse.Namespace) -> str:
     if options.html:
-        raise RelvmArgumentError("--html: the stages are those of a model; give the model itself")
+        raise RelvmArgumentError("--html requires a model, but the executable is already built")
     if options.memory or options.picture:
         option = "--memory" if options.memory else "--picture"
-        raise RelvmArgumentError(f"{option}: what it shows is made while a model is built; give the model itself")
+        raise RelvmArgumentError(f"{option} requires a model, but the executable is already built")
     if options.stage not in ("bytecode", "c"):
-        raise RelvmArgumentError(f"--stage {options.stage}: of an executable there are only bytecode and c")
+        raise RelvmArgumentError(f"--stage {options.stage}: an executable has only the stages bytecode and c")
     program = Executable.check(options.model, check_data=False).program
     if options.stage == "c":
         return program.source

@@ -146,7 +146,7 @@ class _Generator:
         """Return the statements of a block, of which the last copies its result into register `result`.   name: the
         name of the result."""
         if not isinstance(block, Block):
-            raise RelvmVerifyError(f"{self.function.name}: a body that is no block; the pass to_anf makes it one")
+            raise RelvmVerifyError(f"{self.function.name}: the body must be a block; run the pass to_anf first")
         statements: list[Statement] = []
         for binding in block.bindings:
             self.binding(binding, statements)
@@ -159,7 +159,7 @@ class _Generator:
         var, value = binding.var, binding.value
         if isinstance(binding, MatchCast):
             raise RelvmVerifyError(
-                f"{self.function.name}: match_cast {var.name} is left; the pass lower_shapes removes it"
+                f"{self.function.name}: match_cast {var.name} is not lowered; run the pass lower_shapes first"
             )
         match value:
             case Var():
@@ -215,12 +215,12 @@ class _Generator:
                 return BUILTIN_PREFIX + "null_value", (), False, False
             case Function():
                 raise RelvmVerifyError(
-                    f"{self._here(value)}: a local function is left; the pass lambda_lifting removes it"
+                    f"{self._here(value)}: a local function is not lowered; run the pass lambda_lifting first"
                 )
         if isinstance(value, Constant | Prim | String | DTypeValue | FunctionRef | PackedRef | Shape):
             return BUILTIN_PREFIX + "copy", (value,), False, False
         raise RelvmVerifyError(
-            f"{self._here(value)}: {type(value).__name__} is left; the pass lower_to_kernels or plan_memory removes it"
+            f"{self._here(value)}: {type(value).__name__} is not lowered; run lower_to_kernels and plan_memory first"
         )
 
     def operand(self, expr: Expr) -> Operand:
@@ -240,14 +240,14 @@ class _Generator:
             case Shape(dims=dims):
                 if not all(isinstance(dim, int) for dim in dims):
                     raise RelvmVerifyError(
-                        f"{self._here(expr)}: a symbolic shape is left; the pass lower_shapes removes it"
+                        f"{self._here(expr)}: a symbolic shape is not lowered; run the pass lower_shapes first"
                     )
                 return self.tables.constant(dims)
             case FunctionRef(name) | PackedRef(name):
                 return FunctionItem(self.tables.function(name))
             case Null():
                 return NullHandle()
-        raise RelvmVerifyError(f"{self._here(expr)}: {type(expr).__name__} is no argument; the pass to_anf names it")
+        raise RelvmVerifyError(f"{self._here(expr)}: {type(expr).__name__} is not an atom; run the pass to_anf first")
 
     def _here(self, expr: Expr) -> str:
         return f"{self.function.name}: {getattr(expr, 'name', type(expr).__name__)}"

@@ -64,16 +64,16 @@ def adapt(executable: Executable) -> Executable:
     except (RelvmToolchainError, RelvmUnsupportedError) as error:
         reason = str(error).partition("\n")[0]
     else:
-        _warn(f"{unsupported_reason}; its C source is compiled for this processor instead")
+        _warn(f"{unsupported_reason}; compiling its C source for this processor instead")
         return adapted
     portable = executable.portable
     if portable is None:
         raise RelvmUnsupportedError(
-            f"{unsupported_reason}; {reason}; it carries no portable program (vm.build(portable=True))"
+            f"{unsupported_reason}; {reason}; it contains no portable program (built with vm.build(portable=True))"
         )
     if portable.unsupported_reason:
         raise RelvmUnsupportedError(f"{unsupported_reason}; {reason}; {portable.unsupported_reason}")
-    _warn(f"{unsupported_reason}; {reason}; its portable program runs instead, on NumPy kernels")
+    _warn(f"{unsupported_reason}; {reason}; running its portable program on NumPy kernels instead")
     return portable
 
 
@@ -88,9 +88,9 @@ def _compile_source(executable: Executable) -> NativeCode:
         There is no compiler, or it failed.
     """
     if not executable.is_trusted:
-        raise RelvmUnsupportedError("its C source is compiled only with trust_native=True")
+        raise RelvmUnsupportedError("compiling its C source requires trust_native=True")
     if not executable.source:
-        raise RelvmUnsupportedError("it carries no C source")
+        raise RelvmUnsupportedError("it contains no C source")
     source = parse_source(executable.source)
     expect_compiler()
     return compile_native(source)

@@ -120,12 +120,12 @@ def build(
     _expect_modes(exec_mode)
     chosen = parse_target(target)
     if not isinstance(module, Module):
-        what = "; give its .module" if hasattr(module, "module") else ""
+        what = "; pass its .module" if hasattr(module, "module") else ""
         raise RelvmTypeError(f"build: expected an ir.Module, got {type(module).__name__}{what}")
     report = progress or (lambda step: None)
     has_observer = verified or observer is not None
     if debug and exec_mode == "auto":
-        raise RelvmArgumentError('exec_mode="auto": expected "bytecode" or "compiled" where debug=True')
+        raise RelvmArgumentError('exec_mode="auto" cannot be combined with debug=True; use "bytecode" or "compiled"')
     with resources("build"):
         place = None if has_observer else build_cache.place_of(module, exec_mode, chosen, fused, debug, portable)
     if place and (executable := build_cache.cached_executable(place)):
@@ -271,7 +271,7 @@ def expect_to_build(program: object, options: Mapping[str, object]) -> None:
     """
     given = [name for name, value in options.items() if value is not None]
     if given:
-        raise RelvmArgumentError(f"{', '.join(given)}: for building, and {program} is built already")
+        raise RelvmArgumentError(f"{', '.join(given)}: only for compiling a model, but {program} is already compiled")
 
 
 def _expect_modes(exec_mode: str | Mapping[str, str]) -> None:
@@ -279,5 +279,5 @@ def _expect_modes(exec_mode: str | Mapping[str, str]) -> None:
         expect_choice("exec_mode", exec_mode, EXEC_MODES)
         return
     for name, mode in exec_mode.items():
-        expect_type("exec_mode: the name of a function", name, str, "a text")
+        expect_type("exec_mode: the name of a function", name, str, "a string")
         expect_choice(f"exec_mode[{name!r}]", mode, ("bytecode", "compiled"))

@@ -64,7 +64,7 @@ def limit_bytes() -> int:
     """Return the limit in RELVM_CACHE_BYTES.  Raise RelvmArgumentError if it is not a number of bytes."""
     text = os.environ.get("RELVM_CACHE_BYTES") or str(_DEFAULT_BYTES)
     if not (text.isascii() and text.isdigit()):
-        raise RelvmArgumentError(f"RELVM_CACHE_BYTES: expected a number of bytes, got {text!r}")
+        raise RelvmArgumentError(f"RELVM_CACHE_BYTES: expected an integer number of bytes, got {text!r}")
     return int(text)
 
 

@@ -40,7 +40,7 @@ def reference_kernel(name: str) -> Callable[..., None] | None:
             if isinstance(error, RelvmError):
                 raise
             shapes = ", ".join(str(np.shape(value)) for value in values[:count])
-            raise RelvmArgumentError(f"{operator.name}: of arguments of shapes {shapes}: {error}") from error
+            raise RelvmArgumentError(f"{operator.name}: arguments of shapes {shapes}: {error}") from error
         results = result if isinstance(result, tuple) else (result,)
         for out, value in zip(values[count:], results, strict=True):
             np.copyto(out, value, casting="unsafe")

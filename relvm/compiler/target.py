@@ -41,13 +41,13 @@ def parse_target(text: str) -> Target:
     RelvmArgumentError
         The target, an option or a feature does not exist.
     """
-    expect_type("target", text, str, "a text")
+    expect_type("target", text, str, "a string")
     kind, *options = text.split() or [""]
     if kind in (*LEVELS, "native"):
         kind, options = "c", [f"-march={kind}", *options]
     if kind not in TARGETS or (options and kind != "c"):
         choices = (*TARGETS, "native", *LEVELS)
-        expected = f"expected one of {', '.join(choices)}, or c and options as -march=NAME"
+        expected = f"expected one of {', '.join(choices)}, or c with options such as -march=NAME"
         raise RelvmArgumentError(f"target={text!r}: {expected}{near_matches(kind, choices)}")
     for option in options:
         _expect_option(text, option)
@@ -60,7 +60,7 @@ def _expect_option(text: str, option: str) -> None:
     features = [row.option for row in CPU_FEATURES]
     feature = option.removeprefix("-mno-") if option.startswith("-mno-") else option.removeprefix("-m")
     if not option.startswith("-m") or feature not in features:
-        expected = f"expected {', '.join(_CHOICES)}, or -m or -mno- and a feature of the processor"
+        expected = f"expected {', '.join(_CHOICES)}, or -mFEATURE or -mno-FEATURE"
         raise RelvmArgumentError(f"target={text!r}: {option!r}: {expected}{near_matches(feature, features)}")
 
 

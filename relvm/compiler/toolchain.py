@@ -66,7 +66,7 @@ def _find(setting: str | None, cc: str | None, path: str | None) -> Compiler | N
     try:
         words = tuple(shlex.split(chosen or ""))
     except ValueError as error:
-        raise RelvmToolchainError(f"{variable}: {chosen!r} is no command: {error}") from None
+        raise RelvmToolchainError(f"{variable}: {chosen!r} is not a valid command: {error}") from None
     candidates = [words] if words else [("gcc",), ("clang",), ("zig", "cc"), ("tcc",)]
     for command in candidates:
         if not shutil.which(command[0], path=path):
@@ -76,7 +76,7 @@ def _find(setting: str | None, cc: str | None, path: str | None) -> Compiler | N
         if shown.returncode == 0:
             return Compiler(command, (shown.stdout or shown.stderr).partition("\n")[0])
     if words:
-        raise RelvmToolchainError(f"the compiler {chosen!r}, asked for by {variable}, does not run")
+        raise RelvmToolchainError(f"{variable}: the compiler {chosen!r} does not exist or does not run")
     return None
 
 
@@ -95,7 +95,7 @@ def expect_compiler(otherwise: str = "") -> Compiler:
     """Return the C compiler.  Raise RelvmToolchainError, whose message ends with `otherwise`, if there is none."""
     compiler = find_compiler()
     if compiler is None:
-        known = "gcc, clang, zig cc or tcc; CC or RELVM_CC names another"
+        known = "install gcc, clang, zig cc or tcc, or set RELVM_CC or CC"
         raise RelvmToolchainError(f"no C compiler found ({known}){otherwise}")
     return compiler
 
@@ -169,7 +169,7 @@ def _triple(compiler: Compiler, macros: frozenset[str]) -> str:
     architecture = next((name for macro, name in _ARCHITECTURES.items() if macro in macros), None)
     if architecture is None or "__linux__" not in macros:
         command = shlex.join(compiler.command)
-        raise RelvmToolchainError(f"{command} makes code for another system than x86-64 or AArch64 Linux")
+        raise RelvmToolchainError(f"{command} must compile for x86-64 or AArch64 Linux, not for another system")
     return f"{architecture}-linux-gnu"
 
 

@@ -29,10 +29,12 @@ def named_outputs(result: Any, names: list[str] | None) -> dict[str, np.ndarray]
     if names is None:
         names = ["output"] if not isinstance(result, tuple) else [f"output{i}" for i in range(len(values))]
     if len(names) != len(values):
-        raise RelvmArgumentError(f"{len(values)} outputs, and {len(names)} names of outputs: {', '.join(names)}")
+        raise RelvmArgumentError(
+            f"expected a name for each of {len(values)} outputs, got {len(names)} names: {', '.join(names)}"
+        )
     outputs = {name: _plain(name, value) for name, value in zip(names, values, strict=True)}
     if len(outputs) < len(values):
-        raise RelvmArgumentError(f"two outputs have one name: {', '.join(names)}")
+        raise RelvmArgumentError(f"output names must be unique, got {', '.join(names)}")
     return outputs
 
 
@@ -51,7 +53,7 @@ def save_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> No
     """
     stored = {file_name(name): for_file(_without_objects(name, array)) for name, array in arrays.items()}
     if len(stored) < len(arrays):
-        raise RelvmArgumentError(f"two outputs have one name in a file: {', '.join(arrays)}")
+        raise RelvmArgumentError(f"two outputs map to the same name in the file: {', '.join(arrays)}; rename one")
     with complete_file(path) as partial, zipfile.ZipFile(partial, "w") as archive:
         for name, array in stored.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
@@ -94,7 +96,8 @@ def unpacked(archive: Any, path: os.PathLike) -> dict[str, Any]:
     )
     if is_sparse(size, stored):
         raise RelvmFormatError(
-            f"{path}: an archive of {stored:,} bytes that unpacks to {size:,}; np.savez writes one that is read"
+            f"{path}: the archive of {stored:,} bytes unpacks to {size:,}, which is rejected as a possible zip bomb;"
+            " save it uncompressed with np.savez"
         )
     return dict(archive)
 
@@ -125,11 +128,11 @@ def _without_objects(name: str, array: np.ndarray) -> np.ndarray:
         return array
     stored = array.astype(str)
     if not np.array_equal(stored.astype(STRINGS), array):
-        raise RelvmArgumentError(f"output {name}: a string that ends with a zero character cannot be saved")
+        raise RelvmArgumentError(f"output {name}: cannot save a string that ends with a NUL character")
     return stored
 
 
 def _plain(name: str, value: Any) -> np.ndarray:
     if not isinstance(value, Tensor | np.ndarray | bool | int | float):
-        raise RelvmArgumentError(f"output {name} is a {type(value).__name__}; only tensors and numbers can be shown")
+        raise RelvmArgumentError(f"output {name}: expected a tensor or a number, got {type(value).__name__}")
     return np.asarray(value)

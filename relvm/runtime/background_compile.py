@@ -43,7 +43,9 @@ class Upgrade(Generic[ExecutableT]):
         the thread does not exist there.
         """
         if not self._done.is_set() and os.getpid() != self._process:
-            raise RelvmUnsupportedError("native code: this process was forked while it was compiled; bytecode goes on")
+            raise RelvmUnsupportedError(
+                "native code: the process was forked during compilation, so this process keeps running bytecode"
+            )
         if not self._done.wait(timeout):
             return False
         if self._error is not None:
@@ -57,6 +59,8 @@ class Upgrade(Generic[ExecutableT]):
             self._error = error
             import logging  # a deployed program does not need it
 
-            logging.getLogger("relvm").warning("exec_mode='auto': no native code, bytecode goes on: %s", error)
+            logging.getLogger("relvm").warning(
+                "exec_mode='auto': compiling native code failed, continuing with bytecode: %s", error
+            )
         finally:
             self._done.set()

@@ -23,7 +23,7 @@ def _value(address: int) -> Any:
 
 def _busy(what: Any, objects: Objects) -> RelvmBusyError:
     name = what if isinstance(what, str) else what.name
-    return RelvmBusyError(f"{name}: the machine is running in another thread; make one machine for each")
+    return RelvmBusyError(f"{name}: the machine is running in another thread; create one machine per thread")
 
 
 def _uncopyable(reference: Reference) -> RelvmTypeError:

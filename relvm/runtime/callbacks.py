@@ -46,7 +46,9 @@ def active(name: str) -> Any:
 
 def hostless(name: str) -> RelvmUnsupportedError:
     """Return the error for a machine that was not called from Python but calls `name`."""
-    return RelvmUnsupportedError(f"{name}: a Python function needs a machine that was called from Python")
+    return RelvmUnsupportedError(
+        f"{name}: a Python function can only be called by a machine that was called from Python"
+    )
 
 
 _MAX_PRINTED, _MAX_NESTED = 10_000, 50  # limits on the items of a printed value, and on the nesting of lists

@@ -117,12 +117,12 @@ def store_other(objects: Objects, value: Any, address: int) -> bool:
         case Tensor():  # an object belongs to one machine; another machine gets a view of its bytes
             return _store_array(objects, value.numpy(), words)
         case Reference():
-            raise RelvmTypeError("expected a function of this machine, got one of another machine")
+            raise RelvmTypeError("expected a function of this machine, got a function of another machine")
         case float():
             return store(objects, float(value), words, 0)
         case int():
             if not -(1 << 63) <= value < 1 << 63:
-                raise RelvmTypeError(f"expected an integer of 64 bits, got {value}")
+                raise RelvmTypeError(f"expected an integer that fits in 64 bits, got {value}")
             return store(objects, int(value), words, 0)
     if hasattr(value, "__dlpack__"):
         return _store_dlpack(objects, value, words)
@@ -137,7 +137,9 @@ def _encoded(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise RelvmTypeError(f"expected text, got {text!r}, which has half of a surrogate pair") from None
+        raise RelvmTypeError(
+            f"expected a string that UTF-8 can encode, got {text!r}, which has an unpaired surrogate"
+        ) from None
 
 
 def _store_shape(value: Shape, words: Any) -> bool:
@@ -145,9 +147,9 @@ def _store_shape(value: Shape, words: Any) -> bool:
         sizes = [operator.index(dim) for dim in value]
         dims = ffi.new("int64_t[]", sizes)
     except (TypeError, OverflowError):
-        raise RelvmTypeError(f"expected a shape of integers of 64 bits, got {value}") from None
+        raise RelvmTypeError(f"expected a shape of integers that fit in 64 bits, got {value}") from None
     if any(size < 0 for size in sizes):
-        raise RelvmShapeError(f"expected a shape of sizes of at least 0, got {value}")
+        raise RelvmShapeError(f"expected a shape without negative sizes, got {value}")
     return _made(lib.rvm_shape_new(len(value), dims, value_at(words, 0)), words)
 
 
@@ -171,7 +173,7 @@ def _store_dlpack(objects: Objects, value: Any, words: Any) -> bool:
     try:
         array = np.from_dlpack(value)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        raise RelvmTypeError(f"{type(value).__name__} gives no array by DLPack: {error}") from None
+        raise RelvmTypeError(f"cannot convert {type(value).__name__} to an array through DLPack: {error}") from None
     return _store_array(objects, array, words)
 
 
@@ -211,7 +213,7 @@ def _store_sequence(objects: Objects, value: Sequence[Any], words: Any) -> bool:
                 else:
                     innermost.took(store(objects, item, innermost.words, innermost.filled))
                 if len(opened) > MAX_NESTED:
-                    raise RelvmTypeError(f"expected at most {MAX_NESTED} tuples and lists inside each other, got more")
+                    raise RelvmTypeError(f"tuples and lists may be nested at most {MAX_NESTED} levels deep")
                 continue
             outer = opened[-2] if len(opened) > 1 else None
             target = outer.words + 2 * outer.filled if outer else words
@@ -286,7 +288,7 @@ def take_other(objects: Objects, address: int) -> Any:
         string = ffi.cast("rvm_string *", payload)
         _count_taken(objects, string.length * 5)  # as bytes, and as at most four bytes for each character
         return ffi.buffer(string.bytes, string.length)[:].decode(errors="replace")
-    raise RelvmUnsupportedError(f"a {TAGS[tag].name.lower()} has no Python form")
+    raise RelvmUnsupportedError(f"a value of kind {TAGS[tag].name.lower()} cannot be converted to Python")
 
 
 # Approximate memory of Python objects in bytes, including the overhead in `_taken_sequence`: a tuple or list, an item

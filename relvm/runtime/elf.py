@@ -32,19 +32,19 @@ def find_section(content: memoryview, name: str) -> memoryview | None:
     try:
         return _find_section(content, name.encode())
     except (struct.error, OverflowError):
-        raise RelvmFormatError("a shared library cut short: its section table lies outside the file") from None
+        raise RelvmFormatError("the shared library is truncated: its section table lies outside the file") from None
 
 
 def _find_section(content: memoryview, name: bytes) -> memoryview | None:
     magic, bits, order, *_, start, _, _, _, _, size, count, names = _HEADER.unpack_from(content)
     assert magic == MAGIC
     if (bits, order) != (2, 1) or (count and size != _SECTION.size):
-        raise RelvmFormatError("a shared library that is not 64-bit and little-endian")
+        raise RelvmFormatError("expected a 64-bit little-endian shared library")
     if count == 0:
         return None
     rows = [_SECTION.unpack_from(content, start + index * size) for index in range(count)]
     if names >= count:
-        raise RelvmFormatError("a shared library whose sections have no names")
+        raise RelvmFormatError("the sections of the shared library have no names")
     texts = _bytes(content, rows[names])
     for row in rows:
         if bytes(texts[row[0] : row[0] + len(name) + 1]) == name + b"\0" and row[1] != _NO_BITS:
@@ -55,5 +55,5 @@ def _find_section(content: memoryview, name: bytes) -> memoryview | None:
 def _bytes(content: memoryview, row: tuple[int, ...]) -> memoryview:
     offset, size = row[4], row[5]
     if offset > len(content) or size > len(content) - offset:
-        raise RelvmFormatError("a shared library cut short: a section lies outside the file")
+        raise RelvmFormatError("the shared library is truncated: a section lies outside the file")
     return content[offset : offset + size]

@@ -121,13 +121,13 @@ class ExecBuilder:
     def r(self, index: int) -> Argument:
         """Return the operand for register `index`, in [0, 2^28)."""
         if not isinstance(index, int) or not 0 <= index < _PAYLOAD_LIMIT:
-            raise RelvmTypeError(f"r: expected the number of a register in [0, 2^28), got {index!r}")
+            raise RelvmTypeError(f"r: expected a register number in [0, 2^28), got {index!r}")
         return register(index)
 
     def imm(self, value: int | float) -> Argument:
         """Return the operand for the number `value`.  Integers outside [-2^28, 2^28) and floats become constants."""
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise RelvmTypeError(f"imm: expected an int or a float, got {value!r}; b.bool makes a bool")
+            raise RelvmTypeError(f"imm: expected an int or a float, got {value!r}; use b.bool for a bool")
         if isinstance(value, int) and -_PAYLOAD_LIMIT <= value < _PAYLOAD_LIMIT:
             return immediate(value)
         return self.const(value)
@@ -227,13 +227,13 @@ class ExecBuilder:
             but never placed; or a function is defined inside another.
         """
         if self._body:
-            raise RelvmFormatError(f"function {name} begins inside function {self._body.name}")
+            raise RelvmFormatError(f"function {name} is defined inside function {self._body.name}; end that one first")
         row = self._row(name)
         if row.body or row.kind == "packed":
-            raise RelvmFormatError(f"two functions are named {name}")
+            raise RelvmFormatError(f"function {name} is already defined")
         if row.kind and row.parameters != tuple(parameters):
             was, now = (", ".join(names or ()) or "none" for names in (row.parameters, parameters))
-            raise RelvmFormatError(f"function {name} is declared with the parameters {was}, defined with {now}")
+            raise RelvmFormatError(f"function {name} is declared with the parameters {was} but defined with {now}")
         _expect_parameters(name, parameters)
         self._body = body = _Body(name, tuple(parameters), registers, private, impure)
         try:
@@ -241,9 +241,9 @@ class ExecBuilder:
         finally:
             self._body = None
         if not body.code:
-            raise RelvmFormatError(f"function {name} has no instruction; it must return")
+            raise RelvmFormatError(f"function {name} has no instructions; end it with a return")
         if any(label.position is None for label in body.labels):
-            raise RelvmFormatError(f"function {name} jumps to a label that is not placed")
+            raise RelvmFormatError(f"function {name} jumps to a label that is never placed; call b.place(label)")
         row.body = body
 
     def label(self) -> Label:
@@ -254,7 +254,7 @@ class ExecBuilder:
         """Place the label before the next emitted instruction.  Raises RelvmFormatError if it is already placed."""
         self._expect_here(label, "place")
         if label.position is not None:
-            raise RelvmFormatError(f"function {label.body.name}: a label is placed twice")
+            raise RelvmFormatError(f"function {label.body.name}: the label is already placed")
         label.position = len(label.body.code)
 
     # ---- instructions ----
@@ -336,7 +336,9 @@ class ExecBuilder:
             function, or a return is missing.
         """
         if self._body:
-            raise RelvmFormatError(f"get: function {self._body.name} is not complete")
+            raise RelvmFormatError(
+                f"get: function {self._body.name} is still being written; leave its `with` block first"
+            )
         orders: dict[str, list[int]] = {}
         entries = tuple(self._entry(name, row, orders) for name, row in self._rows.items())
         program = Program(entries, tuple(self._constants), None, self.source, dict(self.signature), dict(self.debug))
@@ -365,7 +367,7 @@ class ExecBuilder:
 
     def _expect_packed(self, name: str, row: _Row) -> None:
         if row.kind == "bytecode":
-            raise RelvmNameError(f"function {name} is declared and not defined")
+            raise RelvmNameError(f"function {name} is declared but not defined")
         if name.startswith(BUILTIN_PREFIX):
             if name not in _BUILTIN_NAMES:
                 raise RelvmNameError(f"no builtin {name}{near_matches(name, _BUILTIN_NAMES)}")
@@ -375,19 +377,19 @@ class ExecBuilder:
         provide([name])
         if not lib.rvm_is_registered(name.encode()):
             known = [*self._rows.keys() - {name}, *_BUILTIN_NAMES]
-            raise RelvmNameError(f"no function {name}, neither here nor registered{near_matches(name, known)}")
+            raise RelvmNameError(f"function {name} is neither defined here nor registered{near_matches(name, known)}")
 
     # ---- parts ----
 
     def _row(self, name: str) -> _Row:
         if not isinstance(name, str):
-            raise RelvmTypeError(f"expected the name of a function, got {name!r}")
+            raise RelvmTypeError(f"expected a function name, got {name!r}")
         return self._rows.setdefault(name, _Row(len(self._rows)))
 
     def _said(self, name: str, kind: str, parameters: tuple[str, ...] | None) -> Argument:
         row = self._row(name)
         if row.kind or row.body:
-            raise RelvmFormatError(f"function {name} is declared already")
+            raise RelvmFormatError(f"function {name} is already declared")
         if parameters is not None:
             _expect_parameters(name, parameters)
         row.kind, row.parameters = kind, parameters
@@ -413,7 +415,9 @@ class ExecBuilder:
     def _operand(self, op: str, letter: str, operand: Any) -> Any:
         for each in operand if isinstance(operand, list | tuple) and not isinstance(operand, Argument) else (operand,):
             if isinstance(each, _OwnArgument) and each.builder is not self:
-                raise RelvmFormatError(f"{op}: an operand of another builder: {each.kind.lower()} {each.payload}")
+                raise RelvmFormatError(
+                    f"{op}: the operand {each.kind.lower()} {each.payload} belongs to another builder"
+                )
         match letter:
             case "d" if operand is None:
                 return -1
@@ -436,7 +440,7 @@ class ExecBuilder:
                     raise RelvmNameError(f"{op}: no scalar operator {operand}{near_matches(operand, _PRIM_ROWS)}")
                 return _PRIM_ROWS[operand]
         if type(operand) is not int:
-            raise RelvmTypeError(f"{op}: expected the name or the number of a row, got {operand!r}")
+            raise RelvmTypeError(f"{op}: expected the name or number of a scalar operator, got {operand!r}")
         return operand
 
     def _target(self, op: str, target: Any) -> Label | int:

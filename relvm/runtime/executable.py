@@ -125,7 +125,7 @@ class Executable:
         is_ours = bool(parts) and is_built_here(*parts)
         is_strange = bool(parts) and not is_ours
         if is_strange and not elsewhere:
-            message = "it has native code and was not built here; pass trust_native=True to run it"
+            message = "it contains native code that was not built on this machine; pass trust_native=True to run it"
             raise RelvmUnsupportedError(f"{where or 'the executable'}: {message}")
         functions = _function_names(KERNEL_LIBRARY if functions is None else functions)
         names = [ffi.new("char[]", name.encode()) for name in functions]
@@ -155,9 +155,9 @@ class Executable:
             "functions": callable_inside,
         }
         if is_strange:
-            self._unfit = "it has native code, was not built here, and is not trusted"
+            self._unfit = "it contains native code that was not built on this machine and is not trusted"
         else:
-            self._unfit = "it was loaded to be checked only" if check_only else ""
+            self._unfit = "the executable was loaded for checking only and cannot run" if check_only else ""
         self.upgrade: Upgrade[Executable] | None = None
         if program:
             self.program = program
@@ -387,7 +387,7 @@ class Executable:
         where = f"{self._where or 'the executable'}: its portable program"
         forbidden = [name for name in _sections(content, where) if name in ("native", "portable")]
         if forbidden:
-            raise RelvmFormatError(f"{where}: expected no section {forbidden[0]}, and there is one")
+            raise RelvmFormatError(f"{where}: must not contain a section {forbidden[0]}")
         return Executable(content, trust_native=False, **self._inner_options, where=where)
 
     def as_text(self) -> str:
@@ -478,7 +478,7 @@ def _function_names(functions: Iterable[str]) -> list[str]:
     names = list(functions)
     for name in names:
         if not isinstance(name, str) or "\0" in name or not name.isprintable():
-            raise RelvmTypeError(f"functions: expected names of functions, got {name!r}")
+            raise RelvmTypeError(f"functions: expected function names, got {name!r}")
     return names
 
 

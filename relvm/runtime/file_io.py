@@ -56,7 +56,7 @@ def map_executable(path: str | os.PathLike) -> memoryview:
     except RelvmFormatError as error:
         raise RelvmFormatError(f"{path}: {error}") from None
     if section is None:
-        raise RelvmFormatError(f"{path}: a shared library without an executable in it; export_library makes one")
+        raise RelvmFormatError(f"{path}: the shared library contains no executable; create one with export_library")
     _detach(section)
     return section.toreadonly()
 
@@ -101,7 +101,7 @@ def read_text(path: str | os.PathLike) -> str:
     try:
         return read_file(path).decode().replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
-        raise RelvmFormatError(f"{path}: the file is not UTF-8 text: {error}") from None
+        raise RelvmFormatError(f"{path}: expected UTF-8 text: {error}") from None
 
 
 def open_file(path: str | os.PathLike) -> BinaryIO:
@@ -122,7 +122,7 @@ def open_file(path: str | os.PathLike) -> BinaryIO:
         file = open(path, "rb", opener=_open_at_once)  # noqa: SIM115  (the caller closes it)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise RelvmFormatError(f"{path}: expected a file, got symbolic links that lead in a circle") from None
+            raise RelvmFormatError(f"{path}: expected a file, got a cycle of symbolic links") from None
         raise
     status = os.fstat(file.fileno())
     stored = status.st_blocks * _BLOCK_BYTES
@@ -132,8 +132,8 @@ def open_file(path: str | os.PathLike) -> BinaryIO:
     if not stat.S_ISREG(status.st_mode):
         raise RelvmFormatError(f"{path}: expected a file, got a device or a pipe")
     raise RelvmFormatError(
-        f"{path}: a sparse file of {status.st_size:,} bytes, of which the disk stores {stored:,};"
-        " a copy by cp --sparse=never is read"
+        f"{path}: the file is sparse: it has {status.st_size:,} bytes, but only {stored:,} are stored on disk;"
+        " copy it with cp --sparse=never"
     )
 
 
@@ -163,7 +163,7 @@ def complete_file(path: str | os.PathLike) -> Iterator[Path]:
 
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
-        raise OSError(errno.EINVAL, "what is there is no file that could be replaced", os.fspath(path))
+        raise OSError(errno.EINVAL, "expected a regular file to replace, found a folder or a device", os.fspath(path))
     _remove_abandoned(target)
     partial = target.with_name(f"{target.name}.{os.getpid()}.{threading.get_ident()}{_PARTIAL}")
     try:

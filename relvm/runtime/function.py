@@ -74,7 +74,7 @@ class Function(Closure):
     def is_set(self) -> RelvmArgumentError:
         """Return the error for a call with arguments of a function with pre-bound inputs."""
         return RelvmArgumentError(
-            f"{self.name}: its inputs are set; run it by invoke_stateful({self.name!r}), or call"
+            f"{self.name}: the inputs are already set; run it with invoke_stateful({self.name!r}), or call"
             f" clear_input({self.name!r}) first"
         )
 
@@ -83,16 +83,16 @@ class Function(Closure):
         parameters = self.parameters
         expected = f"{self.name} has the parameters {', '.join(parameters) or 'none'}"
         if len(arguments) > len(parameters):
-            raise RelvmArgumentError(f"{len(arguments)} arguments by position, but {expected}")
+            raise RelvmArgumentError(f"got {len(arguments)} positional arguments, but {expected}")
         for name in named:
             if name not in parameters:
                 raise RelvmArgumentError(f"unknown argument {name}: {expected}{near_matches(name, parameters)}")
             if name in parameters[: len(arguments)]:
-                raise RelvmArgumentError(f"argument {name} is given by position and by name: {expected}")
+                raise RelvmArgumentError(f"argument {name} is given both by position and by name: {expected}")
         rest = parameters[len(arguments) :]
         missing = [name for name in rest if name not in named]
         if missing:
-            raise RelvmArgumentError(f"missing {', '.join(missing)}: {expected}")
+            raise RelvmArgumentError(f"missing argument {', '.join(missing)}: {expected}")
         return [*arguments, *(named[name] for name in rest)]
 
     def __repr__(self) -> str:
@@ -123,7 +123,7 @@ class SavedFunction:
 
     def is_complete(self) -> RelvmArgumentError:
         """Return the error for a call with arguments."""
-        return RelvmArgumentError(f"{self.name} has its arguments already: expected none")
+        return RelvmArgumentError(f"{self.name} already has its arguments; call it without any")
 
     def __repr__(self) -> str:
         return terminal(f"<saved function {self.name} of a machine: {self.prepared.name} with its arguments>")

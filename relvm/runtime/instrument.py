@@ -44,7 +44,7 @@ def relvm_py_before(host: Any, function: int, arguments: Any, count: int, skip: 
     objects = active("the instrument")
     answer = objects.instrument(function, True, None, _shown(objects, arguments, count))
     if answer is not None and answer is not SKIP:
-        raise RelvmTypeError(f"the instrument returned {answer!r} before a call: expected None or vm.SKIP")
+        raise RelvmTypeError(f"instrument: expected None or vm.SKIP before a call, got {answer!r}")
     skip[0] = answer is SKIP
     return 0
 

@@ -154,7 +154,7 @@ def register_library(prefix: str, provider: Provider) -> None:
     expect_type("register_library: provider", provider, Callable, "a callable")
     with _lock:
         if _libraries.setdefault(prefix, provider) is not provider:
-            raise RelvmBusyError(f"the prefix {prefix} has a provider already")
+            raise RelvmBusyError(f"the prefix {prefix} already has a provider")
 
 
 def provide(names: Iterable[str]) -> None:

@@ -53,7 +53,7 @@ def borrowed_failure(value: Any) -> RelvmError:
     return _CLASSES[error.status](_text(error.message))
 
 
-def uncopyable(what: Any, instead: str = "pickle its executable, and make a machine of that") -> RelvmTypeError:
+def uncopyable(what: Any, instead: str = "pickle its executable and create a machine from it") -> RelvmTypeError:
     """Return the error for copying or pickling a part of a machine. instead: what to do."""
     return RelvmTypeError(f"a {type(what).__name__} cannot be copied or pickled; {instead}")
 

@@ -44,7 +44,7 @@ class Tensor(Reference):
     @property
     def __array_interface__(self) -> dict[str, Any]:
         if not _is_of_numpy(self.dtype):
-            raise AttributeError(f"__array_interface__ has no elements of dtype {self.dtype}")
+            raise AttributeError(f"__array_interface__ does not support dtype {self.dtype}")
         return self._interface(self.dtype)
 
     def _interface(self, dtype: np.dtype) -> dict[str, Any]:

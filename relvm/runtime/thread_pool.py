@@ -111,9 +111,11 @@ class ThreadPoolRunner:
             This process is a child of fork, which does not have the threads of its parent.
         """
         if self._closed:
-            raise RelvmArgumentError("ThreadPoolRunner: it is closed; make another one")
+            raise RelvmArgumentError("ThreadPoolRunner: the runner is closed; create another one")
         if os.getpid() != self._process:
-            raise RelvmUnsupportedError("ThreadPoolRunner: it was made before this process was forked; make one here")
+            raise RelvmUnsupportedError(
+                "ThreadPoolRunner: the runner was created before this process was forked; create one in this process"
+            )
         future = self._pool.submit(_run, self._own, arguments, named)
         self._unfinished.add(future)
         future.add_done_callback(self._unfinished.discard)
@@ -158,7 +160,7 @@ class ThreadPoolRunner:
         self._expect_other_thread("map")
         ahead = 2 * self.workers if ahead is None else ahead
         if isinstance(ahead, bool) or not isinstance(ahead, Integral) or ahead < 1:
-            raise RelvmArgumentError(f"ahead is {ahead!r}, expected an integer of at least 1")
+            raise RelvmArgumentError(f"ThreadPoolRunner.map: ahead: expected an integer of at least 1, got {ahead!r}")
         try:
             each = iter(inputs)  # also accepts objects with __getitem__ instead of __iter__
         except TypeError:
@@ -166,7 +168,7 @@ class ThreadPoolRunner:
                 f"ThreadPoolRunner.map: inputs: expected an iterable, got {type(inputs).__name__}"
             ) from None
         if self._closed:
-            raise RelvmArgumentError("ThreadPoolRunner: it is closed; make another one")
+            raise RelvmArgumentError("ThreadPoolRunner: the runner is closed; create another one")
         return self._in_order(self._submitted(each), ahead)
 
     def close(self, wait: bool = True) -> None:
@@ -224,7 +226,7 @@ class ThreadPoolRunner:
     def _expect_other_thread(self, method: str) -> None:
         if hasattr(self._own, "function"):
             raise RelvmUnsupportedError(
-                f"ThreadPoolRunner.{method}: called on a thread of the runner, it would wait for itself"
+                f"ThreadPoolRunner.{method}: cannot be called on a thread of the runner (deadlock)"
             )
 
     def _submitted(self, inputs: Iterator[Any]) -> Iterator[Future]:
@@ -260,7 +262,7 @@ def _run(own: threading.local, arguments: tuple, named: dict[str, Any]) -> Any:
     result = own.function(*arguments, **named)
     if _has_closure(result):  # calling it would use a machine that a worker uses
         raise RelvmUnsupportedError(
-            f"ThreadPoolRunner: {own.function.name} returned a closure, which is of a worker's machine; expected values"
+            f"ThreadPoolRunner: {own.function.name} returned a closure, which only its worker can call; return a value"
         )
     return result
 

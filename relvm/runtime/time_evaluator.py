@@ -43,10 +43,10 @@ class TimeEvaluator:
     def __init__(self, prepare: Callable[..., PreparedCall], number: int, repeat: int, min_repeat_ms: float) -> None:
         for name, value in (("number", number), ("repeat", repeat)):
             if not isinstance(value, int) or value < 1:
-                raise RelvmArgumentError(f"time_evaluator: expected {name} to be an integer from 1 on, got {value!r}")
+                raise RelvmArgumentError(f"time_evaluator: {name}: expected an integer of at least 1, got {value!r}")
         if not isinstance(min_repeat_ms, int | float) or not 0 <= min_repeat_ms < float("inf"):
             got = repr(min_repeat_ms)
-            raise RelvmArgumentError(f"time_evaluator: expected min_repeat_ms to be a number from 0 on, got {got}")
+            raise RelvmArgumentError(f"time_evaluator: min_repeat_ms: expected a number of at least 0, got {got}")
         self._prepare = prepare
         self._number = number
         self._repeat = repeat

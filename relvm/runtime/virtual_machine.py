@@ -268,7 +268,9 @@ class VirtualMachine:
         function = self._function(name)
         expect_type("save_function: saved_name", saved_name, str, "a name")
         if saved_name in self.functions:
-            raise RelvmBusyError(f"save_function: the executable has a function {saved_name} of its own")
+            raise RelvmBusyError(
+                f"save_function: the executable already has a function named {saved_name}; choose another name"
+            )
         prepared = function.prepared(arguments, named)
         self._saved[saved_name] = SavedFunction(saved_name, prepared, include_return)
 
@@ -505,7 +507,7 @@ class VirtualMachine:
         expect_name("function", name)
         index = lib.rvm_executable_find(self.executable.pointer, name.encode())
         if index < 0 or not self._is_callable(index):
-            what = "no function" if index < 0 else "not to be called from Python: a packed function or kernel,"
+            what = "no function" if index < 0 else "Python cannot call a packed function or kernel:"
             raise RelvmNameError(f"{what} {name}{near_matches(name, [*self.functions, *self._saved])}")
         self._functions[name] = Function(self._runner, name, index, self._inputs)
         return self._functions[name]
@@ -527,7 +529,7 @@ class VirtualMachine:
     def _output(self, name: str) -> Reference:
         self._function(name)
         if name not in self._outputs:
-            raise RelvmArgumentError(f"{name}: there are no outputs yet; call set_input and invoke_stateful first")
+            raise RelvmArgumentError(f"{name}: no outputs yet; call set_input and invoke_stateful first")
         return self._outputs[name]
 
     def _is_callable(self, index: int) -> bool:
@@ -556,7 +558,7 @@ def thread_count(name: str, wanted: int | None) -> int:
             number = int(number)
     is_integer = isinstance(number, Integral) and not isinstance(number, bool)
     if not is_integer or not 1 <= number <= lib.RVM_MAX_THREADS:
-        raise RelvmArgumentError(f"{source} is {number!r}, expected an integer of 1 to {lib.RVM_MAX_THREADS}")
+        raise RelvmArgumentError(f"{source} is {number!r}, expected an integer from 1 to {lib.RVM_MAX_THREADS}")
     return int(number)
 
 
@@ -570,14 +572,14 @@ def expect_options(num_threads: int | None, max_bytes: int, max_steps: int, max_
 
 def _limit(name: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value < 1 << 63:
-        raise RelvmArgumentError(f"{name} is {value!r}, expected an integer of 64 bits, not below 0")
+        raise RelvmArgumentError(f"{name} is {value!r}, expected a 64-bit integer of at least 0")
     return int(value)
 
 
 def _nanoseconds(seconds: float) -> int:
     """Return nanoseconds for C. 0 means no limit, as do durations that a clock cannot count."""
     if isinstance(seconds, bool) or not isinstance(seconds, Real) or not seconds >= 0:
-        raise RelvmArgumentError(f"max_seconds is {seconds!r}, expected a number, not below 0")
+        raise RelvmArgumentError(f"max_seconds is {seconds!r}, expected a number of at least 0")
     return 0 if seconds >= 9e9 else math.ceil(seconds * 1e9)
 
 

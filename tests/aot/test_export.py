@@ -218,9 +218,9 @@ def test_the_command_writes_archives_and_libraries(tmp_path: Path, capsys: pytes
     assert aot.load_module(tmp_path / "mlp.so").metadata.inputs[0].name == "x"
     capsys.readouterr()
     assert main(["export", str(model), "-o", str(tmp_path / "mlp.so")]) == 1
-    assert "only --runtime hosted makes a library" in capsys.readouterr().err
+    assert "a shared library requires --runtime hosted" in capsys.readouterr().err
     assert main(["export", str(model), "-o", str(tmp_path / "mlp.so"), "--runtime", "hosted", "--random"]) == 1
-    assert "no trial of it in C" in capsys.readouterr().err
+    assert "does not support a self-test in C" in capsys.readouterr().err
 
 
 def test_metadata_is_constants_in_c(folder: Callable[..., Path]) -> None:
@@ -262,7 +262,7 @@ def test_the_command_shows_what_each_pass_makes(what: str, tmp_path: Path, capsy
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--runtime", "hosted", "--interface", "c"], 'needs interface="packed" and unpacked=False'),
+        (["--runtime", "hosted", "--interface", "c"], 'requires interface="packed" and unpacked=False'),
         (["--pool", "fast=12x"], "--pool fast=12x: expected NAME or NAME=BYTES"),
         (["--pool", "fast=3"], "pool fast"),
         (["--constants-limit", "10"], "more than the limit of 10"),
@@ -282,7 +282,7 @@ def test_the_command_says_what_is_wrong(
 @pytest.mark.parametrize(
     ("inputs", "error", "message"),
     [
-        ([], RelvmArgumentError, "expected 1 values of inputs, got 0"),
+        ([], RelvmArgumentError, "expected 1 input values, got 0"),
         ([np.zeros((2, 8))], RelvmTypeError, "input x: expected dtype f32, got float64"),
         ([np.zeros((2, 7), np.float32)], RelvmShapeError, r"input x: expected a dimension of 8, got shape \(2, 7\)"),
         ([np.zeros(8, np.float32)], RelvmShapeError, r"input x: expected rank 2, got shape \(8,\)"),

@@ -91,20 +91,20 @@ static void tensors(void) {
   const int32_t dtypes[] = {-1, NO_DTYPE, INT32_MIN, INT32_MAX};
   float data[2] = {0};
   for (int i = 0; i < 4; i++) {
-    WRONG(rvm_tensor_new, dtype, RVM_TYPE_ERROR, "no dtype has number", dtypes[i], 1, two, &slot);
-    WRONG(rvm_tensor_wrap, dtype, RVM_TYPE_ERROR, "no dtype has number", dtypes[i], 1, two, data, NULL, NULL, &slot);
+    WRONG(rvm_tensor_new, dtype, RVM_TYPE_ERROR, "unknown dtype number", dtypes[i], 1, two, &slot);
+    WRONG(rvm_tensor_wrap, dtype, RVM_TYPE_ERROR, "unknown dtype number", dtypes[i], 1, two, data, NULL, NULL, &slot);
   }
-  WRONG(rvm_tensor_new, rank, RVM_SHAPE_ERROR, "negative rank -1", RVM_DTYPE_f32, -1, two, &slot);
-  WRONG(rvm_tensor_new, rank, RVM_SHAPE_ERROR, "negative rank", RVM_DTYPE_f32, INT32_MIN, NULL, &slot);
+  WRONG(rvm_tensor_new, rank, RVM_SHAPE_ERROR, "expected a rank of at least 0, got -1", RVM_DTYPE_f32, -1, two, &slot);
+  WRONG(rvm_tensor_new, rank, RVM_SHAPE_ERROR, "expected a rank of at least 0", RVM_DTYPE_f32, INT32_MIN, NULL, &slot);
   WRONG(rvm_tensor_new, rank, RVM_ARGUMENT_ERROR, "dims is NULL", RVM_DTYPE_f32, HUGE_COUNT, NULL, &slot);
   WRONG(rvm_tensor_new, dims, RVM_ARGUMENT_ERROR, "dims is NULL, expected 1", RVM_DTYPE_f32, 1, NULL, &slot);
   WRONG(rvm_tensor_new, dims, RVM_SHAPE_ERROR, "negative", RVM_DTYPE_f32, 2, negative, &slot);
   WRONG(rvm_tensor_new, dims, RVM_SHAPE_ERROR, "64 bits", RVM_DTYPE_f32, 2, vast, &slot);
-  WRONG(rvm_tensor_new, dims, RVM_OUT_OF_MEMORY, "no memory", RVM_DTYPE_f32, 1, large, &slot);
+  WRONG(rvm_tensor_new, dims, RVM_OUT_OF_MEMORY, "cannot allocate", RVM_DTYPE_f32, 1, large, &slot);
   RETURNS(rvm_tensor_new, result, RVM_ARGUMENT_ERROR, RVM_DTYPE_f32, 1, two, NULL);
 
   WRONG(rvm_tensor_wrap, dtype, RVM_TYPE_ERROR, "strings", RVM_DTYPE_str, 1, two, data, NULL, NULL, &slot);
-  WRONG(rvm_tensor_wrap, rank, RVM_SHAPE_ERROR, "negative rank", RVM_DTYPE_f32, -1, two, data, NULL, NULL, &slot);
+  WRONG(rvm_tensor_wrap, rank, RVM_SHAPE_ERROR, "expected a rank of at least 0", RVM_DTYPE_f32, -1, two, data, NULL, NULL, &slot);
   WRONG(rvm_tensor_wrap, dims, RVM_ARGUMENT_ERROR, "dims is NULL", RVM_DTYPE_f32, 1, NULL, data, NULL, NULL, &slot);
   WRONG(rvm_tensor_wrap, dims, RVM_SHAPE_ERROR, "negative", RVM_DTYPE_f32, 2, negative, data, NULL, NULL, &slot);
   WRONG(rvm_tensor_wrap, data, RVM_ARGUMENT_ERROR, "data is NULL", RVM_DTYPE_f32, 1, two, NULL, NULL, NULL, &slot);
@@ -127,9 +127,9 @@ static void relabelled_tensors(void) {
   WRONG(rvm_tensor_relabel, tensor, RVM_TYPE_ERROR, "malformed tensor", &not_one, RVM_DTYPE_f16, &slot);
   WRONG(rvm_tensor_relabel, dtype, RVM_TYPE_ERROR, "number 99", &tensor, 99, &slot);
   WRONG(rvm_tensor_relabel, dtype, RVM_TYPE_ERROR, "number -1", &tensor, -1, &slot);
-  WRONG(rvm_tensor_relabel, dtype, RVM_TYPE_ERROR, "u16 cannot be taken for f32", &tensor, RVM_DTYPE_f32, &slot);
-  WRONG(rvm_tensor_relabel, dtype, RVM_TYPE_ERROR, "str cannot", &strings_of_two, RVM_DTYPE_i64, &slot);
-  WRONG(rvm_tensor_relabel, dtype, RVM_TYPE_ERROR, "for str", &tensor_of_two, RVM_DTYPE_str, &slot);
+  WRONG(rvm_tensor_relabel, dtype, RVM_TYPE_ERROR, "cannot change dtype u16 to f32", &tensor, RVM_DTYPE_f32, &slot);
+  WRONG(rvm_tensor_relabel, dtype, RVM_TYPE_ERROR, "cannot change dtype str", &strings_of_two, RVM_DTYPE_i64, &slot);
+  WRONG(rvm_tensor_relabel, dtype, RVM_TYPE_ERROR, "to str; both must have the same element size", &tensor_of_two, RVM_DTYPE_str, &slot);
   rvm_value_retain(tensor);
   WRONG(rvm_tensor_relabel, tensor, RVM_ARGUMENT_ERROR, "others hold", &tensor, RVM_DTYPE_f16, &slot);
   rvm_value_release(&(rvm_value){.tag = tensor.tag, .as = tensor.as});
@@ -141,14 +141,14 @@ static void relabelled_tensors(void) {
 
 static void tensors_of_strings(void) {
   const int64_t one[] = {1}, negative[] = {-1}, vast[] = {INT64_MAX, INT64_MAX}, end = 0;
-  WRONG(rvm_tensor_of_strings, rank, RVM_SHAPE_ERROR, "do not agree", -1, one, &end, 8, &slot);
+  WRONG(rvm_tensor_of_strings, rank, RVM_SHAPE_ERROR, "do not hold one string for each element", -1, one, &end, 8, &slot);
   WRONG(rvm_tensor_of_strings, rank, RVM_ARGUMENT_ERROR, "dims is NULL", HUGE_COUNT, NULL, &end, 8, &slot);
   WRONG(rvm_tensor_of_strings, dims, RVM_ARGUMENT_ERROR, "dims is NULL", 1, NULL, &end, 8, &slot);
-  WRONG(rvm_tensor_of_strings, dims, RVM_SHAPE_ERROR, "do not agree", 1, negative, &end, 8, &slot);
-  WRONG(rvm_tensor_of_strings, dims, RVM_SHAPE_ERROR, "do not agree", 2, vast, &end, 8, &slot);
+  WRONG(rvm_tensor_of_strings, dims, RVM_SHAPE_ERROR, "do not hold one string for each element", 1, negative, &end, 8, &slot);
+  WRONG(rvm_tensor_of_strings, dims, RVM_SHAPE_ERROR, "do not hold one string for each element", 2, vast, &end, 8, &slot);
   WRONG(rvm_tensor_of_strings, packed, RVM_ARGUMENT_ERROR, "packed is NULL", 1, one, NULL, 8, &slot);
   WRONG(rvm_tensor_of_strings, packed_bytes, RVM_ARGUMENT_ERROR, "packed_bytes is -1", 1, one, &end, -1, &slot);
-  WRONG(rvm_tensor_of_strings, packed_bytes, RVM_SHAPE_ERROR, "do not agree", 1, one, NULL, 0, &slot);
+  WRONG(rvm_tensor_of_strings, packed_bytes, RVM_SHAPE_ERROR, "do not hold one string for each element", 1, one, NULL, 0, &slot);
   RETURNS(rvm_tensor_of_strings, result, RVM_ARGUMENT_ERROR, 1, one, &end, 8, NULL);
 
   char packed[16];
@@ -167,18 +167,18 @@ static void tensors_of_strings(void) {
 }
 
 static void shapes_and_texts(void) {
-  WRONG(rvm_shape_new, rank, RVM_SHAPE_ERROR, "negative rank -1", -1, NULL, &slot);
-  WRONG(rvm_shape_new, rank, RVM_SHAPE_ERROR, "negative rank", INT32_MIN, (int64_t[]){1}, &slot);
+  WRONG(rvm_shape_new, rank, RVM_SHAPE_ERROR, "expected a rank of at least 0, got -1", -1, NULL, &slot);
+  WRONG(rvm_shape_new, rank, RVM_SHAPE_ERROR, "expected a rank of at least 0", INT32_MIN, (int64_t[]){1}, &slot);
   ANY(rvm_shape_new, dims);
   RETURNS(rvm_shape_new, result, RVM_ARGUMENT_ERROR, 0, NULL, NULL);
   CHECK_OK(rvm_shape_new(3, NULL, &slot), slot);
   for (int i = 0; i < 3; i++) CHECK_INT(slot.as.shape->dims[i], 0);
   rvm_value_release(&slot);
 
-  WRONG(rvm_string_new, bytes, RVM_ARGUMENT_ERROR, "bytes is NULL, expected 1", NULL, 1, &slot);
+  WRONG(rvm_string_new, bytes, RVM_ARGUMENT_ERROR, "bytes is NULL, expected an array of 1 elements", NULL, 1, &slot);
   WRONG(rvm_string_new, length, RVM_ARGUMENT_ERROR, "length is -1", "text", -1, &slot);
   WRONG(rvm_string_new, length, RVM_ARGUMENT_ERROR, "length is", "text", INT64_MIN, &slot);
-  WRONG(rvm_string_new, length, RVM_OUT_OF_MEMORY, "no memory", "text", INT64_MAX, &slot);
+  WRONG(rvm_string_new, length, RVM_OUT_OF_MEMORY, "cannot allocate", "text", INT64_MAX, &slot);
   RETURNS(rvm_string_new, result, RVM_ARGUMENT_ERROR, "text", 4, NULL);
   CHECK_OK(rvm_string_new(NULL, 0, &slot), slot);
   CHECK_TEXT(slot.as.string->bytes, "");
@@ -190,12 +190,12 @@ static void tuples_and_lists(void) {
   WRONG(rvm_tuple_new, size, RVM_ARGUMENT_ERROR, "size is -1, expected 0 or more", -1, &good, &slot);
   WRONG(rvm_tuple_new, size, RVM_ARGUMENT_ERROR, "size is", INT32_MIN, NULL, &slot);
   WRONG(rvm_tuple_new, size, RVM_ARGUMENT_ERROR, "items is NULL", HUGE_COUNT, NULL, &slot);
-  WRONG(rvm_tuple_new, items, RVM_ARGUMENT_ERROR, "items is NULL, expected 1", 1, NULL, &slot);
+  WRONG(rvm_tuple_new, items, RVM_ARGUMENT_ERROR, "items is NULL, expected an array of 1 elements", 1, NULL, &slot);
   RETURNS(rvm_tuple_new, result, RVM_ARGUMENT_ERROR, 1, &good, NULL);
   WRONG(rvm_list_new, size, RVM_ARGUMENT_ERROR, "size is -1, expected 0 or more", -1, &good, &slot);
   WRONG(rvm_list_new, size, RVM_ARGUMENT_ERROR, "size is", INT32_MIN, NULL, &slot);
   WRONG(rvm_list_new, size, RVM_ARGUMENT_ERROR, "items is NULL", HUGE_COUNT, NULL, &slot);
-  WRONG(rvm_list_new, items, RVM_ARGUMENT_ERROR, "items is NULL, expected 1", 1, NULL, &slot);
+  WRONG(rvm_list_new, items, RVM_ARGUMENT_ERROR, "items is NULL, expected an array of 1 elements", 1, NULL, &slot);
   RETURNS(rvm_list_new, result, RVM_ARGUMENT_ERROR, 1, &good, NULL);
   for (int i = 0; i < COUNT_OF(unsound); i++) {
     const rvm_value items[] = {text_value, unsound[i].value};
@@ -220,7 +220,7 @@ static void processors_and_checksums(void) {
 
 static void registered_functions(void) {
   WRONG(rvm_register, name, RVM_ARGUMENT_ERROR, "name is NULL", NULL, host_add_two, NULL, 0, &slot);
-  WRONG(rvm_register, name, RVM_BUSY, "taken", "test.host", host_add_two, NULL, 0, &slot);
+  WRONG(rvm_register, name, RVM_BUSY, "already registered", "test.host", host_add_two, NULL, 0, &slot);
   WRONG(rvm_register, name, RVM_BUSY, "builtin", "vm.builtin.copy", host_add_two, NULL, 1, &slot);
   WRONG(rvm_register, function, RVM_ARGUMENT_ERROR, "function is NULL", "test.more", NULL, NULL, 0, &slot);
   ANY(rvm_register, self);
@@ -293,7 +293,7 @@ static void made_machines(void) {
 
   WRONG(rvm_machine_upgrade, machine, RVM_ARGUMENT_ERROR, "machine is NULL", NULL, what.executable, &slot);
   WRONG(rvm_machine_upgrade, compiled, RVM_ARGUMENT_ERROR, "compiled is NULL", machine, NULL, &slot);
-  WRONG(rvm_machine_upgrade, compiled, RVM_ARGUMENT_ERROR, "different function tables", machine, other.executable, &slot);
+  WRONG(rvm_machine_upgrade, compiled, RVM_ARGUMENT_ERROR, "function table differs from the old one's", machine, other.executable, &slot);
   RETURNS(rvm_machine_upgrade, error, RVM_ARGUMENT_ERROR, NULL, what.executable, NULL);
 
   RETURNS(rvm_machine_function_kind, machine, -1, NULL, 0);
@@ -315,8 +315,8 @@ static void calls(void) {
   const int32_t index = (int32_t)identity;
   const rvm_value x = int_value(1), function = rvm_machine_function(machine, index);
   WRONG(rvm_machine_call, machine, RVM_ARGUMENT_ERROR, "machine is NULL", NULL, index, &x, 1, &slot);
-  WRONG(rvm_machine_call, index, RVM_INDEX_ERROR, "function -1", machine, -1, &x, 1, &slot);
-  WRONG(rvm_machine_call, index, RVM_INDEX_ERROR, "function 99999", machine, 99999, &x, 1, &slot);
+  WRONG(rvm_machine_call, index, RVM_INDEX_ERROR, "function index -1 is out of range", machine, -1, &x, 1, &slot);
+  WRONG(rvm_machine_call, index, RVM_INDEX_ERROR, "function index 99999 is out of range", machine, 99999, &x, 1, &slot);
   WRONG(rvm_machine_call, arguments, RVM_ARGUMENT_ERROR, "arguments is NULL", machine, index, NULL, 1, &slot);
   WRONG(rvm_machine_call, count, RVM_ARGUMENT_ERROR, "count is -1", machine, index, &x, -1, &slot);
   WRONG(rvm_machine_call, count, RVM_ARGUMENT_ERROR, "is NULL", machine, index, NULL, HUGE_COUNT, &slot);
@@ -384,20 +384,20 @@ static void leave_while_dropping(void *unused) {
 static void entries_and_leaves(void) {
   RETURNS(rvm_machine_enter, machine, 0, NULL);
   WRONG(rvm_machine_leave, machine, RVM_ARGUMENT_ERROR, "machine is NULL", NULL, &slot);
-  WRONG(rvm_machine_leave, machine, RVM_ARGUMENT_ERROR, "left to undo", machine, &slot);
+  WRONG(rvm_machine_leave, machine, RVM_ARGUMENT_ERROR, "without a matching rvm_machine_enter", machine, &slot);
   RETURNS(rvm_machine_leave, error, RVM_ARGUMENT_ERROR, machine, NULL);
   for (int depth = 0; depth < 3; depth++) CHECK_INT(rvm_machine_enter(machine), 1);
   pthread_t thread;
   CHECK_INT(pthread_create(&thread, NULL, leave_elsewhere, NULL), 0);
   pthread_join(thread, NULL);
   for (int depth = 0; depth < 3; depth++) CHECK_OK(rvm_machine_leave(machine, &slot), slot);
-  WRONG(rvm_machine_leave, machine, RVM_ARGUMENT_ERROR, "left to undo", machine, &slot);
+  WRONG(rvm_machine_leave, machine, RVM_ARGUMENT_ERROR, "without a matching rvm_machine_enter", machine, &slot);
   CHECK_OK(RUN_ON(machine, slot, host), slot);
   CHECK_INT(slot.as.i, 1);
   rvm_value dropped;
   MAKE(dropped, rvm_tensor_wrap(RVM_DTYPE_f32, 1, (int64_t[]){0}, NULL, leave_while_dropping, NULL, &dropped));
   rvm_machine_drop(machine, dropped);
-  WRONG(rvm_machine_leave, machine, RVM_ARGUMENT_ERROR, "left to undo", machine, &slot);
+  WRONG(rvm_machine_leave, machine, RVM_ARGUMENT_ERROR, "without a matching rvm_machine_enter", machine, &slot);
   check_idle(machine);
 }
 
@@ -417,8 +417,8 @@ static void instruments_and_profiles(void) {
   CHECK_OK(rvm_profile_new(what.executable, &profile, NULL), slot);
   const int64_t code[] = {1, 2, 0, 0};
   WRONG(rvm_profile_count, profile, RVM_ARGUMENT_ERROR, "profile is NULL", NULL, 0, code, 4, &slot);
-  WRONG(rvm_profile_count, function, RVM_INDEX_ERROR, "function -1", profile, -1, code, 4, &slot);
-  WRONG(rvm_profile_count, function, RVM_INDEX_ERROR, "function 99999", profile, 99999, code, 4, &slot);
+  WRONG(rvm_profile_count, function, RVM_INDEX_ERROR, "function index -1 is out of range", profile, -1, code, 4, &slot);
+  WRONG(rvm_profile_count, function, RVM_INDEX_ERROR, "function index 99999 is out of range", profile, 99999, code, 4, &slot);
   WRONG(rvm_profile_count, code, RVM_ARGUMENT_ERROR, "code is NULL", profile, 0, NULL, 4, &slot);
   WRONG(rvm_profile_count, length, RVM_ARGUMENT_ERROR, "length is -1", profile, 0, code, -1, &slot);
   RETURNS(rvm_profile_count, error, RVM_ARGUMENT_ERROR, NULL, 0, code, 4, NULL);
@@ -432,7 +432,7 @@ static void instruments_and_profiles(void) {
   CHECK_OK(rvm_profile_new(other.executable, &profile, NULL), slot); /* of an executable with fewer functions */
   const rvm_instrument instrument = rvm_profile_instrument(profile);
   CHECK_OK(rvm_machine_instrument(machine, &instrument, NULL), slot);
-  CHECK_FAILS(RUN_ON(machine, slot, host), RVM_ARGUMENT_ERROR, "its executable has 1", slot);
+  CHECK_FAILS(RUN_ON(machine, slot, host), RVM_ARGUMENT_ERROR, "the profiled executable has 1 functions", slot);
   CHECK_OK(rvm_machine_instrument(machine, NULL, NULL), slot);
   rvm_profile_release(profile);
   IGNORES(rvm_profile_release, profile, NULL);
@@ -451,11 +451,11 @@ static void debuggers(void) {
   WRONG(rvm_machine_break, machine, RVM_ARGUMENT_ERROR, "no debugger", machine, (int32_t)identity, 0, 1, &slot);
   CHECK_OK(rvm_machine_debug(machine, &debugger, NULL), slot);
   WRONG(rvm_machine_break, machine, RVM_ARGUMENT_ERROR, "machine is NULL", NULL, 0, 0, 1, &slot);
-  WRONG(rvm_machine_break, function, RVM_INDEX_ERROR, "function -1", machine, -1, 0, 1, &slot);
-  WRONG(rvm_machine_break, function, RVM_INDEX_ERROR, "function 99999", machine, 99999, 0, 1, &slot);
+  WRONG(rvm_machine_break, function, RVM_INDEX_ERROR, "function index -1 is out of range", machine, -1, 0, 1, &slot);
+  WRONG(rvm_machine_break, function, RVM_INDEX_ERROR, "function index 99999 is out of range", machine, 99999, 0, 1, &slot);
   WRONG(rvm_machine_break, function, RVM_INDEX_ERROR, "no instruction", machine, (int32_t)host, 0, 1, &slot);
-  WRONG(rvm_machine_break, instruction, RVM_INDEX_ERROR, "no instruction -1", machine, (int32_t)identity, -1, 1, &slot);
-  WRONG(rvm_machine_break, instruction, RVM_INDEX_ERROR, "no instruction 99999", machine, (int32_t)identity, 99999, 1, &slot);
+  WRONG(rvm_machine_break, instruction, RVM_INDEX_ERROR, "no instruction at index -1", machine, (int32_t)identity, -1, 1, &slot);
+  WRONG(rvm_machine_break, instruction, RVM_INDEX_ERROR, "no instruction at index 99999", machine, (int32_t)identity, 99999, 1, &slot);
   ANY(rvm_machine_break, stops);
   RETURNS(rvm_machine_break, error, RVM_ARGUMENT_ERROR, NULL, 0, 0, 1, NULL);
   IGNORES(rvm_machine_stop_within, machine, NULL, 1);
@@ -474,7 +474,7 @@ static void libraries(void) {
   const rvm_aot_library none = {.abi_version = RVM_ABI_VERSION}, old = {.abi_version = RVM_ABI_VERSION - 1};
   WRONG(rvm_aot_open, library, RVM_ARGUMENT_ERROR, "library is NULL", NULL, &slot);
   WRONG(rvm_aot_open, library, RVM_ARGUMENT_ERROR, "open is NULL", &none, &slot);
-  WRONG(rvm_aot_open, library, RVM_UNSUPPORTED, "abi version", &old, &slot);
+  WRONG(rvm_aot_open, library, RVM_UNSUPPORTED, "ABI version", &old, &slot);
   RETURNS(rvm_aot_open, error, RVM_ARGUMENT_ERROR, NULL, NULL);
 }
 

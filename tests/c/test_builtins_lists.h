@@ -54,7 +54,7 @@ static void test_list_item(void) {
   rvm_value list = LIST(INT(1), string_value("text"));
   GOOD(list_item, got.as.i == 1, list, INT(0));
   GOOD(list_item, got.tag == RVM_TAG_STRING && got.as.object->references == 2, list, INT(-1));
-  BAD(list_item, RVM_INDEX_ERROR, "vm.builtin.list_item: index 2, the list has 2 items", list, INT(2));
+  BAD(list_item, RVM_INDEX_ERROR, "vm.builtin.list_item: index 2 is out of range; the list has 2 items", list, INT(2));
   BAD(list_item, RVM_INDEX_ERROR, "index -3", list, INT(-3));
   BAD(list_item, RVM_INDEX_ERROR, "index -9223372036854775808", list, INT(INT64_MIN));
   rvm_value_release(&list);
@@ -93,7 +93,7 @@ static void test_list_insert(void) {
   GOOD(list_insert, is_list(got, 3, 7), list, INT(0), INT(7));
   GOOD(list_insert, is_list(got, 3, 1) && got.as.list->items[1].as.i == 7, list, INT(-1), INT(7));
   GOOD(list_insert, is_list(got, 3, 1) && got.as.list->items[2].as.i == 7, list, INT(2), INT(7));
-  BAD(list_insert, RVM_INDEX_ERROR, "index 3, the list has 2 items", list, INT(3), INT(7));
+  BAD(list_insert, RVM_INDEX_ERROR, "index 3 is out of range; the list has 2 items", list, INT(3), INT(7));
   BAD(list_insert, RVM_INDEX_ERROR, "index -3", list, INT(-3), INT(7));
   rvm_value_release(&list);
 }
@@ -102,7 +102,7 @@ static void test_list_erase(void) {
   rvm_value list = LIST(INT(1), INT(2));
   GOOD(list_erase, is_list(got, 1, 2), list, INT(0));
   GOOD(list_erase, is_list(got, 1, 1), list, INT(-1));
-  BAD(list_erase, RVM_INDEX_ERROR, "index 2, the list has 2 items", list, INT(2));
+  BAD(list_erase, RVM_INDEX_ERROR, "index 2 is out of range; the list has 2 items", list, INT(2));
   rvm_value_release(&list);
 }
 
@@ -111,9 +111,9 @@ static void test_list_concat(void) {
                         0, 2), INT(1));
   GOOD(list_concat, holds(got, DIMS(2, 3), (const int32_t[]){0, 0, 1, 1, 2, 3}), context, list, INT(-1));
   GOOD(list_concat, holds(got, DIMS(0), NULL), context, none, INT(0));
-  BAD(list_concat, RVM_SHAPE_ERROR, "dimension 1 of item 1 is 2, of item 0 1", context, list, INT(0));
-  BAD(list_concat, RVM_TYPE_ERROR, "axis 2, outside [-2, 2)", context, list, INT(2));
-  BAD(list_concat, RVM_TYPE_ERROR, "item 1 is int, item 0 a tensor of rank 1 and dtype i32", context, mixed, INT(0));
+  BAD(list_concat, RVM_SHAPE_ERROR, "dimension 1 of item 1 is 2, but that of item 0 is 1", context, list, INT(0));
+  BAD(list_concat, RVM_TYPE_ERROR, "axis 2 is outside [-2, 2)", context, list, INT(2));
+  BAD(list_concat, RVM_TYPE_ERROR, "item 1 is int, but item 0 is a tensor of rank 1 and dtype i32", context, mixed, INT(0));
   rvm_value_release(&mixed);
   mixed = list_value(0, NULL);
   BAD(list_concat, RVM_INDEX_ERROR, "the list has no items", context, mixed, INT(0));
@@ -133,7 +133,7 @@ static void test_expand(void) {
   GOOD(expand, holds(got, DIMS(2, 1, 2, 2), (const int32_t[]){0, 0, 1, 1, 0, 0, 1, 1}), context, x, deep);
   GOOD(expand, holds(got, DIMS(2, 0), NULL), context, x, wide);
   GOOD(expand, holds(got, DIMS(2), (const int32_t[]){0, 0}), context, empty, small);
-  BAD(expand, RVM_SHAPE_ERROR, "x has rank 2, the shape only 1", context, x, small);
+  BAD(expand, RVM_SHAPE_ERROR, "x has rank 2, but the shape has only 1", context, x, small);
   BAD(expand, RVM_SHAPE_ERROR, "dimension 0 of x is 2, expected 1 or 3", context, x, wrong);
   rvm_value_release(&wrong);
   MAKE(wrong, rvm_shape_new(3, (const int64_t[]){-1, 2, 1}, &wrong));
@@ -151,7 +151,7 @@ static void test_list_stack(void) {
   rvm_value list = LIST(counted(1, 0, 2), counted(1, 0, 2)), numbers = LIST(INT(1));
   GOOD(list_stack, holds(got, DIMS(2, 2), (const int32_t[]){0, 1, 0, 1}), context, list, INT(0));
   GOOD(list_stack, holds(got, DIMS(2, 2), (const int32_t[]){0, 0, 1, 1}), context, list, INT(-1));
-  BAD(list_stack, RVM_TYPE_ERROR, "axis -3, outside [-2, 2)", context, list, INT(-3));
+  BAD(list_stack, RVM_TYPE_ERROR, "axis -3 is outside [-2, 2)", context, list, INT(-3));
   BAD(list_stack, RVM_TYPE_ERROR, "item 0 is int, expected a tensor", context, numbers, INT(0));
   rvm_value_release(&numbers);
   rvm_value_release(&list);
@@ -164,9 +164,9 @@ static void test_list_split(void) {
   GOOD(list_split, got.as.list->size == 2 && holds(got.as.list->items[0], DIMS(2, 2), (const int32_t[]){0, 1, 3, 4}),
        context, x, INT(2), INT(1));
   GOOD(list_split, holds(got.as.list->items[1], DIMS(2, 0), NULL), context, x, sizes, INT(-1));
-  BAD(list_split, RVM_SHAPE_ERROR, "parts of 3 together, the axis has 2", context, x, sizes, INT(0));
-  BAD(list_split, RVM_SHAPE_ERROR, "part 1 of -1", context, x, wrong, INT(1));
-  BAD(list_split, RVM_SHAPE_ERROR, "parts of 0, expected at least 1", context, x, INT(0), INT(1));
+  BAD(list_split, RVM_SHAPE_ERROR, "the part sizes add up to 3, but the axis has size 2", context, x, sizes, INT(0));
+  BAD(list_split, RVM_SHAPE_ERROR, "the size of part 1 is -1", context, x, wrong, INT(1));
+  BAD(list_split, RVM_SHAPE_ERROR, "expected a part size of at least 1, got 0", context, x, INT(0), INT(1));
   BAD(list_split, RVM_TYPE_ERROR, "axis 2", context, x, INT(1), INT(2));
   rvm_value_release(&wrong);
   rvm_value_release(&sizes);
@@ -178,7 +178,7 @@ static void test_list_unstack(void) {
   GOOD(list_unstack, got.as.list->size == 3 && holds(got.as.list->items[1], DIMS(2), (const int32_t[]){1, 4}),
        context, x,
        INT(1));
-  BAD(list_unstack, RVM_TYPE_ERROR, "axis -3, outside [-2, 2)", context, x, INT(-3));
+  BAD(list_unstack, RVM_TYPE_ERROR, "axis -3 is outside [-2, 2)", context, x, INT(-3));
   rvm_value_release(&x);
 }
 
@@ -218,25 +218,25 @@ static void test_match_type(void) {
       INT(T_OPTIONAL), INT(T_LIST), INT(T_SCALAR), INT(RVM_DTYPE_i64), INT(ANY), INT(0));
   BAD(match_type, RVM_SHAPE_ERROR, "here: expected 3, got 4", INT(4), heap, where, INT(T_SCALAR), INT(RVM_DTYPE_i64),
       INT(EQUAL_HEAP), INT(0));
-  BAD(match_type, RVM_INDEX_ERROR, "no heap slot 1", INT(4), heap, where, INT(T_SCALAR), INT(RVM_DTYPE_i64),
+  BAD(match_type, RVM_INDEX_ERROR, "heap slot 1 is out of range", INT(4), heap, where, INT(T_SCALAR), INT(RVM_DTYPE_i64),
       INT(EQUAL_HEAP), INT(1));
   BAD(match_type, RVM_TYPE_ERROR, "here, item 0: expected no value, got int", list, NIL, where, INT(T_LIST),
       INT(T_NEVER));
   BAD(match_type, RVM_TYPE_ERROR, "here: expected a shape of rank 1, got int", INT(1), NIL, where, INT(T_SHAPE),
       INT(1), INT(0));
-  BAD(match_type, RVM_ARGUMENT_ERROR, "describe no type", INT(1), NIL, where);
-  BAD(match_type, RVM_ARGUMENT_ERROR, "describe no type", INT(1), NIL, where, INT(10));
-  BAD(match_type, RVM_ARGUMENT_ERROR, "describe no type", INT(1), NIL, where, INT(T_ANY), INT(T_ANY));
-  BAD(match_type, RVM_ARGUMENT_ERROR, "describe no type", x, NIL, where, INT(T_TENSOR), INT(-1), INT(-1), INT(2),
+  BAD(match_type, RVM_ARGUMENT_ERROR, "do not encode a type", INT(1), NIL, where);
+  BAD(match_type, RVM_ARGUMENT_ERROR, "do not encode a type", INT(1), NIL, where, INT(10));
+  BAD(match_type, RVM_ARGUMENT_ERROR, "do not encode a type", INT(1), NIL, where, INT(T_ANY), INT(T_ANY));
+  BAD(match_type, RVM_ARGUMENT_ERROR, "do not encode a type", x, NIL, where, INT(T_TENSOR), INT(-1), INT(-1), INT(2),
       INT(0), INT(0));
-  BAD(match_type, RVM_ARGUMENT_ERROR, "describe no type", NIL, NIL, where, INT(T_OPTIONAL), INT(T_TENSOR), INT(1),
+  BAD(match_type, RVM_ARGUMENT_ERROR, "do not encode a type", NIL, NIL, where, INT(T_OPTIONAL), INT(T_TENSOR), INT(1),
       INT(1),
       INT(INT64_MAX), INT(0));
-  BAD(match_type, RVM_ARGUMENT_ERROR, "describe no type", NIL, NIL, where, INT(T_OPTIONAL), INT(T_TUPLE),
+  BAD(match_type, RVM_ARGUMENT_ERROR, "do not encode a type", NIL, NIL, where, INT(T_OPTIONAL), INT(T_TUPLE),
       INT(INT64_MAX));
   rvm_value nested[300] = {NIL, NIL, where}, got = {0};
   for (int i = 3; i < 300; i++) nested[i] = INT(T_OPTIONAL);
-  CHECK_FAILS(rvm_builtin_match_type(NULL, nested, 300, &got), RVM_ARGUMENT_ERROR, "describe no type", got);
+  CHECK_FAILS(rvm_builtin_match_type(NULL, nested, 300, &got), RVM_ARGUMENT_ERROR, "do not encode a type", got);
   rvm_value_release(&none);
   rvm_value_release(&lists);
   rvm_value_release(&list);

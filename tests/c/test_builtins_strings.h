@@ -58,8 +58,8 @@ static void test_string_take(void) {
   rvm_value x = texts(2, "a|bc"), y = texts(1, "d"), places = INTEGERS(2, 1, -1, 1), far = INTEGERS(3), low = INTEGERS(-2);
   GOOD(string_take, reads(got, "d|bc||bc"), places, x, y);
   CHECK_INT(rvm_tensor_strings(x.as.tensor)[1]->base.references, 1);
-  BAD(string_take, RVM_INDEX_ERROR, "there is no string at 3", far, x, y);
-  BAD(string_take, RVM_INDEX_ERROR, "there is no string at -2", low, x, y);
+  BAD(string_take, RVM_INDEX_ERROR, "position 3 is out of range", far, x, y);
+  BAD(string_take, RVM_INDEX_ERROR, "position -2 is out of range", low, x, y);
   BAD(string_take, RVM_TYPE_ERROR, "argument 1 to be a tensor of dtype i64, got a tensor of rank 1 and dtype str", x, x);
   BAD(string_take, RVM_TYPE_ERROR, "argument 2 to be a tensor of dtype str", places, places);
   RELEASE(x, y, places, far, low);
@@ -69,7 +69,7 @@ static void test_string_equal(void) {
   rvm_value x = texts(3, "a||c"), one = texts(-1, ""), two = texts(2, "a|b"), places = INTEGERS(1);
   GOOD(string_equal, !truth(got, 0) && truth(got, 1) && !truth(got, 2), x, one);
   GOOD(string_equal, truth(got, 0) && truth(got, 1) && truth(got, 2), x, x);
-  BAD(string_equal, RVM_SHAPE_ERROR, "dimensions of 3 and 2 do not broadcast", x, two);
+  BAD(string_equal, RVM_SHAPE_ERROR, "dimensions 3 and 2 cannot be broadcast together", x, two);
   BAD(string_equal, RVM_TYPE_ERROR, "argument 2 to be a tensor of dtype str", x, places);
   RELEASE(x, one, two, places);
 }
@@ -78,7 +78,7 @@ static void test_string_concat(void) {
   rvm_value x = texts(3, "a||c"), one = texts(-1, "-"), two = texts(2, "a|b");
   GOOD(string_concat, reads(got, "a-|-|c-"), x, one);
   GOOD(string_concat, reads(got, "aa||cc"), x, x);
-  BAD(string_concat, RVM_SHAPE_ERROR, "do not broadcast", two, x);
+  BAD(string_concat, RVM_SHAPE_ERROR, "cannot be broadcast together", two, x);
   RELEASE(x, one, two);
 }
 
@@ -94,8 +94,8 @@ static void test_string_lookup(void) {
   rvm_value none = integers(0, NULL), wrong = INTEGERS(2), single = texts(-1, "b");
   GOOD(string_lookup, number(got, 0) == 1 && number(got, 1) == -1 && number(got, 2) == 0, x, keys, table);
   GOOD(string_lookup, number(got, 0) == -1, x, keys, none);
-  BAD(string_lookup, RVM_INDEX_ERROR, "the table is none of these 2 keys", x, keys, wrong);
-  BAD(string_lookup, RVM_SHAPE_ERROR, "keys of rank 0", x, single, table);
+  BAD(string_lookup, RVM_INDEX_ERROR, "the hash table does not belong to these 2 keys", x, keys, wrong);
+  BAD(string_lookup, RVM_SHAPE_ERROR, "expected keys and a table of rank 1, got ranks 0", x, single, table);
   BAD(string_lookup, RVM_TYPE_ERROR, "argument 3 to be a tensor of dtype i64", x, keys, keys);
   RELEASE(x, keys, table, none, wrong, single);
 }
@@ -115,7 +115,7 @@ static void test_string_split(void) {
   GOOD(string_split, got.as.tensor->dl.shape[1] == 2 && reads(got, "a|b,,c||||"), x, comma, INT(1));
   GOOD(string_split, got.as.tensor->dl.shape[1] == 3 && reads(got, "a|b|c|||"), white, empty, INT(-1));
   GOOD(string_split, got.as.tensor->dl.shape[1] == 2 && reads(got, "a|b\t\xe3\x80\x80 c ||"), white, empty, INT(1));
-  BAD(string_split, RVM_SHAPE_ERROR, "a delimiter of rank 1", x, two, INT(-1));
+  BAD(string_split, RVM_SHAPE_ERROR, "expected a delimiter of rank 0, got rank 1", x, two, INT(-1));
   RELEASE(x, white, comma, empty, two);
 }
 
@@ -144,12 +144,12 @@ static void test_string_match(void) {
                               {0, -1, 0, 5, 0, 0}, {3, -1, 0, 5, 0, 0}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     rvm_value bad = pattern(2, wrong[i]);
-    BAD(string_match, RVM_ARGUMENT_ERROR, "no program of a pattern", x, bad);
+    BAD(string_match, RVM_ARGUMENT_ERROR, "must be a compiled pattern", x, bad);
     rvm_value_release(&bad);
   }
   rvm_value none = pattern(0, rows), flat = INTEGERS(5, 0, 0);
-  BAD(string_match, RVM_ARGUMENT_ERROR, "no program of a pattern", x, none);
-  BAD(string_match, RVM_ARGUMENT_ERROR, "no program of a pattern", x, flat);
+  BAD(string_match, RVM_ARGUMENT_ERROR, "must be a compiled pattern", x, none);
+  BAD(string_match, RVM_ARGUMENT_ERROR, "must be a compiled pattern", x, flat);
   RELEASE(x, good, none, flat);
 }
 
@@ -159,7 +159,7 @@ static void test_string_tokens(void) {
   rvm_value x = texts(3, "ab, c\xc3\xa4!|9|z"), words = pattern(5, rows), empty = pattern(1, any), flat = INTEGERS(5, 0, 0);
   GOOD(string_tokens, got.as.tensor->dl.shape[1] == 2 && reads(got, "ab|c\xc3\xa4|||z|"), x, words);
   GOOD(string_tokens, got.as.tensor->dl.shape[1] == 0, x, empty);
-  BAD(string_tokens, RVM_ARGUMENT_ERROR, "string_tokens: argument 2 is no program", x, flat);
+  BAD(string_tokens, RVM_ARGUMENT_ERROR, "string_tokens: argument 2 must be a compiled pattern", x, flat);
   RELEASE(x, words, empty, flat);
 }
 
@@ -189,13 +189,13 @@ static void test_string_to_number(void) {
   GOOD(string_to_number, ((float *)got.as.tensor->dl.data)[1] == -1000.0f && ((float *)got.as.tensor->dl.data)[2] == 0.5f,
        x, DTYPE_OF(f32));
   GOOD(string_to_number, number(got, 0) == INT64_MIN && number(got, 1) == 7, n, DTYPE_OF(i64));
-  BAD(string_to_number, RVM_ARITHMETIC_ERROR, "element 0, \"-9223372036854775808\", is no i32", n, DTYPE_OF(i32));
-  BAD(string_to_number, RVM_TYPE_ERROR, "to bool, expected an integer dtype", n, DTYPE_OF(bool));
+  BAD(string_to_number, RVM_ARITHMETIC_ERROR, "element 0, \"-9223372036854775808\", cannot be converted to i32", n, DTYPE_OF(i32));
+  BAD(string_to_number, RVM_TYPE_ERROR, "cannot convert to bool; expected an integer dtype", n, DTYPE_OF(bool));
   static const char *const wrong[] = {"", "-", ".", "1e", "1.2.3", "0x10", "1_0", "e5", "in", "nano", "--1", "1e+", "1 2"};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     rvm_value bad = texts(1, wrong[i]);
-    BAD(string_to_number, RVM_ARITHMETIC_ERROR, "is no f64", bad, DTYPE_OF(f64));
-    BAD(string_to_number, RVM_ARITHMETIC_ERROR, "is no u64", bad, DTYPE_OF(u64));
+    BAD(string_to_number, RVM_ARITHMETIC_ERROR, "cannot be converted to f64", bad, DTYPE_OF(f64));
+    BAD(string_to_number, RVM_ARITHMETIC_ERROR, "cannot be converted to u64", bad, DTYPE_OF(u64));
     rvm_value_release(&bad);
   }
   RELEASE(x, n);

@@ -174,7 +174,7 @@ def test_example_runs_a_function(relvm_run: Path, example_file: Path, arguments:
         (["echo", "1"], "error: echo: expected 2 arguments (x, y), got 1"),
         (["ecco"], "error: no function ecco"),
         (["echo", "1", "f32[x]"], "error: f32[x] is no int, float or tensor type"),
-        (["echo", "1", "f31[2]"], "error: tensor: no dtype has number"),
+        (["echo", "1", "f31[2]"], "error: tensor: unknown dtype number"),
     ],
 )
 def test_example_reports_errors(relvm_run: Path, example_file: Path, arguments: list[str], message: str) -> None:
@@ -184,7 +184,7 @@ def test_example_reports_errors(relvm_run: Path, example_file: Path, arguments: 
 
 def test_example_refuses_what_is_no_executable(relvm_run: Path) -> None:
     result = subprocess.run([relvm_run, __file__, "main"], capture_output=True, text=True)
-    assert (result.returncode, result.stderr) == (1, "error: executable: not a relvm executable\n")
+    assert (result.returncode, result.stderr) == (1, "error: executable: not a relvm executable (wrong magic number)\n")
 
 
 # ---- eight threads over one executable ----

@@ -111,10 +111,10 @@ static void breakpoints(void) {
   CHECK_OK(rvm_machine_break(machine, (int32_t)outer, 0, 0, &result), result);
   CHECK_OK(RUN(outer, int_value(3)), result);
   CHECK_TEXT(seen.text, "2:square:1(3) 2:square:1(3) 1:outer:4(3) ");
-  CHECK_FAILS(rvm_machine_break(machine, (int32_t)square, 2, 1, &result), RVM_INDEX_ERROR, "square has no instruction 2", result);
-  CHECK_FAILS(rvm_machine_break(machine, (int32_t)square, -1, 1, &result), RVM_INDEX_ERROR, "no instruction -1", result);
+  CHECK_FAILS(rvm_machine_break(machine, (int32_t)square, 2, 1, &result), RVM_INDEX_ERROR, "square has no instruction at index 2", result);
+  CHECK_FAILS(rvm_machine_break(machine, (int32_t)square, -1, 1, &result), RVM_INDEX_ERROR, "no instruction at index -1", result);
   CHECK_FAILS(rvm_machine_break(machine, (int32_t)add, 0, 1, &result), RVM_INDEX_ERROR, "test.add has no", result);
-  CHECK_FAILS(rvm_machine_break(machine, 1000, 0, 1, &result), RVM_INDEX_ERROR, "function 1000", result);
+  CHECK_FAILS(rvm_machine_break(machine, 1000, 0, 1, &result), RVM_INDEX_ERROR, "function index 1000 is out of range", result);
   debug(0); /* another debugger: the breakpoints have gone */
   CHECK_OK(RUN(outer, int_value(3)), result);
   CHECK_TEXT(seen.text, "");
@@ -127,7 +127,7 @@ static void a_failure_is_told_once_before_anything_is_released(void) {
   CHECK_TEXT(seen.text, "!2:square:0 ");
   seen = (diary){.ends_at = 1}; /* the error stays what it is */
   CHECK_FAILS(RUN(failing), RVM_TYPE_ERROR, "mul_i64", result);
-  CHECK_FAILS(RUN(deep), RVM_STACK_OVERFLOW, "deep: calls nest ", result);
+  CHECK_FAILS(RUN(deep), RVM_STACK_OVERFLOW, "deep: call depth exceeds ", result);
   CHECK(strstr(seen.text, "!5000:deep:0"));
   check_over();
 }

@@ -130,7 +130,7 @@ static void a_check_that_is_skipped_makes_no_other_types(void) {
   seen.skipped = (int32_t)check;
   instrument_with(&instrument);
   rvm_value text = string_value("text");
-  CHECK_FAILS(RUN(checked, text), RVM_TYPE_ERROR, "the instrument has skipped it, and register 0 is string", result);
+  CHECK_FAILS(RUN(checked, text), RVM_TYPE_ERROR, "the instrument skipped this check, but register 0 holds string", result);
   CHECK_OK(RUN(checked, int_value(1)), result);
   CHECK_OK(RUN(unchecked, text), result);
   CHECK_INT(text.as.object->references, 1);
@@ -169,7 +169,7 @@ static void a_failure_is_seen_and_stays_what_it_is(void) {
 static void recursion_without_end_is_an_error_still(void) {
   rvm_instrument instrument = {.kinds = 1u << RVM_KIND_bytecode};
   instrument_with(&instrument);
-  CHECK_FAILS(RUN(deep), RVM_STACK_OVERFLOW, "deep: calls nest ", result);
+  CHECK_FAILS(RUN(deep), RVM_STACK_OVERFLOW, "deep: call depth exceeds ", result);
   check_idle(machine);
 }
 
@@ -253,7 +253,7 @@ static void a_profile_counts_operations_as_it_is_told(void) {
   rvm_value_release(&tensor);
   rvm_profile *profile;
   CHECK_OK(rvm_profile_new(what.executable, &profile, &result), result);
-  CHECK_FAILS(rvm_profile_count(profile, 1000, known, 14, &result), RVM_INDEX_ERROR, "function 1000", result);
+  CHECK_FAILS(rvm_profile_count(profile, 1000, known, 14, &result), RVM_INDEX_ERROR, "function index 1000 is out of range", result);
   CHECK_FAILS(rvm_profile_count(profile, (int32_t)add, known, -1, &result), RVM_ARGUMENT_ERROR, "length is -1", result);
   rvm_profile_release(profile);
   check_idle(machine);

@@ -215,7 +215,7 @@ static void exhausted_stacks_are_errors(void) {
     uint32_t sum = build_sum(&b.program, by_closure);
     bench_open(&b, NULL);
     CHECK_INT(RUN(b, sum, int_value(300000)), RVM_STACK_OVERFLOW);
-    CHECK(strstr(b.result.as.error->message, "sum: calls nest more than 200000 deep") != NULL);
+    CHECK(strstr(b.result.as.error->message, "sum: call depth exceeds the limit of 200000") != NULL);
     CHECK_INT(b.result.as.error->frames, 200000);
     CHECK(strstr(b.result.as.error->trace, "\n  ... and 199980 more") != NULL);
     rvm_value_release(&b.result);
@@ -272,8 +272,8 @@ static void a_wrong_number_of_arguments_is_an_error(void) {
   CHECK_FAILS(RUN(b, g, int_value(1)), RVM_ARGUMENT_ERROR, "g: expected 0 arguments, got 1", b.result);
   CHECK_FAILS(RUN(b, host, int_value(1)), RVM_ARGUMENT_ERROR, "test.add: expected 2 arguments (left, right), got 1",
               b.result);
-  CHECK_FAILS(RUN(b, 99), RVM_INDEX_ERROR, "function 99, the table has 3", b.result);
-  CHECK_FAILS(RUN(b, -1), RVM_INDEX_ERROR, "function -1", b.result);
+  CHECK_FAILS(RUN(b, 99), RVM_INDEX_ERROR, "function index 99 is out of range; the executable has 3 functions", b.result);
+  CHECK_FAILS(RUN(b, -1), RVM_INDEX_ERROR, "function index -1 is out of range", b.result);
   CHECK_FAILS(RUN(b, f, int_value(1), ((rvm_value){.tag = RVM_TAG_CONTEXT})), RVM_TYPE_ERROR,
               "argument 1 cannot be passed", b.result);
   CHECK_FAILS(rvm_machine_call(b.machine, (int32_t)f, NULL, -1, &b.result), RVM_ARGUMENT_ERROR, "count is -1",
@@ -285,14 +285,14 @@ static void a_host_function_that_breaks_its_contract_is_an_error(void) {
   static const struct {
     rvm_status status;
     const char *text;
-  } expected[] = {{RVM_INDEX_ERROR, "test.bad failed without saying why"},
-                  {RVM_CALLBACK_ERROR, "no valid status"},
-                  {RVM_CALLBACK_ERROR, "no valid status"},
-                  {RVM_TYPE_ERROR, "test.bad failed without saying why"},
-                  {RVM_CALLBACK_ERROR, "no valid status"},
-                  {RVM_CALLBACK_ERROR, "no valid status"},
-                  {RVM_CALLBACK_ERROR, "no valid status"},
-                  {RVM_CALLBACK_ERROR, "no valid status"}};
+  } expected[] = {{RVM_INDEX_ERROR, "test.bad failed without an error message"},
+                  {RVM_CALLBACK_ERROR, "invalid status or result"},
+                  {RVM_CALLBACK_ERROR, "invalid status or result"},
+                  {RVM_TYPE_ERROR, "test.bad failed without an error message"},
+                  {RVM_CALLBACK_ERROR, "invalid status or result"},
+                  {RVM_CALLBACK_ERROR, "invalid status or result"},
+                  {RVM_CALLBACK_ERROR, "invalid status or result"},
+                  {RVM_CALLBACK_ERROR, "invalid status or result"}};
   bench b = {0};
   uint32_t bad = image_packed(&b.program, "test.bad");
   uint32_t f = image_bytecode(&b.program, "f", "k", 2);
@@ -381,9 +381,9 @@ static void a_function_of_the_host_is_a_value(void) {
   CHECK_INT(result.as.i, 0);
   const rvm_value index_error = int_value(0);
   CHECK_FAILS(rvm_machine_invoke(b.machine, bad, &index_error, 1, &result), RVM_INDEX_ERROR,
-              "bad failed without saying why", result);
+              "bad failed without an error message", result);
   rvm_value where = string_value("g: argument f");
-  CHECK_FAILS(RUN(b, g, sum, where), RVM_TYPE_ERROR, "g: argument f: expected a function without effects", b.result);
+  CHECK_FAILS(RUN(b, g, sum, where), RVM_TYPE_ERROR, "g: argument f: expected a pure function", b.result);
   rvm_machine *other;
   CHECK_OK(rvm_machine_new(b.what.executable, NULL, &other, &result), result);
   CHECK_FAILS(rvm_machine_invoke(other, sum, NULL, 0, &result), RVM_TYPE_ERROR, "another machine", result);
@@ -405,7 +405,7 @@ static void a_closure_with_too_much_captured_is_an_error(void) {
   CALL(&b.program, 2, invoke, X, R(1));
   RET(&b.program, 2);
   bench_open(&b, NULL);
-  CHECK_FAILS(RUN(b, f, int_value(0)), RVM_ARGUMENT_ERROR, "f: 2 captured values for 1 parameters", b.result);
+  CHECK_FAILS(RUN(b, f, int_value(0)), RVM_ARGUMENT_ERROR, "f: the closure captured 2 values, but the function has only 1 parameters", b.result);
   bench_close(&b);
 }
 
@@ -427,7 +427,7 @@ static void nesting_on_the_c_stack_is_limited(void) {
   bench_open(&b, NULL);
   CHECK_OK(RUN(b, f, int_value(1500)), b.result);
   CHECK_INT(b.result.as.i, 0);
-  CHECK_FAILS(RUN(b, f, int_value(1000000)), RVM_STACK_OVERFLOW, "C stack allows", b.result);
+  CHECK_FAILS(RUN(b, f, int_value(1000000)), RVM_STACK_OVERFLOW, "C stack", b.result);
   check_idle(b.machine);
   CHECK_OK(RUN(b, f, int_value(3)), b.result);
   bench_close(&b);
@@ -495,14 +495,14 @@ static void unknown_packed_functions_are_named(void) {
   CHECK_FAILS(rvm_machine_new(what.executable, NULL, &machine, &error), RVM_UNKNOWN_FUNCTION, "\"nothing.like.it\"",
               error);
   const rvm_machine_options negative = {.stack_values = -1};
-  CHECK_FAILS(rvm_machine_new(what.executable, &negative, &machine, &error), RVM_ARGUMENT_ERROR, "out of range", error);
+  CHECK_FAILS(rvm_machine_new(what.executable, &negative, &machine, &error), RVM_ARGUMENT_ERROR, "expected 0 (the default) to", error);
   loaded_release(&what);
 }
 
 static void names_are_registered_once(void) {
   rvm_value error;
-  CHECK_FAILS(rvm_register("test.add", host_bad, NULL, 0, &error), RVM_BUSY, "\"test.add\" is already taken", error);
-  CHECK_FAILS(rvm_register("vm.builtin.copy", host_bad, NULL, 1, &error), RVM_BUSY, "is a builtin", error);
+  CHECK_FAILS(rvm_register("test.add", host_bad, NULL, 0, &error), RVM_BUSY, "\"test.add\" is already registered", error);
+  CHECK_FAILS(rvm_register("vm.builtin.copy", host_bad, NULL, 1, &error), RVM_BUSY, "is the name of a builtin", error);
   CHECK_OK(rvm_register("test.add", host_add, NULL, 1, &error), error);
   CHECK(rvm_is_registered("test.add") && rvm_is_registered("vm.builtin.copy") && !rvm_is_registered("test.ad"));
   CHECK_FAILS(rvm_unregister("test.ad", &error), RVM_UNKNOWN_FUNCTION, "did you mean test.add, test.bad?", error);

@@ -56,7 +56,7 @@ static void steps_are_counted(void) {
   with((rvm_machine_options){.max_steps = 1000});
   for (int i = 0; i < 3; i++) {
     CHECK_OK(RUN(loop, int_value(990)), result);
-    CHECK_FAILS(RUN(loop, int_value(1000)), RVM_TIMEOUT, "more than its 1000 steps", result);
+    CHECK_FAILS(RUN(loop, int_value(1000)), RVM_TIMEOUT, "exceeded its limit of 1000 steps", result);
   }
   rvm_machine_release(machine);
   with((rvm_machine_options){.max_steps = 1000000});
@@ -76,7 +76,7 @@ static void allocations_are_steps(void) {
 static void time_is_measured(void) {
   with((rvm_machine_options){.max_nanoseconds = 20000000});
   int64_t started = rvm_clock_now();
-  CHECK_FAILS(RUN(loop, int_value(INT64_MAX)), RVM_TIMEOUT, "more than its 0.020 seconds", result);
+  CHECK_FAILS(RUN(loop, int_value(INT64_MAX)), RVM_TIMEOUT, "exceeded its limit of 0.020 seconds", result);
   int64_t took = rvm_clock_now() - started;
   CHECK(took >= 20000000);
   CHECK_OK(RUN(loop, int_value(1000)), result);
@@ -91,7 +91,7 @@ static void memory_is_what_a_run_holds(void) {
     CHECK_OK(RUN(holds, int_value(200), int_value(0)), result);
     CHECK_FAILS(RUN(holds, int_value(300), int_value(0)), RVM_OUT_OF_MEMORY, "max_bytes", result);
     CHECK_FAILS(RUN(drops, int_value(1), int_value(300000)), RVM_OUT_OF_MEMORY, "max_bytes", result);
-    CHECK_FAILS(RUN(drops, int_value(1), int_value(INT64_MAX / 8)), RVM_OUT_OF_MEMORY, "memory", result);
+    CHECK_FAILS(RUN(drops, int_value(1), int_value(INT64_MAX / 8)), RVM_OUT_OF_MEMORY, "cannot allocate", result);
   }
   rvm_machine_release(machine);
 }
@@ -99,7 +99,7 @@ static void memory_is_what_a_run_holds(void) {
 static void limits_below_zero_are_refused(void) {
   const rvm_machine_options wrong[] = {{.max_bytes = -1}, {.max_steps = -1}, {.max_nanoseconds = -1}};
   for (int i = 0; i < COUNT_OF(wrong); i++)
-    CHECK_FAILS(rvm_machine_new(what.executable, &wrong[i], &machine, &result), RVM_ARGUMENT_ERROR, "below 0", result);
+    CHECK_FAILS(rvm_machine_new(what.executable, &wrong[i], &machine, &result), RVM_ARGUMENT_ERROR, "max_bytes, max_steps and max_nanoseconds must be at least 0", result);
 }
 
 /* ---- what an executable may ---- */
@@ -149,8 +149,8 @@ static void and_so_they_are_where_the_program_makes_the_name(void) {
 
 static void counts_and_bytes(void) {
   const rvm_load_options small[] = {{.max_bytes = 100}, {.max_functions = 3}, {.max_constants = 1}, {.max_code_words = 10}};
-  const char *const texts[] = {"bytes, the load options allow 100", "functions, the load options allow 3",
-                               "2 constants, the load options allow 1", "words of code, the load options allow 10"};
+  const char *const texts[] = {"bytes, but the load options allow at most 100", "functions, but the load options allow at most 3",
+                               "2 constants, but the load options allow at most 1", "words of code, but the load options allow at most 10"};
   rvm_executable *executable;
   for (int i = 0; i < COUNT_OF(small); i++)
     CHECK_FAILS(rvm_executable_load(what.bytes, what.size_bytes, &small[i], &executable, &result), RVM_UNSUPPORTED, texts[i],
@@ -169,7 +169,7 @@ static void a_small_file_cannot_ask_for_much_memory(void) {
   memset(text, 'a', LENGTH);
   image_text(&bomb, text);
   for (int i = 1; i < STRINGS; i++) image_add_constant(&bomb, *(image_constant *)bomb.constants.bytes, NULL);
-  CHECK_FAILS(image_load(&bomb, &file, &result), RVM_BAD_EXECUTABLE, "needs more memory than a file of its", result);
+  CHECK_FAILS(image_load(&bomb, &file, &result), RVM_BAD_EXECUTABLE, "loading needs more memory than is allowed for a file of", result);
   loaded_release(&file);
 }
 
@@ -177,9 +177,9 @@ static void what_was_only_checked_does_not_run(void) {
   rvm_executable *executable;
   const rvm_load_options options = {.check_only = 1};
   CHECK_OK(rvm_executable_load(what.bytes, what.size_bytes, &options, &executable, &result), result);
-  CHECK_FAILS(rvm_machine_new(executable, NULL, &machine, &result), RVM_UNSUPPORTED, "to be checked only", result);
+  CHECK_FAILS(rvm_machine_new(executable, NULL, &machine, &result), RVM_UNSUPPORTED, "for checking only", result);
   CHECK_OK(rvm_machine_new(what.executable, NULL, &machine, &result), result);
-  CHECK_FAILS(rvm_machine_upgrade(machine, executable, &result), RVM_UNSUPPORTED, "to be checked only", result);
+  CHECK_FAILS(rvm_machine_upgrade(machine, executable, &result), RVM_UNSUPPORTED, "for checking only", result);
   rvm_machine_release(machine);
   rvm_executable_release(executable);
 }

@@ -325,15 +325,15 @@ static void each_fault_is_named(void) {
   const rvm_status bad = RVM_BAD_EXECUTABLE;
   expect_fault(NULL, another_magic_number, bad, "not a relvm executable");
   expect_fault(NULL, another_version, RVM_UNSUPPORTED, "format version 2");
-  expect_fault(NULL, a_larger_size, bad, "its header says");
+  expect_fault(NULL, a_larger_size, bad, "the header says");
   expect_fault(NULL, a_reserved_field, bad, "reserved");
-  expect_fault(NULL, a_wrong_table_checksum, bad, "damaged header");
+  expect_fault(NULL, a_wrong_table_checksum, bad, "the header is damaged");
   expect_fault(NULL, a_hundred_sections, bad, "section table");
-  expect_fault(NULL, overlapping_sections, bad, "misplaced");
-  expect_fault(NULL, an_unaligned_section, bad, "misplaced");
-  expect_fault(NULL, a_section_beyond_the_file, bad, "misplaced");
-  expect_fault(NULL, a_section_that_ends_beyond, bad, "misplaced");
-  expect_fault(NULL, a_reserved_field_of_a_section, bad, "misplaced");
+  expect_fault(NULL, overlapping_sections, bad, "has an invalid offset or size");
+  expect_fault(NULL, an_unaligned_section, bad, "has an invalid offset or size");
+  expect_fault(NULL, a_section_beyond_the_file, bad, "has an invalid offset or size");
+  expect_fault(NULL, a_section_that_ends_beyond, bad, "has an invalid offset or size");
+  expect_fault(NULL, a_reserved_field_of_a_section, bad, "has an invalid offset or size");
   expect_fault(NULL, no_strings_section, bad, "mandatory section is missing");
   expect_fault(NULL, no_functions_section, bad, "mandatory section is missing");
   expect_fault(NULL, no_constants_section, bad, "mandatory section is missing");
@@ -346,61 +346,61 @@ static void each_fault_is_named(void) {
   expect_fault(NULL, more_parameters_than_there_are, bad, "function section is too short");
   expect_fault(NULL, more_constants_than_there_are, bad, "constant section is too short");
   expect_fault(NULL, more_dimensions_than_there_are, bad, "constant section is too short");
-  expect_fault(NULL, half_a_word_of_code, bad, "the code section has a wrong size");
-  expect_fault(NULL, code_beyond_the_section, bad, "instructions of function main exceed");
-  expect_fault(NULL, a_string_among_the_records, bad, "string 0 begins among the records");
-  expect_fault(NULL, a_string_inside_another, bad, "string 1 begins among the records or inside the string before");
+  expect_fault(NULL, half_a_word_of_code, bad, "the code section has an invalid size");
+  expect_fault(NULL, code_beyond_the_section, bad, "instructions of function main lie outside the code section");
+  expect_fault(NULL, a_string_among_the_records, bad, "string 0 overlaps the string table");
+  expect_fault(NULL, a_string_inside_another, bad, "string 1 overlaps the string table or the previous string");
   expect_fault(NULL, a_twin_section, bad, "two sections have id 4");
   expect_fault(NULL, a_missing_section, bad, "mandatory section is missing");
-  expect_fault(NULL, a_damaged_section, bad, "damaged section 0");
+  expect_fault(NULL, a_damaged_section, bad, "section 0 (strings) is damaged");
   expect_fault(NULL, a_gap_that_is_not_empty, bad, "between sections");
-  expect_fault(a_twin_name, NULL, bad, "two functions are called vm.builtin.make_tuple");
+  expect_fault(a_twin_name, NULL, bad, "two functions are named vm.builtin.make_tuple");
   expect_fault(an_unknown_kind, NULL, bad, "unknown kind 4");
-  expect_fault(a_private_packed_function, NULL, bad, "has flags that it may not have");
-  expect_fault(an_unknown_flag, NULL, bad, "has flags that it may not have");
+  expect_fault(a_private_packed_function, NULL, bad, "has invalid flags");
+  expect_fault(an_unknown_flag, NULL, bad, "has invalid flags");
   expect_fault(no_parameter_count, NULL, bad, "function f has no parameter count");
   expect_fault(parameters_beyond_the_table, NULL, bad, "parameters of function f");
   expect_fault(parameters_of_another_function, NULL, bad, "the parameters of function g begin at");
-  expect_fault(NULL, packed_with_instructions, bad, "has instructions and is not bytecode");
+  expect_fault(NULL, packed_with_instructions, bad, "has instructions but is not a bytecode function");
   expect_fault(a_shared_name, NULL, bad, "as their name");
-  expect_fault(a_name_that_is_too_long, NULL, bad, "has no name, or one of more than 1000 bytes");
+  expect_fault(a_name_that_is_too_long, NULL, bad, "must have 1 to 1000 bytes");
   expect_fault(a_parameter_without_name, NULL, bad, "parameter 0 of function f");
-  expect_fault(a_private_native_function, NULL, bad, "function f is native, and there is no native section");
+  expect_fault(a_private_native_function, NULL, bad, "function f is native, but the native section is missing");
   expect_fault(too_many_native_registers, NULL, bad, "number of registers");
-  expect_fault(native_without_symbol, NULL, bad, "function f has no symbol");
-  expect_fault(native_without_library, NULL, bad, "function f is native, and there is no native section");
+  expect_fault(native_without_symbol, NULL, bad, "the symbol of function f must have");
+  expect_fault(native_without_library, NULL, bad, "function f is native, but the native section is missing");
   expect_fault(native_without_result_register, NULL, bad, "number of registers");
   expect_fault(too_few_registers, NULL, bad, "number of registers");
   expect_fault(too_many_registers, NULL, bad, "more registers than");
-  expect_fault(no_code, NULL, bad, "instructions of function f exceed");
+  expect_fault(no_code, NULL, bad, "instructions of function f lie outside the code section");
   expect_fault(NULL, overlapping_code, bad, "functions second and main overlap");
   expect_fault(one_more_function, overlapping_code_before_others, bad, "overlap");
   expect_fault(text_that_is_no_utf8, NULL, bad, "malformed");
   expect_fault(overlong_utf8, NULL, bad, "malformed");
   expect_fault(a_surrogate, NULL, bad, "malformed");
   expect_fault(a_point_beyond_unicode, NULL, bad, "malformed");
-  expect_fault(a_source_that_is_no_text, NULL, bad, "section id 6 is not UTF-8");
-  expect_fault(a_source_that_is_cut, NULL, bad, "section id 6 is not UTF-8");
+  expect_fault(a_source_that_is_no_text, NULL, bad, "the section of id 6 must be UTF-8 text");
+  expect_fault(a_source_that_is_cut, NULL, bad, "the section of id 6 must be UTF-8 text");
   expect_fault(a_cut_character, NULL, bad, "malformed");
   expect_fault(a_string_with_nul, NULL, bad, "malformed");
   expect_fault(a_string_without_end, NULL, bad, "malformed");
-  expect_fault(a_constant_of_a_wrong_tag, NULL, bad, "which no constant can have");
-  expect_fault(a_constant_of_no_dtype, NULL, bad, "no such dtype");
-  expect_fault(a_constant_of_negative_dtype, NULL, bad, "no such dtype");
-  expect_fault(a_constant_of_no_string, NULL, bad, "no such string");
+  expect_fault(a_constant_of_a_wrong_tag, NULL, bad, "has the invalid tag");
+  expect_fault(a_constant_of_no_dtype, NULL, bad, "unknown dtype");
+  expect_fault(a_constant_of_negative_dtype, NULL, bad, "unknown dtype");
+  expect_fault(a_constant_of_no_string, NULL, bad, "the string index is out of range");
   expect_fault(dimensions_beyond_the_table, NULL, bad, "dimensions of constant");
   expect_fault(dimensions_of_another_constant, NULL, bad, "the dimensions of constant");
-  expect_fault(a_tensor_of_too_many_axes, NULL, bad, "has rank 65, a tensor at most 64");
-  expect_fault(a_wrong_tensor_size, NULL, bad, "do not agree");
-  expect_fault(a_negative_dimension, NULL, bad, "do not agree");
-  expect_fault(a_size_that_overflows, NULL, bad, "do not agree");
-  expect_fault(strings_of_negative_size, NULL, bad, "do not agree");
-  expect_fault(a_tensor_before_the_data, NULL, bad, "misplaced");
-  expect_fault(a_tensor_that_ends_beyond_the_data, NULL, bad, "misplaced");
-  expect_fault(an_unaligned_tensor, NULL, bad, "misplaced");
-  expect_fault(a_tensor_beyond_the_data, NULL, bad, "misplaced");
-  expect_fault(strings_beyond_their_bytes, NULL, bad, "the strings of constant");
-  expect_fault(strings_of_another_count, NULL, bad, "the strings of constant");
+  expect_fault(a_tensor_of_too_many_axes, NULL, bad, "has rank 65, which exceeds the maximum of 64");
+  expect_fault(a_wrong_tensor_size, NULL, bad, "the size does not match the dtype and dimensions");
+  expect_fault(a_negative_dimension, NULL, bad, "the size does not match the dtype and dimensions");
+  expect_fault(a_size_that_overflows, NULL, bad, "the size does not match the dtype and dimensions");
+  expect_fault(strings_of_negative_size, NULL, bad, "the size does not match the dtype and dimensions");
+  expect_fault(a_tensor_before_the_data, NULL, bad, "are misaligned or outside the data section");
+  expect_fault(a_tensor_that_ends_beyond_the_data, NULL, bad, "are misaligned or outside the data section");
+  expect_fault(an_unaligned_tensor, NULL, bad, "are misaligned or outside the data section");
+  expect_fault(a_tensor_beyond_the_data, NULL, bad, "are misaligned or outside the data section");
+  expect_fault(strings_beyond_their_bytes, NULL, bad, "the string offsets of constant");
+  expect_fault(strings_of_another_count, NULL, bad, "the string offsets of constant");
 }
 
 static void native_code_needs_trust(void) {
@@ -410,7 +410,7 @@ static void native_code_needs_trust(void) {
   rvm_value error;
   image_native(&program, "x86_64-linux-gnu", "", "", 0);
   unsigned char *bytes = image_finish(&program, &size_bytes);
-  CHECK_FAILS(load(bytes, size_bytes, &executable, &error), RVM_UNSUPPORTED, "do not trust it", error);
+  CHECK_FAILS(load(bytes, size_bytes, &executable, &error), RVM_UNSUPPORTED, "which the load options do not trust", error);
   const rvm_load_options only_checked = {.check_only = 1};
   CHECK_OK(rvm_executable_load(bytes, size_bytes, &only_checked, &executable, &error), error);
   rvm_executable_release(executable);
@@ -421,8 +421,8 @@ static void native_code_needs_trust(void) {
 
 /* A section of any id: the names of those that there are; others are passed over. */
 static void damaged_sections_are_named(void) {
-  static const char *const names[] = {"of no known id", "strings", "functions", "constants", "code", "native",
-                                      "source",         "signature", "debug",   "data",      "portable", "of no known id"};
+  static const char *const names[] = {"unknown id", "strings", "functions", "constants", "code", "native",
+                                      "source",         "signature", "debug",   "data",      "portable", "unknown id"};
   for (uint32_t id = 0; id < COUNT_OF(names); id++)
     for (int is_damaged = 0; is_damaged < 2; is_damaged++) {
       image program = {0};
@@ -437,7 +437,7 @@ static void damaged_sections_are_named(void) {
       bytes[section_place(bytes, 4)[0]] ^= (unsigned char)is_damaged;
       image_seal(bytes);
       const rvm_status status = load(bytes, size_bytes, &executable, &error);
-      snprintf(message, sizeof message, "damaged section 4 (%s)", names[id]);
+      snprintf(message, sizeof message, "section 4 (%s) is damaged", names[id]);
       if (is_damaged)
         CHECK_FAILS(status, RVM_BAD_EXECUTABLE, message, error);
       else
@@ -479,10 +479,10 @@ static void bytes_that_are_no_file_are_refused(void) {
   CHECK_FAILS(load(bytes + 4, size_bytes - 4, &executable, &error), RVM_ARGUMENT_ERROR, "64-byte aligned", error);
   CHECK_FAILS(load(bytes, 63, &executable, &error), RVM_BAD_EXECUTABLE, "not a relvm executable", error);
   CHECK_FAILS(load(bytes, -1, &executable, &error), RVM_ARGUMENT_ERROR, "size_bytes is -1", error);
-  CHECK_FAILS(load(bytes, INT64_MAX, &executable, &error), RVM_BAD_EXECUTABLE, "executable: 9223372036854775807 bytes",
+  CHECK_FAILS(load(bytes, INT64_MAX, &executable, &error), RVM_BAD_EXECUTABLE, "executable: a size of 9223372036854775807 bytes is too large",
               error);
   CHECK_FAILS(load(bytes, INT64_MAX / 64, &executable, &error), RVM_BAD_EXECUTABLE,
-              "executable: 144115188075855871 bytes", error);
+              "executable: a size of 144115188075855871 bytes is too large", error);
   memcpy(longer, bytes, (size_t)size_bytes);
   longer[size_bytes] = 1;
   memcpy(longer + 16, &(uint64_t){(uint64_t)size_bytes + 1}, 8), image_seal(longer);
@@ -523,10 +523,10 @@ static void only_much_data_is_not_checked_unless_asked_for(void) {
   rvm_value error = {0};
   CHECK_OK(load_large(RVM_SECTION_data, 0, &error), error);
   CHECK_OK(load_large(RVM_SECTION_portable, 0, &error), error);
-  CHECK_FAILS(load_large(RVM_SECTION_data, 1, &error), RVM_BAD_EXECUTABLE, "damaged section 4 (data)", error);
-  CHECK_FAILS(load_large(RVM_SECTION_portable, 1, &error), RVM_BAD_EXECUTABLE, "damaged section 4 (portable)", error);
-  CHECK_FAILS(load_large(RVM_SECTION_strings, 0, &error), RVM_BAD_EXECUTABLE, "damaged section 0 (strings)", error);
-  CHECK_FAILS(load_large(RVM_SECTION_source, 0, &error), RVM_BAD_EXECUTABLE, "damaged section 4 (source)", error);
+  CHECK_FAILS(load_large(RVM_SECTION_data, 1, &error), RVM_BAD_EXECUTABLE, "section 4 (data) is damaged", error);
+  CHECK_FAILS(load_large(RVM_SECTION_portable, 1, &error), RVM_BAD_EXECUTABLE, "section 4 (portable) is damaged", error);
+  CHECK_FAILS(load_large(RVM_SECTION_strings, 0, &error), RVM_BAD_EXECUTABLE, "section 0 (strings) is damaged", error);
+  CHECK_FAILS(load_large(RVM_SECTION_source, 0, &error), RVM_BAD_EXECUTABLE, "section 4 (source) is damaged", error);
 }
 
 static void an_executable_says_what_it_has(void) {

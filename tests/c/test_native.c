@@ -97,9 +97,9 @@ static void check_refused(const char *triple, const char *cpu, size_t size_bytes
 }
 
 static void code_for_another_machine_is_refused(void) {
-  check_refused("riscv64-linux-gnu", "", library_bytes, RVM_UNSUPPORTED, "native code is for riscv64-linux-gnu");
-  check_refused("x86_64-windows", "", library_bytes, RVM_UNSUPPORTED, "native code is for x86_64-windows");
-  check_refused(TRIPLE, "x86-64-v9", library_bytes, RVM_UNSUPPORTED, "native code is for processors with x86-64-v9;");
+  check_refused("riscv64-linux-gnu", "", library_bytes, RVM_UNSUPPORTED, "the native code was built for riscv64-linux-gnu");
+  check_refused("x86_64-windows", "", library_bytes, RVM_UNSUPPORTED, "the native code was built for x86_64-windows");
+  check_refused(TRIPLE, "x86-64-v9", library_bytes, RVM_UNSUPPORTED, "the native code was built for processors with x86-64-v9;");
   check_refused(TRIPLE, "", 100, RVM_UNSUPPORTED, "native code:");
   check_refused(TRIPLE, "", 0, RVM_UNSUPPORTED, "native code:");
 }
@@ -111,7 +111,7 @@ static void another_abi_version_is_refused(void) {
   build(&program);
   image_native(&program, TRIPLE, "", library, library_bytes);
   program.native.bytes[0]++;
-  CHECK_FAILS(image_load(&program, &what, &error), RVM_UNSUPPORTED, "this runtime version", error);
+  CHECK_FAILS(image_load(&program, &what, &error), RVM_UNSUPPORTED, "but this runtime has version", error);
   loaded_release(&what);
 }
 
@@ -131,8 +131,8 @@ static void another_abi_version_may_be_loaded_for_elsewhere(void) {
     unsigned char *bytes = image_finish(&program, &size_bytes);
     CHECK_OK(rvm_executable_load(bytes, size_bytes, &options, &executable, &error), error);
     if (has_native) {
-      CHECK_FAILS(rvm_executable_check_native(executable, &error), RVM_UNSUPPORTED, "this runtime version", error);
-      CHECK_FAILS(rvm_machine_new(executable, NULL, &machine, &error), RVM_UNSUPPORTED, "this runtime version", error);
+      CHECK_FAILS(rvm_executable_check_native(executable, &error), RVM_UNSUPPORTED, "but this runtime has version", error);
+      CHECK_FAILS(rvm_machine_new(executable, NULL, &machine, &error), RVM_UNSUPPORTED, "but this runtime has version", error);
     } else {
       CHECK_OK(rvm_executable_check_native(executable, &error), error);
     }
@@ -164,7 +164,7 @@ static void a_missing_symbol_is_named(void) {
   build(&program);
   image_function(&program, RVM_KIND_kernel, "absent", "x", 0);
   image_native(&program, TRIPLE, "", library, library_bytes);
-  CHECK_FAILS(image_load(&program, &what, &error), RVM_BAD_EXECUTABLE, "native code has no symbol absent", error);
+  CHECK_FAILS(image_load(&program, &what, &error), RVM_BAD_EXECUTABLE, "the native code does not define the symbol absent", error);
   loaded_release(&what);
 }
 
@@ -199,7 +199,7 @@ static void native_and_bytecode_call_each_other(void) {
   stops = 1;
   CHECK_FAILS(rvm_machine_call(machine, ENDLESS, &one, 1, &result), RVM_INTERRUPTED, "stopped", result);
   stops = 0;
-  CHECK_FAILS(rvm_machine_call(machine, SILENT, &one, 1, &result), RVM_INDEX_ERROR, "silent failed without saying why",
+  CHECK_FAILS(rvm_machine_call(machine, SILENT, &one, 1, &result), RVM_INDEX_ERROR, "silent failed without an error message",
               result);
   CHECK_FAILS(rvm_machine_call(machine, PAIR, NULL, 0, &result), RVM_ARGUMENT_ERROR,
               "pair: expected 1 argument (x), got 0", result);
@@ -318,9 +318,9 @@ static void the_stacks_end_somewhere(void) {
   }
   const rvm_machine_options shallow = {.call_depth = 20};
   open_machine(&what, &shallow);
-  CHECK_FAILS(RUN(DESCEND, int_value(30)), RVM_STACK_OVERFLOW, "descend: calls nest more than 20 deep", result);
+  CHECK_FAILS(RUN(DESCEND, int_value(30)), RVM_STACK_OVERFLOW, "descend: call depth exceeds the limit of 20", result);
   what_happens = SHRINK;
-  CHECK_FAILS(RUN(TWICE, int_value(HOST), int_value(0)), RVM_STACK_OVERFLOW, "direct: calls nest deeper than this", result);
+  CHECK_FAILS(RUN(TWICE, int_value(HOST), int_value(0)), RVM_STACK_OVERFLOW, "direct: call depth exceeds this", result);
   what_happens = NOTHING;
   close_machine(&what);
 }
@@ -329,7 +329,7 @@ static void the_stacks_end_somewhere(void) {
 
 static void *descend_deep(void *unused) {
   (void)unused;
-  CHECK_FAILS(RUN(DESCEND, int_value(1000000)), RVM_STACK_OVERFLOW, "descend: calls nest deeper than this thread's", result);
+  CHECK_FAILS(RUN(DESCEND, int_value(1000000)), RVM_STACK_OVERFLOW, "descend: call depth exceeds this thread's", result);
   return NULL;
 }
 
@@ -421,7 +421,7 @@ static void code_for_elsewhere_may_be_loaded(void) {
     size_t size_bytes;
   } rows[] = {
     {TRIPLE, NULL, library_bytes},
-    {"riscv64-linux-gnu", "native code is for riscv64", library_bytes},
+    {"riscv64-linux-gnu", "the native code was built for riscv64", library_bytes},
     {TRIPLE, "native code: ", 100}, /* no library that this system can open */
   };
   for (size_t row = 0; row < sizeof rows / sizeof *rows; row++) {

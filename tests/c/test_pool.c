@@ -22,7 +22,7 @@ static void a_storage_is_as_asked_for(void) {
     }
   }
   rvm_value error;
-  CHECK_FAILS(rvm_storage_new(pool, (int64_t)1 << 60, &error), RVM_OUT_OF_MEMORY, "no memory", error);
+  CHECK_FAILS(rvm_storage_new(pool, (int64_t)1 << 60, &error), RVM_OUT_OF_MEMORY, "cannot allocate", error);
   rvm_pool_close(pool);
 }
 

@@ -228,7 +228,7 @@ static void loops_that_do_not_end(void) {
   begin();
   build_loops(of);
   run_with(&options);
-  for (int k = 0; k < 6; k++) EXPECT("!the run took more than its 300 steps", of[k], int_value(0));
+  for (int k = 0; k < 6; k++) EXPECT("!the run exceeded its limit of 300 steps", of[k], int_value(0));
   end();
 }
 
@@ -288,8 +288,8 @@ static void what_is_said(void) {
   EXPECT("!", others);
   EXPECT("!wide: expected 120 arguments (a, b, c", wide);
   look_on(0, 1);
-  CHECK_FAILS(rvm_machine_break(machine, (int32_t)wide, 1, 1, &result), RVM_INDEX_ERROR, "wide has no instruction 1", result);
-  CHECK_FAILS(rvm_machine_break(machine, (int32_t)wide, 2, 1, &result), RVM_INDEX_ERROR, "wide has no instruction 2", result);
+  CHECK_FAILS(rvm_machine_break(machine, (int32_t)wide, 1, 1, &result), RVM_INDEX_ERROR, "wide has no instruction at index 1", result);
+  CHECK_FAILS(rvm_machine_break(machine, (int32_t)wide, 2, 1, &result), RVM_INDEX_ERROR, "wide has no instruction at index 2", result);
   CHECK_OK(rvm_machine_break(machine, (int32_t)wide, 0, 1, &result), result);
   end();
 }

@@ -77,9 +77,9 @@ static void impossible_tensors_are_refused(void) {
   const int64_t negative[] = {2, -1}, vast[] = {INT64_MAX, INT64_MAX}, large[] = {(int64_t)1 << 60};
   CHECK_FAILS(rvm_tensor_new(RVM_DTYPE_f32, 2, negative, &value), RVM_SHAPE_ERROR, "negative", value);
   CHECK_FAILS(rvm_tensor_new(RVM_DTYPE_f32, 2, vast, &value), RVM_SHAPE_ERROR, "64 bits", value);
-  CHECK_FAILS(rvm_tensor_new(RVM_DTYPE_i8, 1, large, &value), RVM_OUT_OF_MEMORY, "no memory", value);
-  CHECK_FAILS(rvm_tensor_new(RVM_DTYPE_COUNT, 0, NULL, &value), RVM_TYPE_ERROR, "no dtype", value);
-  CHECK_FAILS(rvm_tensor_new(RVM_DTYPE_f32, -1, NULL, &value), RVM_SHAPE_ERROR, "negative rank", value);
+  CHECK_FAILS(rvm_tensor_new(RVM_DTYPE_i8, 1, large, &value), RVM_OUT_OF_MEMORY, "cannot allocate", value);
+  CHECK_FAILS(rvm_tensor_new(RVM_DTYPE_COUNT, 0, NULL, &value), RVM_TYPE_ERROR, "unknown dtype", value);
+  CHECK_FAILS(rvm_tensor_new(RVM_DTYPE_f32, -1, NULL, &value), RVM_SHAPE_ERROR, "expected a rank of at least 0", value);
 }
 
 static void a_view_keeps_the_bytes_of_its_owner(void) {

@@ -85,9 +85,9 @@ def test_run_prints_or_draws_how_far_kernels_are_from_the_roof(folder: Path) -> 
     assert done.returncode == 0, done.stderr
     assert "<svg" in (folder / "roof.svg").read_text()
     done = relvm("run", "model.relvm", "--input", "x=x.npy", "--roofline", "roof.txt", cwd=folder)
-    assert done.returncode == 1 and "--roofline roof.txt: expected a file of one of" in done.stderr
+    assert done.returncode == 1 and "--roofline roof.txt: expected a file name ending in one of" in done.stderr
     done = relvm("run", "--random", "--roofline", "model.relvm", cwd=folder)
-    message = "--roofline: expected a picture's file, got model.relvm; give MODEL before the options"
+    message = "--roofline: expected an image file, got model.relvm; give MODEL before the options"
     assert done.returncode == 2 and message in done.stderr
 
 
@@ -105,17 +105,20 @@ def test_show_prints_and_draws_pictures(folder: Path, picture: str) -> None:
         assert done.returncode == 0, done.stderr
         assert (folder / "out.html").read_text().startswith("<!doctype html>")
     else:
-        assert done.returncode == 1 and "pages are of dataflow and calls" in done.stderr
+        assert done.returncode == 1 and "HTML requires dataflow or calls" in done.stderr
 
 
 def test_options_of_pictures_that_have_no_meaning_are_refused(folder: Path) -> None:
     assert relvm("compile", "model.relvm", "-o", "m.rvm", cwd=folder).returncode == 0
     for arguments, message in [
-        (("model.relvm", "-o", "out.svg"), "--output and --function are for --picture"),
-        (("model.relvm", "--picture", "calls", "--function", "main"), "the calls are those of all functions"),
+        (("model.relvm", "-o", "out.svg"), "--output and --function require --picture"),
+        (("model.relvm", "--picture", "calls", "--function", "main"), "--function does not apply to --picture calls"),
         (("model.relvm", "--picture", "dataflow", "--function", "man"), "no function man"),
-        (("model.relvm", "--picture", "dataflow", "-o", "out.txt"), "--output out.txt: expected a file of one of"),
-        (("m.rvm", "--picture", "dataflow"), "give the model itself"),
+        (
+            ("model.relvm", "--picture", "dataflow", "-o", "out.txt"),
+            "--output out.txt: expected a file name ending in one of",
+        ),
+        (("m.rvm", "--picture", "dataflow"), "requires a model, but the executable is already built"),
     ]:
         done = relvm("show", *arguments, cwd=folder)
         assert done.returncode == 1 and message in done.stderr
@@ -148,7 +151,10 @@ def test_options_for_building_are_refused_where_it_is_built(folder: Path) -> Non
         (("--dim", "n=2"), "--dim"),
     ]:
         done = relvm("run", "m.rvm", "--input", "x=x.npy", *given, cwd=folder)
-        assert done.returncode == 1 and f": {named}: for building, and m.rvm is built already" in done.stderr
+        assert (
+            done.returncode == 1
+            and f": {named}: only for compiling a model, but m.rvm is already compiled" in done.stderr
+        )
     assert relvm("run", "m.rvm", "--random", "--dim", "n=2", cwd=folder).returncode == 0
 
 
@@ -176,7 +182,7 @@ def test_of_a_portable_file_that_is_not_trusted_the_portable_program_runs(folder
     elsewhere = {"RELVM_CACHE_DIR": str(folder / "another user's cache")}
     for command in ("run", "debug"):
         done = relvm(command, "m.rvm", "--input", "x=x.npy", cwd=folder, **elsewhere)
-        assert done.returncode == 0 and "its portable program runs instead" in done.stderr, done.stderr
+        assert done.returncode == 0 and "running its portable program" in done.stderr, done.stderr
 
 
 def test_without_a_compiler_bytecode_runs_on_numpy_and_says_so(folder: Path) -> None:
@@ -241,7 +247,7 @@ def test_show_of_memory_with_symbolic_sizes_and_branches(folder: Path) -> None:
 def test_show_of_memory_of_an_executable_is_refused(folder: Path) -> None:
     assert relvm("compile", "model.relvm", "-o", "m.rvm", cwd=folder).returncode == 0
     done = relvm("show", "m.rvm", "--memory", cwd=folder)
-    assert done.returncode == 1 and "give the model itself" in done.stderr
+    assert done.returncode == 1 and "requires a model, but the executable is already built" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -265,7 +271,7 @@ def test_tables_have_every_row(folder: Path, table: str, names) -> None:
         (["run", "nowhere.onnx", "--random"], ["nowhere.onnx"]),
         (["run", "x.npy", "--random"], ["x.npy", ".onnx"]),
         (["run", "model.relvm"], ["--input", "x", "f32[n, 3]"]),
-        (["run", "model.relvm", "--input", "y=x.npy"], ["y", "the inputs are x"]),
+        (["run", "model.relvm", "--input", "y=x.npy"], ["y", "expected one of x"]),
         (["run", "model.relvm", "--input", "x=model.relvm"], ["model.relvm", ".npy"]),
         (["run", "model.relvm", "--random", "--function", "mian"], ["mian", "main"]),
         (["compile", "model.relvm", "-o", "model.bin"], [".rvm"]),
@@ -343,13 +349,13 @@ def test_an_executable_that_does_not_say_what_its_inputs_are(command: str, folde
         builder.emit_ret(builder.r(0))
     builder.get().save(folder / "m.rvm")
     done = relvm(command, "m.rvm", "--input", "x=x.npy", cwd=folder)
-    assert done.returncode == 1 and "main: the executable does not say what its inputs are" in done.stderr, done.stderr
+    assert done.returncode == 1 and "main: the executable does not describe its inputs" in done.stderr, done.stderr
 
 
 def test_an_archive_is_no_input(folder: Path) -> None:
     np.savez(folder / "x.npz", a=np.float32([1]), b=np.float32([2]))
     done = relvm("run", "model.relvm", "--input", "x=x.npz", cwd=folder)
-    assert done.returncode == 1 and done.stderr.endswith("x.npz is not a .npy file but an archive of a, b\n"), (
+    assert done.returncode == 1 and done.stderr.endswith("expected a .npy file, but x.npz is an archive of a, b\n"), (
         done.stderr
     )
 

@@ -31,7 +31,9 @@ def debug(folder: Path, commands: str, *options: str) -> subprocess.CompletedPro
 def test_help_quotes_what_it_does_not_know(tmp_path: Path) -> None:
     done = debug(tmp_path, "help \x1b[31m\nhelp nan\n?\n")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("RelvmNameError: no command \\x1b[31m; `help` lists them\nnan [off]: stop")
+    assert done.stdout.startswith(
+        "RelvmNameError: unknown command \\x1b[31m; `help` lists the commands\nnan [off]: stop"
+    )
     assert "break" in done.stdout and "\x1b" not in done.stdout
 
 
@@ -83,12 +85,12 @@ def test_mistakes_are_said_and_the_session_goes_on(tmp_path: Path) -> None:
     assert lines[:6] == [
         "RelvmArgumentError: nothing is being run; `run` or `start` begins",
         "RelvmNameError: break at nothing: no function, value or line of the source in main",
-        "RelvmNameError: no command walk; `help` lists them",
-        "RelvmArgumentError: expected the number of a breakpoint, got x",
-        "RelvmArgumentError: nan perhaps: expected nothing, or off",
+        "RelvmNameError: unknown command walk; `help` lists the commands",
+        "RelvmArgumentError: expected a breakpoint number, got x",
+        "RelvmArgumentError: nan perhaps: expected no argument, or off",
         "RelvmArgumentError: nothing is being run; `run` or `start` begins",
     ]
-    assert "RelvmArgumentError: there is no function further up" in lines
+    assert "RelvmArgumentError: already at the outermost function" in lines
     assert any(line.startswith("RelvmNameError: no register holds y here: there are k, x") for line in lines)
     assert lines[-1].strip() == "nan [off]: stop behind the first instruction that makes a NaN, or no longer."
 

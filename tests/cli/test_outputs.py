@@ -76,7 +76,7 @@ def test_on_a_full_disk_the_file_stays_what_it_was(folder: Path, arguments: str)
 def test_an_empty_name_of_a_file_is_refused(folder: Path, arguments: tuple[str, ...]) -> None:
     before = sorted(folder.iterdir())
     done = relvm(*arguments, cwd=folder)
-    assert done.returncode == 2 and "expected the name of a file, got nothing" in done.stderr, done.stderr
+    assert done.returncode == 2 and "expected a file name, got nothing" in done.stderr, done.stderr
     assert sorted(folder.iterdir()) == before
 
 
@@ -84,13 +84,13 @@ def test_an_empty_name_of_a_file_is_refused(folder: Path, arguments: tuple[str, 
     ("arguments", "message"),
     [
         (("run", "fixed.relvm", "--random", "--dim", "n=2"), "--dim n: no input has a symbolic size"),
-        (("run", "model.relvm", "--random", "--dim", "m=2"), "--dim m: the sizes are n"),
+        (("run", "model.relvm", "--random", "--dim", "m=2"), "--dim m: expected one of n"),
         (("run", "model.relvm", "--random", "--dim", "n=" + "9" * 5000), "expected NAME=SIZE"),
         (("run", "model.relvm", "--random", "--dim", "n=" + "9" * 19), "expected NAME=SIZE"),
         (("run", "model.relvm", "--random", "--dim", "n=2..1"), "expected NAME=SIZE"),
         (("export", "fixed.relvm", "-o", "folder", "--pool", "p=" + "9" * 5000), "expected NAME or NAME=BYTES"),
         (("compare", "fixed.relvm", "--modes", ""), "modes: '': expected some of reference"),
-        (("run", "loop.relvm", "--random"), "loop.relvm: expected a file, got symbolic links that lead in a circle"),
+        (("run", "loop.relvm", "--random"), "loop.relvm: expected a file, got a cycle of symbolic links"),
         (("show", "dangling.relvm"), "No such file or directory: 'dangling.relvm'"),
     ],
 )

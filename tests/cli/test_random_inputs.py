@@ -48,12 +48,12 @@ def test_inputs_are_given_as_they_are_printed(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("run", "model.onnx", "--input", "scale=2"), "no --input for in:0 (f32[batch, 3, height, width]); or give"),
-        (("run", "m.rvm", "--random", "--dim", "height=6"), "none of the sizes tried for batch, width fits"),
-        (("run", "m.rvm", "--random", "--dim", "hight=9"), "--dim hight: the sizes are batch, height, width; did you"),
-        (("run", "model.onnx", "--random", "--save-outputs", "no/o.npz"), "no/o.npz: there is no folder no"),
-        (("compile", "model.onnx", "-o", "no/m.rvm"), "-o no/m.rvm: there is no folder no"),
-        (("compile", "model.onnx", "-o", "folder.rvm"), "-o folder.rvm: a folder is there"),
+        (("run", "model.onnx", "--input", "scale=2"), "missing inputs: in:0 (f32[batch, 3, height, width]); give them"),
+        (("run", "m.rvm", "--random", "--dim", "height=6"), "found no working sizes for batch, width"),
+        (("run", "m.rvm", "--random", "--dim", "hight=9"), "hight: expected one of batch, height, width; did you"),
+        (("run", "model.onnx", "--random", "--save-outputs", "no/o.npz"), "no/o.npz: the folder no does not exist"),
+        (("compile", "model.onnx", "-o", "no/m.rvm"), "-o no/m.rvm: the folder no does not exist"),
+        (("compile", "model.onnx", "-o", "folder.rvm"), "-o folder.rvm: expected a file, but it is a folder"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_said_before_the_build(folder: Path, arguments: tuple[str, ...], message: str) -> None:

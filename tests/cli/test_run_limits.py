@@ -18,9 +18,9 @@ MODELS = {
     "broadcast_to(reshape(x, shape(1, 1, 2)), shape(8000, 8000, 2))\n",
 }
 LIMITS = [
-    ("spin", ("--max-seconds", "0.2"), "RelvmTimeoutError: the run took more than its 0.200 seconds"),
-    ("spin", ("--max-steps", "1000000"), "RelvmTimeoutError: the run took more than its 1000000 steps"),
-    ("large", ("--max-bytes", "1000000"), "of at most 1000000 (max_bytes) in use"),
+    ("spin", ("--max-seconds", "0.2"), "RelvmTimeoutError: the run exceeded its limit of 0.200 seconds"),
+    ("spin", ("--max-steps", "1000000"), "RelvmTimeoutError: the run exceeded its limit of 1000000 steps"),
+    ("large", ("--max-bytes", "1000000"), "of 1000000 bytes (max_bytes) are in use"),
 ]
 
 

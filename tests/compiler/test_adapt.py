@@ -79,7 +79,7 @@ def test_the_source_is_compiled_to_what_a_build_here_is(
     assert all(map(np.array_equal, results(adapted), results(built)))
     (record,) = caplog.records
     assert (record.name, record.levelno) == ("relvm", logging.WARNING)
-    assert "lacks neon9" in record.message and "C source is compiled for this processor" in record.message
+    assert "lacks neon9" in record.message and "compiling its C source for this processor" in record.message
 
 
 @pytest.mark.skipif("xop" not in LACKING, reason="not x86-64, or an AMD processor of 2011 to 2016")
@@ -94,7 +94,7 @@ def test_features_that_the_processor_lacks(mode: str, caplog: pytest.LogCaptureF
     ("changes", "words"),
     [
         ({"triple": "riscv64-linux-gnu", "cpu": ""}, "for riscv64-linux-gnu"),
-        ({"abi_version": tables.ABI_VERSION + 1}, f"this runtime version {tables.ABI_VERSION}"),
+        ({"abi_version": tables.ABI_VERSION + 1}, f"but this runtime has version {tables.ABI_VERSION}"),
     ],
 )
 def test_other_architectures_and_versions(
@@ -137,7 +137,7 @@ def test_without_a_compiler_the_portable_program_runs(
     assert_close(adapted)
     (record,) = caplog.records
     assert "lacks neon9" in record.message and "compiler" in record.message
-    assert "its portable program runs instead" in record.message
+    assert "running its portable program" in record.message
 
 
 def test_where_nothing_helps_the_error_says_what_would(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,8 +155,8 @@ def changed_source(text: str, *, portable: bool) -> Executable:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "it carries no C source"),
-        ("int x;", "does not say which headers"),
+        ("", "it contains no C source"),
+        ("int x;", "does not state the version of the relvm headers"),
         (f"/* headers of relvm: {'0' * 64} */\n/* unit: kernels */\n", "headers of another version"),
         (source_text(CSource(("/* unit: kernels */\nno C\n",), "")), "the C compiler failed"),
         (source_text(CSource((f"/* unit: kernels */\n{NEEDS_MORE}",), "")), "of_a_newer_library"),
@@ -181,7 +181,7 @@ def never_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("never_compiled")
 def test_the_source_of_an_untrusted_file_is_not_compiled() -> None:
-    with pytest.raises(RelvmUnsupportedError, match="compiled only with trust_native=True"):
+    with pytest.raises(RelvmUnsupportedError, match="compiling its C source requires trust_native=True"):
         vm.adapt(loaded(foreign(), trust_native=False))
     assert_close(vm.adapt(loaded(foreign(portable=True), trust_native=False)))
 
@@ -192,12 +192,14 @@ def test_native_code_that_was_not_compiled_here_is_not_run_either(
 ) -> None:
     contents = [vm.build(MODULE, "compiled", portable=portable).to_bytes() for portable in (False, True)]
     monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path))
-    with pytest.raises(RelvmUnsupportedError, match="not built here; pass trust_native=True"):
+    with pytest.raises(RelvmUnsupportedError, match="not built on this machine; pass trust_native=True"):
         Executable.from_bytes(contents[1])
     without, with_portable = (loaded(content, trust_native=False) for content in contents)
-    with pytest.raises(RelvmUnsupportedError, match="was not built here, and is not trusted"):
+    with pytest.raises(RelvmUnsupportedError, match="was not built on this machine and is not trusted"):
         vm.VirtualMachine(without)
-    with pytest.raises(RelvmUnsupportedError, match="was not built here, and is not trusted; its C source"):
+    with pytest.raises(
+        RelvmUnsupportedError, match="was not built on this machine and is not trusted; compiling its C source"
+    ):
         vm.adapt(without)
     assert_close(vm.adapt(with_portable))
     assert "not trusted" in caplog.records[0].message
@@ -218,7 +220,7 @@ def calling() -> bytes:
 def test_a_portable_program_may_call_what_the_load_allows(monkeypatch: pytest.MonkeyPatch) -> None:
     content = calling()
     monkeypatch.setenv("RELVM_CC", "none")
-    with pytest.raises(RelvmUnsupportedError, match=r"it calls the registered function .test\.adapted"):
+    with pytest.raises(RelvmUnsupportedError, match=r"the program calls the registered function .test\.adapted"):
         vm.adapt(Executable.from_bytes(content, elsewhere=True))
     names = iter(["test.adapted", "reference.*"])
     allowed = vm.adapt(Executable.from_bytes(content, elsewhere=True, functions=names))
@@ -233,7 +235,7 @@ def test_what_was_only_checked_is_not_adapted(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(RelvmUnsupportedError) as caught:
             vm.adapt(Executable.check(path))
-        assert str(caught.value) == f"{path}: it was loaded to be checked only"
+        assert str(caught.value) == f"{path}: the executable was loaded for checking only and cannot run"
 
 
 # ---- the portable program ----
@@ -289,9 +291,9 @@ def nested() -> bytes:
         (lambda: b"nothing", "at least 64 bytes"),
         (lambda: bytes(100), "magic number"),
         (lambda: plain()[:-64], "the header says"),
-        (lambda: vm.build(MODULE).to_bytes(), "expected no section native"),
-        (nested, "expected no section portable"),
-        (lambda: plain().replace(b"reference.round", b"reference.rounb"), "damaged section"),
+        (lambda: vm.build(MODULE).to_bytes(), "must not contain a section native"),
+        (nested, "must not contain a section portable"),
+        (lambda: plain().replace(b"reference.round", b"reference.rounb"), "is damaged"),
     ],
     ids=["short", "zeros", "cut", "native", "portable", "damaged"],
 )

@@ -49,7 +49,7 @@ def test_what_is_larger_than_the_limit_is_not_kept(monkeypatch: pytest.MonkeyPat
 
 def test_a_limit_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELVM_CACHE_BYTES", "2GB")
-    with pytest.raises(RelvmArgumentError, match="RELVM_CACHE_BYTES: expected a number of bytes, got '2GB'"):
+    with pytest.raises(RelvmArgumentError, match="RELVM_CACHE_BYTES: expected an integer number of bytes, got '2GB'"):
         limit_bytes()
 
 

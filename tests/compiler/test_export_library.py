@@ -184,7 +184,7 @@ def test_native_code_in_a_library_of_another_machine_is_not_trusted(tmp_path: Pa
 def test_a_library_without_an_executable_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.c").write_text("int nothing;\n")
     subprocess.run([COMPILER, "-shared", "empty.c", "-o", "empty.so"], cwd=tmp_path, check=True)
-    with pytest.raises(RelvmFormatError, match=r"empty\.so: a shared library without an executable in it"):
+    with pytest.raises(RelvmFormatError, match=r"empty\.so: the shared library contains no executable"):
         vm.load(tmp_path / "empty.so")
 
 

@@ -86,7 +86,9 @@ def test_a_list_of_lacking_features_is_cut_off() -> None:
 
 
 def test_native_code_for_another_architecture_is_refused() -> None:
-    with pytest.raises(RelvmUnsupportedError, match="native code is for riscv64-linux-gnu, this machine is"):
+    with pytest.raises(
+        RelvmUnsupportedError, match="the native code was built for riscv64-linux-gnu, but this machine is"
+    ):
         Executable.from_bytes(edited(triple="riscv64-linux-gnu", cpu=""), trust_native=True)
 
 

@@ -40,8 +40,8 @@ def test_without_a_compiler_bytecode_runs_on_numpy(monkeypatch) -> None:
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("nowhere-cc", "the compiler 'nowhere-cc', asked for by RELVM_CC, does not run"),
-        ("gcc '", 'RELVM_CC: "gcc \'" is no command: No closing quotation'),
+        ("nowhere-cc", "RELVM_CC: the compiler 'nowhere-cc' does not exist or does not run"),
+        ("gcc '", 'RELVM_CC: "gcc \'" is not a valid command: No closing quotation'),
     ],
 )
 def test_a_compiler_that_does_not_run_is_named(setting: str, message: str, monkeypatch) -> None:
@@ -91,7 +91,7 @@ def test_a_cache_that_cannot_be_written_does_not_stop_a_build(monkeypatch, tmp_p
         ({"exec_mode": "bytcode"}, "bytecode"),
         ({"target": "cuda"}, "numpy"),
         ({"target": "x86-64-v5"}, "x86-64-v4"),
-        ({"target": "numpy -march=native"}, "c and options"),
+        ({"target": "numpy -march=native"}, "c with options"),
         ({"target": "c -march="}, "-march="),
         ({"target": "c -O3"}, "-O3"),
         ({"target": "c -mavx512vnn"}, "avx512vnni"),

@@ -280,7 +280,7 @@ def test_an_executable_that_workers_may_not_run_ends_the_run(
     executable = build("def main(x: f32[n]) -> f32[n] = add(x, add(x, x))", "c")
     client.run(move, str(tmp_path))
     try:
-        with pytest.raises(RelvmUnsupportedError, match="native code, was not built here"):
+        with pytest.raises(RelvmUnsupportedError, match="native code that was not built on this machine"):
             list(map_batches(executable, numbered(2), client=client, on_error="return"))
         found = list(map_batches(executable, numbered(2), client=client, trust_native=True))
     finally:
@@ -427,7 +427,7 @@ def test_what_does_not_fit_is_refused_by_the_call(client: Client, tmp_path: Path
         (RelvmTypeError, "client: expected a distributed.Client, got str", (double, x), {"client": "tcp://there"}),
         (RelvmTypeError, "functions: expected a list of names, got 'f'", (double, x), {"functions": "f"}),
         (RelvmTypeError, "functions: expected a list of names, got 5", (double, x), {"functions": 5}),
-        (RelvmArgumentError, "num_threads is 0, expected an integer of 1 to 256", (double, x), {"num_threads": 0}),
+        (RelvmArgumentError, "num_threads is 0, expected an integer from 1 to 256", (double, x), {"num_threads": 0}),
         (RelvmArgumentError, "max_bytes is '1 GB', expected an integer", (double, x), {"max_bytes": "1 GB"}),
         (RelvmArgumentError, "max_seconds is nan, expected a number", (double, x), {"max_seconds": float("nan")}),
         (RelvmTypeError, "an array of Dask or files, got Delayed", (double, dask.delayed(abs)(1)), {}),

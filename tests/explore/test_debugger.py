@@ -458,9 +458,13 @@ def test_options_that_have_no_meaning_are_refused(tmp_path: Path, executables: d
     executables["bytecode"].save(path)
     for option in ({"exec_mode": "bytecode"}, {"target": "c"}, {"fused": False}, {"dims": {"n": 2}}):
         name = next(iter(option))
-        with pytest.raises(RelvmArgumentError, match=f"^{name}: for building, and the executable is built already"):
+        with pytest.raises(
+            RelvmArgumentError, match=f"^{name}: only for compiling a model, but the executable is already compiled"
+        ):
             Debugger(executables["bytecode"], **option)
-        with pytest.raises(RelvmArgumentError, match=f"^{name}: for building, and {path} is built already"):
+        with pytest.raises(
+            RelvmArgumentError, match=f"^{name}: only for compiling a model, but {path} is already compiled"
+        ):
             Debugger(path, **option)
     with pytest.raises(RelvmArgumentError, match="dims: n: the sizes of a module are its own"):
         Debugger(parse_module(TEXT), dims={"n": 2})

@@ -92,7 +92,7 @@ def test_what_is_interrupted_says_where(mode: str) -> None:
         "main", "spin"
     )
     machine = machine_of(text, mode, max_steps=100_000)
-    with pytest.raises(RelvmTimeoutError, match="more than its 100000 steps") as caught:
+    with pytest.raises(RelvmTimeoutError, match="exceeded its limit of 100000 steps") as caught:
         machine["main"](ENDLESS)
     lines = caught.value.__notes__[0].splitlines()
     assert lines[0].startswith("  in spin") and lines[-1].startswith("  in main")

@@ -126,7 +126,7 @@ def test_a_child_of_fork_has_workers_of_its_own() -> None:
 @pytest.mark.parametrize("number", [0, -1, 257, 1.5, True, "2"])
 def test_a_wrong_number_is_refused(number: object) -> None:
     executable = vm.build(parse_module("def main(x: i64) -> i64 { return x }"))
-    with pytest.raises(RelvmArgumentError, match=r"num_threads is .*, expected an integer of 1 to 256"):
+    with pytest.raises(RelvmArgumentError, match=r"num_threads is .*, expected an integer from 1 to 256"):
         vm.VirtualMachine(executable, num_threads=number)
 
 
@@ -135,5 +135,5 @@ def test_the_environment_names_the_number(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("RELVM_NUM_THREADS", "3")
     assert vm.VirtualMachine(executable)["main"](4) == 4
     monkeypatch.setenv("RELVM_NUM_THREADS", "all")
-    with pytest.raises(RelvmArgumentError, match=r"RELVM_NUM_THREADS is 'all', expected an integer of 1 to 256"):
+    with pytest.raises(RelvmArgumentError, match=r"RELVM_NUM_THREADS is 'all', expected an integer from 1 to 256"):
         vm.VirtualMachine(executable)

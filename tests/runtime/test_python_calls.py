@@ -60,9 +60,9 @@ def test_many_arguments() -> None:
         ((1,), {}, ("pair", "x, y", "got 1")),
         ((1, 2, 3), {}, ("pair", "x, y", "got 3")),
         ((1,), {"z": 2}, ("unknown argument z", "x, y")),
-        ((1,), {"x": 2}, ("argument x is given by position and by name",)),
-        ((), {"y": 2}, ("missing x", "x, y")),
-        ((1, 2, 3), {"y": 2}, ("3 arguments by position", "x, y")),
+        ((1,), {"x": 2}, ("argument x is given both by position and by name",)),
+        ((), {"y": 2}, ("missing argument x", "x, y")),
+        ((1, 2, 3), {"y": 2}, ("got 3 positional arguments", "x, y")),
     ],
     ids=str,
 )

@@ -59,17 +59,17 @@ def test_what_is_malformed_is_refused(
     stated: Any, read: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if read == "Runner":
-        with pytest.raises(RelvmFormatError, match="main: what the executable states of it is not what builds write"):
+        with pytest.raises(RelvmFormatError, match="main: the executable has a malformed signature for this function"):
             Runner(stating(stated))
         return
     stating(stated).save(tmp_path / "m.rvm")
     np.save(tmp_path / "x.npy", np.float32([1]))
     assert main(["run", str(tmp_path / "m.rvm"), "--input", f"x={tmp_path / 'x.npy'}", "--input", "k=1"]) == 1
-    assert "RelvmFormatError: main: what the executable states of it" in capsys.readouterr().err
+    assert "RelvmFormatError: main: the executable has a malformed signature" in capsys.readouterr().err
 
 
 def test_parameters_of_one_name_and_names_of_other_outputs() -> None:
     twice = stating({**RIGHT, "params": [PARAMS[0], PARAMS[0]]})
     assert Runner(twice)(np.float32([1]), 2)[1] == 3
-    with pytest.raises(RelvmArgumentError, match="1 outputs, and 2 names of outputs: a, b"):
+    with pytest.raises(RelvmArgumentError, match="expected a name for each of 1 outputs, got 2 names: a, b"):
         named_outputs(5, ["a", "b"])

@@ -25,15 +25,15 @@ TEXT_FOR_A_BYTE = 300
 
 # Those that have one part of the file stand for many things; what no build makes besides is accepted.
 REFUSED = {
-    "strings_inside_each_other": "begins among the records or inside the string before",
-    "shared_parameters": "the parameters of function x1 begin at 0",
-    "shared_instructions": "has instructions and is not bytecode",
-    "functions_of_one_name": "two functions have string 0 as their name",
-    "calls_of_a_long_name": "has no name, or one of more than 1000 bytes",
-    "parameters_of_a_long_name": "parameter 0 of function f has no name, or one of more than 1000 bytes",
-    "constants_of_one_string": "needs more memory than a file of its",
-    "shared_dimensions": "the dimensions of constant 1 begin at 0",
-    "tensors_of_the_same_strings": "needs more memory than a file of its",
+    "strings_inside_each_other": "overlaps the string table or the previous string",
+    "shared_parameters": "the parameters of function x1 begin at entry 0",
+    "shared_instructions": "has instructions but is not a bytecode function",
+    "functions_of_one_name": "two functions use string 0 as their name",
+    "calls_of_a_long_name": "must have 1 to 1000 bytes",
+    "parameters_of_a_long_name": "the name of parameter 0 of function f must have 1 to 1000 bytes",
+    "constants_of_one_string": "loading needs more memory than is allowed for a file of",
+    "shared_dimensions": "the dimensions of constant 1 begin at entry 0",
+    "tensors_of_the_same_strings": "loading needs more memory than is allowed for a file of",
     "jumps_to_one_place": "verifying it takes too long",
     "jumps_to_themselves": "too many jumps for its number of registers",
     "jumps_to_many_places": "too many jumps for its number of registers",
@@ -77,5 +77,5 @@ def test_names_have_at_most_1000_bytes(size: int) -> None:
         if size <= 1000:
             assert Executable.from_program(Program((entry,))).function_count == 1
         else:
-            with pytest.raises(RelvmFormatError, match="a name has at most 1000 bytes"):
+            with pytest.raises(RelvmFormatError, match="a name must have at most 1000 bytes"):
                 encode(Program((entry,)))

@@ -161,7 +161,7 @@ def test_results_are_arguments_of_another_runner(executable: Executable) -> None
 
 def test_a_closure_is_no_result(executable: Executable) -> None:
     with relvm.ThreadPoolRunner(executable, 2, "adder") as runner:
-        message = "ThreadPoolRunner: adder returned a closure, which is of a worker's machine; expected values"
+        message = "ThreadPoolRunner: adder returned a closure, which only its worker can call; return a value"
         with pytest.raises(RelvmUnsupportedError, match=message):
             next(runner.map([1]))
 
@@ -184,7 +184,7 @@ def test_inputs_may_be_endless_and_are_pulled_so_far_ahead(executable: Executabl
 def test_a_wrong_ahead_is_refused(executable: Executable, ahead: object) -> None:
     with (
         relvm.ThreadPoolRunner(executable, 1, "square") as runner,
-        pytest.raises(RelvmArgumentError, match=r"ahead is .*, expected an integer of at least 1"),
+        pytest.raises(RelvmArgumentError, match=r"ahead: expected an integer of at least 1, got "),
     ):
         runner.map([1], ahead=ahead)
 
@@ -231,7 +231,7 @@ def test_limits_are_of_each_run(executable: Executable) -> None:
 
 def test_what_cannot_be_made_is_refused_at_once(executable: Executable) -> None:
     for workers in (0, 257, 1.5, True, "2"):
-        with pytest.raises(RelvmArgumentError, match=r"workers is .*, expected an integer of 1 to 256"):
+        with pytest.raises(RelvmArgumentError, match=r"workers is .*, expected an integer from 1 to 256"):
             relvm.ThreadPoolRunner(executable, workers)
     with pytest.raises(RelvmNameError, match="no function squire; did you mean square"):
         relvm.ThreadPoolRunner(executable, 1, "squire")
@@ -256,9 +256,9 @@ def test_a_closed_runner_says_so(executable: Executable) -> None:
     runner.close()
     assert repr(runner) == "<ThreadPoolRunner of 2 workers, closed>"
     for use in (lambda: runner.submit(1), lambda: runner.map([1])):
-        with pytest.raises(RelvmArgumentError, match="ThreadPoolRunner: it is closed; make another one"):
+        with pytest.raises(RelvmArgumentError, match="ThreadPoolRunner: the runner is closed; create another one"):
             use()
-    with pytest.raises(RelvmArgumentError, match="it is closed"):  # behind what it had submitted
+    with pytest.raises(RelvmArgumentError, match="the runner is closed"):  # behind what it had submitted
         list(results)
 
 
@@ -372,7 +372,9 @@ def test_a_child_of_fork_is_told_to_make_its_own(executable: Executable, waiting
             signal.alarm(30)
             code = 1
             try:
-                with pytest.raises(RelvmUnsupportedError, match="before this process was forked; make one here"):
+                with pytest.raises(
+                    RelvmUnsupportedError, match="before this process was forked; create one in this process"
+                ):
                     runner.submit(3)
                 runner.abort()  # waits for nothing
                 with relvm.ThreadPoolRunner(executable, 2, "square") as own:

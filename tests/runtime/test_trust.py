@@ -72,14 +72,14 @@ def test_a_library_that_was_built_here_in_another_file_is_not_trusted(
     program: Program, change: Callable[[Program], Program], tmp_path: Path
 ) -> None:
     vm.load(saved(program, tmp_path))
-    with pytest.raises(RelvmUnsupportedError, match="was not built here; pass trust_native=True"):
+    with pytest.raises(RelvmUnsupportedError, match="was not built on this machine; pass trust_native=True"):
         vm.load(saved(change(program), tmp_path))
 
 
 def test_symbols_are_those_of_the_library_alone(program: Program, tmp_path: Path) -> None:
     for symbol in ("memset", "memcpy", "system"):
         path = saved(with_symbols(program, lambda _, symbol=symbol: symbol), tmp_path)
-        with pytest.raises(RelvmFormatError, match=f"no symbol {symbol}"):
+        with pytest.raises(RelvmFormatError, match=f"the native code does not define the symbol {symbol}"):
             vm.load(path, trust_native=True)
 
 
@@ -98,7 +98,7 @@ def test_records_that_others_could_have_written_count_for_nothing(
     path = saved(program, tmp_path)
     vm.load(path)
     (cache / "built").chmod(mode)
-    with pytest.raises(RelvmUnsupportedError, match="was not built here"):
+    with pytest.raises(RelvmUnsupportedError, match="was not built on this machine"):
         vm.load(path)
 
 
@@ -108,7 +108,7 @@ def test_records_in_a_folder_that_is_a_link_count_for_nothing(program: Program, 
     vm.load(path)
     (cache / "built").rename(tmp_path / "elsewhere")
     (cache / "built").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(RelvmUnsupportedError, match="was not built here"):
+    with pytest.raises(RelvmUnsupportedError, match="was not built on this machine"):
         vm.load(path)
 
 

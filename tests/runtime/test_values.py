@@ -81,7 +81,9 @@ def test_tuples_nest_deeply(identity) -> None:
 def test_a_list_that_contains_itself_is_refused(identity) -> None:
     value: list = []
     value.append(value)
-    with pytest.raises(RelvmTypeError, match=f"identity: argument x: expected at most {MAX_NESTED} tuples and lists"):
+    with pytest.raises(
+        RelvmTypeError, match=f"identity: argument x: tuples and lists may be nested at most {MAX_NESTED} levels"
+    ):
         identity(value)
 
 
@@ -131,8 +133,8 @@ def test_numpy_scalars_are_tensors_of_rank_0(identity, scalar) -> None:
         (np.zeros(2, np.complex64), "complex64"),
         (np.zeros(2, np.complex64), "complex64"),
         (np.array([None]), "object"),
-        (np.array(["a", 1], object), "strings as elements, got int"),
-        (np.zeros(2, "i4,f4"), "no tensors of dtype"),
+        (np.array(["a", 1], object), "must contain only strings, got int"),
+        (np.zeros(2, "i4,f4"), "unsupported tensor dtype"),
         (np.dtype("complex64"), "complex64"),
         (Shape((1.5,)), "Shape(1.5)"),
         (Shape((1 << 63,)), "64 bits"),
@@ -183,7 +185,7 @@ def test_dlpack_of_another_device_is_refused(identity) -> None:
         def __dlpack__(self, **options):
             raise BufferError("on a GPU")
 
-    with pytest.raises(RelvmTypeError, match="Elsewhere gives no array by DLPack: "):
+    with pytest.raises(RelvmTypeError, match="cannot convert Elsewhere to an array through DLPack: "):
         identity(Elsewhere(np.zeros(1)))
 
 
@@ -299,5 +301,5 @@ def test_every_error_of_a_conversion_is_one_of_relvms(identity) -> None:
 
 @pytest.mark.parametrize("dtype", [object, None])
 def test_a_string_without_a_form_in_utf8_is_refused(dtype: type | None) -> None:
-    with pytest.raises(RelvmTypeError, match="no form in UTF-8"):
+    with pytest.raises(RelvmTypeError, match=r"cannot encode the string .* as UTF-8"):
         machine_of()["identity"](np.array(["a", "\ud800"], dtype))

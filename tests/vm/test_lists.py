@@ -75,7 +75,7 @@ WRONG = [
     ("deep", ([(1, [X[0]])],), RelvmShapeError, "item 0, item 1, item 0: expected dimension 0 to be 2, got 4"),
     ("value", (None, X[0]), RelvmTypeError, "the value: expected a tensor of rank 1 and dtype f32, got nil"),
     ("value", (X, X[0]), RelvmTypeError, "argument o: expected a tensor of rank 1 and dtype f32"),
-    ("everything", ([], X, 5, None), RelvmIndexError, "list_erase: index 5, the list has 2 items"),
+    ("everything", ([], X, 5, None), RelvmIndexError, "list_erase: index 5 is out of range; the list has 2 items"),
 ]
 
 

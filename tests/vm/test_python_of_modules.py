@@ -35,5 +35,7 @@ def test_a_built_module_is_built_again(made: Programs) -> None:
 @pytest.mark.parametrize(("mode", "target"), [("compiled", "numpy"), ("bytecode", "c"), ("compiled", "c")])
 def test_native_code_is_refused(mode: str, target: str) -> None:
     executable = vm.build(parse_module("def main(x: f32[n]) -> f32[n] { return relu(x) }"), mode, target)
-    with pytest.raises(RelvmUnsupportedError, match=r"native code has no form in Python: (native main|kernel relu)"):
+    with pytest.raises(
+        RelvmUnsupportedError, match=r"native code cannot be printed as Python: (native main|kernel relu)"
+    ):
         executable.as_python()

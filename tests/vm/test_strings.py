@@ -96,7 +96,7 @@ def test_arrays_that_hold_strings_come_in() -> None:
         if hasattr(np.dtypes, "StringDType"):
             assert machine["main"](np.array(["a", "bcd"], np.dtypes.StringDType())).numpy().tolist() == ["a", "bcd"]
         assert machine["main"](got).numpy().tolist() == ["a", "bcd"]
-        with pytest.raises(RelvmTypeError, match="an array of objects has strings as elements, got int"):
+        with pytest.raises(RelvmTypeError, match="an array of dtype object must contain only strings, got int"):
             machine["main"](np.array(["a", 1], object))
         with pytest.raises(RelvmTypeError, match="dtype"):
             machine["main"](np.zeros(2))
@@ -171,7 +171,7 @@ def test_failures_when_it_runs() -> None:
     for machine in machines(module).values():
         with pytest.raises(RelvmIndexError):
             machine["take"](strings("a"), np.array([1]))
-        with pytest.raises(RelvmArithmeticError, match="is no i8"):
+        with pytest.raises(RelvmArithmeticError, match='"128", cannot be converted to i8'):
             machine["number"](strings("1", "128"))
         with pytest.raises(RelvmShapeError):
             machine["match"](strings("a"), strings("b", "c"))

@@ -98,7 +98,7 @@ def test_a_call_that_is_not_at_the_end_is_none(mode) -> None:
     text = "def main(n: i64) -> i64 { rest = if n == 0 then 0 else @main(n - 1)\n return rest + n }"
     machine = machine_of(text, mode, call_depth=100)
     assert machine["main"](50) == 1275
-    with pytest.raises(RelvmRecursionError, match="calls nest more than 100 deep"):
+    with pytest.raises(RelvmRecursionError, match="call depth exceeds the limit of 100"):
         machine["main"](1_000)
     assert machine["main"](50) == 1275
 

@@ -134,7 +134,7 @@ def _expect_constants(names: Names, config: AotConfig) -> int:
         largest = max(names.constants, key=lambda storage: storage.array.nbytes)
         dims = ", ".join(map(str, largest.shape))
         raise RelvmMemoryError(
-            f"constants take {size} bytes, {size - limit} more than the limit of {limit}; the largest is "
+            f"the constants take {size} bytes, {size - limit} more than the limit of {limit}; the largest is "
             f"{largest.dtype}[{dims}], {largest.array.nbytes} bytes"
         )
     return size

@@ -45,7 +45,7 @@ class AotExecutor:
 
     def __init__(self, factory: AotLibrary) -> None:
         if not isinstance(factory, AotLibrary):
-            raise RelvmTypeError(f"expected an ExecutorFactory, as load_module gives it, got {factory!r}")
+            raise RelvmTypeError(f"expected an ExecutorFactory, as load_module returns, got {factory!r}")
         metadata = factory.metadata
         self._factory = factory  # keeps the library alive
         self._inputs, self._outputs = metadata.inputs, metadata.outputs
@@ -70,7 +70,7 @@ class AotExecutor:
         Raise RelvmNameError if it does not exist, and RelvmTypeError if `name` is not a str.
         """
         if not isinstance(name, str):
-            raise RelvmTypeError(f"the name of an input: expected a str, got {name!r}")
+            raise RelvmTypeError(f"expected an input name as a str, got {name!r}")
         return _place(self._inputs, name, "input")
 
     def get_input_name(self, index: int) -> str:
@@ -83,7 +83,7 @@ class AotExecutor:
         Raise RelvmNameError if it does not exist, and RelvmTypeError if `name` is not a str.
         """
         if not isinstance(name, str):
-            raise RelvmTypeError(f"the name of an output: expected a str, got {name!r}")
+            raise RelvmTypeError(f"expected an output name as a str, got {name!r}")
         return _place(self._outputs, name, "output")
 
     def get_input_info(self) -> dict[str, TensorInfo]:
@@ -161,7 +161,7 @@ class AotExecutor:
         what = f"output {self._outputs[place].name}"
         array = _plain(what, self._outputs[place], array)
         if not array.flags.writeable:
-            raise RelvmTypeError(f"{what}: expected an array that can be written, got a read-only one")
+            raise RelvmTypeError(f"{what}: expected a writable array, got a read-only one")
         self._bound[place] = array
 
     def get_input(self, key: int | str) -> np.ndarray | None:
@@ -189,7 +189,7 @@ class AotExecutor:
             The model failed.  The class of the error is the one that the VM would raise.
         """
         if not self._running.acquire(blocking=False):
-            raise RelvmBusyError("the executor is being run by another thread: each thread needs one of its own")
+            raise RelvmBusyError("the executor is running in another thread; create one executor per thread")
         try:
             for name, value in inputs.items():
                 self.set_input(name, value)
@@ -220,7 +220,7 @@ class AotExecutor:
         """
         place = _place(self._outputs, key, "output")
         if self._made is None:
-            raise RelvmArgumentError("there is no output: no run has succeeded since the last one began")
+            raise RelvmArgumentError("get_output: no outputs yet, or the last run failed; call run first")
         made = self._made[place]
         if out is None:
             return made
@@ -235,14 +235,16 @@ class AotExecutor:
         self._made = None
         missing = [info.name for info, given in zip(self._inputs, self._given, strict=True) if given is None]
         if missing:
-            raise RelvmArgumentError(f"run: no value for {', '.join(missing)}")
+            raise RelvmArgumentError(f"run: missing inputs: {', '.join(missing)}; set them with set_input")
         inputs = [given for given in self._given if given is not None]
         sizes = self._sizes(inputs)
         outputs = [self._output(place, _shape(info, sizes)) for place, info in enumerate(self._outputs)]
         for place, array in self._bound.items():
             others = [*inputs, *outputs[:place], *outputs[place + 1 :]]
             if any(np.may_share_memory(array, other) for other in others):
-                raise RelvmArgumentError(f"output {self._outputs[place].name}: it lies in memory of another tensor")
+                raise RelvmArgumentError(
+                    f"output {self._outputs[place].name}: the bound array shares memory with another tensor"
+                )
         tensors = [*inputs, *outputs, *self._pools]
         views, keep = ffi.new("rvm_tensor[]", max(1, len(tensors))), []
         arguments, result = ffi.new("rvm_value[]", max(1, len(tensors))), ffi.new("rvm_value *")
@@ -260,7 +262,7 @@ class AotExecutor:
         if bound is None:
             return np.empty(shape, dtype_of(info.dtype).numpy)
         if bound.shape != shape:
-            raise RelvmShapeError(f"output {info.name}: this run gives shape {shape}, it is bound to {bound.shape}")
+            raise RelvmShapeError(f"output {info.name}: bound to shape {bound.shape}, but this run returns {shape}")
         return bound
 
     def _sizes(self, inputs: list[np.ndarray]) -> dict[str, int]:
@@ -287,16 +289,16 @@ def _place(infos: tuple[TensorInfo, ...], key: int | str, what: str) -> int:
     if isinstance(key, str):
         names = [info.name for info in infos]
         if key not in names:
-            raise RelvmNameError(f"no {what} {key}: there are {', '.join(names)}{near_matches(key, names)}")
+            raise RelvmNameError(f"unknown {what} {key}; expected one of {', '.join(names)}{near_matches(key, names)}")
         return names.index(key)
     return _index(infos, key, what)
 
 
 def _index(infos: tuple[TensorInfo, ...], key: int, what: str) -> int:
     if not isinstance(key, int | np.integer) or isinstance(key, bool):
-        raise RelvmTypeError(f"the key of an {what}: expected an index or a name, got {key!r}")
+        raise RelvmTypeError(f"{what}: expected an index or a name, got {key!r}")
     if not 0 <= key < len(infos):
-        raise RelvmIndexError(f"no {what} {key}: there are {len(infos)}")
+        raise RelvmIndexError(f"{what} index {key} is out of range; expected 0 to {len(infos) - 1}")
     return int(key)
 
 
@@ -344,7 +346,7 @@ def _shape(info: TensorInfo, sizes: dict[str, int]) -> tuple[int, ...]:
     found = tuple(evaluate_with(dim, lambda var: sizes[var.name]) for dim in _dims(info))
     known = tuple(dim for dim in found if isinstance(dim, int) and dim >= 0)
     if len(known) != len(found):
-        raise RelvmShapeError(f"{info.name}: no shape ({', '.join(map(str, info.shape))}) of sizes {sizes}")
+        raise RelvmShapeError(f"{info.name}: invalid shape ({', '.join(map(str, info.shape))}) for sizes {sizes}")
     return known
 
 

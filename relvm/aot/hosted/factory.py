@@ -75,7 +75,7 @@ class ExecutorFactory(AotLibrary):
         """
         entry = "main" if self._program is None else self._program.entry.name
         if name not in (entry, "default"):
-            raise RelvmNameError(f"no function {name!r}: there are {entry}, default")
+            raise RelvmNameError(f"unknown function {name!r}; expected {entry} or default")
         return AotExecutor(self)
 
     def __iter__(self) -> Iterator[Any]:
@@ -107,7 +107,7 @@ def compile_library(program: AotProgram, target: Target = HERE) -> ExecutorFacto
     """
     expect_type("compile_library: program", program, AotProgram, "an AotProgram")
     if program.config.runtime != "hosted":
-        raise RelvmUnsupportedError(f"runtime={program.config.runtime!r}: executors are made of runtime='hosted'")
+        raise RelvmUnsupportedError(f"runtime={program.config.runtime!r}: expected 'hosted' to create an executor")
     files = program.sources.files
     cpu = f'#define RELVM_AOT_CPU "{native_cpu(target)}"\n'
     units = {path: cpu + _self_contained(text, files) for path, text in files.items() if path.endswith(".c")}
@@ -141,16 +141,16 @@ def load_module(path: str | os.PathLike, *, trust_native: bool = False) -> Execu
     """
     library = read_file(path)
     if library[: len(MAGIC)] != MAGIC:
-        raise RelvmFormatError(f"{path}: no shared library")
+        raise RelvmFormatError(f"{path}: not a shared library")
     try:
         is_whole = find_section(memoryview(library), ".dynamic") is not None  # sections are listed at the end
     except RelvmFormatError as error:
         raise RelvmFormatError(f"{path}: {error}") from None
     if not is_whole:
-        raise RelvmFormatError(f"{path}: a shared library that nothing can load")
+        raise RelvmFormatError(f"{path}: the shared library is truncated: its dynamic section is missing")
     if not trust_native and not trust.is_built_here(library):
         raise RelvmUnsupportedError(
-            f"{path}: native code that was not compiled here; load_module(..., trust_native=True) runs it all the same"
+            f"{path}: the library was not compiled on this machine; load it with load_module(..., trust_native=True)"
         )
     try:
         return ExecutorFactory(library)

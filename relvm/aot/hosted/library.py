@@ -69,20 +69,20 @@ def _opened(library: bytes) -> ctypes.CDLL:
                 try:
                     _handles[library] = ctypes.CDLL(file.name, mode=os.RTLD_NOW | os.RTLD_LOCAL)
                 except OSError as error:
-                    raise RelvmFormatError(f"not loadable: {error}") from None
+                    raise RelvmFormatError(f"cannot load the shared library: {error}") from None
         return _handles[library]
 
 
 def _address(handle: ctypes.CDLL) -> int:
     with contextlib.suppress(ValueError):
         return ctypes.addressof(ctypes.c_char.in_dll(handle, _SYMBOL))
-    raise RelvmFormatError(f"a shared library without {_SYMBOL}: no hosted export")
+    raise RelvmFormatError(f"not a hosted export: the shared library does not define {_SYMBOL}")
 
 
 def _metadata(found: Any) -> Metadata:
     """Return the metadata in a library as a Metadata object."""
     if found.version != VERSION:
-        raise RelvmFormatError(f"metadata of version {found.version}; expected {VERSION}")
+        raise RelvmFormatError(f"expected metadata version {VERSION}, got {found.version}; export the library again")
     return Metadata(
         _text(found.mod_name),
         tuple(_tensor(found.inputs[i]) for i in range(found.input_count)),

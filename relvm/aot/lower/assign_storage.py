@@ -202,9 +202,9 @@ class _Assigner:
             given = wanted[position] if wanted else None
             if given is None:
                 if leaf.dtype is None or leaf.shape is None:
-                    refuse(self.name, name, f"tensor whose shape is not known while compiling ({leaf})", self.origin)
+                    refuse(self.name, name, f"a tensor of unknown rank or dtype ({leaf})", self.origin)
                 if leaf.dtype.is_string:
-                    refuse(self.name, name, "tensor of strings", self.origin)
+                    refuse(self.name, name, "tensors of strings", self.origin)
                 given = len(self.found.storages)
                 label = name if len(leaves) == 1 else f"{name}_{position}"
                 self.found.storages.append(TensorStorage(label, place, leaf.dtype, leaf.shape, origin=self.origin))
@@ -237,7 +237,7 @@ class _Assigner:
                 return self.found.of(tensor)
             case BuiltinCall("to_device", (tensor, Prim(device))):
                 if device != DEVICE:
-                    refuse(self.name, var.name, f"device {device}: {DEVICE}, the CPU, is the only one", self.origin)
+                    refuse(self.name, var.name, f"device {device}; the only device is {DEVICE} (CPU)", self.origin)
                 return self.found.of(tensor)
             case If(_, Block() as then, Block() as orelse):
                 info = self.new(var.name, var.type, MemoryKind.WORKSPACE, wanted)

@@ -75,7 +75,7 @@ def _expect_tail_calls(function: Function, members: frozenset[str]) -> None:
                 blocks += [part for part in (value.then, value.orelse) if isinstance(part, Block)]
             elif id(value) not in tails and (used := members & set(_used(value))):
                 names = ", ".join(sorted(used))
-                what = f"recursion without a bound: {names} is used other than by a call that {function.name} ends with"
+                what = f"recursion other than tail calls: {function.name} must call {names} only as its last step"
                 refuse(function.name, binding.var.name, what, binding.var.origin)
 
 

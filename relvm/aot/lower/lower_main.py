@@ -83,7 +83,7 @@ from relvm.kernels.loop_ir import Kernel
 from relvm.quoting import c_identifier
 
 _LETTERS = {"bool": "b", "i64": "i", "f64": "f"}
-_NAMED = {"list": "list", "string": "tensor of strings", "random": "random numbers", "print": "printing"}
+_NAMED = {"list": "lists", "string": "tensors of strings", "random": "random numbers", "print": "printing"}
 
 
 def lower_main(module: Module, config: AotConfig, entry: str = "main") -> LoweredModule:
@@ -234,7 +234,7 @@ class _Lowering:
                 return ShapeValue(tuple(map(self.dim, dims)))
             case TupleType(fields):
                 return TupleValue(tuple(self.parameter(name, item, ids) for item in fields))
-        return self.refuse(name, f"parameter of type {type_}")
+        return self.refuse(name, f"a parameter of type {type_}")
 
     def target(self, name: str, type_: Type, ids: list[int], scalars: list[ScalarVar]) -> Value:
         """Return the destination of a value.  Tensors take storages from `ids`; new scalars are added to `scalars`."""
@@ -249,8 +249,8 @@ class _Lowering:
             case TupleType(fields):
                 return TupleValue(tuple(self.target(name, item, ids, scalars) for item in fields))
             case FuncType():
-                self.refuse(name, "closure that escapes: a function, or a branch of an if, gives it")
-        return self.refuse(name, f"value of type {type_} that a function or an if gives")
+                self.refuse(name, "a closure as the result of a function or an if branch")
+        return self.refuse(name, f"a value of type {type_} as the result of a function or an if")
 
     def size_bytes(self, number: int) -> int:
         """Return the maximum size of a storage in bytes, or 0 if the caller provides it."""
@@ -264,8 +264,8 @@ class _Lowering:
             self.origin = storage.origin
             self.refuse(
                 storage.name,
-                f"tensor of {storage.dtype}[{', '.join(map(str, storage.shape))}] unless {unbounded[0]} "
-                "has an upper bound",
+                f"a tensor of {storage.dtype}[{', '.join(map(str, storage.shape))}] of unbounded size; "
+                f"give {unbounded[0]} an upper bound",
             )
         return max(0, int(high))
 
@@ -309,7 +309,7 @@ class _Lowering:
                 for have, want in zip(dims, into, strict=True):
                     self.equate(want, have)
             case ClosureValue(), _:
-                self.refuse(getattr(expr, "name", "result"), "closure that escapes from where it is made")
+                self.refuse(getattr(expr, "name", "result"), "a closure that escapes the function that creates it")
             case ((ScalarVar() | ScalarConstant() | DimScalar()), ScalarVar()):
                 if value is not target:
                     self.body.append(SetScalar(target, value))
@@ -341,7 +341,7 @@ class _Lowering:
             case BuiltinCall(name, args):
                 return self.builtin(var, name, args)
             case PackedCall(name):
-                return self.refuse(var.name, f"call of the host's function {name}")
+                return self.refuse(var.name, f"calls of host functions ({name})")
         return self.value(value, var.name)
 
     def value(self, expr: Expr, place: str = "") -> Value:
@@ -436,7 +436,7 @@ class _Lowering:
     def shape_of_elements(self, var: Var, tensor: TensorValue) -> Value:
         (length,) = tensor.dims
         if not isinstance(length, int):
-            self.refuse(var.name, "shape of unknown rank")
+            self.refuse(var.name, "a shape of unknown rank")
         dims = []
         for position in range(length):
             item = self.item(f"{var.name}_{position}", tensor.storage, position)
@@ -486,7 +486,7 @@ class _Lowering:
         checks: list[tuple[AnyDim, AnyDim]] = []
         for param, arg in zip(function.params, args, strict=True):
             if isinstance(arg, ClosureValue):
-                self.refuse(param.name, f"closure that escapes: it is an argument of {function.name}")
+                self.refuse(param.name, f"a closure as an argument of {function.name}")
             for want, have in self.sizes_in(param.type, arg):
                 var = as_var(want)
                 if var is not None and var not in sizes:
@@ -544,7 +544,7 @@ class _Lowering:
             found = range_of(dim, self.ranges)
             have = self.ranges.setdefault(var, found) if is_new else self.ranges.get(var, Range())
             if found.low < have.low or found.high > have.high:
-                self.refuse(binding.var.name, f"size {var.name} that grows from round to round without a bound")
+                self.refuse(binding.var.name, f"a size {var.name} that grows in each iteration without an upper bound")
         changed = [(var, dim) for var, dim in sizes.items() if difference(var_dim(var), dim) != 0]
         given = scalars_of(section.source.params, args)
         scalars = [(var, new) for var, (_, new) in zip(section.scalars, given, strict=True) if new is not var]

@@ -248,7 +248,7 @@ class _Planner:
         need, least = self.whole(arena), arena.lower_bound_bytes
         largest = max(taken, key=lambda life: life.size_bytes)
         raise RelvmMemoryError(
-            f"{self.function.name}: pool {pool.name}: {largest.name} ({largest.size_bytes} bytes) does not fit: "
+            f"{self.function.name}: pool {pool.name} is too small for {largest.name} ({largest.size_bytes} bytes): "
             f"{need} bytes are needed, {need - limit} more than the limit of {limit}; "
             f"{least} are alive at once"
         )

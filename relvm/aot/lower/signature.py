@@ -92,6 +92,6 @@ def _ports(function: str, what: str, named: list[tuple[str, int | ScalarVar | Di
     for name, _ in named:
         made = c_identifier(name)
         if made in before:
-            raise RelvmArgumentError(f"{function}: {what} {before[made]!r} and {name!r} are both {made} in C")
+            raise RelvmArgumentError(f"{function}: {what} {before[made]!r} and {name!r} have the same C name {made}")
         before[made] = name
     return tuple(Port(c_identifier(name), value) for name, value in named)

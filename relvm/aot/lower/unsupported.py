@@ -19,4 +19,4 @@ def refuse(function: str, place: str, what: str, origin: str) -> NoReturn:
     origin
         Source location of the construct or near it, or empty if it is unknown.
     """
-    raise located(RelvmUnsupportedError(f"{function}: {place}: ahead of time there is no {what}"), origin)
+    raise located(RelvmUnsupportedError(f"{function}: {place}: ahead-of-time export does not support {what}"), origin)

@@ -75,7 +75,7 @@ class AotProgram:
             A trial is given for the hosted runtime.
         """
         if trial and self.config.runtime == "hosted":
-            raise RelvmUnsupportedError('runtime="hosted": there is no trial of it in C; AotExecutor runs it')
+            raise RelvmUnsupportedError('runtime="hosted" does not support a self-test in C; run it with AotExecutor')
         texts = dict(self.sources.files)
         texts["Makefile"] = print_makefile(self.config, texts, tests=trial is not None)
         if trial:

@@ -55,9 +55,7 @@ def make_inputs(
     """Return the inputs by name, and the values of the entry's sizes.  Raise the errors of `make_trial`."""
     stated: list[tuple[str, AnyDim, int]] = []
     if len(inputs) != len(function.params):
-        raise RelvmArgumentError(
-            f"{function.name}: expected {len(function.params)} values of inputs, got {len(inputs)}"
-        )
+        raise RelvmArgumentError(f"{function.name}: expected {len(function.params)} input values, got {len(inputs)}")
     values: list[Any] = []
     for param, value in zip(function.params, inputs, strict=True):
         values += _leaves(param.type, value, f"{function.name}: input {param.name}", stated)
@@ -104,7 +102,7 @@ def _values(
 ) -> dict[str, Any]:
     ports = tuple(port for port in ports if not isinstance(port.value, DimVar))
     if len(values) != len(ports):
-        raise RelvmArgumentError(f"{entry.name}: expected {len(ports)} values of {what}s, got {len(values)}")
+        raise RelvmArgumentError(f"{entry.name}: expected {len(ports)} {what} values, got {len(values)}")
     found = {}
     for port, value in zip(ports, values, strict=True):
         found[port.name] = _value(entry, port, value, f"{entry.name}: {what} {port.name}", sizes)

@@ -85,7 +85,7 @@ def parse_module(text: str, name: str = "<text>") -> Module:
     RelvmUnsupportedError
         A tensor is larger than the address space, or a dimension or type exceeds the limits.
     """
-    expect_type("parse_module", text, str, "a text")
+    expect_type("parse_module", text, str, "a string")
     with resources(name):
         return _Parser(Source(text, name), {}).module()
 

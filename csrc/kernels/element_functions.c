@@ -1,0 +1,124 @@
+/* element_functions.c: see element_functions.h. */
+#include "element_functions.h"
+
+#include <math.h>
+
+#include "kernel_conversions.h"
+#include "kernel_loops.h"
+#include "small_floats.h"
+
+#define DTYPE(name, code, bits, ctype, numpy) typedef ctype rvm_##name;
+#include "dtypes.def"
+#undef DTYPE
+
+#define INTEGERS(ROW, ...)                                                                                     \
+  ROW(i8, __VA_ARGS__) ROW(i16, __VA_ARGS__) ROW(i32, __VA_ARGS__) ROW(i64, __VA_ARGS__) ROW(u8, __VA_ARGS__) \
+  ROW(u16, __VA_ARGS__) ROW(u32, __VA_ARGS__) ROW(u64, __VA_ARGS__)
+#define FLOATS(ROW, ...) ROW(f32, __VA_ARGS__) ROW(f64, __VA_ARGS__)
+#define NUMBERS(ROW, ...) INTEGERS(ROW, __VA_ARGS__) FLOATS(ROW, __VA_ARGS__)
+#define ORDERED(ROW, ...) ROW(bool, __VA_ARGS__) NUMBERS(ROW, __VA_ARGS__)
+
+/* Division by 0 gives 0; the smallest number divided by -1 wraps around. */
+#define RVM_IS_MINUS_ONE(y) ((y) + 1 == 0 && (y) < 1 && (__typeof__(y))-1 < (__typeof__(y))1)
+#define RVM_DIVIDE(x, y) ((y) == 0 ? 0 : RVM_IS_MINUS_ONE(y) ? 0 - (x) : (x) / (RVM_IS_MINUS_ONE(y) || (y) == 0 ? 1 : (y)))
+#define RVM_MODULO(x, y) ((y) == 0 || RVM_IS_MINUS_ONE(y) ? 0 : (x) % (RVM_IS_MINUS_ONE(y) || (y) == 0 ? 1 : (y)))
+/* The count modulo the width. */
+#define RVM_SHIFT_LEFT(x, y) ((x) << ((y) & (__typeof__(y))(sizeof(x) * 8 - 1)))
+#define RVM_SHIFT_RIGHT(x, y) ((x) >> ((y) & (__typeof__(y))(sizeof(x) * 8 - 1)))
+
+#define RVM_ELEMENT_LOOP(T, left, right, expression) \
+  RVM_INDEPENDENT                                    \
+  for (int64_t i = 0; i < n; i++) {                  \
+    const T x = left, y = right;                     \
+    (void)y;                                         \
+    out_[i] = expression;                            \
+  }
+
+#define RVM_TWO(name, R, T, expression)                                                            \
+  static void name(int64_t n, void *out, const void *left, const void *right, int which) {         \
+    R *out_ = out;                                                                                 \
+    const T *a = left, *b = right;                                                                 \
+    if (which == (RVM_LEFT_IS_STRIP | RVM_RIGHT_IS_STRIP)) {                                       \
+      RVM_ELEMENT_LOOP(T, a[i], b[i], expression)                                                  \
+    } else if (which == RVM_LEFT_IS_STRIP) {                                                       \
+      const T right_ = *b;                                                                         \
+      RVM_ELEMENT_LOOP(T, a[i], right_, expression)                                                \
+    } else {                                                                                       \
+      const T left_ = *a;                                                                          \
+      if (!(which & RVM_RIGHT_IS_STRIP)) n = n > 0;                                                \
+      RVM_ELEMENT_LOOP(T, left_, b[i], expression)                                                 \
+    }                                                                                              \
+  }
+#define RVM_ONE(name, R, T, expression)                                                            \
+  static void name(int64_t n, void *out, const void *left, const void *right, int which) {         \
+    R *out_ = out;                                                                                 \
+    const T *a = left;                                                                             \
+    (void)right;                                                                                   \
+    (void)which;                                                                                   \
+    RVM_INDEPENDENT                                                                                \
+    for (int64_t i = 0; i < n; i++) {                                                              \
+      const T x = a[i];                                                                            \
+      out_[i] = expression;                                                                        \
+    }                                                                                              \
+  }
+
+#define RVM_BINARY_OF(dtype, name, expression) RVM_TWO(name##_##dtype, rvm_##dtype, rvm_##dtype, (rvm_##dtype)(expression))
+#define RVM_COMPARE_OF(dtype, name, expression) RVM_TWO(name##_##dtype, rvm_bool, rvm_##dtype, expression)
+#define RVM_UNARY_OF(dtype, name, expression) RVM_ONE(name##_##dtype, rvm_##dtype, rvm_##dtype, (rvm_##dtype)(expression))
+#define RVM_CONVERT_OF(dtype, target) RVM_ONE(to_##target##_##dtype, rvm_##target, rvm_##dtype, RVM_TO_##target(dtype, x))
+
+/* Floats become integers as kernel_conversions.h has it. */
+#define RVM_PLAIN(target, x) ((rvm_##target)(x))
+#define RVM_TO_INTEGER(target, dtype, x)                                                       \
+  _Generic((x), float: rvm_##target##_of_f32((float)(x)), double: rvm_##target##_of_f64((double)(x)), \
+           default: RVM_PLAIN(target, x))
+#define RVM_TO_bool(dtype, x) ((x) != 0)
+#define RVM_TO_i8(dtype, x) RVM_TO_INTEGER(i8, dtype, x)
+#define RVM_TO_i16(dtype, x) RVM_TO_INTEGER(i16, dtype, x)
+#define RVM_TO_i32(dtype, x) RVM_TO_INTEGER(i32, dtype, x)
+#define RVM_TO_i64(dtype, x) RVM_TO_INTEGER(i64, dtype, x)
+#define RVM_TO_u8(dtype, x) RVM_TO_INTEGER(u8, dtype, x)
+#define RVM_TO_u16(dtype, x) RVM_TO_INTEGER(u16, dtype, x)
+#define RVM_TO_u32(dtype, x) RVM_TO_INTEGER(u32, dtype, x)
+#define RVM_TO_u64(dtype, x) RVM_TO_INTEGER(u64, dtype, x)
+#define RVM_TO_f32(dtype, x) RVM_PLAIN(f32, x)
+#define RVM_TO_f64(dtype, x) RVM_PLAIN(f64, x)
+
+#define BINARY(name, family, expression) family(RVM_BINARY_OF, name, expression)
+#define COMPARE(name, family, expression) family(RVM_COMPARE_OF, name, expression)
+#define UNARY(name, family, expression) family(RVM_UNARY_OF, name, expression)
+#define CONVERT(target, family) family(RVM_CONVERT_OF, target)
+#define MATH(name, single, twice) RVM_ONE(name##_f32, float, float, single) RVM_ONE(name##_f64, double, double, twice)
+#define MATH2(name, single, twice) RVM_TWO(name##_f32, float, float, single) RVM_TWO(name##_f64, double, double, twice)
+#define MAP(name, result, operand, expression) RVM_ONE(map_##name, rvm_##result, rvm_##operand, expression)
+#define MAP2(name, result, operand, expression) RVM_TWO(map_##name, rvm_##result, rvm_##operand, expression)
+#include "kernel_functions.def"
+#undef BINARY
+#undef COMPARE
+#undef UNARY
+#undef CONVERT
+#undef MATH
+#undef MATH2
+#undef MAP
+#undef MAP2
+
+#define RVM_BINARY_ROW(dtype, name, expression) \
+  {name##_##dtype, sizeof(rvm_##dtype), sizeof(rvm_##dtype), 2},
+#define RVM_COMPARE_ROW(dtype, name, expression) {name##_##dtype, sizeof(rvm_bool), sizeof(rvm_##dtype), 2},
+#define RVM_UNARY_ROW(dtype, name, expression) {name##_##dtype, sizeof(rvm_##dtype), sizeof(rvm_##dtype), 1},
+#define RVM_CONVERT_ROW(dtype, target) {to_##target##_##dtype, sizeof(rvm_##target), sizeof(rvm_##dtype), 1},
+#define BINARY(name, family, expression) family(RVM_BINARY_ROW, name, expression)
+#define COMPARE(name, family, expression) family(RVM_COMPARE_ROW, name, expression)
+#define UNARY(name, family, expression) family(RVM_UNARY_ROW, name, expression)
+#define CONVERT(target, family) family(RVM_CONVERT_ROW, target)
+#define MATH(name, single, twice) {name##_f32, 4, 4, 1}, {name##_f64, 8, 8, 1},
+#define MATH2(name, single, twice) {name##_f32, 4, 4, 2}, {name##_f64, 8, 8, 2},
+#define MAP(name, result, operand, expression) {map_##name, sizeof(rvm_##result), sizeof(rvm_##operand), 1},
+#define MAP2(name, result, operand, expression) {map_##name, sizeof(rvm_##result), sizeof(rvm_##operand), 2},
+extern const rvm_element_function RVM_OF_LEVEL(rvm_element_functions)[];
+const rvm_element_function RVM_OF_LEVEL(rvm_element_functions)[] = {
+#include "kernel_functions.def"
+};
+#ifdef RVM_IS_BASE_LEVEL
+const int32_t rvm_element_function_count = sizeof rvm_element_functions / sizeof *rvm_element_functions;
+#endif

@@ -1,0 +1,529 @@
+/* kernel_interpreter.c: runs a program of kernel bytecode. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+#include "compiler.h"
+#include "dtype.h"
+#include "kernel_levels.h"
+#include "kernel_interpreter.h"
+
+enum {
+  STRIP_BYTES = RVM_STRIP * 8,
+  SMALL_BYTES = 1 << 14,
+  FUEL = 1 << 12,    /* iterations between two looks for an interrupt or the end of the time */
+  STRIP_COST = 16, /* iterations that a strip counts as */
+};
+
+typedef union scalar {
+  int64_t i64;
+  uint8_t is_true;
+  uint64_t bits;
+  float f32;
+} scalar;
+
+/* What a run, or a part of one, works on. */
+typedef struct run {
+  const rvm_kernel_program *program;
+  const rvm_kernel_level *level;
+  const rvm_native_api *api;
+  rvm_machine *machine; /* NULL: none that could end the run */
+  rvm_value *result;
+  scalar *scalars;
+  char **at;             /* of each register, its first element */
+  int64_t *readable;     /* of each register: bytes */
+  int64_t *writable;
+  char **buffers;
+  int64_t *buffer_bytes;
+  char *strips, *scratch;
+  int64_t strip;         /* elements of the current strip */
+  int64_t fuel;
+  struct parallel_loop *loop; /* that this is a part of, or NULL */
+  int32_t is_helper;          /* it runs on another thread than the machine's */
+} run;
+
+/* What the parts of a parallel loop share.  result: of a part that the machine's own thread runs. */
+typedef struct parallel_loop {
+  run *outer;
+  const void *thread;
+  rvm_value result;
+  uint32_t place, first, last, first_array, last_array;
+  _Atomic(rvm_status) status;
+} parallel_loop;
+
+static rvm_status run_from(run *state, uint32_t place);
+
+static rvm_status fail_bounds(const run *state, uint32_t place, const char *what) {
+  return rvm_fail(state->result, RVM_INDEX_ERROR, "kernel bytecode: instruction %u leaves its %s", place, what);
+}
+
+/* Looks whether the run is to end. */
+static rvm_status refuel(run *state) {
+  state->fuel = FUEL;
+  if (state->loop) {
+    const rvm_status status = atomic_load_explicit(&state->loop->status, memory_order_relaxed);
+    if (status) return status;
+  }
+  if (!state->machine) return RVM_OK;
+  if (!state->is_helper) return state->api->poll(state->machine, state->result);
+  return state->api->is_ending(state->machine) ? RVM_INTERRUPTED : RVM_OK;
+}
+
+/* ---- memory ---- */
+
+static int64_t memory_bytes(const rvm_kernel_program *program) {
+  const int64_t registers = (int64_t)program->scalar_count + program->strip_count + program->view_count;
+  const int64_t buffers = (int64_t)program->tensor_count + program->array_count;
+  return 8 * (program->scalar_count + 3 * registers + 2 * buffers) + RVM_ALIGNMENT +
+         (int64_t)STRIP_BYTES * program->strip_count + RVM_ALIGNMENT + program->scratch_bytes;
+}
+
+/* Lays the parts of a run out in `memory`; the buffers of tensors are set by the caller. */
+static void lay_out(run *state, char *memory) {
+  const rvm_kernel_program *program = state->program;
+  const size_t scalars = program->scalar_count, strips = program->strip_count, views = program->view_count;
+  const size_t registers = scalars + strips + views, buffers = (size_t)program->tensor_count + program->array_count;
+  state->scalars = (scalar *)memory;
+  state->at = (char **)(state->scalars + scalars);
+  state->readable = (int64_t *)(state->at + registers);
+  state->writable = state->readable + registers;
+  state->buffers = (char **)(state->writable + registers);
+  state->buffer_bytes = (int64_t *)(state->buffers + buffers);
+  const uintptr_t end = (uintptr_t)(state->buffer_bytes + buffers);
+  state->strips = (char *)((end + RVM_ALIGNMENT - 1) / RVM_ALIGNMENT * RVM_ALIGNMENT);
+  state->scratch = state->strips + strips * STRIP_BYTES;
+  for (size_t i = 0; i < scalars; i++) {
+    state->at[i] = (char *)&state->scalars[i];
+    state->readable[i] = state->writable[i] = INT64_MAX;
+    state->scalars[i].bits = 0;
+  }
+  for (size_t i = 0; i < strips; i++) {
+    state->at[scalars + i] = state->strips + i * STRIP_BYTES;
+    state->readable[scalars + i] = state->writable[scalars + i] = STRIP_BYTES;
+  }
+  for (size_t i = scalars + strips; i < registers; i++) {
+    state->at[i] = NULL;
+    state->readable[i] = state->writable[i] = 0;
+  }
+  for (uint32_t i = 0; i < program->array_count; i++) {
+    state->buffers[program->tensor_count + i] = state->scratch + program->arrays[i].offset;
+    state->buffer_bytes[program->tensor_count + i] = program->arrays[i].size_bytes;
+  }
+}
+
+/* ---- parallel loops ---- */
+
+static _Thread_local char this_thread; /* whose address tells threads apart */
+
+static void run_part(const void *shared, int64_t first, int64_t last) {
+  parallel_loop *loop = (parallel_loop *)shared;
+  const run *outer = loop->outer;
+  const rvm_kernel_program *program = outer->program;
+  if (atomic_load(&loop->status)) return;
+  char *memory = malloc((size_t)memory_bytes(program));
+  if (!memory) {
+    atomic_store(&loop->status, RVM_OUT_OF_MEMORY);
+    return;
+  }
+  run inner = *outer;
+  rvm_value failure = {.tag = RVM_TAG_NIL};
+  lay_out(&inner, memory);
+  memcpy(inner.scalars, outer->scalars, program->scalar_count * sizeof *inner.scalars);
+  const size_t tensors = program->tensor_count, buffers = tensors + program->array_count;
+  for (size_t i = 0; i < buffers; i++)
+    if (i < tensors + loop->first_array || i >= tensors + loop->last_array) inner.buffers[i] = outer->buffers[i];
+  memcpy(inner.buffer_bytes, outer->buffer_bytes, buffers * sizeof *inner.buffer_bytes);
+  inner.scalars[loop->first].i64 = first;
+  inner.scalars[loop->last].i64 = last;
+  inner.loop = loop;
+  inner.is_helper = loop->thread != &this_thread;
+  inner.result = inner.is_helper ? &failure : &loop->result;
+  const rvm_status status = run_from(&inner, loop->place + 1);
+  if (status) atomic_store(&loop->status, status);
+  rvm_value_release(&failure);
+  free(memory);
+}
+
+static rvm_status run_parallel(run *state, uint32_t place) {
+  const rvm_kernel_instruction *step = &state->program->code[place];
+  const int64_t count = state->scalars[step->c].i64, grain = state->scalars[step->d].i64;
+  if (state->loop) return rvm_fail(state->result, RVM_BAD_EXECUTABLE, "kernel bytecode: parallel in parallel");
+  if (count <= 0) return RVM_OK;
+  parallel_loop loop = {.outer = state, .thread = &this_thread, .result = {.tag = RVM_TAG_NIL}, .place = place, .first = step->a, .last = step->b, .first_array = step->f,
+                        .last_array = step->g};
+  atomic_init(&loop.status, RVM_OK);
+  if (state->machine && count > grain && grain > 0)
+    state->api->parallel(state->machine, run_part, &loop, count, grain);
+  else
+    run_part(&loop, 0, count);
+  const rvm_status status = atomic_load(&loop.status);
+  if (loop.result.tag == RVM_TAG_ERROR) {
+    *state->result = loop.result;
+    return loop.result.as.error->status;
+  }
+  if (status == RVM_INTERRUPTED && state->machine) {
+    const rvm_status ended = state->api->poll(state->machine, state->result);
+    return ended ? ended : rvm_fail(state->result, status, "interrupted");
+  }
+  if (status == RVM_OUT_OF_MEMORY) return rvm_fail(state->result, status, "kernel bytecode: no memory for a part of a loop");
+  return status ? rvm_fail(state->result, status, "kernel bytecode: a part of a loop leaves its buffers") : RVM_OK;
+}
+
+/* ---- failures that the program states ---- */
+
+static rvm_status fail_as_stated(const run *state, const rvm_kernel_instruction *step) {
+  const rvm_kernel_program *program = state->program;
+  const char *message = program->messages;
+  for (uint32_t i = step->b; i > 0; i--) message += strlen(message) + 1;
+  char text[512];
+  size_t used = 0;
+  const uint16_t *argument = program->arguments + step->c;
+  while (*message && used < sizeof text - 24) {
+    if (strncmp(message, "%lld", 4) == 0) {
+      used += (size_t)snprintf(text + used, sizeof text - used, "%lld", (long long)state->scalars[*argument++].i64);
+      message += 4;
+    } else {
+      text[used++] = *message++;
+    }
+  }
+  text[used] = 0;
+  return rvm_fail(state->result, step->a, "%s", text);
+}
+
+/* ---- elements ---- */
+
+/* The place of element `position` of a buffer, from which `count` elements of `bytes` bytes are there; NULL: they are not. */
+static inline char *place_of(const run *state, uint32_t buffer, int64_t position, int64_t count, uint32_t bytes) {
+  const int64_t limit = state->buffer_bytes[buffer] / bytes;
+  if (position < 0 || position > limit || count > limit - position) return NULL;
+  return state->buffers[buffer] + position * bytes;
+}
+
+/* The same for elements `step` apart. */
+static inline char *strided_place(const run *state, uint32_t buffer, int64_t position, int64_t step, int64_t count, uint32_t bytes) {
+  const int64_t limit = state->buffer_bytes[buffer] / bytes;
+  int64_t last;
+  if (position < 0 || position >= limit || !rvm_multiply(step, count - 1, &last) || !rvm_add(last, position, &last) || last < 0 ||
+      last >= limit)
+    return NULL;
+  return state->buffers[buffer] + position * bytes;
+}
+
+static inline const rvm_strip_moves *moves_of(const run *state, uint32_t bytes) {
+  return &state->level->moves[bytes == 8 ? 3 : bytes / 2];
+}
+
+/* Whether registers have room for the strip. */
+static inline int can_read(const run *state, uint32_t scalars, uint16_t index, int64_t bytes) {
+  return index < scalars || bytes <= state->readable[index];
+}
+static inline int can_write(const run *state, uint16_t index, int64_t bytes) { return bytes <= state->writable[index]; }
+
+/* Combines `count` elements in pairs that are half of them apart, until one is left. */
+static void fold(const rvm_element_function *function, char *elements, int64_t count) {
+  while (count > 1) {
+    const int64_t half = count / 2;
+    function->run(half, elements, elements, elements + (count - half) * function->operand_bytes,
+                  RVM_LEFT_IS_STRIP | RVM_RIGHT_IS_STRIP);
+    count -= half;
+  }
+}
+
+static rvm_status run_invoke(const run *state, const rvm_kernel_instruction *step, uint32_t place) {
+  const rvm_micro_kernel *kernel = &state->level->micro_kernels[step->a];
+  rvm_micro_argument arguments[RVM_MICRO_KERNEL_ARGUMENTS];
+  const uint16_t *operand = state->program->arguments + step->b;
+  rvm_micro_argument *argument = arguments;
+  for (const char *letter = kernel->arguments; *letter; letter++, argument++) {
+    if (*letter == 'p' || *letter == 'P') {
+      const uint16_t buffer = *operand++;
+      const int64_t position = state->scalars[*operand++].i64, bytes = state->buffer_bytes[buffer];
+      argument->at = state->buffers[buffer];
+      argument->bytes = bytes;
+      argument->number = position; /* in elements: the micro-kernel knows their size */
+      continue;
+    }
+    const scalar value = state->scalars[*operand++];
+    argument->number = value.i64;
+    argument->f32 = value.f32;
+  }
+  return kernel->run(arguments) ? RVM_OK : fail_bounds(state, place, "buffers, or has arguments that it may not have");
+}
+
+/* ---- the loop ---- */
+
+#define R(operand) state->scalars[step->operand].i64
+
+static rvm_status run_from(run *state, uint32_t place) {
+  const rvm_kernel_program *program = state->program;
+  const rvm_kernel_instruction *const code = program->code;
+  const uint32_t scalars = program->scalar_count;
+  for (;;) {
+    const rvm_kernel_instruction *const step = &code[place];
+    switch ((enum rvm_kernel_opcode)step->op) {
+      case RVM_KOP_end: return RVM_OK;
+      case RVM_KOP_jump:
+        place = step->a;
+        if (--state->fuel > 0) continue;
+        goto look;
+      case RVM_KOP_unless:
+        if (state->scalars[step->a].is_true) break;
+        place = step->b;
+        if (--state->fuel > 0) continue;
+        goto look;
+      case RVM_KOP_loop:
+        R(a) = R(b);
+        if (R(a) < R(c)) break;
+        place = step->d;
+        if (--state->fuel > 0) continue;
+        goto look;
+      case RVM_KOP_next:
+        if (++R(a) >= R(b)) break;
+        place = step->c;
+        if (--state->fuel > 0) continue;
+        goto look;
+      case RVM_KOP_strips: {
+        R(a) = R(b);
+        const int64_t left = R(a) < R(c) ? R(c) - R(a) : 0;
+        state->strip = left < RVM_STRIP ? left : RVM_STRIP;
+        if (left > 0) break;
+        place = step->d;
+        if (--state->fuel > 0) continue;
+        goto look;
+      }
+      case RVM_KOP_next_strip: {
+        R(a) += state->strip;
+        const int64_t left = R(a) < R(b) ? R(b) - R(a) : 0;
+        state->strip = left < RVM_STRIP ? left : RVM_STRIP;
+        if (left <= 0) break;
+        place = step->c;
+        state->fuel -= STRIP_COST;
+        if (state->fuel > 0) continue;
+        goto look;
+      }
+      case RVM_KOP_parallel: {
+        const rvm_status status = run_parallel(state, place);
+        if (status) return status;
+        place = step->e;
+        if (--state->fuel > 0) continue;
+        goto look;
+      }
+      case RVM_KOP_fail: return fail_as_stated(state, step);
+      case RVM_KOP_invoke: {
+        const rvm_status status = run_invoke(state, step, place);
+        if (status) return status;
+        break;
+      }
+      case RVM_KOP_copy: R(a) = R(b); break;
+      case RVM_KOP_add: R(a) = R(b) + R(c); break;
+      case RVM_KOP_sub: R(a) = R(b) - R(c); break;
+      case RVM_KOP_mul: R(a) = R(b) * R(c); break;
+      case RVM_KOP_div: R(a) = R(c) == 0 ? 0 : R(c) == -1 ? 0 - R(b) : R(b) / R(c); break;
+      case RVM_KOP_mod: R(a) = R(c) == 0 || R(c) == -1 ? 0 : R(b) % R(c); break;
+      case RVM_KOP_multiply_add: R(a) = R(b) * R(c) + R(d); break;
+      case RVM_KOP_larger: R(a) = R(b) > R(c) ? R(b) : R(c); break;
+      case RVM_KOP_smaller: R(a) = R(b) < R(c) ? R(b) : R(c); break;
+      case RVM_KOP_lt: R(a) = R(b) < R(c); break;
+      case RVM_KOP_le: R(a) = R(b) <= R(c); break;
+      case RVM_KOP_eq: R(a) = R(b) == R(c); break;
+      case RVM_KOP_ne: R(a) = R(b) != R(c); break;
+      case RVM_KOP_select: R(a) = state->scalars[step->b].is_true ? R(c) : R(d); break;
+      case RVM_KOP_load: {
+        const char *from = place_of(state, step->b, R(c), 1, step->d);
+        if (!from) return fail_bounds(state, place, "buffer");
+        memcpy(&state->scalars[step->a], from, step->d);
+        break;
+      }
+      case RVM_KOP_store: {
+        char *to = place_of(state, step->a, R(b), 1, step->d);
+        if (!to) return fail_bounds(state, place, "buffer");
+        memcpy(to, &state->scalars[step->c], step->d);
+        break;
+      }
+      case RVM_KOP_apply: {
+        const rvm_element_function *function = &state->level->functions[step->d];
+        if (step->a < scalars) {
+          function->run(1, state->at[step->a], state->at[step->b], state->at[step->c], 0);
+          break;
+        }
+        const int64_t n = state->strip;
+        if (!can_write(state, step->a, n * function->result_bytes) ||
+            !can_read(state, scalars, step->b, n * function->operand_bytes) ||
+            !can_read(state, scalars, step->c, n * function->operand_bytes))
+          return fail_bounds(state, place, "strip");
+        const int which = (step->b >= scalars ? RVM_LEFT_IS_STRIP : 0) | (step->c >= scalars ? RVM_RIGHT_IS_STRIP : 0);
+        if (which == 0) return fail_bounds(state, place, "strip: it has only scalars");
+        function->run(n, state->at[step->a], state->at[step->b], state->at[step->c], which);
+        break;
+      }
+      case RVM_KOP_view:
+      case RVM_KOP_view_written: {
+        char *at = place_of(state, step->b, R(c), state->strip, step->d);
+        if (!at) return fail_bounds(state, place, "buffer");
+        state->at[step->a] = at;
+        state->readable[step->a] = state->strip * step->d;
+        state->writable[step->a] = step->op == RVM_KOP_view_written ? state->readable[step->a] : 0;
+        break;
+      }
+      case RVM_KOP_gather: {
+        const int64_t n = state->strip;
+        const int has_mask = step->e != RVM_NO_REGISTER;
+        if (!can_write(state, step->a, n * step->d) || step->c < scalars || !can_read(state, scalars, step->c, n * 8) ||
+            (has_mask && (step->e < scalars || !can_read(state, scalars, step->e, n))))
+          return fail_bounds(state, place, "strip");
+        if (!moves_of(state, step->d)->gather(n, state->at[step->a], state->buffers[step->b], state->buffer_bytes[step->b] / step->d,
+                                              (const int64_t *)state->at[step->c],
+                                              has_mask ? (const uint8_t *)state->at[step->e] : NULL))
+          return fail_bounds(state, place, "buffer");
+        break;
+      }
+      case RVM_KOP_strided: {
+        const int64_t n = state->strip;
+        if (!can_write(state, step->a, n * step->e)) return fail_bounds(state, place, "strip");
+        if (step->f != RVM_NO_REGISTER) {
+          if (step->f < scalars || !can_read(state, scalars, step->f, n)) return fail_bounds(state, place, "strip");
+          if (!moves_of(state, step->e)->masked(n, state->at[step->a], state->buffers[step->b], state->buffer_bytes[step->b] / step->e,
+                                                R(c), R(d), (const uint8_t *)state->at[step->f]))
+            return fail_bounds(state, place, "buffer");
+          break;
+        }
+        const char *from = strided_place(state, step->b, R(c), R(d), n, step->e);
+        if (!from) return fail_bounds(state, place, "buffer");
+        moves_of(state, step->e)->strided(n, state->at[step->a], from, R(d));
+        break;
+      }
+      case RVM_KOP_scatter: {
+        const int64_t n = state->strip;
+        if (step->b < scalars || !can_read(state, scalars, step->b, n * 8) || !can_read(state, scalars, step->c, n * step->d))
+          return fail_bounds(state, place, "strip");
+        if (!moves_of(state, step->d)->scatter(n, state->buffers[step->a], state->buffer_bytes[step->a] / step->d,
+                                               (const int64_t *)state->at[step->b], state->at[step->c], step->c >= scalars))
+          return fail_bounds(state, place, "buffer");
+        break;
+      }
+      case RVM_KOP_store_strided: {
+        const int64_t n = state->strip;
+        if (!can_read(state, scalars, step->d, n * step->e)) return fail_bounds(state, place, "strip");
+        char *to = strided_place(state, step->a, R(b), R(c), n, step->e);
+        if (!to) return fail_bounds(state, place, "buffer");
+        if (R(c) == 1 && step->d >= scalars)
+          memmove(to, state->at[step->d], (size_t)(n * step->e));
+        else
+          moves_of(state, step->e)->spread(n, to, R(c), state->at[step->d], step->d >= scalars);
+        break;
+      }
+      case RVM_KOP_choose: {
+        const int64_t n = state->strip;
+        if (!can_write(state, step->a, n * step->e) || !can_read(state, scalars, step->b, n) ||
+            !can_read(state, scalars, step->c, n * step->e) || !can_read(state, scalars, step->d, n * step->e))
+          return fail_bounds(state, place, "strip");
+        moves_of(state, step->e)
+            ->choose(n, state->at[step->a], (const uint8_t *)state->at[step->b], step->b >= scalars, state->at[step->c],
+                     step->c >= scalars, state->at[step->d], step->d >= scalars);
+        break;
+      }
+      case RVM_KOP_move: {
+        const int64_t bytes = state->strip * step->c;
+        if (!can_write(state, step->a, bytes) || !can_read(state, scalars, step->b, bytes)) return fail_bounds(state, place, "strip");
+        if (step->b >= scalars) {
+          memmove(state->at[step->a], state->at[step->b], (size_t)bytes);
+          break;
+        }
+        moves_of(state, step->c)->splat(state->strip, state->at[step->a], state->at[step->b]);
+        break;
+      }
+      case RVM_KOP_fill: {
+        const int64_t count = R(c) < RVM_STRIP ? R(c) : RVM_STRIP;
+        moves_of(state, step->d)->splat(count, state->at[step->a], state->at[step->b]);
+        break;
+      }
+      case RVM_KOP_iota: {
+        if (!can_write(state, step->a, state->strip * 8)) return fail_bounds(state, place, "strip");
+        int64_t *out = (int64_t *)state->at[step->a];
+        const uint64_t first = (uint64_t)R(b), by = (uint64_t)R(c);
+        for (int64_t i = 0; i < state->strip; i++) out[i] = (int64_t)(first + (uint64_t)i * by);
+        break;
+      }
+      case RVM_KOP_accumulate: {
+        const rvm_element_function *function = &state->level->functions[step->c];
+        const int64_t n = state->strip, bytes = function->operand_bytes;
+        if (!can_write(state, step->a, RVM_LANES * bytes) || step->b < scalars || !can_read(state, scalars, step->b, n * bytes))
+          return fail_bounds(state, place, "strip");
+        char *lanes = state->at[step->a];
+        for (int64_t i = 0; i < n; i += RVM_LANES)
+          function->run(n - i < RVM_LANES ? n - i : RVM_LANES, lanes, lanes, state->at[step->b] + i * bytes,
+                        RVM_LEFT_IS_STRIP | RVM_RIGHT_IS_STRIP);
+        break;
+      }
+      case RVM_KOP_fold: {
+        const rvm_element_function *function = &state->level->functions[step->d];
+        int64_t count = R(c) < RVM_STRIP ? R(c) : RVM_STRIP;
+        if (count <= 0) break;
+        if (!can_write(state, step->b, count * function->operand_bytes)) return fail_bounds(state, place, "strip");
+        fold(function, state->at[step->b], count);
+        function->run(1, state->at[step->a], state->at[step->a], state->at[step->b], 0);
+        break;
+      }
+      case RVM_KOP_COUNT: return rvm_fail(state->result, RVM_BAD_EXECUTABLE, "kernel bytecode: unknown opcode");
+    }
+    place++;
+    continue;
+  look: {
+    const rvm_status status = refuel(state);
+    if (status) return status;
+  }
+  }
+}
+
+/* ---- calls ---- */
+
+/* Compares the arguments with the program's tensors, and sets the sizes and buffers. */
+static rvm_status bind_tensors(run *state, const rvm_value *arguments, int32_t count) {
+  const rvm_kernel_program *program = state->program;
+  const int64_t *word = program->tensors;
+  uint32_t known = 0;
+  if (count < 0 || (uint32_t)count != program->tensor_count)
+    return rvm_fail(state->result, RVM_ARGUMENT_ERROR, "kernel: expected %d arguments, got %d", (int)program->tensor_count, (int)count);
+  for (int32_t i = 0; i < count; i++) {
+    const int64_t dtype = *word++, rank = *word++;
+    if (arguments[i].tag != RVM_TAG_TENSOR) return rvm_fail(state->result, RVM_TYPE_ERROR, "kernel: argument %d is not a tensor", (int)i);
+    const rvm_tensor *tensor = arguments[i].as.tensor;
+    if (tensor->dtype != dtype || tensor->dl.ndim != rank)
+      return rvm_fail(state->result, RVM_TYPE_ERROR, "kernel: argument %d has another dtype or rank than the kernel's", (int)i);
+    int64_t elements = 1;
+    for (int64_t axis = 0; axis < rank; axis++) {
+      int64_t want = *word++;
+      const int64_t got = tensor->dl.shape[axis];
+      if (want == -1 - (int64_t)known) state->scalars[known++].i64 = got;
+      if (want < 0) want = state->scalars[-1 - want].i64;
+      if (want != got)
+        return rvm_fail(state->result, RVM_SHAPE_ERROR, "kernel: expected dimension %d of argument %d to be %lld, got %lld", (int)axis,
+                        (int)i, (long long)want, (long long)got);
+      if (!rvm_multiply(elements, got, &elements)) return rvm_fail(state->result, RVM_SHAPE_ERROR, "kernel: argument %d is too large", (int)i);
+    }
+    state->buffers[i] = tensor->dl.data;
+    state->buffer_bytes[i] = elements * rvm_dtype_size_bytes(dtype);
+  }
+  return RVM_OK;
+}
+
+rvm_status rvm_kernel_program_run(const rvm_kernel_program *program, const rvm_native_api *api, rvm_machine *machine,
+                                  const rvm_value *arguments, int32_t count, rvm_value *result) {
+  RVM_ALIGNED(64) char small[SMALL_BYTES];
+  const int64_t bytes = memory_bytes(program);
+  char *memory = bytes <= SMALL_BYTES ? small : malloc((size_t)bytes);
+  if (!memory) return rvm_fail(result, RVM_OUT_OF_MEMORY, "kernel bytecode: no memory for %lld bytes", (long long)bytes);
+  run state = {.program = program, .level = rvm_kernel_level_here(), .api = api, .machine = machine,
+               .result = result, .fuel = FUEL};
+  lay_out(&state, memory);
+  rvm_status status = bind_tensors(&state, arguments, count);
+  if (!status) {
+    memcpy(state.scalars + program->size_count, program->constants, program->constant_count * sizeof *program->constants);
+    result->tag = RVM_TAG_NIL;
+    status = run_from(&state, 0);
+  }
+  if (memory != small) free(memory);
+  return status;
+}

@@ -1,0 +1,12 @@
+/* kernel_interpreter.h: runs programs of kernel bytecode. */
+#ifndef RELVM_KERNEL_INTERPRETER_H
+#define RELVM_KERNEL_INTERPRETER_H
+
+#include "kernel_program.h"
+
+/* Runs it: the tensors are those of its inputs, then those of its outputs.  api, machine: whose threads it uses and which may
+   end it; NULL: this thread does it all. */
+rvm_status rvm_kernel_program_run(const rvm_kernel_program *program, const rvm_native_api *api, rvm_machine *machine,
+                                  const rvm_value *arguments, int32_t count, rvm_value *result);
+
+#endif

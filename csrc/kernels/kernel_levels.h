@@ -1,0 +1,19 @@
+/* kernel_levels.h: the element functions and micro-kernels, compiled for several levels of processors. */
+#ifndef RELVM_KERNEL_LEVELS_H
+#define RELVM_KERNEL_LEVELS_H
+
+#include "element_functions.h"
+#include "micro_kernels.h"
+#include "strip_moves.h"
+
+typedef struct rvm_kernel_level {
+  const char *cpu; /* the features that it needs, as native sections name them */
+  const rvm_element_function *functions;
+  const rvm_strip_moves *moves;
+  const rvm_micro_kernel *micro_kernels;
+} rvm_kernel_level;
+
+/* The best level that this processor has. */
+const rvm_kernel_level *rvm_kernel_level_here(void);
+
+#endif

@@ -1,0 +1,212 @@
+/* kernel_verify.c: reads and verifies a program of kernel bytecode. */
+#include "cold.h"
+
+#include <string.h>
+
+#include "base.h"
+#include "element_functions.h"
+#include "errors.h"
+#include "kernel_verify.h"
+#include "micro_kernels.h"
+
+typedef struct program_header {
+  uint32_t version, tensor_words, input_count, tensor_count, size_count, constant_count, scalar_count, strip_count, view_count,
+      array_count, code_count, argument_count, message_count, message_bytes, scratch_bytes, zero;
+} program_header;
+_Static_assert(sizeof(program_header) == 64 && sizeof(rvm_kernel_instruction) == 16, "as in the file");
+
+#define BAD(error, ...) rvm_fail(error, RVM_BAD_EXECUTABLE, "kernel bytecode: " __VA_ARGS__)
+
+static const char *const operand_letters[] = {
+#define KERNEL_OP(name, operands, meaning) operands,
+#include "kernel_opcodes.def"
+#undef KERNEL_OP
+};
+static const char *const opcode_names[] = {
+#define KERNEL_OP(name, operands, meaning) #name,
+#include "kernel_opcodes.def"
+#undef KERNEL_OP
+};
+
+/* The `count` items of `item_bytes` at *at, which is moved behind them; NULL: they are not there. */
+static const void *take(const char *bytes, uint64_t size_bytes, uint64_t *at, uint64_t count, uint64_t item_bytes) {
+  const uint64_t start = *at, length = count * item_bytes; /* both below 2^32 * 16 */
+  if (length > size_bytes - start) return NULL;
+  const uint64_t end = start + (length + 7) / 8 * 8;
+  *at = end > size_bytes ? size_bytes : end;
+  return bytes + start;
+}
+
+static rvm_status check_tensors(const rvm_kernel_program *program, rvm_value *error) {
+  uint32_t word = 0, known = 0;
+  for (uint32_t i = 0; i < program->tensor_count; i++) {
+    if (program->tensor_words - word < 2) return BAD(error, "the table of tensors is too short");
+    const int64_t dtype = program->tensors[word++], rank = program->tensors[word++];
+    if (dtype < 0 || dtype >= RVM_DTYPE_COUNT || dtype == RVM_DTYPE_str || rank < 0 || rank > RVM_MAX_RANK)
+      return BAD(error, "tensor %u has an unknown dtype or a wrong rank", i);
+    if (program->tensor_words - word < rank) return BAD(error, "the table of tensors is too short");
+    for (int64_t axis = 0; axis < rank; axis++) {
+      const int64_t dim = program->tensors[word++];
+      if (dim >= 0) continue;
+      if (dim < -(int64_t)known - 2 || dim < -(int64_t)program->size_count)
+        return BAD(error, "tensor %u names an unknown size", i);
+      if (dim == -(int64_t)known - 1) known++;
+    }
+  }
+  if (word != program->tensor_words || known != program->size_count)
+    return BAD(error, "the table of tensors has another number of words or sizes than it says");
+  return RVM_OK;
+}
+
+static rvm_status check_arrays(const rvm_kernel_program *program, rvm_value *error) {
+  for (uint32_t i = 0; i < program->array_count; i++) {
+    const rvm_kernel_array array = program->arrays[i];
+    if (array.offset % 64 != 0 || array.offset > program->scratch_bytes ||
+        array.size_bytes > program->scratch_bytes - array.offset)
+      return BAD(error, "array %u lies outside of the scratch memory", i);
+  }
+  return RVM_OK;
+}
+
+static rvm_status check_messages(const rvm_kernel_program *program, rvm_value *error) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < program->message_bytes; i++) count += program->messages[i] == 0;
+  if (count != program->message_count || (program->message_bytes > 0 && program->messages[program->message_bytes - 1] != 0))
+    return BAD(error, "the messages do not end with a zero each");
+  return RVM_OK;
+}
+
+/* Whether an operand names what its letter says. */
+static int is_valid(const rvm_kernel_program *program, char letter, uint16_t operand) {
+  const uint32_t scalars = program->scalar_count, strips = scalars + program->strip_count;
+  const uint32_t all = strips + program->view_count, buffers = program->tensor_count + program->array_count;
+  switch (letter) {
+    case 'S':
+    case 's': return operand < scalars;
+    case 'v': return operand >= scalars && operand < strips;
+    case 'V': return operand >= scalars && operand < all;
+    case 'w': return operand >= strips && operand < all;
+    case 'X':
+    case 'x': return operand < all;
+    case 'm': return operand < all || operand == RVM_NO_REGISTER;
+    case 'b': return operand < buffers;
+    case 'B': return operand < buffers && operand >= program->input_count;
+    case 'z': return operand == 1 || operand == 2 || operand == 4 || operand == 8;
+    case 'j': return operand < program->code_count;
+    case 'F': return operand < rvm_element_function_count;
+    case 'c': return operand < rvm_micro_kernel_count;
+    case 't':
+    case 'n': return operand <= program->argument_count;
+    case 'u': return operand > RVM_OK && operand <= RVM_TIMEOUT;
+    case 'y': return operand <= program->array_count;
+    case 'k': return operand < program->message_count;
+  }
+  return 0;
+}
+
+static uint32_t format_values(const char *message) {
+  uint32_t count = 0;
+  for (const char *at = message; (at = strstr(at, "%lld")); at += 4) count++;
+  return count;
+}
+
+static const char *message_at(const rvm_kernel_program *program, uint32_t index) {
+  const char *message = program->messages;
+  for (; index > 0; index--) message += strlen(message) + 1;
+  return message;
+}
+
+static rvm_status check_registers(const rvm_kernel_program *program, uint32_t place, uint32_t first, uint32_t count,
+                                  rvm_value *error) {
+  if (first + count > program->argument_count) return BAD(error, "instruction %u: its arguments exceed the table", place);
+  for (uint32_t i = 0; i < count; i++)
+    if (!is_valid(program, 's', program->arguments[first + i]))
+      return BAD(error, "instruction %u: argument %u is not a scalar", place, i);
+  return RVM_OK;
+}
+
+static rvm_status check_invoke(const rvm_kernel_program *program, uint32_t place, rvm_value *error) {
+  const rvm_kernel_instruction *step = &program->code[place];
+  uint32_t at = step->b;
+  const char *letters = rvm_micro_kernels[step->a].arguments;
+  for (const char *letter = letters; *letter; letter++) {
+    const int is_address = *letter == 'p' || *letter == 'P';
+    if (at + 1 + is_address > program->argument_count) return BAD(error, "instruction %u: its arguments exceed the table", place);
+    if (is_address && !is_valid(program, *letter == 'P' ? 'B' : 'b', program->arguments[at++]))
+      return BAD(error, "instruction %u: an argument is not a buffer that it may use", place);
+    if (!is_valid(program, 's', program->arguments[at++]))
+      return BAD(error, "instruction %u: an argument is not a scalar", place);
+  }
+  if (at != (uint32_t)step->b + step->c) return BAD(error, "instruction %u: a wrong number of arguments", place);
+  return RVM_OK;
+}
+
+static rvm_status check_instruction(const rvm_kernel_program *program, uint32_t place, rvm_value *error) {
+  const rvm_kernel_instruction *step = &program->code[place];
+  if (step->op >= RVM_KOP_COUNT) return BAD(error, "instruction %u has opcode %u, expected less than %d", place, step->op, RVM_KOP_COUNT);
+  const uint16_t operands[] = {step->a, step->b, step->c, step->d, step->e, step->f, step->g};
+  const char *letters = operand_letters[step->op];
+  const size_t count = strlen(letters);
+  for (size_t i = 0; i < sizeof operands / sizeof *operands; i++)
+    if (i < count ? !is_valid(program, letters[i], operands[i]) : operands[i] != 0)
+      return BAD(error, "instruction %u, %s: operand %c is %u", place, opcode_names[step->op], (char)('a' + i), operands[i]);
+  switch (step->op) {
+    case RVM_KOP_apply: {
+      const uint16_t scalars = (uint16_t)program->scalar_count;
+      if (step->a < scalars && (step->b >= scalars || step->c >= scalars))
+        return BAD(error, "instruction %u, apply: a scalar result of strips", place);
+      return RVM_OK;
+    }
+    case RVM_KOP_accumulate:
+    case RVM_KOP_fold: {
+      const rvm_element_function *function = &rvm_element_functions[step->op == RVM_KOP_fold ? step->d : step->c];
+      if (function->arity != 2 || function->result_bytes != function->operand_bytes)
+        return BAD(error, "instruction %u, %s: the function does not combine two elements", place, opcode_names[step->op]);
+      return RVM_OK;
+    }
+    case RVM_KOP_fail: {
+      if (step->d != format_values(message_at(program, step->b))) return BAD(error, "instruction %u, fail: a wrong number of values", place);
+      return check_registers(program, place, step->c, step->d, error);
+    }
+    case RVM_KOP_invoke: return check_invoke(program, place, error);
+    case RVM_KOP_parallel:
+      if (step->e <= place + 1 || program->code[step->e - 1].op != RVM_KOP_end)
+        return BAD(error, "instruction %u, parallel: what follows does not end before e", place);
+      return RVM_OK;
+  }
+  return RVM_OK;
+}
+
+rvm_status rvm_kernel_program_read(const void *bytes, int64_t size_bytes, rvm_kernel_program *program, rvm_value *error) {
+  const program_header *header = bytes;
+  uint64_t at = sizeof *header;
+  const uint64_t size = (uint64_t)size_bytes;
+  if (size_bytes < (int64_t)sizeof *header || (uintptr_t)bytes % 8 != 0) return BAD(error, "it is too short, or not aligned");
+  if (header->version != RVM_KERNEL_VERSION || header->zero != 0)
+    return BAD(error, "it has version %u, expected %d", header->version, RVM_KERNEL_VERSION);
+  *program = (rvm_kernel_program){
+    .tensor_words = header->tensor_words, .input_count = header->input_count, .tensor_count = header->tensor_count,
+    .size_count = header->size_count, .constant_count = header->constant_count, .scalar_count = header->scalar_count,
+    .strip_count = header->strip_count, .view_count = header->view_count, .array_count = header->array_count,
+    .code_count = header->code_count, .argument_count = header->argument_count, .message_count = header->message_count,
+    .message_bytes = header->message_bytes, .scratch_bytes = header->scratch_bytes};
+  const uint64_t registers = (uint64_t)header->scalar_count + header->strip_count + header->view_count;
+  if (registers >= RVM_NO_REGISTER || (uint64_t)header->tensor_count + header->array_count > UINT16_MAX ||
+      header->input_count > header->tensor_count || header->code_count == 0 || header->code_count > UINT16_MAX ||
+      header->argument_count > UINT16_MAX || header->scratch_bytes > INT32_MAX ||
+      (uint64_t)header->size_count + header->constant_count > header->scalar_count)
+    return BAD(error, "its header has counts that do not fit");
+  program->tensors = take(bytes, size, &at, header->tensor_words, sizeof *program->tensors);
+  if (program->tensors) program->constants = take(bytes, size, &at, header->constant_count, sizeof *program->constants);
+  if (program->constants) program->arrays = take(bytes, size, &at, header->array_count, sizeof *program->arrays);
+  if (program->arrays) program->code = take(bytes, size, &at, header->code_count, sizeof *program->code);
+  if (program->code) program->arguments = take(bytes, size, &at, header->argument_count, sizeof *program->arguments);
+  if (program->arguments) program->messages = take(bytes, size, &at, header->message_bytes, 1);
+  if (!program->messages || at != size) return BAD(error, "it has another size than its header says");
+  rvm_status status = check_tensors(program, error);
+  if (!status) status = check_arrays(program, error);
+  if (!status) status = check_messages(program, error);
+  for (uint32_t i = 0; i < header->code_count && !status; i++) status = check_instruction(program, i, error);
+  if (!status && program->code[header->code_count - 1].op != RVM_KOP_end) status = BAD(error, "its last instruction is not end");
+  return status;
+}

@@ -1,0 +1,82 @@
+"""The text form of kernel bytecode, for people."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from relvm.bytecode.kernel_program import KernelProgram
+from relvm.tables import DTYPES, KERNEL_OPCODES, MICRO_KERNELS, STATUS, element_functions
+
+_NO_REGISTER = 0xFFFF
+
+
+def kernel_listing(program: KernelProgram, name: str = "kernel") -> str:
+    """Return the program as text: its tensors, constants and arrays, then one line for each instruction.
+
+    s3 is a scalar register, v0 a strip, w1 a view (a strip that lies in a buffer), b2 a buffer.
+    """
+    return "".join(f"{line}\n" for line in _lines(program, name))
+
+
+def _lines(program: KernelProgram, name: str) -> Iterator[str]:
+    yield f"kernel {name}"
+    words = list(program.tensors)
+    for number in range(program.inputs + program.outputs):
+        dtype, rank, words = DTYPES[words[0]].name, words[1], words[2:]
+        dims, words = words[:rank], words[rank:]
+        role = "input" if number < program.inputs else "output"
+        shape = ", ".join(str(dim) if dim >= 0 else f"s{-1 - dim}" for dim in dims)
+        yield f"  b{number}: {role} {dtype}[{shape}]"
+    for number, (offset, size) in enumerate(program.arrays, start=program.inputs + program.outputs):
+        yield f"  b{number}: array of {size} bytes at {offset}"
+    for number, bits in enumerate(program.constants, start=program.sizes):
+        yield f"  s{number} = {_constant_text(bits)}"
+    for place, step in enumerate(program.code):
+        yield f"  {place}: {_instruction_text(program, step)}"
+
+
+def _constant_text(bits: int) -> str:
+    signed = struct.unpack("<q", struct.pack("<Q", bits))[0]
+    as_f32 = struct.unpack("<f", struct.pack("<I", bits & 0xFFFFFFFF))[0]
+    is_float = bits < 1 << 32 and 1e-30 < abs(as_f32) < 1e30
+    return f"{signed}, as f32 {as_f32:.7g}" if is_float else str(signed)
+
+
+def _instruction_text(program: KernelProgram, step: tuple[int, ...]) -> str:
+    row = KERNEL_OPCODES[step[0]]
+    if row.name == "invoke":
+        return f"invoke {_invoked(program, *step[1:4])}"
+    if row.name == "fail":
+        values = ", ".join(f"s{register}" for register in program.arguments[step[3] : step[3] + step[4]])
+        return f"fail {STATUS[step[1]].name} {program.messages[step[2]]!r} ({values})"
+    operands = [_operand(program, letter, value) for letter, value in zip(row.operands, step[1:], strict=False)]
+    return f"{row.name} {', '.join(filter(None, operands))}".rstrip()
+
+
+def _invoked(program: KernelProgram, kernel: int, first: int, count: int) -> str:
+    row, words = MICRO_KERNELS[kernel], list(program.arguments[first : first + count])
+    texts = []
+    for letter in row.arguments:
+        texts.append(f"b{words.pop(0)}[s{words.pop(0)}]" if letter in "pP" else f"s{words.pop(0)}")
+    return f"{row.name}({', '.join(texts)})"
+
+
+def _operand(program: KernelProgram, letter: str, value: int) -> str:
+    match letter:
+        case "b" | "B":
+            return f"b{value}"
+        case "z":
+            return f"{value} bytes"
+        case "j":
+            return f"-> {value}"
+        case "F":
+            return element_functions[value]
+        case "m" if value == _NO_REGISTER:
+            return ""
+        case "y":
+            return f"b{program.inputs + program.outputs + value}"
+    scalars, strips, _ = program.registers
+    if value < scalars:
+        return f"s{value}"
+    return f"v{value - scalars}" if value < scalars + strips else f"w{value - scalars - strips}"

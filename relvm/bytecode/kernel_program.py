@@ -1,0 +1,109 @@
+"""Programs of kernel bytecode, as Python objects and as the bytes that csrc/kernels/kernel_verify.c reads."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from relvm.errors import RelvmFormatError
+
+VERSION = 1
+_HEADER = struct.Struct("<16I")
+_OPERANDS = 7
+
+
+@dataclass(frozen=True)
+class KernelProgram:
+    """A kernel as bytecode.
+
+    Attributes
+    ----------
+    tensors
+        For each tensor its dtype, rank and dimensions.  The k-th size variable is -1 - k.
+    inputs, outputs, sizes
+        The numbers of input tensors, output tensors and size variables.
+    constants
+        The values of the scalar registers behind those of the sizes, as 64 bits.
+    registers
+        The numbers of scalars, strips and views.
+    arrays
+        Offset and size, in bytes, of each array in the scratch memory.
+    code
+        The instructions: an opcode of csrc/tables/kernel_opcodes.def and at most 7 operands.
+    arguments
+        The argument table, in which instructions of any number of operands have theirs.
+    messages
+        The texts of failures.
+    scratch_bytes
+        The size of the scratch memory.
+    """
+
+    tensors: tuple[int, ...]
+    inputs: int
+    outputs: int
+    sizes: int
+    constants: tuple[int, ...]
+    registers: tuple[int, int, int]
+    arrays: tuple[tuple[int, int], ...]
+    code: tuple[tuple[int, ...], ...]
+    arguments: tuple[int, ...]
+    messages: tuple[str, ...]
+    scratch_bytes: int
+
+    def encode(self) -> bytes:
+        """Return the bytes of the program; their number is a multiple of 8."""
+        messages = b"".join(text.encode() + b"\0" for text in self.messages)
+        tensors = self.inputs + self.outputs
+        counts = [VERSION, len(self.tensors), self.inputs, tensors, self.sizes, len(self.constants), *self.registers]
+        counts += [len(self.arrays), len(self.code), len(self.arguments), len(self.messages)]
+        rows = [(*step, *[0] * (1 + _OPERANDS - len(step))) for step in self.code]
+        parts = (
+            _HEADER.pack(*counts, len(messages), self.scratch_bytes, 0),
+            np.array(self.tensors, "<i8").tobytes(),
+            np.array(self.constants, "<u8").tobytes(),
+            np.array(self.arrays, "<u4").tobytes(),
+            np.array(rows, "<u2").tobytes(),
+            np.array(self.arguments, "<u2").tobytes(),
+            messages,
+        )
+        return b"".join(part + bytes(-len(part) % 8) for part in parts)
+
+
+def decode_kernel(content: bytes | memoryview) -> KernelProgram:
+    """Return the program that `encode` gave these bytes.
+
+    Raises
+    ------
+    RelvmFormatError
+        The bytes are too short, or not of this version.
+    """
+    if len(content) < _HEADER.size or len(content) % 8 or _HEADER.unpack_from(content)[0] != VERSION:
+        raise RelvmFormatError(f"a kernel program of {len(content)} bytes has no header of version {VERSION}")
+    _, words, inputs, tensors, sizes, constants, *rest, _ = _HEADER.unpack_from(content)
+    scalars, strips, views, arrays, steps, arguments, count, message_bytes, scratch = rest
+    place = _HEADER.size
+
+    def take(dtype: str, items: int) -> np.ndarray:
+        nonlocal place
+        size = np.dtype(dtype).itemsize * items
+        if size > len(content) - place:
+            raise RelvmFormatError(f"a kernel program of {len(content)} bytes is shorter than its header says")
+        found = np.frombuffer(content, dtype, items, place)
+        place += -(-size // 8) * 8
+        return found
+
+    return KernelProgram(
+        tensors=tuple(take("<i8", words).tolist()),
+        inputs=inputs,
+        outputs=tensors - inputs,
+        sizes=sizes,
+        constants=tuple(take("<u8", constants).tolist()),
+        registers=(scalars, strips, views),
+        arrays=tuple(map(tuple, take("<u4", 2 * arrays).reshape(-1, 2).tolist())),
+        code=tuple(map(tuple, take("<u2", (1 + _OPERANDS) * steps).reshape(-1, 1 + _OPERANDS).tolist())),
+        arguments=tuple(take("<u2", arguments).tolist()),
+        messages=tuple(take("u1", message_bytes).tobytes().decode().split("\0")[:count]),
+        scratch_bytes=scratch,
+    )

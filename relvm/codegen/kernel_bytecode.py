@@ -1,0 +1,412 @@
+"""Kernel bytecode: the loop nest of a kernel as a program for csrc/kernels/kernel_interpreter.c.
+
+Loops, positions and sizes are scalar instructions.  A SIMD loop runs over strips: each of its instructions processes
+up to STRIP elements.  Loads of contiguous elements copy nothing: a view is a strip that lies in its buffer.  Scalar
+expressions move out of the loops that they do not depend on.
+Source: Boncz, Zukowski and Nes, MonetDB/X100: Hyper-Pipelining Query Execution, 2005.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from relvm.bytecode.kernel_program import KernelProgram
+from relvm.codegen.kernel_registers import (
+    LIMIT,
+    MICRO_KERNEL_NUMBERS,
+    NAMES,
+    OPCODES,
+    SCALAR_OPS,
+    STATUS_NUMBERS,
+    SWAPPED,
+    Block,
+    Instruction,
+    Label,
+    Reg,
+    StripValue,
+    allocate_slots,
+    changes_with,
+    conversions,
+    extreme_of,
+    flat_position,
+    function_number,
+    has_load,
+    intrinsic,
+    parts_of,
+    registers_in,
+    size_numbers,
+    variable_of,
+)
+from relvm.codegen.kernel_strips import StripPrinter
+from relvm.errors import RelvmUnsupportedError
+from relvm.ir.dtypes import BOOL, I64, DType
+from relvm.ir.symbolic import AnyDim, DimVar, as_var, known_size
+from relvm.kernels.loop_ir import (
+    Address,
+    Allocate,
+    Assign,
+    Binary,
+    Buffer,
+    Convert,
+    Fail,
+    IfThen,
+    Intrinsic,
+    Invoke,
+    Kernel,
+    Let,
+    Literal,
+    Load,
+    Local,
+    Loop,
+    Parallel,
+    Scalar,
+    Select,
+    Size,
+    Statement,
+    Store,
+    Unary,
+    statements_in,
+)
+
+
+def print_kernel_bytecode(kernel: Kernel) -> KernelProgram:
+    """Return the program of a kernel.
+
+    Raises
+    ------
+    RelvmUnsupportedError
+        The program would have more registers or instructions than its format can number.
+    """
+    return _Printer(kernel).program()
+
+
+def literal_bits(value: bool | int | float, dtype: DType) -> int:
+    """Return a number as the low bytes of a scalar register."""
+    with np.errstate(all="ignore"):
+        content = np.asarray(value).astype(dtype.numpy).tobytes()
+    return int.from_bytes(content, "little")
+
+
+class _Printer:
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.sizes = size_numbers((*kernel.inputs, *kernel.outputs))
+        self.size_registers = [Reg("scalar") for _ in self.sizes]
+        self.constants: dict[int, Reg] = {}
+        self.buffers: dict[str, int] = {b.name: i for i, b in enumerate((*kernel.inputs, *kernel.outputs))}
+        self.arrays: list[tuple[int, int]] = []
+        self.scratch = 0
+        self.arguments: list[Reg | int] = []
+        self.messages: dict[str, int] = {}
+        self.env: dict[str, StripValue] = {}
+        self.block = Block(0, None)
+        self.assigned = {s.local.name for s in statements_in(kernel.body) if isinstance(s, Assign)}
+
+    # ---- the program ----
+
+    def program(self) -> KernelProgram:
+        self.statements(self.kernel.body)
+        self.emit("end")
+        code = self.block.code
+        number, counts = self._numbered(code)
+        places: dict[Label, int] = {}
+        count = 0
+        for item in code:
+            if isinstance(item, Label):
+                places[item] = count
+            else:
+                count += 1
+
+        def word(operand: Reg | Label | int) -> int:
+            if isinstance(operand, Reg):
+                return number[operand]
+            return places[operand] if isinstance(operand, Label) else operand
+
+        rows = tuple((OPCODES[item.op], *map(word, item.operands)) for item in code if isinstance(item, Instruction))
+        arguments = tuple(map(word, self.arguments))
+        if max(sum(counts), len(rows), len(arguments), len(self.buffers)) >= LIMIT:
+            raise RelvmUnsupportedError(f"kernel {self.kernel.name}: too large for kernel bytecode")
+        tensors: list[int] = []
+        for buffer in (*self.kernel.inputs, *self.kernel.outputs):
+            dims = (dim if isinstance(dim, int) else -1 - self.sizes[variable_of(dim)] for dim in buffer.shape)
+            tensors += [buffer.dtype.index, len(buffer.shape), *dims]
+        return KernelProgram(
+            tuple(tensors),
+            len(self.kernel.inputs),
+            len(self.kernel.outputs),
+            len(self.sizes),
+            tuple(self.constants),
+            counts,
+            tuple(self.arrays),
+            rows,
+            arguments,
+            tuple(self.messages),
+            self.scratch,
+        )
+
+    def _numbered(self, code: list[Instruction | Label]) -> tuple[dict[Reg, int], tuple[int, int, int]]:
+        """Return the number of each register, and how many there are: the sizes, the constants and other scalars, then
+        strips, then views."""
+        number = {reg: i for i, reg in enumerate((*self.size_registers, *self.constants.values()))}
+        for reg in (*registers_in(code), *(a for a in self.arguments if isinstance(a, Reg))):
+            if reg.kind == "scalar":
+                number.setdefault(reg, len(number))
+        counts = [len(number)]
+        for kind in ("strip", "view"):
+            slots = allocate_slots(code, kind)
+            number |= {reg: sum(counts) + slot for reg, slot in slots.items()}
+            counts.append(1 + max(slots.values(), default=-1))
+        return number, (counts[0], counts[1], counts[2])
+
+    # ---- emission ----
+
+    def emit(self, op: str, *operands: Reg | Label | int) -> None:
+        self.block.code.append(Instruction(op, operands))
+
+    def new(self, kind: str = "scalar", *, is_mutable: bool = False) -> Reg:
+        return Reg(kind, self.block.depth, is_mutable)
+
+    def constant(self, value: bool | int | float, dtype: DType = I64) -> Reg:
+        return self.constants.setdefault(literal_bits(value, dtype), Reg("scalar"))
+
+    def value_of(self, reg: Reg) -> int | None:
+        """Return the number that a register is known to hold as an i64."""
+        bits = next((bits for bits, constant in self.constants.items() if constant is reg), None)
+        return None if bits is None else bits - (1 << 64) * (bits >> 63)
+
+    def pure(self, op: str, *operands: Reg | int) -> Reg:
+        """Emit an instruction without effects, in the outermost block that has its operands, unless it is known."""
+        registers = [operand for operand in operands if isinstance(operand, Reg)]
+        if any(reg.is_mutable for reg in registers):
+            result = self.new()
+            self.emit(op, result, *operands)
+            return result
+        depth = max((reg.depth for reg in registers), default=0)
+        home = self.block
+        while home.depth > depth and home.parent is not None:
+            home = home.parent
+        key = (op, *operands)
+        if key not in home.known:
+            home.known[key] = result = Reg("scalar", home.depth)
+            home.code.append(Instruction(op, (result, *operands)))
+        return home.known[key]
+
+    @contextmanager
+    def inside(self) -> Iterator[Block]:
+        """Open a block; its code is to be appended by the caller."""
+        block = self.block = Block(self.block.depth + 1, self.block)
+        yield block
+        assert block.parent is not None
+        self.block = block.parent
+
+    # ---- statements ----
+
+    def statements(self, body: tuple[Statement, ...]) -> None:
+        for statement in body:
+            self.statement(statement)
+
+    def statement(self, statement: Statement) -> None:
+        match statement:
+            case Loop(simd=True):
+                StripPrinter(self, statement).write()
+            case Loop():
+                self.loop(statement)
+            case Parallel():
+                self.parallel(statement)
+            case Store(buffer, indices, value):
+                place = self.position(buffer, indices)
+                self.emit("store", self.buffers[buffer.name], place, self.scalar(value), buffer.dtype.size_bytes)
+            case Let(local, value) if local.name in self.assigned:
+                self.env[local.name] = reg = self.new(is_mutable=True)
+                self.emit("copy", reg, self.scalar(value))
+            case Let(local, value):
+                reg = self.scalar(value)
+                if reg.is_mutable:
+                    reg, mutable = self.new(), reg
+                    self.emit("copy", reg, mutable)
+                self.env[local.name] = reg
+            case Assign(local, value):
+                target = self.env[local.name]
+                assert isinstance(target, Reg)
+                self.emit("copy", target, self.scalar(value))
+            case Allocate(buffer):
+                self.allocate(buffer)
+            case Invoke():
+                self.invoke(statement)
+            case Fail(status, message, values):
+                first = len(self.arguments)
+                self.arguments += [self.scalar(value) for value in values]
+                number = self.messages.setdefault(message, len(self.messages))
+                self.emit("fail", STATUS_NUMBERS[status], number, first if values else 0, len(values))
+            case IfThen(cond, then, orelse):
+                self.branch(self.scalar(cond), then, orelse)
+
+    def loop(self, loop: Loop) -> None:
+        start, stop = self.scalar(loop.start), self.scalar(loop.stop)
+        top, end = Label(), Label()
+        assigned = {s.local.name for s in statements_in(loop.body) if isinstance(s, Assign)}
+        changes = any(changes_with(part, assigned) for part in parts_of(loop.stop))
+        if changes:  # as in C, each iteration compares with the stop of that time
+            first, stop = stop, self.new(is_mutable=True)
+            self.emit("copy", stop, first)
+        with self.inside() as body:
+            self.env[loop.counter.name] = counter = self.new()
+            self.statements(loop.body)
+            if changes:
+                self.emit("copy", stop, self.scalar(loop.stop))
+        self.emit("loop", counter, start, stop, end)
+        self.block.code += [top, *body.code]
+        self.emit("next", counter, stop, top)
+        self.block.code.append(end)
+
+    def parallel(self, loop: Parallel) -> None:
+        count, grain, end = self.scalar(loop.count), self.scalar(loop.grain), Label()
+        arrays = len(self.arrays)
+        with self.inside() as body:
+            self.env[loop.first.name], self.env[loop.last.name] = first, last = self.new(), self.new()
+            self.statements(loop.body)
+            self.emit("end")
+        self.emit("parallel", first, last, count, grain, end, arrays, len(self.arrays))
+        self.block.code += [*body.code, end]
+
+    def branch(self, cond: Reg, then: tuple[Statement, ...], orelse: tuple[Statement, ...]) -> None:
+        past, end = Label(), Label()
+        outer = dict(self.env)
+        with self.inside() as first:
+            self.statements(then)
+        self.env = dict(outer)
+        with self.inside() as second:
+            self.statements(orelse)
+        self.env = outer
+        self.emit("unless", cond, past)
+        self.block.code += first.code
+        if second.code:
+            self.emit("jump", end)
+        self.block.code += [past, *second.code, end]
+
+    def allocate(self, buffer: Buffer) -> None:
+        size = math.prod(map(known_size, buffer.shape)) * buffer.dtype.size_bytes
+        self.buffers[buffer.name] = len(self.kernel.inputs) + len(self.kernel.outputs) + len(self.arrays)
+        self.arrays.append((self.scratch, size))
+        self.scratch += -(-size // 64) * 64
+
+    def invoke(self, invoke: Invoke) -> None:
+        operands: list[Reg | int] = []
+        for arg in invoke.args:
+            if isinstance(arg, Address):
+                operands += [self.buffers[arg.buffer.name], self.scalar(arg.position)]
+            else:
+                operands.append(self.scalar(arg))
+        self.emit("invoke", MICRO_KERNEL_NUMBERS[invoke.function], len(self.arguments), len(operands))
+        self.arguments += operands
+
+    # ---- scalars ----
+
+    def scalar(self, scalar: Scalar) -> Reg:
+        match scalar:
+            case Literal(value, dtype):
+                return self.constant(value, dtype)
+            case Local(name):
+                reg = self.env[name]
+                assert isinstance(reg, Reg) and reg.kind == "scalar", f"{name} varies along the strip"
+                return reg
+            case Size(dim):
+                return self.size(dim)
+            case Load(buffer, indices):
+                result = self.new()
+                place = self.position(buffer, indices)
+                self.emit("load", result, self.buffers[buffer.name], place, buffer.dtype.size_bytes)
+                return result
+            case Binary("&&" | "||" as function, left, right) if has_load(right):
+                return self.short_circuit(function, left, right)
+            case Binary(function, left, right):
+                return self.binary(function, left.dtype, self.scalar(left), self.scalar(right))
+            case Unary(function, operand):
+                return self.unary(function, operand.dtype, self.scalar(operand))
+            case Select(cond, then, orelse) if has_load(then) or has_load(orelse):
+                return self.chosen(cond, then, orelse)
+            case Select(cond, then, orelse):
+                if extreme := extreme_of(scalar):
+                    return self.apply(extreme, then.dtype, self.scalar(then), self.scalar(orelse))
+                return self.pure("select", self.scalar(cond), self.scalar(then), self.scalar(orelse))
+            case Convert():
+                converted = self.scalar(scalar.operand)
+                for function in conversions(scalar.operand.dtype, scalar.dtype):
+                    converted = self.pure("apply", converted, converted, function_number(function))
+                return converted
+            case Intrinsic(name, args, dtype):
+                values = [self.scalar(arg) for arg in args]
+                return self.pure("apply", values[0], values[-1], function_number(intrinsic(name, dtype)))
+        raise AssertionError(f"no bytecode for {type(scalar).__name__}")
+
+    def binary(self, function: str, dtype: DType, left: Reg, right: Reg) -> Reg:
+        if function in SWAPPED:
+            function, left, right = SWAPPED[function], right, left
+        if dtype == I64 and (folded := self.folded(function, left, right)) is not None:
+            return folded
+        if function in ("&&", "||"):
+            return self.pure("apply", left, right, function_number("logical_and" if function == "&&" else "logical_or"))
+        return self.apply(NAMES[function], dtype, left, right)
+
+    def folded(self, function: str, left: Reg, right: Reg) -> Reg | None:
+        """Return the register of an operation on i64 that needs no instruction."""
+        a, b = self.value_of(left), self.value_of(right)
+        if a is not None and b is not None and function in "+-*" and abs(a) < 2**31 and abs(b) < 2**31:
+            return self.constant({"+": a + b, "-": a - b, "*": a * b}[function])
+        if (function == "+" and a == 0) or (function == "*" and a == 1):
+            return right
+        if (function in "+-" and b == 0) or (function in "*/" and b == 1):
+            return left
+        return self.constant(0) if function == "*" and 0 in (a, b) else None
+
+    def apply(self, name: str, dtype: DType, left: Reg, right: Reg) -> Reg:
+        if dtype == I64 and name in SCALAR_OPS:
+            return self.pure(name, left, right)
+        return self.pure("apply", left, right, function_number(f"{name}_{dtype}"))
+
+    def unary(self, function: str, dtype: DType, operand: Reg) -> Reg:
+        if function == "!":
+            return self.pure("apply", operand, operand, function_number("logical_not"))
+        if dtype == I64:
+            return self.binary("-", I64, self.constant(0), operand)
+        return self.pure("apply", operand, operand, function_number(f"neg_{dtype}"))
+
+    def short_circuit(self, function: str, left: Scalar, right: Scalar) -> Reg:
+        literal = Literal(function == "||", BOOL)
+        return self.chosen(left, literal, right) if function == "||" else self.chosen(left, right, literal)
+
+    def chosen(self, cond: Scalar, then: Scalar, orelse: Scalar) -> Reg:
+        """Compute only the operand that is selected."""
+        result, past, end = self.new(is_mutable=True), Label(), Label()
+        test = self.scalar(cond)
+        with self.inside() as first:
+            self.emit("copy", result, self.scalar(then))
+        with self.inside() as second:
+            self.emit("copy", result, self.scalar(orelse))
+        self.emit("unless", test, past)
+        self.block.code += first.code
+        self.emit("jump", end)
+        self.block.code += [past, *second.code, end]
+        result.is_mutable = False
+        return result
+
+    def size(self, dim: AnyDim) -> Reg:
+        if isinstance(dim, int):
+            return self.constant(dim)
+        if var := as_var(dim):
+            return self.size_registers[self.sizes[var]]
+        total = self.constant(0)
+        for monomial, coefficient in dim.terms:
+            term = self.constant(coefficient)
+            for atom in monomial:
+                assert isinstance(atom, DimVar), f"a compound size {dim}"
+                term = self.binary("*", I64, term, self.size_registers[self.sizes[atom]])
+            total = self.binary("+", I64, total, term)
+        return total
+
+    def position(self, buffer: Buffer, indices: tuple[Scalar, ...]) -> Reg:
+        return self.scalar(flat_position(buffer, indices))

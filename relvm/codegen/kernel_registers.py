@@ -1,0 +1,214 @@
+"""Registers and instructions of kernel bytecode under construction, and the helpers that its printers share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from relvm.ir.dtypes import F16, F32, F64, I8, I64, DType
+from relvm.ir.symbolic import AnyDim, DimVar, as_var
+from relvm.kernels.loop_ir import (
+    Binary,
+    Buffer,
+    Convert,
+    Intrinsic,
+    Literal,
+    Load,
+    Local,
+    Scalar,
+    Select,
+    Size,
+    Unary,
+)
+from relvm.tables import KERNEL_OPCODES, MICRO_KERNELS, STATUS, element_functions, numbers
+
+STRIP, LANES = 512, 16  # csrc/kernels/kernel_program.h
+NO_REGISTER = LIMIT = 0xFFFF
+OPCODES, MICRO_KERNEL_NUMBERS = numbers(KERNEL_OPCODES), numbers(MICRO_KERNELS)
+STATUS_NUMBERS = numbers(STATUS)
+FUNCTION_NUMBERS = {name: number for number, name in enumerate(element_functions)}
+NAMES = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod", "&": "and", "|": "or", "^": "xor"}
+NAMES |= {"<<": "shl", ">>": "shr", "<": "lt", "<=": "le", "==": "eq", "!=": "ne"}
+SWAPPED = {">": "<", ">=": "<="}
+SCALAR_OPS = {"add", "sub", "mul", "div", "mod", "larger", "smaller", "lt", "le", "eq", "ne"}  # opcodes for i64
+LOADS = ("view", "strided", "gather")
+CLAUSES = {"+": "add", "*": "mul", "max": "larger", "min": "smaller", "|": "or"}
+
+
+@dataclass(eq=False)
+class Reg:
+    """A register: "scalar", "strip" or "view".
+
+    depth: of the block that defines it.   is_mutable: whether it is written more than once.
+    """
+
+    kind: str
+    depth: int = 0
+    is_mutable: bool = False
+
+
+@dataclass(eq=False)
+class Label:
+    """A place in the code."""
+
+
+@dataclass(frozen=True, eq=False)
+class Instruction:
+    op: str
+    operands: tuple[Reg | Label | int, ...]
+
+
+@dataclass
+class Block:
+    """Code under construction.  known: the registers of pure expressions that it computes."""
+
+    depth: int
+    parent: Block | None
+    code: list[Instruction | Label] = field(default_factory=list)
+    known: dict[tuple, Reg] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Affine:
+    """The strip first, first + step, first + 2 * step... of i64 numbers."""
+
+    first: Reg
+    step: Reg
+
+
+StripValue = Reg | Affine  # a scalar register stands for the same element everywhere
+
+
+def flat_position(buffer: Buffer, indices: tuple[Scalar, ...]) -> Scalar:
+    """Return the row-major position of an element.  A single index of a buffer of another rank is already flat."""
+    if len(indices) != len(buffer.shape):
+        assert len(indices) == 1, f"{len(indices)} indices into {buffer.name} of rank {len(buffer.shape)}"
+        return indices[0]
+    total: Scalar = Literal(0, I64)
+    for i, (index, dim) in enumerate(zip(indices, buffer.shape, strict=True)):
+        total = index if i == 0 else total * Size(dim) + index
+    return total
+
+
+def conversions(source: DType, target: DType) -> Iterator[str]:
+    """Yield the functions that convert an element, in order.  Narrow floats are converted by way of f32, except f64 to
+    f16, which is rounded once; integers of less than a byte by way of i8."""
+    if target.is_narrow_float:
+        if (source, target) == (F64, F16):
+            yield "rvm_odd_f32_of_f64"
+        else:
+            yield from _plain_conversions(source, F32)
+        yield f"rvm_{target}_of_f32"
+    elif target.is_integer and target.bits < 8:
+        yield from _plain_conversions(source, I8)
+        yield f"rvm_{target}_of_i8"
+    else:
+        yield from _plain_conversions(source, target)
+
+
+def _plain_conversions(source: DType, target: DType) -> Iterator[str]:
+    if source.is_narrow_float:
+        yield f"rvm_f32_of_{source}"
+        source = F32
+    elif source.is_integer and source.bits < 8:
+        yield f"rvm_i8_of_{source}"
+        source = I8
+    if source != target:
+        yield f"to_{target}_{source}"
+
+
+def intrinsic(name: str, dtype: DType) -> str:
+    return name if name.startswith("rvm_") else f"{name}_{dtype}"
+
+
+def function_number(name: str) -> int:
+    return FUNCTION_NUMBERS[name]
+
+
+def extreme_of(scalar: Scalar) -> str | None:
+    """Return "larger" or "smaller" if the selection is that of two numbers."""
+    match scalar:
+        case Select(Binary("<" | ">" as function, left, right), then, orelse) if then is left and orelse is right:
+            return "larger" if function == ">" else "smaller"
+    return None
+
+
+def parts_of(scalar: Scalar) -> Iterator[Scalar]:
+    waiting: list[Scalar] = [scalar]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        match part:
+            case Load(indices=parts) | Intrinsic(args=parts):
+                waiting += parts
+            case Binary(left=left, right=right):
+                waiting += (left, right)
+            case Unary(operand=operand) | Convert(operand=operand):
+                waiting.append(operand)
+            case Select(cond, then, orelse):
+                waiting += (cond, then, orelse)
+
+
+def has_load(scalar: Scalar) -> bool:
+    return any(isinstance(part, Load) for part in parts_of(scalar))
+
+
+def changes_with(part: Scalar, assigned: set[str]) -> bool:
+    return isinstance(part, Load) or (isinstance(part, Local) and part.name in assigned)
+
+
+def variable_of(dim: AnyDim) -> DimVar:
+    var = as_var(dim)
+    assert var is not None, f"kernel shape with a compound dimension {dim}"
+    return var
+
+
+def is_local(scalar: Scalar, local: Local) -> bool:
+    return isinstance(scalar, Local) and scalar.name == local.name
+
+
+def identity_of(clause: str, dtype: DType) -> int | float:
+    return {"+": 0, "*": 1, "|": 0, "max": dtype.lowest, "min": dtype.highest}[clause]
+
+
+def registers_in(code: list[Instruction | Label]) -> Iterator[Reg]:
+    for item in code:
+        if isinstance(item, Instruction):
+            yield from (operand for operand in item.operands if isinstance(operand, Reg))
+
+
+def allocate_slots(code: list[Instruction | Label], kind: str) -> dict[Reg, int]:
+    """Return slots for the registers of one kind: those whose lives do not overlap share one.  A life is from the first
+    to the last instruction that names the register; no life of a strip crosses the end of the loop that it is in."""
+    last: dict[Reg, int] = {}
+    for place, item in enumerate(code):
+        if isinstance(item, Instruction):
+            for operand in item.operands:
+                if isinstance(operand, Reg) and operand.kind == kind:
+                    last[operand] = place
+    slots: dict[Reg, int] = {}
+    free: list[int] = []
+    ends: dict[int, list[int]] = {}
+    count = 0
+    for place, item in enumerate(code):
+        if isinstance(item, Instruction):
+            for operand in item.operands:
+                if isinstance(operand, Reg) and operand.kind == kind and operand not in slots:
+                    if free:
+                        slots[operand] = free.pop()
+                    else:
+                        slots[operand] = count
+                        count += 1
+                    ends.setdefault(last[operand], []).append(slots[operand])
+        free += ends.pop(place, [])
+    return slots
+
+
+def size_numbers(buffers: tuple[Buffer, ...]) -> dict[DimVar, int]:
+    sizes: dict[DimVar, int] = {}
+    for buffer in buffers:
+        for dim in buffer.shape:
+            var = as_var(dim)
+            if var and var not in sizes:
+                sizes[var] = len(sizes)
+    return sizes

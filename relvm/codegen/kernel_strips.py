@@ -1,0 +1,334 @@
+"""Kernel bytecode of SIMD loops: instructions on strips of elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relvm.codegen.kernel_registers import (
+    CLAUSES,
+    LANES,
+    LOADS,
+    NAMES,
+    NO_REGISTER,
+    SWAPPED,
+    Affine,
+    Instruction,
+    Label,
+    Reg,
+    StripValue,
+    conversions,
+    extreme_of,
+    flat_position,
+    function_number,
+    has_load,
+    identity_of,
+    intrinsic,
+    is_local,
+    parts_of,
+)
+from relvm.ir.dtypes import BOOL, I64, DType
+from relvm.kernels.loop_ir import (
+    Assign,
+    Binary,
+    Buffer,
+    Convert,
+    Intrinsic,
+    Let,
+    Load,
+    Local,
+    Loop,
+    Scalar,
+    Select,
+    Statement,
+    Store,
+    Unary,
+)
+
+
+class StripPrinter:
+    """A SIMD loop: its body for a strip of iterations."""
+
+    def __init__(self, printer: Any, loop: Loop) -> None:
+        self.p = printer
+        self.loop = loop
+        self.counter = Reg("scalar")  # the first iteration of the strip
+        self.varying = {loop.counter.name}
+        self.lanes: dict[str, tuple[str, Reg]] = {}
+        self.views: dict[Reg, tuple[str, int]] = {}  # the buffer of each view, and the bytes of an element
+        self.known: dict[tuple, Reg] = {}  # strips that are computed, by instruction and operands
+
+    def write(self) -> None:
+        p, loop = self.p, self.loop
+        start, stop = p.scalar(loop.start), p.scalar(loop.stop)
+        top, end = Label(), Label()
+        outer = dict(p.env)
+        count = p.binary("-", I64, stop, start)
+        for clause, local in loop.reduce:
+            lanes = Reg("strip", p.block.depth, is_mutable=True)
+            name = CLAUSES[clause]
+            is_sum = local.dtype.is_float and name in ("add", "mul")
+            self.lanes[local.name] = ("accumulate" if is_sum else "", lanes)
+            p.emit(
+                "fill",
+                lanes,
+                p.constant(identity_of(clause, local.dtype), local.dtype),
+                p.constant(LANES) if is_sum else count,
+                local.dtype.size_bytes,
+            )
+            p.env[local.name] = lanes
+            self.varying.add(local.name)
+        with p.inside() as body:
+            p.env[loop.counter.name] = self.counter = counter = p.new()
+            for i, statement in enumerate(loop.body):
+                self.statement(statement, is_last=i == len(loop.body) - 1)
+        p.emit("strips", counter, start, stop, end)
+        p.block.code += [top, *body.code]
+        p.emit("next_strip", counter, stop, top)
+        p.block.code.append(end)
+        p.env = outer
+        for clause, local in loop.reduce:
+            how, lanes = self.lanes[local.name]
+            total = p.env[local.name]
+            assert isinstance(total, Reg)
+            function = function_number(f"{CLAUSES[clause]}_{local.dtype}")
+            p.emit("fold", total, lanes, p.constant(LANES) if how else count, function)
+
+    def statement(self, statement: Statement, *, is_last: bool) -> None:
+        p = self.p
+        match statement:
+            case Let(local, value) if not self.varies(value):
+                p.env[local.name] = p.scalar(value)
+            case Let(local, value):
+                self.varying.add(local.name)
+                p.env[local.name] = self.value(value, None)
+            case Assign(local, value):
+                self.assign(local, value)
+            case Store():
+                self.store(statement, is_last=is_last)
+            case _:
+                raise AssertionError(f"{type(statement).__name__} in a SIMD loop")
+
+    def assign(self, local: Local, value: Scalar) -> None:
+        p = self.p
+        how, lanes = self.lanes[local.name]
+        if how and isinstance(value, Binary):
+            element = value.right if is_local(value.left, local) else value.left
+            assert is_local(value.left, local) or is_local(value.right, local)
+            strip = self.strip_of(self.value(element, None), local.dtype)
+            if strip.kind == "scalar":
+                strip = self.emitted("move", strip, local.dtype.size_bytes)
+            p.emit("accumulate", lanes, strip, function_number(f"{NAMES[value.function]}_{local.dtype}"))
+            return
+        assert not how, "a sum that is not a plain one"
+        result = self.strip_of(self.value(value, None), local.dtype)
+        if not self.redirect(result, lanes):
+            p.emit("move", lanes, result, local.dtype.size_bytes)
+
+    def store(self, store: Store, *, is_last: bool) -> None:
+        p, buffer = self.p, store.buffer
+        size = buffer.dtype.size_bytes
+        where = self.value(flat_position(buffer, store.indices), None)
+        value = self.strip_of(self.value(store.value, None), buffer.dtype)
+        if not is_last:
+            self.copy_views(buffer)
+        number = p.buffers[buffer.name]
+        if (
+            isinstance(where, Affine)
+            and where.step is p.constant(1)
+            and self.write_in_place(value, buffer, where.first)
+        ):
+            return
+        self.known = {key: reg for key, reg in self.known.items() if key[0] not in LOADS}
+        if isinstance(where, Affine):
+            p.emit("store_strided", number, where.first, where.step, value, size)
+        elif where.kind == "scalar":
+            p.emit("store_strided", number, where, p.constant(0), value, size)
+        else:
+            p.emit("scatter", number, where, value, size)
+
+    def write_in_place(self, value: Reg, buffer: Buffer, first: Reg) -> bool:
+        """Let the last instruction write its strip to the buffer, if it computes `value`.  Return whether it does."""
+        p, size = self.p, buffer.dtype.size_bytes
+        if not self.is_last_result(value):
+            return False
+        last = p.block.code.pop()
+        assert isinstance(last, Instruction)
+        view = Reg("view", p.block.depth)
+        p.emit("view_written", view, p.buffers[buffer.name], first, size)
+        p.emit(last.op, view, *last.operands[1:])
+        self.views[view] = (buffer.name, size)
+        self.known = {key: reg for key, reg in self.known.items() if key[0] not in LOADS and reg is not value}
+        p.env.update({name: view for name, held in p.env.items() if held is value})
+        return True
+
+    def redirect(self, value: Reg, target: Reg) -> bool:
+        """Let the last instruction write to `target`, if it computes `value`.  Return whether it does."""
+        if not self.is_last_result(value) or any(held is value for held in self.p.env.values()):
+            return False
+        last = self.p.block.code.pop()
+        assert isinstance(last, Instruction)
+        self.p.emit(last.op, target, *last.operands[1:])
+        self.known = {key: reg for key, reg in self.known.items() if reg is not value}
+        return True
+
+    def is_last_result(self, value: Reg) -> bool:
+        code = self.p.block.code
+        last = code[-1] if code else None
+        is_last = isinstance(last, Instruction) and last.op in ("apply", "choose") and last.operands[0] is value
+        return is_last and value.kind == "strip" and not value.is_mutable
+
+    def copy_views(self, stored: Buffer) -> None:
+        """Copy the values that later statements may read from a view of a buffer that is about to change."""
+        p = self.p
+        for name, value in p.env.items():
+            if isinstance(value, Reg) and value in self.views:
+                buffer, size = self.views[value]
+                if buffer == stored.name or p.kernel.in_place:
+                    p.env[name] = self.emitted("move", value, size)
+
+    # ---- values ----
+
+    def varies(self, scalar: Scalar) -> bool:
+        return any(isinstance(part, Local) and part.name in self.varying for part in parts_of(scalar))
+
+    def emitted(self, op: str, *operands: Reg | int) -> Reg:
+        """Return the strip that an instruction without other effects computes, which may be known."""
+        key = (op, *operands)
+        if key in self.known:
+            return self.known[key]
+        kind = "view" if op == "view" else "strip"
+        result = Reg(kind, self.p.block.depth)
+        self.p.emit(op, result, *operands)
+        if not any(isinstance(operand, Reg) and operand.is_mutable for operand in operands):
+            self.known[key] = result
+        return result
+
+    def strip_of(self, value: StripValue, dtype: DType) -> Reg:
+        """Return a value as a register: a strip, or a scalar that stands for the same element everywhere."""
+        if isinstance(value, Affine):
+            return self.emitted("iota", value.first, value.step)
+        return value
+
+    def mask_of(self, scalar: Scalar, outer: Reg | None, *, inverted: bool = False) -> Reg:
+        """Return a strip of bools: where the condition, or its negation, and the outer mask hold."""
+        p = self.p
+        mask = self.strip_of(self.value(scalar, outer), BOOL)
+        if inverted and mask.kind == "scalar":
+            mask = p.pure("apply", mask, mask, function_number("logical_not"))
+        elif inverted:
+            mask = self.emitted("apply", mask, mask, function_number("logical_not"))
+        if mask.kind == "scalar":
+            mask = self.emitted("move", mask, 1)
+        if outer is not None:
+            mask = self.emitted("apply", mask, outer, function_number("logical_and"))
+        return mask
+
+    def value(self, scalar: Scalar, mask: Reg | None) -> StripValue:
+        """Return the value of an expression; loads where `mask` is false give 0."""
+        p = self.p
+        if not self.varies(scalar) and (mask is None or not has_load(scalar)):
+            return p.scalar(scalar)
+        match scalar:
+            case Local(name):
+                return Affine(self.counter, p.constant(1)) if name == self.loop.counter.name else p.env[name]
+            case Load(buffer, indices):
+                return self.load(buffer, indices, mask)
+            case Binary("&&" | "||" as function, left, right) if has_load(right):
+                first = self.strip_of(self.value(left, mask), BOOL)
+                inner = self.mask_of(left, mask, inverted=function == "||")
+                second = self.strip_of(self.value(right, inner), BOOL)
+                return self.applied("logical_and" if function == "&&" else "logical_or", first, second)
+            case Binary(function, left, right):
+                return self.binary(function, left.dtype, self.value(left, mask), self.value(right, mask))
+            case Unary("!", operand):
+                value = self.strip_of(self.value(operand, mask), BOOL)
+                return self.applied("logical_not", value, value)
+            case Unary("-", operand):
+                if operand.dtype == I64:
+                    return self.binary("-", I64, p.constant(0), self.value(operand, mask))
+                value = self.strip_of(self.value(operand, mask), operand.dtype)
+                return self.applied(f"neg_{operand.dtype}", value, value)
+            case Select(cond, then, orelse):
+                return self.select(scalar, cond, then, orelse, mask)
+            case Convert(operand, dtype):
+                value = self.strip_of(self.value(operand, mask), operand.dtype)
+                for name in conversions(operand.dtype, dtype):
+                    value = self.applied(name, value, value)
+                return value
+            case Intrinsic(name, args, dtype):
+                values = [self.strip_of(self.value(arg, mask), arg.dtype) for arg in args]
+                return self.applied(intrinsic(name, dtype), values[0], values[-1])
+        raise AssertionError(f"no bytecode for {type(scalar).__name__}")
+
+    def applied(self, name: str, left: Reg, right: Reg) -> Reg:
+        if left.kind == right.kind == "scalar":
+            return self.p.pure("apply", left, right, function_number(name))
+        return self.emitted("apply", left, right, function_number(name))
+
+    def binary(self, function: str, dtype: DType, left: StripValue, right: StripValue) -> StripValue:
+        p = self.p
+        if dtype == I64 and function in "+-*" and (made := self.affine(function, left, right)) is not None:
+            return made
+        if function in SWAPPED:
+            function, left, right = SWAPPED[function], right, left
+        first, second = self.strip_of(left, dtype), self.strip_of(right, dtype)
+        if function in ("&&", "||"):
+            return self.applied("logical_and" if function == "&&" else "logical_or", first, second)
+        if first.kind == second.kind == "scalar":
+            return p.binary(function, dtype, first, second)
+        return self.applied(f"{NAMES[function]}_{dtype}", first, second)
+
+    def affine(self, function: str, left: StripValue, right: StripValue) -> StripValue | None:
+        """Return the sum, difference or product if it is affine in the counter."""
+        p = self.p
+        zero = p.constant(0)
+        pairs = []
+        for value in (left, right):
+            if isinstance(value, Affine):
+                pairs.append((value.first, value.step))
+            elif value.kind == "scalar":
+                pairs.append((value, zero))
+            else:
+                return None
+        (first, step), (other, by) = pairs
+        if function == "*":
+            if step is not zero and by is not zero:
+                return None
+            return Affine(
+                p.binary("*", I64, first, other),
+                p.binary("*", I64, step, other) if by is zero else p.binary("*", I64, first, by),
+            )
+        return Affine(p.binary(function, I64, first, other), p.binary(function, I64, step, by))
+
+    def select(self, scalar: Scalar, cond: Scalar, then: Scalar, orelse: Scalar, mask: Reg | None) -> StripValue:
+        loads = has_load(then) or has_load(orelse)
+        if not loads and (name := extreme_of(scalar)):
+            values = [self.strip_of(self.value(part, mask), part.dtype) for part in (then, orelse)]
+            return self.applied(f"{name}_{then.dtype}", *values)
+        test = self.strip_of(self.value(cond, mask), BOOL)
+        masks = (self.mask_of(cond, mask), self.mask_of(cond, mask, inverted=True)) if loads else (mask, mask)
+        first = self.strip_of(self.value(then, masks[0]), then.dtype)
+        second = self.strip_of(self.value(orelse, masks[1]), orelse.dtype)
+        return self.emitted("choose", test, first, second, then.dtype.size_bytes)
+
+    def load(self, buffer: Buffer, indices: tuple[Scalar, ...], mask: Reg | None) -> Reg:
+        p, size = self.p, buffer.dtype.size_bytes
+        number = p.buffers[buffer.name]
+        where = self.value(flat_position(buffer, indices), mask)
+        if isinstance(where, Reg) and where.kind == "scalar":
+            where = Affine(where, p.constant(0))
+        plain: tuple
+        masked: tuple
+        if isinstance(where, Reg):
+            plain, masked = ("gather", number, where, size, NO_REGISTER), ("gather", number, where, size, mask)
+        else:
+            at = (number, where.first, where.step, size)
+            is_view = where.step is p.constant(1)
+            plain = ("view", number, where.first, size) if is_view else ("strided", *at, NO_REGISTER)
+            masked = ("strided", *at, mask)
+        if mask is not None and plain not in self.known:
+            return self.emitted(*masked)
+        result = self.emitted(*plain)
+        if result.kind == "view":
+            self.views[result] = (buffer.name, size)
+        return result

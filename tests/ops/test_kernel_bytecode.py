@@ -1,0 +1,175 @@
+"""Kernels as bytecode: each sample of each operator gives what NumPy gives, and damaged programs are refused."""
+
+from __future__ import annotations
+
+import functools
+import random
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import cffi
+import numpy as np
+import pytest
+from harness import Call, Kernels, _fill
+from ops.samples import SAMPLES, Sample
+from test_operators import assert_gives_what_numpy_gives, numpy_result, static_result, static_type, symbolic_types
+
+import relvm.errors
+from relvm.bytecode.kernel_printer import kernel_listing
+from relvm.bytecode.kernel_program import decode_kernel
+from relvm.codegen.kernel_bytecode import print_kernel_bytecode
+from relvm.errors import RelvmFormatError
+from relvm.ir.expr import KernelCall
+from relvm.ir.operator import find_operator
+from relvm.ir.types import TupleType
+from relvm.tables import KERNEL_OPCODES, STATUS, csrc_directory, include_flags, runtime_sources
+
+_GCC = shutil.which("gcc")
+_DECLARATIONS = """
+typedef struct { char bytes[256]; } program;
+int rvm_kernel_program_read(const void *, int64_t, program *, rvm_value *);
+int rvm_kernel_program_run(const program *, const void *, rvm_machine *, const rvm_value *, int32_t, rvm_value *);
+"""
+_ON_STRIPS = {"view", "view_written", "gather", "strided", "scatter", "store_strided", "choose", "move", "iota", "fill"}
+pytestmark = pytest.mark.skipif(_GCC is None, reason="no gcc")
+
+
+@functools.cache
+def runtime() -> tuple[cffi.FFI, Any]:
+    """The runtime and the interpreter of kernel bytecode, as a shared library."""
+    ffi = cffi.FFI()
+    for name in ("relvm_values.h", "relvm_metadata.h", "relvm.h"):
+        header = (csrc_directory() / "include" / name).read_text()
+        ffi.cdef(header.partition("/* [begin cffi] */")[2].partition("/* [end cffi] */")[0])
+    ffi.cdef(_DECLARATIONS)
+    folder = csrc_directory() / "kernels"
+    library = Path(mkdtemp()) / "kernels.so"
+    command = [_GCC, "-std=gnu11", "-O1", "-fPIC", "-shared", "-fwrapv", "-w", f"-I{folder}", *include_flags()]
+    sources = [*runtime_sources(), *sorted(folder.glob("*.c"))]
+    subprocess.run([*command, *sources, "-o", library, "-lm", "-lpthread", "-ldl"], check=True)
+    return ffi, ffi.dlopen(str(library))
+
+
+class Program:
+    """A program that the verifier has accepted.  run: as Library.run of harness.py, without a name."""
+
+    def __init__(self, content: bytes) -> None:
+        ffi, library = runtime()
+        self.content = ffi.new("uint64_t[]", -(-len(content) // 8))
+        ffi.memmove(self.content, content, len(content))
+        self.program, error = ffi.new("program *"), ffi.new("rvm_value *")
+        if library.rvm_kernel_program_read(self.content, len(content), self.program, error):
+            raise RelvmFormatError(ffi.string(getattr(error, "as").error.message).decode())
+
+    def run(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+        ffi, library = runtime()
+        arrays = [*map(np.asarray, inputs), *outputs]
+        arguments, result = ffi.new("rvm_value[]", max(1, len(arrays))), ffi.new("rvm_value *")
+        alive = [_fill(ffi, arguments[i], array) for i, array in enumerate(arrays)]
+        code = library.rvm_kernel_program_run(self.program, ffi.NULL, ffi.NULL, arguments, len(alive), result)
+        if code:
+            message = ffi.string(getattr(result, "as").error.message).decode()
+            raise getattr(relvm.errors, STATUS[code].python_class)(message)
+
+
+class _Library:
+    """A kernel of a known name: what assert_gives_what_numpy_gives runs."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    def run(self, _: str, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+        self.program.run(inputs, outputs)
+
+
+def kernels_of(name: str) -> tuple[Kernels, list[tuple[Sample, bool]]]:
+    """The kernels of all samples of an operator, with known sizes and with symbolic ones."""
+    calls, cases = [], []
+    for sample in SAMPLES:
+        if sample.op != name:
+            continue
+        variants = {False: tuple(map(static_type, sample.args))}
+        if sample.keep is not None:
+            variants[True] = symbolic_types(sample)[0]
+        for is_symbolic, types in variants.items():
+            calls.append(Call(find_operator(name), types, sample.attributes))
+            cases.append((sample, is_symbolic))
+    return Kernels(calls), cases
+
+
+@pytest.mark.parametrize("name", sorted({sample.op for sample in SAMPLES}))
+def test_bytecode_gives_what_numpy_gives(name: str) -> None:
+    kernels, cases = kernels_of(name)
+    programs = {kernel: print_kernel_bytecode(value) for kernel, value in kernels.module.kernels}
+    for number, (sample, is_symbolic) in enumerate(cases):
+        runs = kernels.what_runs(number)
+        if not isinstance(runs, KernelCall):
+            continue
+        program = Program(programs[runs.kernel].encode())
+        values = symbolic_types(sample)[1] if is_symbolic else {}
+        if sample.fails:
+            expect_failure(sample, program)
+        else:
+            assert_gives_what_numpy_gives(sample, runs, _Library(program), values)
+
+
+def expect_failure(sample: Sample, program: Program) -> None:
+    with pytest.raises(sample.fails) as meant:
+        numpy_result(sample)
+    type_ = static_result(sample)
+    fields = type_.fields if isinstance(type_, TupleType) else (type_,)
+    made = [np.zeros(field.shape, field.dtype.numpy) for field in fields]
+    with pytest.raises(sample.fails) as raised:
+        program.run([arg for arg in sample.args if isinstance(arg, np.ndarray)], made)
+    assert str(raised.value) == str(meant.value)
+
+
+def test_programs_round_trip_and_have_a_listing() -> None:
+    kernels, _ = kernels_of("softmax")
+    for name, kernel in kernels.module.kernels:
+        content = print_kernel_bytecode(kernel).encode()
+        assert decode_kernel(content).encode() == content
+        assert kernel_listing(decode_kernel(content), name).startswith(f"kernel {name}\n  b0: input f")
+
+
+def test_damaged_programs_fail_or_stay_inside_their_buffers() -> None:
+    """Each word of the code is changed; what the verifier accepts runs between guards that stay as they are."""
+    kernels, cases = kernels_of("softmax")
+    sample = cases[0][0]
+    program = print_kernel_bytecode(dict(kernels.module.kernels)[kernels.what_runs(0).kernel])
+    x = np.ascontiguousarray(sample.args[0])
+    content, code = program.encode(), np.array(program.code, object)
+    start = len(content) - sum(-(-size // 8) * 8 for size in (2 * len(program.arguments),)) - 16 * len(code)
+    rng, refused, ran = random.Random(5), 0, 0
+    for _ in range(3000):
+        damaged = bytearray(content)
+        word = start + 2 * rng.randrange(8 * len(code))
+        damaged[word : word + 2] = rng.choice((0, 1, 2, 3, 4, 8, 60000, rng.randrange(64))).to_bytes(2, "little")
+        try:
+            accepted = Program(bytes(damaged))
+        except RelvmFormatError as error:
+            assert str(error).startswith("kernel bytecode: ")
+            refused += 1
+            continue
+        if not changes_strips_only(program.code, decode_kernel(bytes(damaged)).code):
+            continue  # it may run for ever, and there is no machine here that would end it
+        room = np.full(x.size + 128, 7, x.dtype)
+        out = room[64 : 64 + x.size].reshape(x.shape)
+        try:
+            accepted.run([x], [out])
+        except relvm.errors.RelvmError as error:
+            assert "kernel" in str(error)
+        ran += 1
+        assert (room[:64] == 7).all() and (room[64 + x.size :] == 7).all()
+    assert refused > 300 and ran > 100
+
+
+def changes_strips_only(before: Sequence[tuple[int, ...]], after: Sequence[tuple[int, ...]]) -> bool:
+    """Whether the instructions that differ write no scalar, and so change no loop."""
+    pairs = [((*old, *[0] * (8 - len(old))), new) for old, new in zip(before, after, strict=True)]
+    changed = [row for old, new in pairs if old != new for row in (old, new)]
+    return all(KERNEL_OPCODES[row[0]].name in _ON_STRIPS for row in changed)
