@@ -81,7 +81,7 @@ def _dtype(text: str) -> str:
 def _notes(domain: str, name: str) -> str:
     converter = converter_for(domain, name)
     if converter is None:
-        return "ONNX's own function is imported in its place."
+        return "Imported as the function by which ONNX defines the operator."
     return " ".join((inspect.getdoc(converter) or "").split())
 
 

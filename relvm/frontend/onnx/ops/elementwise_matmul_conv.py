@@ -60,7 +60,7 @@ _SAME = {
 
 @converts(*_SAME)
 def _same(node: OnnxNode) -> Expr:
-    """The relvm operator with the same semantics."""
+    """Becomes the relvm operator with the same semantics."""
     return _SAME[node.proto.op_type](*operands(node))
 
 
