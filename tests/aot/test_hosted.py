@@ -158,7 +158,7 @@ def test_what_cannot_be_asked_for(executor: aot.AotExecutor) -> None:
         executor.get_input_index(0)
     with pytest.raises(RelvmNameError, match="unknown input scores; expected one of x, scale, most"):
         executor.get_input_index("scores")
-    with pytest.raises(RelvmIndexError, match="no input 7"):
+    with pytest.raises(RelvmIndexError, match="input index 7 is out of range"):
         executor.get_input_name(7)
 
 

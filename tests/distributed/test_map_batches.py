@@ -428,7 +428,12 @@ def test_what_does_not_fit_is_refused_by_the_call(client: Client, tmp_path: Path
         (RelvmTypeError, "functions: expected a list of names, got 'f'", (double, x), {"functions": "f"}),
         (RelvmTypeError, "functions: expected a list of names, got 5", (double, x), {"functions": 5}),
         (RelvmArgumentError, "num_threads is 0, expected an integer from 1 to 256", (double, x), {"num_threads": 0}),
-        (RelvmArgumentError, "max_bytes is '1 GB', expected an integer", (double, x), {"max_bytes": "1 GB"}),
+        (
+            RelvmArgumentError,
+            "max_bytes is '1 GB', expected a 64-bit integer of at least 0",
+            (double, x),
+            {"max_bytes": "1 GB"},
+        ),
         (RelvmArgumentError, "max_seconds is nan, expected a number", (double, x), {"max_seconds": float("nan")}),
         (RelvmTypeError, "an array of Dask or files, got Delayed", (double, dask.delayed(abs)(1)), {}),
         (RelvmTypeError, "expected several arrays, got one", (double, x[0]), {}),

@@ -263,7 +263,7 @@ def test_sizes_of_parts_below_0() -> None:
     """Not even where nothing uses that part."""
     model = parse_model("g (float[n, 2, m] x, int64[2] sizes) => (float[p, q, r] z) { y, z = Split(x, sizes) }", 18)
     for machine in machines(from_onnx(model), WAYS).values():
-        with pytest.raises(RelvmShapeError, match="dimension 0 is -1, below 0"):
+        with pytest.raises(RelvmShapeError, match="element 0 is -1; a dimension must be at least 0"):
             machine["main"](X, whole(-1, 4))
 
 

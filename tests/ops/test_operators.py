@@ -234,7 +234,7 @@ def test_kernels_check_their_arguments():
     compiled = Kernels([Call(find_operator("add"), (x, x), {})])
     kernel, library = compiled.what_runs(0).kernel, compiled.library
     out = np.zeros((6, 7), np.float32)
-    with pytest.raises(TypeError, match="dtype or rank"):
+    with pytest.raises(TypeError, match="dtype and rank"):
         library.run(kernel, [out, out.astype(np.float64)], [out])
     with pytest.raises(ValueError, match="dimension 0"):
         library.run(kernel, [out, out[:5]], [out])
