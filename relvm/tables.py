@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-_RUNTIME = ("core", "threads", "loader", "builtins", "vm")  # folders of csrc: what the runtime is compiled from
+# The folders of csrc that the runtime is compiled from.
+_RUNTIME = ("core", "threads", "kernels", "loader", "builtins", "vm")
 _INCLUDED = ("include", "tables", "codegen", *_RUNTIME)
 
 

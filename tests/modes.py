@@ -21,7 +21,7 @@ from relvm.runtime.virtual_machine import VirtualMachine
 
 MODES = ("bytecode", "compiled")  # a mode that is added here is tested wherever all are
 ALL_MODES = (*MODES, "auto")  # and what is both: for random programs, which may switch at any point
-TARGETS = ("c", "numpy")
+TARGETS = ("c", "bytecode", "numpy")
 WAYS = [(mode, target) for target in TARGETS for mode in MODES]
 C_WAYS = [(mode, "c") for mode in MODES]
 FEWER_WAYS = [*C_WAYS, ("bytecode", "numpy")]  # for modules of hundreds of functions

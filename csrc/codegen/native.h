@@ -94,7 +94,8 @@ struct rvm_function {
   const struct rvm_function_record *record;
   const struct rvm_code *code; /* bytecode */
   rvm_packed_function call;    /* packed, kernel */
-  void *self;                  /* of a kernel: the machine */
+  void *self;                  /* of a kernel: the machine; as bytecode: this function */
+  const struct rvm_kernel_program *program; /* of a kernel as bytecode */
 };
 
 #endif

@@ -1,20 +1,21 @@
 /* kernel_interpreter.c: runs a program of kernel bytecode. */
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base.h"
 #include "compiler.h"
 #include "dtype.h"
+#include "errors.h"
 #include "kernel_levels.h"
 #include "kernel_interpreter.h"
 
 enum {
   STRIP_BYTES = RVM_STRIP * 8,
-  SMALL_BYTES = 1 << 14,
-  FUEL = 1 << 12,    /* iterations between two looks for an interrupt or the end of the time */
-  STRIP_COST = 16, /* iterations that a strip counts as */
+  FUEL = 1 << 14,      /* costs between two looks at the limits: a scalar instruction costs 1 */
+  STRIP_COST = 16,     /* of an instruction on strips */
+  INVOKE_COST = 1024,  /* of a micro-kernel */
+  MAX_PARTS = 64,      /* of a parallel loop that run at the same time */
 };
 
 typedef union scalar {
@@ -28,8 +29,7 @@ typedef union scalar {
 typedef struct run {
   const rvm_kernel_program *program;
   const rvm_kernel_level *level;
-  const rvm_native_api *api;
-  rvm_machine *machine; /* NULL: none that could end the run */
+  const rvm_kernel_host *host;
   rvm_value *result;
   scalar *scalars;
   char **at;             /* of each register, its first element */
@@ -51,6 +51,9 @@ typedef struct parallel_loop {
   rvm_value result;
   uint32_t place, first, last, first_array, last_array;
   _Atomic(rvm_status) status;
+  char *memory;             /* of the parts that run at the same time, `part_bytes` each */
+  int64_t part_bytes;
+  _Atomic(uint64_t) free_parts; /* a bit for each */
 } parallel_loop;
 
 static rvm_status run_from(run *state, uint32_t place);
@@ -66,9 +69,9 @@ static rvm_status refuel(run *state) {
     const rvm_status status = atomic_load_explicit(&state->loop->status, memory_order_relaxed);
     if (status) return status;
   }
-  if (!state->machine) return RVM_OK;
-  if (!state->is_helper) return state->api->poll(state->machine, state->result);
-  return state->api->is_ending(state->machine) ? RVM_INTERRUPTED : RVM_OK;
+  const rvm_kernel_host *host = state->host;
+  if (!state->is_helper) return host->spend(host->machine, FUEL, state->result);
+  return host->is_ending(host->machine) ? RVM_INTERRUPTED : RVM_OK;
 }
 
 /* ---- memory ---- */
@@ -76,8 +79,9 @@ static rvm_status refuel(run *state) {
 static int64_t memory_bytes(const rvm_kernel_program *program) {
   const int64_t registers = (int64_t)program->scalar_count + program->strip_count + program->view_count;
   const int64_t buffers = (int64_t)program->tensor_count + program->array_count;
-  return 8 * (program->scalar_count + 3 * registers + 2 * buffers) + RVM_ALIGNMENT +
-         (int64_t)STRIP_BYTES * program->strip_count + RVM_ALIGNMENT + program->scratch_bytes;
+  const int64_t bytes = 8 * (program->scalar_count + 3 * registers + 2 * buffers) + RVM_ALIGNMENT +
+                        (int64_t)STRIP_BYTES * program->strip_count + program->scratch_bytes;
+  return (bytes + RVM_ALIGNMENT - 1) / RVM_ALIGNMENT * RVM_ALIGNMENT;
 }
 
 /* Lays the parts of a run out in `memory`; the buffers of tensors are set by the caller. */
@@ -117,12 +121,23 @@ static void lay_out(run *state, char *memory) {
 
 static _Thread_local char this_thread; /* whose address tells threads apart */
 
+/* Returns the memory of a part, and its number in *part.  There is one for each thread. */
+static char *take_part(parallel_loop *loop, int *part) {
+  uint64_t free_parts = atomic_load(&loop->free_parts);
+  do {
+    if (!free_parts) return NULL;
+    for (*part = 0; !(free_parts >> *part & 1);) ++*part;
+  } while (!atomic_compare_exchange_weak(&loop->free_parts, &free_parts, free_parts & ~((uint64_t)1 << *part)));
+  return loop->memory + *part * loop->part_bytes;
+}
+
 static void run_part(const void *shared, int64_t first, int64_t last) {
   parallel_loop *loop = (parallel_loop *)shared;
   const run *outer = loop->outer;
   const rvm_kernel_program *program = outer->program;
+  int part;
   if (atomic_load(&loop->status)) return;
-  char *memory = malloc((size_t)memory_bytes(program));
+  char *memory = take_part(loop, &part);
   if (!memory) {
     atomic_store(&loop->status, RVM_OUT_OF_MEMORY);
     return;
@@ -143,28 +158,47 @@ static void run_part(const void *shared, int64_t first, int64_t last) {
   const rvm_status status = run_from(&inner, loop->place + 1);
   if (status) atomic_store(&loop->status, status);
   rvm_value_release(&failure);
-  free(memory);
+  atomic_fetch_or(&loop->free_parts, (uint64_t)1 << part);
 }
 
 static rvm_status run_parallel(run *state, uint32_t place) {
   const rvm_kernel_instruction *step = &state->program->code[place];
+  const rvm_kernel_host *host = state->host;
   const int64_t count = state->scalars[step->c].i64, grain = state->scalars[step->d].i64;
   if (state->loop) return rvm_fail(state->result, RVM_BAD_EXECUTABLE, "kernel bytecode: parallel in parallel");
   if (count <= 0) return RVM_OK;
-  parallel_loop loop = {.outer = state, .thread = &this_thread, .result = {.tag = RVM_TAG_NIL}, .place = place, .first = step->a, .last = step->b, .first_array = step->f,
-                        .last_array = step->g};
+  const int is_shared = host->threads > 1 && grain > 0 && count > grain;
+  const int parts = !is_shared ? 1 : host->threads < MAX_PARTS ? host->threads : MAX_PARTS;
+  parallel_loop loop = {.outer = state,
+                        .thread = &this_thread,
+                        .result = {.tag = RVM_TAG_NIL},
+                        .place = place,
+                        .first = step->a,
+                        .last = step->b,
+                        .first_array = step->f,
+                        .last_array = step->g,
+                        .part_bytes = memory_bytes(state->program)};
   atomic_init(&loop.status, RVM_OK);
-  if (state->machine && count > grain && grain > 0)
-    state->api->parallel(state->machine, run_part, &loop, count, grain);
+  atomic_init(&loop.free_parts, parts == MAX_PARTS ? UINT64_MAX : ((uint64_t)1 << parts) - 1);
+  rvm_value storage;
+  rvm_status status = rvm_storage_new(host->pool, parts * loop.part_bytes, &storage);
+  if (status) {
+    *state->result = storage;
+    return status;
+  }
+  loop.memory = (char *)storage.as.storage->bytes;
+  if (is_shared)
+    host->parallel(host->machine, run_part, &loop, count, grain);
   else
     run_part(&loop, 0, count);
-  const rvm_status status = atomic_load(&loop.status);
+  rvm_value_release(&storage);
+  status = atomic_load(&loop.status);
   if (loop.result.tag == RVM_TAG_ERROR) {
     *state->result = loop.result;
     return loop.result.as.error->status;
   }
-  if (status == RVM_INTERRUPTED && state->machine) {
-    const rvm_status ended = state->api->poll(state->machine, state->result);
+  if (status == RVM_INTERRUPTED) {
+    const rvm_status ended = host->spend(host->machine, FUEL, state->result);
     return ended ? ended : rvm_fail(state->result, status, "interrupted");
   }
   if (status == RVM_OUT_OF_MEMORY) return rvm_fail(state->result, status, "kernel bytecode: no memory for a part of a loop");
@@ -255,6 +289,24 @@ static rvm_status run_invoke(const run *state, const rvm_kernel_instruction *ste
 /* ---- the loop ---- */
 
 #define R(operand) state->scalars[step->operand].i64
+#define U(operand) state->scalars[step->operand].bits
+
+/* Returns how many elements of [first, stop) the next strip has. */
+static inline int64_t strip_length(int64_t first, int64_t stop) {
+  if (first >= stop) return 0;
+  const uint64_t left = (uint64_t)stop - (uint64_t)first;
+  return left < RVM_STRIP ? (int64_t)left : RVM_STRIP;
+}
+
+/* Goes to an instruction, which costs what lies between: a loop's body where it goes back. */
+#define GO(target, weight)                                                             \
+  {                                                                                    \
+    const uint32_t to = target;                                                        \
+    state->fuel -= to < place ? (int64_t)(place - to) * (weight) : 1;                  \
+    place = to;                                                                        \
+    if (state->fuel > 0) continue;                                                     \
+    goto look;                                                                         \
+  }
 
 static rvm_status run_from(run *state, uint32_t place) {
   const rvm_kernel_program *program = state->program;
@@ -265,64 +317,47 @@ static rvm_status run_from(run *state, uint32_t place) {
     switch ((enum rvm_kernel_opcode)step->op) {
       case RVM_KOP_end: return RVM_OK;
       case RVM_KOP_jump:
-        place = step->a;
-        if (--state->fuel > 0) continue;
-        goto look;
+        GO(step->a, 1)
       case RVM_KOP_unless:
         if (state->scalars[step->a].is_true) break;
-        place = step->b;
-        if (--state->fuel > 0) continue;
-        goto look;
+        GO(step->b, 1)
       case RVM_KOP_loop:
         R(a) = R(b);
         if (R(a) < R(c)) break;
-        place = step->d;
-        if (--state->fuel > 0) continue;
-        goto look;
+        GO(step->d, 1)
       case RVM_KOP_next:
-        if (++R(a) >= R(b)) break;
-        place = step->c;
-        if (--state->fuel > 0) continue;
-        goto look;
-      case RVM_KOP_strips: {
+        U(a)++;
+        if (R(a) >= R(b)) break;
+        GO(step->c, 1)
+      case RVM_KOP_strips:
         R(a) = R(b);
-        const int64_t left = R(a) < R(c) ? R(c) - R(a) : 0;
-        state->strip = left < RVM_STRIP ? left : RVM_STRIP;
-        if (left > 0) break;
-        place = step->d;
-        if (--state->fuel > 0) continue;
-        goto look;
-      }
-      case RVM_KOP_next_strip: {
-        R(a) += state->strip;
-        const int64_t left = R(a) < R(b) ? R(b) - R(a) : 0;
-        state->strip = left < RVM_STRIP ? left : RVM_STRIP;
-        if (left <= 0) break;
-        place = step->c;
-        state->fuel -= STRIP_COST;
-        if (state->fuel > 0) continue;
-        goto look;
-      }
+        state->strip = strip_length(R(a), R(c));
+        if (state->strip > 0) break;
+        GO(step->d, 1)
+      case RVM_KOP_next_strip:
+        U(a) += (uint64_t)state->strip;
+        state->strip = strip_length(R(a), R(b));
+        if (state->strip <= 0) break;
+        GO(step->c, STRIP_COST)
       case RVM_KOP_parallel: {
         const rvm_status status = run_parallel(state, place);
         if (status) return status;
-        place = step->e;
-        if (--state->fuel > 0) continue;
-        goto look;
+        GO(step->e, 1)
       }
       case RVM_KOP_fail: return fail_as_stated(state, step);
       case RVM_KOP_invoke: {
         const rvm_status status = run_invoke(state, step, place);
         if (status) return status;
+        state->fuel -= INVOKE_COST;
         break;
       }
       case RVM_KOP_copy: R(a) = R(b); break;
-      case RVM_KOP_add: R(a) = R(b) + R(c); break;
-      case RVM_KOP_sub: R(a) = R(b) - R(c); break;
-      case RVM_KOP_mul: R(a) = R(b) * R(c); break;
-      case RVM_KOP_div: R(a) = R(c) == 0 ? 0 : R(c) == -1 ? 0 - R(b) : R(b) / R(c); break;
+      case RVM_KOP_add: U(a) = U(b) + U(c); break;
+      case RVM_KOP_sub: U(a) = U(b) - U(c); break;
+      case RVM_KOP_mul: U(a) = U(b) * U(c); break;
+      case RVM_KOP_div: U(a) = R(c) == 0 ? 0 : R(c) == -1 ? 0 - U(b) : (uint64_t)(R(b) / R(c)); break;
       case RVM_KOP_mod: R(a) = R(c) == 0 || R(c) == -1 ? 0 : R(b) % R(c); break;
-      case RVM_KOP_multiply_add: R(a) = R(b) * R(c) + R(d); break;
+      case RVM_KOP_multiply_add: U(a) = U(b) * U(c) + U(d); break;
       case RVM_KOP_larger: R(a) = R(b) > R(c) ? R(b) : R(c); break;
       case RVM_KOP_smaller: R(a) = R(b) < R(c) ? R(b) : R(c); break;
       case RVM_KOP_lt: R(a) = R(b) < R(c); break;
@@ -509,21 +544,22 @@ static rvm_status bind_tensors(run *state, const rvm_value *arguments, int32_t c
   return RVM_OK;
 }
 
-rvm_status rvm_kernel_program_run(const rvm_kernel_program *program, const rvm_native_api *api, rvm_machine *machine,
-                                  const rvm_value *arguments, int32_t count, rvm_value *result) {
-  RVM_ALIGNED(64) char small[SMALL_BYTES];
-  const int64_t bytes = memory_bytes(program);
-  char *memory = bytes <= SMALL_BYTES ? small : malloc((size_t)bytes);
-  if (!memory) return rvm_fail(result, RVM_OUT_OF_MEMORY, "kernel bytecode: no memory for %lld bytes", (long long)bytes);
-  run state = {.program = program, .level = rvm_kernel_level_here(), .api = api, .machine = machine,
-               .result = result, .fuel = FUEL};
-  lay_out(&state, memory);
-  rvm_status status = bind_tensors(&state, arguments, count);
+rvm_status rvm_kernel_program_run(const rvm_kernel_program *program, const rvm_kernel_host *host, const rvm_value *arguments,
+                                  int32_t count, rvm_value *result) {
+  rvm_value storage;
+  rvm_status status = rvm_storage_new(host->pool, memory_bytes(program), &storage);
+  if (status) {
+    *result = storage;
+    return status;
+  }
+  run state = {.program = program, .level = rvm_kernel_level_here(), .host = host, .result = result, .fuel = FUEL};
+  lay_out(&state, (char *)storage.as.storage->bytes);
+  status = bind_tensors(&state, arguments, count);
   if (!status) {
     memcpy(state.scalars + program->size_count, program->constants, program->constant_count * sizeof *program->constants);
     result->tag = RVM_TAG_NIL;
     status = run_from(&state, 0);
   }
-  if (memory != small) free(memory);
+  rvm_value_release(&storage);
   return status;
 }

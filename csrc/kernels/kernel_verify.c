@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "dtype.h"
 #include "element_functions.h"
 #include "errors.h"
 #include "kernel_verify.h"
@@ -104,16 +105,29 @@ static int is_valid(const rvm_kernel_program *program, char letter, uint16_t ope
   return 0;
 }
 
+/* What the checks of instructions look up: the bytes of an element of each tensor, and the start of each message. */
+typedef struct lookup {
+  uint8_t *element_bytes;
+  uint32_t *messages;
+} lookup;
+
+static void fill_lookup(const rvm_kernel_program *program, const lookup *to) {
+  const int64_t *word = program->tensors;
+  for (uint32_t i = 0; i < program->tensor_count; i++) {
+    to->element_bytes[i] = (uint8_t)rvm_dtype_size_bytes((int32_t)word[0]);
+    word += 2 + word[1];
+  }
+  uint32_t at = 0;
+  for (uint32_t i = 0; i < program->message_count; i++) {
+    to->messages[i] = at;
+    at += (uint32_t)strlen(program->messages + at) + 1;
+  }
+}
+
 static uint32_t format_values(const char *message) {
   uint32_t count = 0;
   for (const char *at = message; (at = strstr(at, "%lld")); at += 4) count++;
   return count;
-}
-
-static const char *message_at(const rvm_kernel_program *program, uint32_t index) {
-  const char *message = program->messages;
-  for (; index > 0; index--) message += strlen(message) + 1;
-  return message;
 }
 
 static rvm_status check_registers(const rvm_kernel_program *program, uint32_t place, uint32_t first, uint32_t count,
@@ -141,7 +155,7 @@ static rvm_status check_invoke(const rvm_kernel_program *program, uint32_t place
   return RVM_OK;
 }
 
-static rvm_status check_instruction(const rvm_kernel_program *program, uint32_t place, rvm_value *error) {
+static rvm_status check_instruction(const rvm_kernel_program *program, const lookup *lookup, uint32_t place, rvm_value *error) {
   const rvm_kernel_instruction *step = &program->code[place];
   if (step->op >= RVM_KOP_COUNT) return BAD(error, "instruction %u has opcode %u, expected less than %d", place, step->op, RVM_KOP_COUNT);
   const uint16_t operands[] = {step->a, step->b, step->c, step->d, step->e, step->f, step->g};
@@ -150,6 +164,10 @@ static rvm_status check_instruction(const rvm_kernel_program *program, uint32_t 
   for (size_t i = 0; i < sizeof operands / sizeof *operands; i++)
     if (i < count ? !is_valid(program, letters[i], operands[i]) : operands[i] != 0)
       return BAD(error, "instruction %u, %s: operand %c is %u", place, opcode_names[step->op], (char)('a' + i), operands[i]);
+  const char *size = strchr(letters, 'z'), *buffer = strpbrk(letters, "bB");
+  if (size && buffer && operands[buffer - letters] < program->tensor_count &&
+      operands[size - letters] != lookup->element_bytes[operands[buffer - letters]])
+    return BAD(error, "instruction %u, %s: a tensor has elements of another size", place, opcode_names[step->op]);
   switch (step->op) {
     case RVM_KOP_apply: {
       const uint16_t scalars = (uint16_t)program->scalar_count;
@@ -165,7 +183,7 @@ static rvm_status check_instruction(const rvm_kernel_program *program, uint32_t 
       return RVM_OK;
     }
     case RVM_KOP_fail: {
-      if (step->d != format_values(message_at(program, step->b))) return BAD(error, "instruction %u, fail: a wrong number of values", place);
+      if (step->d != format_values(program->messages + lookup->messages[step->b])) return BAD(error, "instruction %u, fail: a wrong number of values", place);
       return check_registers(program, place, step->c, step->d, error);
     }
     case RVM_KOP_invoke: return check_invoke(program, place, error);
@@ -175,6 +193,18 @@ static rvm_status check_instruction(const rvm_kernel_program *program, uint32_t 
       return RVM_OK;
   }
   return RVM_OK;
+}
+
+static rvm_status check_code(const rvm_kernel_program *program, rvm_value *error) {
+  const size_t message_bytes = program->message_count * sizeof(uint32_t);
+  char *memory = rvm_allocate(message_bytes + program->tensor_count + 1);
+  if (!memory) return rvm_out_of_memory(error);
+  const lookup lookup = {.messages = (uint32_t *)memory, .element_bytes = (uint8_t *)memory + message_bytes};
+  fill_lookup(program, &lookup);
+  rvm_status status = RVM_OK;
+  for (uint32_t i = 0; i < program->code_count && !status; i++) status = check_instruction(program, &lookup, i, error);
+  rvm_free(memory);
+  return status;
 }
 
 rvm_status rvm_kernel_program_read(const void *bytes, int64_t size_bytes, rvm_kernel_program *program, rvm_value *error) {
@@ -206,7 +236,7 @@ rvm_status rvm_kernel_program_read(const void *bytes, int64_t size_bytes, rvm_ke
   rvm_status status = check_tensors(program, error);
   if (!status) status = check_arrays(program, error);
   if (!status) status = check_messages(program, error);
-  for (uint32_t i = 0; i < header->code_count && !status; i++) status = check_instruction(program, i, error);
+  if (!status) status = check_code(program, error);
   if (!status && program->code[header->code_count - 1].op != RVM_KOP_end) status = BAD(error, "its last instruction is not end");
   return status;
 }

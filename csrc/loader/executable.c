@@ -58,6 +58,7 @@ void rvm_executable_release(rvm_executable *executable) {
   rvm_free(executable->objects);
   rvm_free(executable->literals);
   rvm_free(executable->symbols);
+  rvm_free(executable->kernels);
   rvm_free(executable->by_name);
   rvm_free(executable->callable);
   if (executable->release) executable->release(executable->release_argument);

@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "kernel_program.h"
 #include "native_library.h"
 #include "value.h"
 
@@ -79,7 +80,8 @@ struct rvm_executable {
   const uint32_t *parameters; /* string indices */
   const uint32_t *code;
   rvm_function_name *by_name; /* sorted */
-  void **symbols;             /* of native and kernel functions, by function index */
+  void **symbols;             /* of native and kernel functions, by function index; NULL: it has none */
+  rvm_kernel_program *kernels; /* by function index, `code` being NULL where there is none; NULL: no function has any */
   rvm_value *constants;       /* immortal objects */
   struct rvm_code *codes;     /* of bytecode functions, by function index (predecode.h) */
   int32_t *steps, *objects;   /* what they point into */

@@ -6,6 +6,7 @@
 
 #include "constants.h"
 #include "errors.h"
+#include "kernel_verify.h"
 #include "object.h"
 #include "predecode.h"
 #include "verify.h"
@@ -340,6 +341,39 @@ rvm_status rvm_executable_check_native(const rvm_executable *executable, rvm_val
                           rvm_executable_string(executable, header->cpu), error);
 }
 
+/* ---- kernels as bytecode ---- */
+
+/* The section: the number of kernels, 0, for each kernel its function and the bytes of its program, then the programs. */
+static rvm_status read_kernels(rvm_executable *executable, rvm_value *error) {
+  const rvm_section *section = &executable->sections[RVM_SECTION_kernels];
+  if (!section->bytes) return RVM_OK;
+#ifdef RVM_WITHOUT_KERNELS
+  return rvm_fail(error, RVM_UNSUPPORTED,
+                  "executable: it has kernels as bytecode, and this runtime was built without them; build it with RELVM_KERNELS=ON");
+#else
+  int64_t offset = 0;
+  const uint32_t *head = rvm_section_table(section, &offset, 2, sizeof *head);
+  const uint32_t *records = head && head[1] == 0 ? rvm_section_table(section, &offset, head[0], 2 * sizeof *records) : NULL;
+  if (!records) return BAD(error, "the section of kernels is too short");
+  executable->kernels = rvm_allocate_zeroed((size_t)executable->function_count * sizeof *executable->kernels);
+  if (!executable->kernels) return rvm_out_of_memory(error);
+  for (uint32_t i = 0; i < head[0]; i++) {
+    const uint32_t function = records[2 * i], bytes = records[2 * i + 1];
+    if (function >= (uint32_t)executable->function_count || (i > 0 && function <= records[2 * i - 2]) ||
+        executable->functions[function].kind != RVM_KIND_kernel)
+      return BAD(error, "kernel program %u is not for a kernel, or not in order", i);
+    if (bytes > section->size_bytes - offset || bytes % 8 != 0) return BAD(error, "kernel program %u exceeds its section", i);
+    rvm_kernel_program *program = &executable->kernels[function];
+    rvm_status status = rvm_kernel_program_read(section->bytes + offset, bytes, program, error);
+    if (status) return status;
+    if (program->tensor_count != (uint32_t)executable->functions[function].parameter_count)
+      return BAD(error, "kernel program %u has another number of tensors than its function has parameters", i);
+    offset += bytes;
+  }
+  return offset == section->size_bytes ? RVM_OK : BAD(error, "bytes follow the last kernel program");
+#endif
+}
+
 static rvm_status find_symbols(rvm_executable *executable, rvm_value *error) {
   if (executable->is_elsewhere) return RVM_OK;
   executable->symbols = rvm_allocate_zeroed((size_t)executable->function_count * sizeof *executable->symbols);
@@ -347,6 +381,7 @@ static rvm_status find_symbols(rvm_executable *executable, rvm_value *error) {
   for (int32_t i = 0; i < executable->function_count; i++) {
     const rvm_function_record *function = &executable->functions[i];
     if (function->kind != RVM_KIND_native && function->kind != RVM_KIND_kernel) continue;
+    if (executable->kernels && executable->kernels[i].code) continue;
     const char *name = rvm_executable_string(executable, function->name);
     if (!executable->library.handle) return BAD(error, "function %s is native, but the native section is missing", name);
     const char *symbol = rvm_executable_string(executable, function->symbol);
@@ -419,7 +454,7 @@ static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_opt
   if (!status && !(has_native && is_trusted)) status = copy_callable(executable, options, error);
   load_step *const steps[] = {read_strings,          read_texts,  read_functions, check_callable, rvm_constants_read,
                               rvm_executable_verify, rvm_executable_decode,
-                              read_native,           find_symbols};
+                              read_kernels,          read_native, find_symbols};
   for (size_t i = 0; i < sizeof steps / sizeof *steps && !status; i++) {
     status = steps[i](executable, error);
     if (!status && steps[i] == read_functions && options) status = check_counts(executable, options, error);

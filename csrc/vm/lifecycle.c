@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "debugger.h"
 #include "interpreter.h"
+#include "kernel_interpreter.h"
 #include "registry.h"
 
 enum { DEFAULT_STACK_VALUES = 1 << 20, DEFAULT_CALL_DEPTH = 200000 };
@@ -23,6 +24,21 @@ static rvm_status find_packed(rvm_function *function, rvm_value *error) {
   if (strncmp(function->name, RVM_BUILTIN_PREFIX, strlen(RVM_BUILTIN_PREFIX)) != 0) function->cost = RVM_LONG_CALL_COST;
   return RVM_OK;
 }
+
+#ifndef RVM_WITHOUT_KERNELS
+/* The packed function of a kernel as bytecode. */
+static rvm_status call_kernel_program(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
+  const rvm_function *function = self;
+  rvm_machine *machine = function->machine;
+  const rvm_kernel_host host = {.machine = machine,
+                                .pool = machine->pool,
+                                .threads = machine->options.threads,
+                                .spend = rvm_machine_spend,
+                                .is_ending = rvm_machine_native_api.is_ending,
+                                .parallel = rvm_machine_native_api.parallel};
+  return rvm_kernel_program_run(function->program, &host, arguments, count, result);
+}
+#endif
 
 static rvm_status function_fill(rvm_machine *machine, int32_t index, rvm_value *error) {
   const rvm_executable *executable = machine->executable;
@@ -45,6 +61,15 @@ static rvm_status function_fill(rvm_machine *machine, int32_t index, rvm_value *
       break;
     case RVM_KIND_native: memcpy(&function->routine, &executable->symbols[index], sizeof function->routine); break;
     case RVM_KIND_kernel:
+#ifndef RVM_WITHOUT_KERNELS
+      if (executable->kernels && executable->kernels[index].code) {
+        function->call = call_kernel_program;
+        function->self = function;
+        function->program = &executable->kernels[index];
+        function->cost = RVM_LONG_CALL_COST;
+        break;
+      }
+#endif
       memcpy(&function->call, &executable->symbols[index], sizeof function->call);
       function->self = machine;
       function->cost = RVM_LONG_CALL_COST;

@@ -62,6 +62,12 @@ static void apply_upgrade(rvm_machine *machine) {
   if (!atomic_exchange(&machine->upgrades, 0)) return;
   for (int32_t i = 0; i < compiled->function_count; i++) {
     rvm_function *function = &machine->functions[i];
+    if (function->program && compiled->symbols[i]) { /* a kernel, from bytecode to native */
+      memcpy(&function->call, &compiled->symbols[i], sizeof function->call);
+      function->self = machine;
+      function->program = NULL;
+      continue;
+    }
     if (function->kind != RVM_KIND_bytecode || compiled->functions[i].kind != RVM_KIND_native) continue;
     memcpy(&function->routine, &compiled->symbols[i], sizeof function->routine);
     function->registers = (int32_t)compiled->functions[i].registers;

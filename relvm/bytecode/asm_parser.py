@@ -14,6 +14,7 @@ import numpy as np
 
 from relvm.bytecode.asm_printer import HEADLINE
 from relvm.bytecode.container import MAJOR, MINOR
+from relvm.bytecode.kernel_program import KernelProgram, decode_kernel
 from relvm.bytecode.program import (
     CONTEXT,
     NIL,
@@ -148,6 +149,7 @@ def parse_text(text: str) -> Program:
     """
     parts: dict[str, Any] = {}
     constants: list[Constant] = []
+    kernels: dict[str, KernelProgram] = {}
     entries: list[tuple[FunctionEntry, list[_Line]]] = []
     for statement in _statements(text):
         line = statement.line
@@ -155,6 +157,10 @@ def parse_text(text: str) -> Program:
             case "native" | "portable" | "source" | "signature" | "debug" as name if name not in parts:
                 line.take()
                 parts[name] = _part(name, statement)
+            case "program":
+                line.take()
+                kernel = line.name()
+                kernels[kernel] = decode_kernel(statement.content())
             case token if token == f"c{len(constants)}":
                 line.take()
                 constants.append(_constant(statement))
@@ -162,11 +168,13 @@ def parse_text(text: str) -> Program:
                 line.take()
                 entries.append((_heading(line), statement.instructions))
             case _:
-                raise line.fail(f"c{len(constants)}, f{len(entries)}, native, portable, source, signature or debug")
+                raise line.fail(
+                    f"c{len(constants)}, f{len(entries)}, program, native, portable, source, signature or debug"
+                )
         line.expect("")
     indices = {entry.name: index for index, (entry, _) in enumerate(entries)}
     functions = tuple(replace(entry, code=_code(lines, indices)) for entry, lines in entries)
-    return Program(functions, tuple(constants), **parts)
+    return Program(functions, tuple(constants), kernels=kernels, **parts)
 
 
 def parse_code(lines: Iterable[str], names: Sequence[str]) -> tuple[Instruction, ...]:

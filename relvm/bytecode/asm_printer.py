@@ -70,6 +70,8 @@ def _lines(program: Program) -> Iterator[str]:
             yield f"{line.ljust(_COMMENT_COLUMN)}  ; {comment}" if comment else line
     if program.native:
         yield from ("", _native_heading(program.native), *_base64_lines(program.native.library))
+    for name, kernel in program.kernels.items():
+        yield from ("", f"program {quoted(name)}", *_base64_lines(kernel.encode()))
     if len(program.portable):
         yield from ("", "portable", *_base64_lines(program.portable))
     for name, text in (

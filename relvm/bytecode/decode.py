@@ -10,6 +10,7 @@ import numpy as np
 
 from relvm.bytecode.container import unpack_sections
 from relvm.bytecode.encode import ABSENT, CONSTANT_RECORD, FUNCTION_RECORD, IMPURE, NATIVE_HEADER, PRIVATE
+from relvm.bytecode.kernel_program import KernelProgram, decode_kernel
 from relvm.bytecode.program import Argument, Constant, FunctionEntry, Instruction, NativeCode, Program, Shape
 from relvm.errors import RelvmFormatError
 from relvm.numpy_dtypes import STRINGS, numpy_dtype, unpack_strings
@@ -46,11 +47,13 @@ def _decode(sections: dict[str, memoryview]) -> Program:
         raise RelvmFormatError(f"malformed executable: the section {missing[0]} is missing")
     strings = _strings(sections["strings"])
     code = struct.unpack(f"<{len(sections['code']) // 4}I", sections["code"])
+    functions = _functions(sections["functions"], strings, code)
     return Program(
-        functions=_functions(sections["functions"], strings, code),
+        functions=functions,
         constants=_constants(sections["constants"], strings, sections["data"]),
         native=_native(sections["native"], strings) if "native" in sections else None,
         source=str(sections["source"], "utf-8") if "source" in sections else "",
+        kernels=_kernels(sections["kernels"], functions) if "kernels" in sections else {},
         signature=_json(sections, "signature"),
         debug=_json(sections, "debug"),
         portable=sections.get("portable", b""),
@@ -85,6 +88,16 @@ def _json(sections: dict[str, memoryview], name: str) -> dict[str, Any]:
 def _native(section: memoryview, strings: list[str]) -> NativeCode:
     abi_version, triple, cpu, _ = NATIVE_HEADER.unpack_from(section)
     return NativeCode(bytes(section[NATIVE_HEADER.size :]), strings[triple], strings[cpu], abi_version)
+
+
+def _kernels(section: memoryview, functions: tuple[FunctionEntry, ...]) -> dict[str, KernelProgram]:
+    count, _ = struct.unpack_from("<II", section)
+    place = 8 + 8 * count
+    kernels = {}
+    for function, size in struct.iter_unpack("<II", _slice(section, 8, 8 * count)):
+        kernels[functions[function].name] = decode_kernel(_slice(section, place, size))
+        place += size
+    return kernels
 
 
 def _functions(section: memoryview, strings: list[str], code: tuple[int, ...]) -> tuple[FunctionEntry, ...]:

@@ -80,9 +80,22 @@ def encode(program: Program) -> np.ndarray:
         "signature": [_json(program.signature)] if program.signature else [],
         "debug": [_json(program.debug)] if program.debug else [],
         "data": [*tensors] if tensors else [b""],
+        "kernels": [_kernel_section(program)] if program.kernels else [],
         "portable": [program.portable] if len(program.portable) else [],
     }
     return pack_sections({name: parts for name, parts in sections.items() if parts})
+
+
+def _kernel_section(program: Program) -> bytes:
+    """Return the programs of kernels, in the order of the function table."""
+    indices = {entry.name: index for index, entry in enumerate(program.functions)}
+    if unknown := [name for name in program.kernels if name not in indices]:
+        raise RelvmFormatError(f"the kernel {unknown[0]} is not in the function table")
+    names = sorted(program.kernels, key=indices.__getitem__)
+    contents = [program.kernels[name].encode() for name in names]
+    records = [(indices[name], len(content)) for name, content in zip(names, contents, strict=True)]
+    head = struct.pack(f"<{2 + 2 * len(names)}I", len(names), 0, *(number for record in records for number in record))
+    return b"".join((head, *contents))
 
 
 def _json(value: Any) -> bytes:

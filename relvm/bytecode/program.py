@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from relvm.bytecode.kernel_program import KernelProgram
 from relvm.errors import RelvmFormatError
 from relvm.tables import ABI_VERSION, OPCODES
 
@@ -196,6 +197,8 @@ class Program:
     portable
         The bytes of an executable without native code, which is the same program for machines that cannot run this one.
         Empty if there is none.
+    kernels
+        The kernels that are bytecode, by name.
     """
 
     functions: tuple[FunctionEntry, ...]
@@ -205,6 +208,7 @@ class Program:
     signature: dict[str, Any] = field(default_factory=dict)
     debug: dict[str, Any] = field(default_factory=dict)
     portable: bytes | memoryview | np.ndarray = b""
+    kernels: Mapping[str, KernelProgram] = field(default_factory=dict)
 
     def comment(self, function: str, instruction: int) -> str:
         """Return the comment of an instruction, given by function name and index.  Empty if the debug section has

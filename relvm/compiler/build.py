@@ -13,9 +13,10 @@ import numpy as np
 from relvm.bytecode.encode import encode
 from relvm.bytecode.program import FunctionEntry, Program
 from relvm.codegen.c.mangling import kernel_symbol, routine_symbol
-from relvm.codegen.c.module import print_c, source_text
+from relvm.codegen.c.module import print_c, source_text, without_kernels
 from relvm.codegen.debug_info import debug_section
 from relvm.codegen.emit_bytecode import Bytecode, print_bytecode
+from relvm.codegen.kernel_bytecode import print_kernel_bytecode
 from relvm.codegen.lower_to_lir import lower_to_routines
 from relvm.compiler import build_cache
 from relvm.compiler.target import HERE, Target, parse_target
@@ -221,13 +222,17 @@ def assemble(
     native, source = None, ""
     printed = [routine for routine in lir.routines if debugged or routine.name not in compiled]
     bytecode = print_bytecode(lir, printed, debug=debugged is not None)
-    if lir.kernels or compiled:
-        text = print_c(lir, routines=compiled, places=bytecode.places if debugged else None)
+    kernels, in_c = {}, lir
+    if target.kind == "bytecode":
+        report("kernel bytecode")
+        kernels, in_c = {kernel.name: print_kernel_bytecode(kernel) for kernel in lir.kernels}, without_kernels(lir)
+    if in_c.kernels or compiled:
+        text = print_c(in_c, routines=compiled, places=bytecode.places if debugged else None)
         report("C compilation")
         native, source = compile_native(text, target), source_text(text)
     functions = tuple(map(_Entries(lir, bytecode, compiled), lir.functions))
     debug = debug_section(lir, bytecode, compiled, debugged)
-    return Program(functions, bytecode.constants, native, source, lir.signature, debug)
+    return Program(functions, bytecode.constants, native, source, lir.signature, debug, kernels=kernels)
 
 
 class _Entries:

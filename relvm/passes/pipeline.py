@@ -30,7 +30,7 @@ from relvm.passes.pass_manager import Pass
 from relvm.passes.promote_half_floats import promote_half_floats
 from relvm.passes.to_anf import to_anf
 
-TARGETS = ("c", "numpy")
+TARGETS = ("c", "bytecode", "numpy")
 
 # The passes over routines, which follow the passes over modules.
 LIR_PASSES = (
@@ -65,8 +65,8 @@ def build_pipeline(target: str, *, fused: bool = True, is_compact: bool = False)
         cse,
         dce,
         lambda_lifting,
-        *((fold_scales, pack_weights) if target == "c" else ()),
-        *((fuse_attention, decompose, fuse_ops) if target == "c" and fused else ()),
+        *((fold_scales, pack_weights) if target != "numpy" else ()),
+        *((fuse_attention, decompose, fuse_ops) if target != "numpy" and fused else ()),
         lower_to_kernels(target, is_compact=is_compact),
         plan_memory,
         lower_shapes,

@@ -13,7 +13,7 @@ typedef struct buffer {
 } buffer;
 
 typedef struct image {
-  buffer string_records, string_bytes, functions, parameters, constants, dims, data, code, source, native;
+  buffer string_records, string_bytes, functions, parameters, constants, dims, data, code, source, native, kernels;
   uint32_t string_count, function_count, parameter_count, constant_count, dim_count;
 } image;
 
@@ -203,11 +203,12 @@ static inline unsigned char *image_finish(image *from, int64_t *size_bytes) {
   } sections[] = {{RVM_SECTION_strings, strings},     {RVM_SECTION_functions, functions},
                   {RVM_SECTION_constants, constants}, {RVM_SECTION_code, from->code},
                   {RVM_SECTION_source, from->source}, {RVM_SECTION_data, from->data},
-                  {RVM_SECTION_native, from->native}};
-  uint32_t section_count = 5 + (from->source.size > 0) + (from->native.size > 0), entries = 0;
+                  {RVM_SECTION_native, from->native}, {RVM_SECTION_kernels, from->kernels}};
+  uint32_t section_count = 5 + (from->source.size > 0) + (from->native.size > 0) + (from->kernels.size > 0), entries = 0;
   buffer_add(&file, NULL, 64 + 32 * section_count);
   for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
-    int may_be_missing = sections[i].id == RVM_SECTION_source || sections[i].id == RVM_SECTION_native;
+    int may_be_missing = sections[i].id == RVM_SECTION_source || sections[i].id == RVM_SECTION_native ||
+                         sections[i].id == RVM_SECTION_kernels;
     if (may_be_missing && sections[i].bytes.size == 0) continue;
     buffer_pad(&file);
     struct {
@@ -236,6 +237,7 @@ static inline unsigned char *image_finish(image *from, int64_t *size_bytes) {
                          from->code,
                          from->source,
                          from->native,
+                         from->kernels,
                          strings,
                          functions,
                          constants,

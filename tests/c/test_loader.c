@@ -422,7 +422,7 @@ static void native_code_needs_trust(void) {
 /* A section of any id: the names of those that there are; others are passed over. */
 static void damaged_sections_are_named(void) {
   static const char *const names[] = {"unknown id", "strings", "functions", "constants", "code", "native",
-                                      "source",         "signature", "debug",   "data",      "portable", "unknown id"};
+                                      "source",         "signature", "debug",   "data",      "portable", "kernels", "unknown id"};
   for (uint32_t id = 0; id < COUNT_OF(names); id++)
     for (int is_damaged = 0; is_damaged < 2; is_damaged++) {
       image program = {0};

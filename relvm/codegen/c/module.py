@@ -19,7 +19,7 @@ from relvm.codegen.c.scalar_function import print_declarations, print_scalar_rou
 from relvm.errors import RelvmUnsupportedError
 from relvm.kernels.loop_ir import Kernel
 from relvm.lir.passes.scalar_functions import scalar_functions
-from relvm.lir.routine import LirModule, used_functions
+from relvm.lir.routine import CallStatement, IfStatement, LirModule, Statement, used_functions
 from relvm.tables import header_files
 
 _OPEN = """const rvm_native_api *rvm_api;
@@ -99,6 +99,23 @@ def _kernel_units(head: str, kernels: list[Kernel], *, opens: bool) -> Iterator[
         headers = ["kernel.h", *needed]
         includes = "\n".join(f'#include "{header}"' for header in headers)
         yield "\n\n".join((head, includes, *((_OPEN,) if opens and not first else ()), body)) + "\n"
+
+
+def without_kernels(module: LirModule) -> LirModule:
+    """Return the module with kernels that are no C: calls of them go through the function table."""
+
+    def block(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        return tuple(map(statement, body))
+
+    def statement(item: Statement) -> Statement:
+        match item:
+            case CallStatement(kernel=True):
+                return replace(item, kernel=False)
+            case IfStatement(_, then, orelse):
+                return replace(item, then=block(then), orelse=block(orelse))
+        return item
+
+    return replace(module, kernels=(), routines=tuple(replace(r, body=block(r.body)) for r in module.routines))
 
 
 def print_c(
