@@ -121,7 +121,7 @@ def explore(
     exec_mode
         "bytecode" or "compiled": the form of routines at the end.
     target
-        "c" or "numpy": the implementation of kernels.
+        "c", "bytecode" or "numpy": the implementation of kernels.
     fused
         Whether operators are fused into kernels.
     dims

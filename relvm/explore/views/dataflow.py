@@ -62,7 +62,7 @@ def draw_dataflow(
     depth
         Number of levels of open boxes.  A closed box is one node, so that 0 gives one node for each kernel.  None: all.
     target, fused
-        As for `vm.build`; target: "c" or "numpy".
+        As for `vm.build`; target: "c", "bytecode" or "numpy".
 
     Returns
     -------

@@ -48,7 +48,7 @@ def draw_memory(
     dims
         Sizes of symbolic dimensions without bounds, by name.
     target, fused
-        As for `vm.build`; target: "c" or "numpy".
+        As for `vm.build`; target: "c", "bytecode" or "numpy".
 
     Returns
     -------
@@ -86,7 +86,7 @@ def format_memory(module: Module, function: str | None = None, *, target: str = 
     function
         Name of the function, by default all functions.
     target, fused
-        As for `vm.build`; target: "c" or "numpy".
+        As for `vm.build`; target: "c", "bytecode" or "numpy".
 
     Raises
     ------
