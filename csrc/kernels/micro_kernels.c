@@ -130,6 +130,23 @@ static int run_rvm_taps_f32(const rvm_micro_argument *argument) {
   return 1;
 }
 
+static int run_rvm_window_rows_f32(const rvm_micro_argument *argument) {
+  SIZE(to_row, 1);
+  SIZE(x_row, 3);
+  SIZE(step, 4);
+  SIZE(rows, 5);
+  SIZE(low, 6);
+  SIZE(first, 7);
+  SIZE(end, 8);
+  SIZE(high, 9);
+  if (low > first || first > end || end > high) return 0;
+  EXPECT_WORK((double)rows * (high - low));
+  PLACE(float, to, 0, low, rows > 0 && high > low ? last_of(rows, to_row) + high : low);
+  PLACE(const float, x, 2, 0, rows > 0 && end > first ? last_of(rows, x_row) + last_of(end - first, step) + 1 : 0);
+  rvm_window_rows_f32(to, to_row, x, x_row, step, rows, low, first, end, high);
+  return 1;
+}
+
 /* The positions are in bytes. */
 static int run_rvm_copy_bytes(const rvm_micro_argument *argument) {
   SIZE(bytes, 2);

@@ -42,6 +42,7 @@ from relvm.codegen.kernel_registers import (
     variable_of,
 )
 from relvm.codegen.kernel_strips import StripPrinter
+from relvm.codegen.strip_axis import suits_strips
 from relvm.errors import RelvmUnsupportedError
 from relvm.ir.dtypes import BOOL, I64, DType
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, known_size
@@ -211,7 +212,7 @@ class _Printer:
 
     def statement(self, statement: Statement) -> None:
         match statement:
-            case Loop(simd=True):
+            case Loop() if statement.simd or suits_strips(statement):
                 StripPrinter(self, statement).write()
             case Loop():
                 self.loop(statement)
@@ -258,6 +259,10 @@ class _Printer:
             self.statements(loop.body)
             if changes:
                 self.emit("copy", stop, self.scalar(loop.stop))
+        self.close_loop(body, counter, start, stop, top, end)
+
+    def close_loop(self, body: Block, counter: Reg, start: Reg, stop: Reg, top: Label, end: Label) -> None:
+        """Emit a loop with the code of `body`."""
         self.emit("loop", counter, start, stop, end)
         self.block.code += [top, *body.code]
         self.emit("next", counter, stop, top)

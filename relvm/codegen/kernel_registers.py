@@ -178,14 +178,29 @@ def registers_in(code: list[Instruction | Label]) -> Iterator[Reg]:
 
 
 def allocate_slots(code: list[Instruction | Label], kind: str) -> dict[Reg, int]:
-    """Return slots for the registers of one kind: those whose lives do not overlap share one.  A life is from the first
-    to the last instruction that names the register; no life of a strip crosses the end of the loop that it is in."""
+    """Return slots for the registers of one kind: those whose lives do not overlap share one.
+
+    A life is from the first to the last instruction that names the register.  If a loop reads a register from before
+    it, the life lasts until the loop ends.
+    """
+    first: dict[Reg, int] = {}
     last: dict[Reg, int] = {}
+    labels: dict[Label, int] = {}
+    loops: list[tuple[int, int]] = []
     for place, item in enumerate(code):
-        if isinstance(item, Instruction):
-            for operand in item.operands:
-                if isinstance(operand, Reg) and operand.kind == kind:
-                    last[operand] = place
+        if isinstance(item, Label):
+            labels[item] = place
+            continue
+        for operand in item.operands:
+            if isinstance(operand, Reg) and operand.kind == kind:
+                first.setdefault(operand, place)
+                last[operand] = place
+            elif isinstance(operand, Label) and operand in labels:
+                loops.append((labels[operand], place))
+    for top, end in loops:  # inner loops come first
+        for reg, place in last.items():
+            if first[reg] < top < place < end:
+                last[reg] = end
     slots: dict[Reg, int] = {}
     free: list[int] = []
     ends: dict[int, list[int]] = {}

@@ -46,7 +46,7 @@ from relvm.kernels.loop_ir import (
 
 
 class StripPrinter:
-    """A SIMD loop: its body for a strip of iterations."""
+    """A SIMD loop, or a loop around short ones (relvm/codegen/strip_axis.py): its body for a strip of iterations."""
 
     def __init__(self, printer: Any, loop: Loop) -> None:
         self.p = printer
@@ -54,6 +54,8 @@ class StripPrinter:
         self.counter = Reg("scalar")  # the first iteration of the strip
         self.varying = {loop.counter.name}
         self.lanes: dict[str, tuple[str, Reg]] = {}
+        # A view would show what the loops inside have stored, if the output has the memory of an input.
+        self.has_views = loop.simd or not printer.kernel.in_place
         self.views: dict[Reg, tuple[str, int]] = {}  # the buffer of each view, and the bytes of an element
         self.known: dict[tuple, Reg] = {}  # strips that are computed, by instruction and operands
 
@@ -96,17 +98,39 @@ class StripPrinter:
     def statement(self, statement: Statement, *, is_last: bool) -> None:
         p = self.p
         match statement:
+            case Let(local, value) if local.name in p.assigned:
+                lanes = Reg("strip", p.block.depth, is_mutable=True)
+                p.emit("move", lanes, self.strip_of(self.value(value, None), local.dtype), local.dtype.size_bytes)
+                p.env[local.name] = lanes
+                self.lanes[local.name] = ("", lanes)
+                self.varying.add(local.name)
             case Let(local, value) if not self.varies(value):
                 p.env[local.name] = p.scalar(value)
             case Let(local, value):
                 self.varying.add(local.name)
-                p.env[local.name] = self.value(value, None)
+                result = self.value(value, None)
+                if isinstance(result, Reg) and result.is_mutable:
+                    result = self.emitted("move", result, local.dtype.size_bytes)
+                p.env[local.name] = result
             case Assign(local, value):
                 self.assign(local, value)
             case Store():
                 self.store(statement, is_last=is_last)
+            case Loop():
+                self.inner_loop(statement)
             case _:
                 raise AssertionError(f"{type(statement).__name__} in a SIMD loop")
+
+    def inner_loop(self, loop: Loop) -> None:
+        """Print a loop inside the strip."""
+        p, known = self.p, dict(self.known)
+        start, stop, top, end = p.scalar(loop.start), p.scalar(loop.stop), Label(), Label()
+        with p.inside() as body:
+            p.env[loop.counter.name] = counter = p.new()
+            for statement in loop.body:
+                self.statement(statement, is_last=False)
+        p.close_loop(body, counter, start, stop, top, end)
+        self.known = known
 
     def assign(self, local: Local, value: Scalar) -> None:
         p = self.p
@@ -323,7 +347,7 @@ class StripPrinter:
             plain, masked = ("gather", number, where, size, NO_REGISTER), ("gather", number, where, size, mask)
         else:
             at = (number, where.first, where.step, size)
-            is_view = where.step is p.constant(1)
+            is_view = where.step is p.constant(1) and self.has_views
             plain = ("view", number, where.first, size) if is_view else ("strided", *at, NO_REGISTER)
             masked = ("strided", *at, mask)
         if mask is not None and plain not in self.known:

@@ -31,8 +31,9 @@ def parse_target(text: str) -> Target:
     """Parse the name of a target.
 
     "c", "bytecode" and "numpy" are targets.  "native" and the names of x86-64 levels stand for "c -march=" with that
-    name.  "c" may be followed by options of gcc and clang that select processors: -march=, -mcpu= and -mtune= with a level or
-    processor that the compiler knows, and -mFEATURE or -mno-FEATURE with a row of csrc/tables/cpu_features.def.
+    name.  "c" may be followed by options of gcc and clang that select processors: -march=, -mcpu= and -mtune= with a
+    level or processor that the compiler knows, and -mFEATURE or -mno-FEATURE with a row of
+    csrc/tables/cpu_features.def.
 
     Raises
     ------

@@ -28,7 +28,18 @@ from relvm.kernels.gemm.gemm import (
     fill_from_rows,
     gemm,
 )
-from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar, maximum, minimum
+from relvm.kernels.loop_ir import (
+    Address,
+    Buffer,
+    KernelBuilder,
+    Literal,
+    Local,
+    Scalar,
+    Select,
+    as_scalar,
+    maximum,
+    minimum,
+)
 from relvm.kernels.lowering_rules import Contraction, flat_position, part_loops
 
 Shape = tuple[AnyDim, ...]
@@ -108,6 +119,13 @@ def fill_from_windows(
             begin = k.let("begin", (first - tap + (taps - 1)) / taps)
             end = k.let("end", (first + span - tap + (taps - 1)) / taps)
 
+            def copy_rows(run: ColumnRun) -> None:
+                to = Address(panel, (begin * taps + tap - first) * width)
+                stride = window.strides[-1]
+                source = Address(x, start + begin * area + run.source + run.first * stride)
+                columns = run.low, run.first, run.end, run.high
+                k.invoke("rvm_window_rows_f32", to, taps * width, source, area, stride, end - begin, *columns)
+
             def copy(run: ColumnRun) -> None:
                 with k.loop(end, start=begin, name="channel") as channel:
                     to = k.let("to", (channel * taps + tap - first) * width)
@@ -120,7 +138,8 @@ def fill_from_windows(
                             k.store(panel, (to + j,), x.flat(source + j * window.strides[-1]))
 
             with k.branch(begin < end):  # a panel of few rows may have no channel at some positions
-                each_run(k, x.shape[2:], shape[2:], window, tap, column, count, copy)
+                is_float = x.dtype.name == "f32" and padding == 0
+                each_run(k, x.shape[2:], shape[2:], window, tap, column, count, copy_rows if is_float else copy)
         clear_rest(k, panel, span, count, width)
 
     return PackOnTheFly(fill)
