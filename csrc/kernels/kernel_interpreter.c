@@ -39,6 +39,7 @@ typedef struct run {
   int64_t *buffer_bytes;
   char *strips, *scratch;
   int64_t strip;         /* elements of the current strip */
+  int64_t rows;          /* of the strip, where it is a block of rows */
   int64_t fuel;
   struct parallel_loop *loop; /* that this is a part of, or NULL */
   int32_t is_helper;          /* it runs on another thread than the machine's */
@@ -245,6 +246,20 @@ static inline char *strided_place(const run *state, uint32_t buffer, int64_t pos
   return state->buffers[buffer] + position * bytes;
 }
 
+/* The same for `rows` rows, `row_step` apart, of `width` elements, `step` apart; there is at least one. */
+static inline char *rows_place(const run *state, uint32_t buffer, int64_t position, int64_t rows, int64_t row_step, int64_t width,
+                               int64_t step, uint32_t bytes) {
+  const int64_t limit = state->buffer_bytes[buffer] / bytes;
+  int64_t down, across, corner;
+  if (!rvm_multiply(row_step, rows - 1, &down) || !rvm_multiply(step, width - 1, &across) || !rvm_add(down, position, &down) ||
+      !rvm_add(across, position, &corner) || !rvm_add(down, across, &across))
+    return NULL;
+  const int64_t corners[] = {position, down, corner, across};
+  for (size_t i = 0; i < sizeof corners / sizeof *corners; i++)
+    if (corners[i] < 0 || corners[i] >= limit) return NULL;
+  return state->buffers[buffer] + position * bytes;
+}
+
 static inline const rvm_strip_moves *moves_of(const run *state, uint32_t bytes) {
   return &state->level->moves[bytes == 8 ? 3 : bytes / 2];
 }
@@ -298,6 +313,13 @@ static inline int64_t strip_length(int64_t first, int64_t stop) {
   return left < RVM_STRIP ? (int64_t)left : RVM_STRIP;
 }
 
+static void set_block(run *state, int64_t first, int64_t stop, int64_t width) {
+  const uint64_t left = first < stop ? (uint64_t)stop - (uint64_t)first : 0;
+  const uint64_t most = width > 0 ? (uint64_t)(RVM_STRIP / width) : 0;
+  state->rows = (int64_t)(left < most ? left : most);
+  state->strip = state->rows * width;
+}
+
 /* Goes to an instruction, which costs what lies between: a loop's body where it goes back. */
 #define GO(target, weight)                                                             \
   {                                                                                    \
@@ -339,6 +361,16 @@ static rvm_status run_from(run *state, uint32_t place) {
         state->strip = strip_length(R(a), R(b));
         if (state->strip <= 0) break;
         GO(step->c, STRIP_COST)
+      case RVM_KOP_blocks:
+        R(a) = R(b);
+        set_block(state, R(a), R(c), R(d));
+        if (state->strip > 0) break;
+        GO(step->e, 1)
+      case RVM_KOP_next_block:
+        U(a) += (uint64_t)state->rows;
+        set_block(state, R(a), R(b), R(c));
+        if (state->strip <= 0) break;
+        GO(step->d, STRIP_COST)
       case RVM_KOP_parallel: {
         const rvm_status status = run_parallel(state, place);
         if (status) return status;
@@ -429,6 +461,33 @@ static rvm_status run_from(run *state, uint32_t place) {
         moves_of(state, step->e)->strided(n, state->at[step->a], from, R(d));
         break;
       }
+      case RVM_KOP_load_rows: {
+        const int64_t n = state->strip, width = R(f), rows = width > 0 ? n / width : 0, size = step->g;
+        if (rows * width != n || !can_write(state, step->a, n * size)) return fail_bounds(state, place, "strip");
+        const char *from = rows_place(state, step->b, R(c), rows, R(d), width, R(e), step->g);
+        if (!from) return fail_bounds(state, place, "buffer");
+        char *to = state->at[step->a];
+        const int64_t pitch = R(d) * size;
+        if (R(e) == 1)
+          for (int64_t i = 0; i < rows; i++) memmove(to + i * width * size, from + i * pitch, (size_t)(width * size));
+        else
+          for (int64_t i = 0; i < rows; i++) moves_of(state, step->g)->strided(width, to + i * width * size, from + i * pitch, R(e));
+        break;
+      }
+      case RVM_KOP_store_rows: {
+        const int64_t n = state->strip, width = R(e), rows = width > 0 ? n / width : 0, size = step->g;
+        if (rows * width != n || !can_read(state, scalars, step->f, n * size)) return fail_bounds(state, place, "strip");
+        char *to = rows_place(state, step->a, R(b), rows, R(c), width, R(d), step->g);
+        if (!to) return fail_bounds(state, place, "buffer");
+        const int is_strip = step->f >= scalars;
+        const char *from = state->at[step->f];
+        const int64_t pitch = R(c) * size, by = is_strip ? width * size : 0;
+        if (R(d) == 1 && is_strip)
+          for (int64_t i = 0; i < rows; i++) memmove(to + i * pitch, from + i * by, (size_t)(width * size));
+        else
+          for (int64_t i = 0; i < rows; i++) moves_of(state, step->g)->spread(width, to + i * pitch, R(d), from + i * by, is_strip);
+        break;
+      }
       case RVM_KOP_scatter: {
         const int64_t n = state->strip;
         if (step->b < scalars || !can_read(state, scalars, step->b, n * 8) || !can_read(state, scalars, step->c, n * step->d))
@@ -479,6 +538,14 @@ static rvm_status run_from(run *state, uint32_t place) {
         int64_t *out = (int64_t *)state->at[step->a];
         const uint64_t first = (uint64_t)R(b), by = (uint64_t)R(c);
         for (int64_t i = 0; i < state->strip; i++) out[i] = (int64_t)(first + (uint64_t)i * by);
+        break;
+      }
+      case RVM_KOP_iota_rows: {
+        const int64_t n = state->strip, width = R(e), rows = width > 0 ? n / width : 0;
+        if (rows * width != n || !can_write(state, step->a, n * 8)) return fail_bounds(state, place, "strip");
+        uint64_t *out = (uint64_t *)state->at[step->a];
+        for (int64_t i = 0; i < rows; i++)
+          for (int64_t j = 0; j < width; j++) *out++ = U(b) + (uint64_t)i * U(c) + (uint64_t)j * U(d);
         break;
       }
       case RVM_KOP_accumulate: {

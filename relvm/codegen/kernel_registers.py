@@ -31,7 +31,7 @@ NAMES = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod", "&": "and",
 NAMES |= {"<<": "shl", ">>": "shr", "<": "lt", "<=": "le", "==": "eq", "!=": "ne"}
 SWAPPED = {">": "<", ">=": "<="}
 SCALAR_OPS = {"add", "sub", "mul", "div", "mod", "larger", "smaller", "lt", "le", "eq", "ne"}  # opcodes for i64
-LOADS = ("view", "strided", "gather")
+LOADS = ("view", "strided", "gather", "load_rows")
 CLAUSES = {"+": "add", "*": "mul", "max": "larger", "min": "smaller", "|": "or"}
 
 
@@ -70,10 +70,14 @@ class Block:
 
 @dataclass(frozen=True)
 class Affine:
-    """The strip first, first + step, first + 2 * step... of i64 numbers."""
+    """The strip first, first + step, first + 2 * step... of i64 numbers.
+
+    row_step: the distance between the starts of rows, if the strip is a block of rows.
+    """
 
     first: Reg
     step: Reg
+    row_step: Reg
 
 
 StripValue = Reg | Affine  # a scalar register stands for the same element everywhere
