@@ -10,6 +10,7 @@
 #include "gemm_int8.h"
 #include "kernel_loops.h"
 #include "kernel_math.h"
+#include "pooling.h"
 #include "winograd.h"
 
 enum { LARGEST = 1 << 30 }; /* of a number: products of two, and sums of some such products, fit an int64 */
@@ -144,6 +145,45 @@ static int run_rvm_window_rows_f32(const rvm_micro_argument *argument) {
   PLACE(float, to, 0, low, rows > 0 && high > low ? last_of(rows, to_row) + high : low);
   PLACE(const float, x, 2, 0, rows > 0 && end > first ? last_of(rows, x_row) + last_of(end - first, step) + 1 : 0);
   rvm_window_rows_f32(to, to_row, x, x_row, step, rows, low, first, end, high);
+  return 1;
+}
+
+static int run_rvm_max_pool_f32(const rvm_micro_argument *argument) {
+  SIZE(planes, 2);
+  SIZE(high, 3);
+  SIZE(wide, 4);
+  SIZE(rows, 5);
+  SIZE(columns, 6);
+  SIZE(row_taps, 7);
+  SIZE(column_taps, 8);
+  SIZE(row_stride, 9);
+  SIZE(column_stride, 10);
+  SIZE(row_pad, 11);
+  SIZE(column_pad, 12);
+  SIZE(row_dilation, 13);
+  SIZE(column_dilation, 14);
+  if (column_taps < 1 || row_stride < 1 || column_stride < 1 || row_dilation < 1 || column_dilation < 1) return 0;
+  if ((column_taps - 1) * column_dilation >= RVM_POOL_LINE) return 0;
+  EXPECT_WORK((double)planes * rows * row_taps * ((double)columns * column_stride + RVM_POOL_LINE));
+  EXPECT_WORK((double)planes * rows * columns * column_taps);
+  PLACE(float, out, 0, 0, planes * rows <= LARGEST && columns > 0 ? planes * rows * columns : 0);
+  PLACE(const float, x, 1, 0, high * wide <= LARGEST ? planes * (high * wide) : 0);
+  if (planes * rows > LARGEST || high * wide > LARGEST) return 0;
+#define CALL(taps, stride)                                                                                             \
+  rvm_max_pool_f32(out, x, planes, high, wide, rows, columns, row_taps, taps, row_stride, stride, row_pad, column_pad, \
+                   row_dilation, 1)
+  if (column_dilation == 1 && column_taps == 2 && column_stride == 2)
+    CALL(2, 2);
+  else if (column_dilation == 1 && column_taps == 3 && column_stride == 2)
+    CALL(3, 2);
+  else if (column_dilation == 1 && column_taps == 3 && column_stride == 1)
+    CALL(3, 1);
+  else if (column_dilation == 1 && column_stride == 1)
+    CALL(column_taps, 1);
+  else
+    rvm_max_pool_f32(out, x, planes, high, wide, rows, columns, row_taps, column_taps, row_stride, column_stride, row_pad,
+                     column_pad, row_dilation, column_dilation);
+#undef CALL
   return 1;
 }
 

@@ -1,0 +1,51 @@
+/* pooling.h: maximum pooling of float in generated kernels. */
+#ifndef RELVM_POOLING_H
+#define RELVM_POOLING_H
+
+#include <math.h>
+#include <stdint.h>
+
+enum { RVM_POOL_LINE = 512 }; /* columns of the input at a time, at least the reach of a window */
+
+/* The larger number, or NaN where one is. */
+static inline float rvm_larger_or_nan(float total, float element) {
+  return element > total || element != element ? element : total;
+}
+
+/* The maximum of each window over the two axes of `planes` planes: `high` by `wide` elements become `rows` by `columns`.  Each
+   pair of numbers is for rows and for columns: the sizes, strides, padding before the first element, and dilations of windows.
+   What lies outside of a plane does not count.  The rows of the windows are combined first.
+   (columns of a window - 1) * dilation < RVM_POOL_LINE. */
+static inline __attribute__((always_inline)) void rvm_max_pool_f32(float *out, const float *x, int64_t planes, int64_t high,
+                                                                   int64_t wide, int64_t rows, int64_t columns,
+                                                                   int64_t row_taps, int64_t column_taps,
+                                                                   int64_t row_stride, int64_t column_stride,
+                                                                   int64_t row_pad, int64_t column_pad,
+                                                                   int64_t row_dilation, int64_t column_dilation) {
+  const int64_t reach = (column_taps - 1) * column_dilation + 1;
+  const int64_t most = (RVM_POOL_LINE - reach) / column_stride + 1;
+  float line[RVM_POOL_LINE];
+  for (int64_t plane = 0; plane < planes; plane++, x += high * wide)
+    for (int64_t row = 0; row < rows; row++, out += columns)
+      for (int64_t first = 0; first < columns; first += most) {
+        const int64_t count = columns - first < most ? columns - first : most;
+        const int64_t span = (count - 1) * column_stride + reach, shift = first * column_stride - column_pad;
+        int64_t low = shift < 0 ? -shift : 0, end = wide - shift < span ? wide - shift : span;
+        if (low > span) low = span;
+        for (int64_t i = 0; i < span; i++) line[i] = -INFINITY;
+        for (int64_t tap = 0; tap < row_taps; tap++) {
+          const int64_t y = row * row_stride + tap * row_dilation - row_pad;
+          if (y < 0 || y >= high) continue;
+          const float *from = x + y * wide;
+          for (int64_t i = low; i < end; i++) line[i] = rvm_larger_or_nan(line[i], from[shift + i]);
+        }
+        for (int64_t o = 0; o < count; o++) {
+          float total = line[o * column_stride];
+          for (int64_t tap = 1; tap < column_taps; tap++)
+            total = rvm_larger_or_nan(total, line[o * column_stride + tap * column_dilation]);
+          out[first + o] = total;
+        }
+      }
+}
+
+#endif
