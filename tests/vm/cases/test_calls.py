@@ -118,9 +118,9 @@ def test_partial_application_in_a_script() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        ("builtin.make_closure(@one, x, x)", RelvmArgumentError, "2 arguments given to a function of 1"),
+        ("builtin.make_closure(@one, x, x)", RelvmArgumentError, "cannot bind 2 arguments; the function takes 1"),
         ("builtin.make_closure(@one, 3)", RelvmTypeError, r"argument 0 of one: expected f32\[_\], got i64"),
-        ("builtin.make_closure(x)", RelvmTypeError, r"arguments given to f32\[n\], which is no function"),
+        ("builtin.make_closure(x)", RelvmTypeError, r"cannot bind arguments to f32\[n\]; expected a function"),
     ],
 )
 def test_partial_application_with_a_mistake_is_told(call, error, message) -> None:
