@@ -133,7 +133,7 @@ CASES = [
         "def main(x: f32[n, 2], i: i64[m, k]) = gather_elements(x, i, axis=0)",
         (f(3, 2), np.zeros((1, 3), np.int64)),
         (f(3, 2), np.zeros((1, 2), np.int64)),
-        "dimension 1 of indices, 3, is larger than that of x, 2",
+        "dimension 1 of indices is 3, which exceeds that of x, 2",
     ),
     Case("def main(x: f32[n], y: f32[m]) = expand(x, shape(m))", (f(2), f(3)), (f(1), f(3)), "is 2, expected 1 or 3"),
     # what functions give that are values
