@@ -152,7 +152,7 @@ CASES = [
         "def main(x: f32[n, 2], l: i64[n]) = reverse_sequence(x, l, time_axis=1)",
         (f(2, 2), i(1, 3)),
         (f(2, 2), i(1, 2)),
-        "a sequence of 3 steps",
+        "a sequence has 3 steps",
     ),
     Case("def main(s: i64[2]) = tensor_to_shape(s)", (i(1, -1),), (i(1, 1),), "-1"),
 ]

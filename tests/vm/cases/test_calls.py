@@ -254,7 +254,7 @@ def test_impure_local_functions_stay_impure() -> None:
     for machine in both(text):
         log.clear()
         assert machine["main"](5) == 5 and log == [5, 5, 6]
-    with pytest.raises(RelvmTypeError, match="says that it has no effects"):
+    with pytest.raises(RelvmTypeError, match="declared as pure with ->"):
         vm.build(parse_module(text.replace("def main(x: i64) =>", "def main(x: i64) ->")))
 
 
