@@ -60,7 +60,7 @@ typedef struct parallel_loop {
 static rvm_status run_from(run *state, uint32_t place);
 
 static rvm_status fail_bounds(const run *state, uint32_t place, const char *what) {
-  return rvm_fail(state->result, RVM_INDEX_ERROR, "kernel bytecode: instruction %u leaves its %s", place, what);
+  return rvm_fail(state->result, RVM_INDEX_ERROR, "kernel bytecode: instruction %u accesses memory outside its %s", place, what);
 }
 
 /* Looks whether the run is to end. */
@@ -166,7 +166,7 @@ static rvm_status run_parallel(run *state, uint32_t place) {
   const rvm_kernel_instruction *step = &state->program->code[place];
   const rvm_kernel_host *host = state->host;
   const int64_t count = state->scalars[step->c].i64, grain = state->scalars[step->d].i64;
-  if (state->loop) return rvm_fail(state->result, RVM_BAD_EXECUTABLE, "kernel bytecode: parallel in parallel");
+  if (state->loop) return rvm_fail(state->result, RVM_BAD_EXECUTABLE, "kernel bytecode: parallel loops cannot be nested");
   if (count <= 0) return RVM_OK;
   const int is_shared = host->threads > 1 && grain > 0 && count > grain;
   const int parts = !is_shared ? 1 : host->threads < MAX_PARTS ? host->threads : MAX_PARTS;
@@ -202,8 +202,8 @@ static rvm_status run_parallel(run *state, uint32_t place) {
     const rvm_status ended = host->spend(host->machine, FUEL, state->result);
     return ended ? ended : rvm_fail(state->result, status, "interrupted");
   }
-  if (status == RVM_OUT_OF_MEMORY) return rvm_fail(state->result, status, "kernel bytecode: no memory for a part of a loop");
-  return status ? rvm_fail(state->result, status, "kernel bytecode: a part of a loop leaves its buffers") : RVM_OK;
+  if (status == RVM_OUT_OF_MEMORY) return rvm_fail(state->result, status, "kernel bytecode: out of memory in a parallel loop");
+  return status ? rvm_fail(state->result, status, "kernel bytecode: a parallel loop accesses memory outside its buffers") : RVM_OK;
 }
 
 /* ---- failures that the program states ---- */
@@ -593,7 +593,7 @@ static rvm_status bind_tensors(run *state, const rvm_value *arguments, int32_t c
     if (arguments[i].tag != RVM_TAG_TENSOR) return rvm_fail(state->result, RVM_TYPE_ERROR, "kernel: argument %d is not a tensor", (int)i);
     const rvm_tensor *tensor = arguments[i].as.tensor;
     if (tensor->dtype != dtype || tensor->dl.ndim != rank)
-      return rvm_fail(state->result, RVM_TYPE_ERROR, "kernel: argument %d has another dtype or rank than the kernel's", (int)i);
+      return rvm_fail(state->result, RVM_TYPE_ERROR, "kernel: argument %d does not have the dtype and rank of the kernel", (int)i);
     int64_t elements = 1;
     for (int64_t axis = 0; axis < rank; axis++) {
       int64_t want = *word++;

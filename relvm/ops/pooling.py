@@ -178,7 +178,7 @@ def _pooled(name: str, x: TensorType, kernel: Any, strides: Ints, pads: Ints, di
     expect(x.rank is None or x.rank >= 3, "{}: x has rank {}, expected at least 3", name, x.rank)
     kernel = expect_integers(name, "kernel", kernel, None if x.rank is None else x.rank - 2)
     positive = all(size >= 1 for size in kernel)
-    expect(positive, "{}: kernel is {}, expected none below 1", name, kernel, error=RelvmArgumentError)
+    expect(positive, "{}: kernel is {}, expected sizes of at least 1", name, kernel, error=RelvmArgumentError)
     window = window_of(name, kernel, strides, pads, dilations)
     if x.shape is None:
         return TensorType(x.dtype, None, 2 + len(kernel))

@@ -120,7 +120,7 @@ def dataflow_graph(module: Module, function: str | None, target: str, fused: boo
 
 def _opened(graph: Graph, depth: int | None) -> Graph:
     if depth is not None and depth < 0:
-        raise RelvmArgumentError(f"depth={depth}: expected 0 or more, or None")
+        raise RelvmArgumentError(f"depth={depth}: expected an integer of at least 0, or None")
     return graph if depth is None else collapsed(graph, depth)
 
 
