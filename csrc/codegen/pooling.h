@@ -5,11 +5,13 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "compiler.h"
+
 enum { RVM_POOL_LINE = 512 }; /* columns of the input at a time, at least the reach of a window */
 
 /* The larger number, or NaN where one is. */
 static inline float rvm_larger_or_nan(float total, float element) {
-  return element > total || element != element ? element : total;
+  return (element > total) | (element != element) ? element : total; /* without a branch */
 }
 
 /* Columns [first, first + count) of one row of the result of rvm_max_pool_f32; x is its plane. */
@@ -20,15 +22,19 @@ static inline __attribute__((always_inline)) void rvm_max_pool_columns(float *ou
   float line[RVM_POOL_LINE];
   const int64_t span = (count - 1) * stride + (column_taps - 1) * dilation + 1, shift = first * stride - pad;
   const int64_t low = shift >= 0 ? 0 : -shift < span ? -shift : span, end = wide - shift < span ? wide - shift : span;
+  RVM_SIMD()
   for (int64_t i = 0; i < span; i++) line[i] = -INFINITY;
   for (int64_t tap = 0; tap < row_taps; tap++) {
     const int64_t at = y + tap * row_dilation;
     if (at < 0 || at >= high) continue;
     const float *from = x + at * wide;
+    RVM_SIMD()
     for (int64_t i = low; i < end; i++) line[i] = rvm_larger_or_nan(line[i], from[shift + i]);
   }
+  RVM_SIMD()
   for (int64_t o = 0; o < count; o++) {
     float total = line[o * stride];
+#pragma GCC unroll 8
     for (int64_t tap = 1; tap < column_taps; tap++) total = rvm_larger_or_nan(total, line[o * stride + tap * dilation]);
     out[first + o] = total;
   }

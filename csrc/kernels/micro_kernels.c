@@ -178,8 +178,8 @@ static int run_rvm_max_pool_f32(const rvm_micro_argument *argument) {
     CALL(3, 2);
   else if (column_dilation == 1 && column_taps == 3 && column_stride == 1)
     CALL(3, 1);
-  else if (column_dilation == 1 && column_stride == 1)
-    CALL(column_taps, 1);
+  else if (column_dilation == 1 && column_taps == 4 && column_stride == 4)
+    CALL(4, 4);
   else
     rvm_max_pool_f32(out, x, planes, high, wide, rows, columns, row_taps, column_taps, row_stride, column_stride, row_pad,
                      column_pad, row_dilation, column_dilation);

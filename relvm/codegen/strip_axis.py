@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from relvm.codegen.kernel_registers import has_load, parts_of
-from relvm.kernels.loop_ir import Assign, Let, Literal, Load, Local, Loop, Scalar, Size, Statement, Store, scalars_in
+from relvm.kernels.loop_ir import Assign, Let, Load, Local, Loop, Statement, Store, constant_value, scalars_in
 
 MAX_WIDTH = 128  # of the rows of a block: a quarter of a strip
 _SHORT = 16  # a SIMD loop of fewer iterations costs more than strided accesses
@@ -83,12 +83,5 @@ def _assigns_own_locals(statements: list[Statement]) -> bool:
 
 
 def _trip_count(loop: Loop) -> int | None:
-    start, stop = _known(loop.start), _known(loop.stop)
+    start, stop = constant_value(loop.start), constant_value(loop.stop)
     return None if start is None or stop is None else stop - start
-
-
-def _known(scalar: Scalar) -> int | None:
-    match scalar:
-        case Literal(value=int() as value) | Size(dim=int() as value):
-            return value
-    return None
