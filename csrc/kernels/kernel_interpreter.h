@@ -9,7 +9,8 @@
 typedef struct rvm_kernel_host {
   rvm_machine *machine;
   rvm_pool *pool;  /* for registers and arrays */
-  int32_t threads; /* that parallel loops may use */
+  int32_t threads; /* that parallel loops may use; at most RVM_MAX_THREADS */
+  int64_t steps_left; /* of the limit of the run */
   /* Counts work as steps; INTERRUPTED, TIMEOUT or another status ends the run. */
   rvm_status (*spend)(rvm_machine *machine, int64_t cost, rvm_value *error);
   int32_t (*is_ending)(rvm_machine *machine); /* on any thread */

@@ -33,6 +33,7 @@ static rvm_status call_kernel_program(void *self, const rvm_value *arguments, in
   const rvm_kernel_host host = {.machine = machine,
                                 .pool = machine->pool,
                                 .threads = machine->options.threads,
+                                .steps_left = machine->steps_left,
                                 .spend = rvm_machine_spend,
                                 .is_ending = rvm_machine_native_api.is_ending,
                                 .parallel = rvm_machine_native_api.parallel};

@@ -21,10 +21,10 @@ def kernel_listing(program: KernelProgram, name: str = "kernel") -> str:
 
 def _lines(program: KernelProgram, name: str) -> Iterator[str]:
     yield f"kernel {name}"
-    words = list(program.tensors)
+    words = iter(program.tensors)
     for number in range(program.inputs + program.outputs):
-        dtype, rank, words = DTYPES[words[0]].name, words[1], words[2:]
-        dims, words = words[:rank], words[rank:]
+        dtype, rank = DTYPES[next(words)].name, next(words)
+        dims = [next(words) for _ in range(rank)]
         role = "input" if number < program.inputs else "output"
         shape = ", ".join(str(dim) if dim >= 0 else f"s{-1 - dim}" for dim in dims)
         yield f"  b{number}: {role} {dtype}[{shape}]"

@@ -179,7 +179,9 @@ def registers_in(code: list[Instruction | Label]) -> Iterator[Reg]:
 
 def allocate_slots(code: list[Instruction | Label], kind: str) -> dict[Reg, int]:
     """Return slots for the registers of one kind: those whose lives do not overlap share one.  A life is from the first
-    to the last instruction that names the register; no life of a strip crosses the end of the loop that it is in."""
+    to the last instruction that names the register; no life of a strip crosses the end of the loop that it is in.
+
+    Views share a slot only if their elements have the same size, which the verifier demands."""
     last: dict[Reg, int] = {}
     for place, item in enumerate(code):
         if isinstance(item, Instruction):
@@ -187,20 +189,22 @@ def allocate_slots(code: list[Instruction | Label], kind: str) -> dict[Reg, int]
                 if isinstance(operand, Reg) and operand.kind == kind:
                     last[operand] = place
     slots: dict[Reg, int] = {}
-    free: list[int] = []
-    ends: dict[int, list[int]] = {}
+    free: dict[object, list[int]] = {}
+    ends: dict[int, list[tuple[object, int]]] = {}
     count = 0
     for place, item in enumerate(code):
         if isinstance(item, Instruction):
             for operand in item.operands:
                 if isinstance(operand, Reg) and operand.kind == kind and operand not in slots:
-                    if free:
-                        slots[operand] = free.pop()
+                    size = item.operands[-1] if kind == "view" else None  # the first instruction makes the view
+                    if free.get(size):
+                        slots[operand] = free[size].pop()
                     else:
                         slots[operand] = count
                         count += 1
-                    ends.setdefault(last[operand], []).append(slots[operand])
-        free += ends.pop(place, [])
+                    ends.setdefault(last[operand], []).append((size, slots[operand]))
+        for size, slot in ends.pop(place, []):
+            free.setdefault(size, []).append(slot)
     return slots
 
 
