@@ -243,10 +243,9 @@ static rvm_status run_parallel(run *state, uint32_t place) {
   }
   const int64_t helped = atomic_load(&loop.helped);
   state->fuel -= PARALLEL_COST;
-  if (helped > 0 || status == RVM_INTERRUPTED) {
-    const rvm_status ended = host->spend(host->machine, helped, state->result);
-    if (ended) return ended;
-  }
+  rvm_status ended = host->spend(host->machine, helped, state->result);
+  if (!ended && status == RVM_INTERRUPTED) ended = host->poll(host->machine, state->result);
+  if (ended) return ended;
   if (status == RVM_INTERRUPTED) return rvm_fail(state->result, status, "interrupted");
   if (status == RVM_OUT_OF_MEMORY) return rvm_fail(state->result, status, "kernel bytecode: no memory for a part of a loop");
   return status ? rvm_fail(state->result, status, "kernel bytecode: a part of a loop leaves its buffers") : RVM_OK;
@@ -622,8 +621,10 @@ static rvm_status bind_tensors(run *state, const rvm_value *arguments, int32_t c
     }
     if ((uint32_t)i >= program->input_count && !is_writable(tensor))
       return rvm_fail(state->result, RVM_ARGUMENT_ERROR, "kernel: argument %d is a constant or memory of the host; no kernel writes to it", (int)i);
+    if ((uintptr_t)tensor->dl.data % (uint64_t)rvm_dtype_size_bytes((int32_t)dtype) != 0)
+      return rvm_fail(state->result, RVM_ARGUMENT_ERROR, "kernel: the elements of argument %d are not aligned", (int)i);
     state->buffers[i] = tensor->dl.data ? tensor->dl.data : nothing;
-    state->buffer_bytes[i] = elements * rvm_dtype_size_bytes(dtype);
+    state->buffer_bytes[i] = elements * rvm_dtype_size_bytes((int32_t)dtype);
   }
   return RVM_OK;
 }

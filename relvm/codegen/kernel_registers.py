@@ -196,7 +196,7 @@ def allocate_slots(code: list[Instruction | Label], kind: str) -> dict[Reg, int]
         if isinstance(item, Instruction):
             for operand in item.operands:
                 if isinstance(operand, Reg) and operand.kind == kind and operand not in slots:
-                    size = item.operands[-1] if kind == "view" else None  # the first instruction makes the view
+                    size: object = item.operands[-1] if kind == "view" else None  # the first instruction makes the view
                     if free.get(size):
                         slots[operand] = free[size].pop()
                     else:
