@@ -100,9 +100,8 @@ static int is_valid(const rvm_kernel_program *program, char letter, uint16_t ope
     case 'n': return operand <= program->argument_count;
     case 'u': return operand > RVM_OK && operand <= RVM_TIMEOUT;
     case 'y': return operand <= program->array_count;
-    case 'k': return operand < program->message_count;
+    default: return operand < program->message_count; /* k */
   }
-  return 0;
 }
 
 /* What the checks of instructions look up.  element_bytes: those of an element of each tensor.  view_bytes: of each view, 0 where no

@@ -1,4 +1,5 @@
 /* Kernels as bytecode: which programs the loader refuses, and what the interpreter does not do, whatever a program says. */
+#include "allocation.h"
 #include "check.h"
 #include "clock.h"
 #include "element_functions.h"
@@ -383,7 +384,7 @@ static rvm_status run_with(const rvm_value *arguments, int32_t count) {
         .pool = pool, .threads = threads, .steps_left = steps_left, .spend = spend, .poll = poll, .is_ending = is_ending, .parallel = share};
     status = rvm_kernel_program_run(&program, &host, arguments, count, &error);
   } else {
-    printf("refused: %s\n", error.as.error->message);
+    if (status != RVM_OUT_OF_MEMORY) printf("refused: %s\n", error.as.error->message);
   }
   free(bytes);
   return status;
@@ -836,6 +837,34 @@ static void the_section_is_checked(void) {
   BAD_SECTION("the messages of kernel program 0 must be UTF-8 text", 1, 0, 1, 0, 1, size);
 }
 
+/* Whichever allocation fails, the load or the run says so, and leaves nothing behind. */
+static void runs_without_memory_fail(void) {
+  const uint16_t good[] = {ARRAY, ZERO_, IN_F32, ZERO_, LAST};
+  int64_t size_bytes;
+  begin(), E(end);
+  free(kernel_finish(&k, &size_bytes));
+  rvm_pool *const whole = pool;
+  for (long n = 0; n < 40; n++) {
+    allocations_left = n;
+    rvm_status status = load_section("a b c d e", (uint32_t[]){2, 0, 1, (uint32_t)size_bytes, 2, (uint32_t)size_bytes}, 6, 2, 0);
+    CHECK(status == RVM_OK || status == RVM_OUT_OF_MEMORY);
+    if (status) rvm_value_release(&error);
+    allocations_left = -1;
+    pool = rvm_pool_new(1);
+    allocations_left = n;
+    begin(), kernel_arguments(&k, good, 5);
+    PARALLEL(s0, ONE), E(invoke, (uint16_t)row_of("rvm_copy_bytes"), 0, 5), E(copy, FREE, ONE), E(copy, FREE, ONE), E(end), E(end);
+    threads = 1 + n % 2;
+    status = run_with(tensors, 5);
+    allocations_left = -1;
+    CHECK(status == RVM_OK || status == RVM_OUT_OF_MEMORY);
+    if (status) rvm_value_release(&error);
+    rvm_pool_close(pool);
+  }
+  pool = whole;
+  threads = 1;
+}
+
 /* A program of a file whose kernel never ends, in a machine with limits. */
 static void machines_limit_kernels(void) {
   image program = {0};
@@ -888,6 +917,7 @@ int main(void) {
   looks_follow_each_other();
   micro_kernels_end_with_the_run();
   the_section_is_checked();
+  runs_without_memory_fail();
   machines_limit_kernels();
   release_tensors();
   rvm_pool_close(pool);
