@@ -138,7 +138,7 @@ static void lay_out(run *state, char *memory) {
     state->readable[scalars + i] = state->writable[scalars + i] = STRIP_BYTES;
   }
   for (size_t i = scalars + strips; i < registers; i++) {
-    state->at[i] = NULL;
+    state->at[i] = state->strips; /* of which nothing may be read */
     state->readable[i] = state->writable[i] = 0;
   }
   for (uint32_t i = 0; i < program->array_count; i++) {
@@ -534,7 +534,7 @@ static rvm_status run_from(run *state, uint32_t place) {
         const int64_t bytes = state->strip * step->c;
         if (!can_write(state, step->a, bytes) || !can_read(state, scalars, step->b, bytes)) return fail_bounds(state, place, "strip");
         if (step->b >= scalars) {
-          if (bytes > 0) memmove(state->at[step->a], state->at[step->b], (size_t)bytes);
+          memmove(state->at[step->a], state->at[step->b], (size_t)bytes);
           SPENT(STRIP_COST)
         }
         moves_of(state, step->c)->splat(state->strip, state->at[step->a], state->at[step->b]);

@@ -491,6 +491,7 @@ static void strips_have_room(void) {
   /* a jump past the instruction that makes the view */
   LEAVES("strip", STRIP(ONE), E(jump, 3), E(view, w0, IN_F32, ZERO_, 4), E(move, v0, w0, 4));
   RUNS(E(jump, 2), E(view, w0, IN_F32, ZERO_, 4), E(move, v0, w0, 4), E(move, w0, v0, 4)); /* no elements yet */
+  RUNS(E(jump, 2), E(view, w0, IN_F32, ZERO_, 4), E(store_strided, OUT_F32, ONE, ONE, w0, 4));
   RUNS(STRIP(ONE), VIEWS(), E(apply, v0, w0, w0, neg), E(move, v0, w0, 4));
 }
 

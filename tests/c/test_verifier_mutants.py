@@ -54,8 +54,8 @@ def mutants(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[Mutant, str]
         found |= dict.fromkeys(more, stem)
         sources.append(folder / f"{stem}.c")
         sources[-1].write_text(text)
-    objects = [folder / f"{source.stem}.o" for source in [*sources, HERE / "mutant.c"]]
-    for source, made in zip([*sources, HERE / "mutant.c"], objects, strict=True):
+    objects = [folder / f"{source.stem}.o" for source in [*sources, HERE / "mutant.c", HERE / "allocation.c"]]
+    for source, made in zip([*sources, HERE / "mutant.c", HERE / "allocation.c"], objects, strict=True):
         compile_c(*WARNINGS, "-O0", *INCLUDES, "-c", source, "-o", made)
     for program in (folder / stem for stem in TESTS):
         compile_c(*WARNINGS, "-O0", *INCLUDES, HERE / f"{program.name}.c", *objects, "-o", program, *LIBRARIES)

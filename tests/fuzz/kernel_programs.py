@@ -13,8 +13,8 @@ from relvm.tables import KERNEL_OPCODES, MICRO_KERNELS
 
 OPERATORS = (
     *("argmax", "attention", "bit_cast", "cast", "conv", "conv_integer", "conv_winograd", "cumsum", "dynamic_quantize"),
-    *("gather", "gather_elements", "interpolate", "matmul", "matmul_integer_packed", "matmul_packed", "max_pool", "pad"),
-    *("power", "remainder", "saturating_cast", "scatter_nd", "slice", "softmax", "sum", "transpose", "where"),
+    *("gather", "gather_elements", "interpolate", "matmul", "matmul_integer_packed", "matmul_packed", "max_pool"),
+    *("pad", "power", "remainder", "saturating_cast", "scatter_nd", "slice", "softmax", "sum", "transpose", "where"),
 )
 _INVOKE = [row.name for row in KERNEL_OPCODES].index("invoke")
 
