@@ -18,7 +18,7 @@ enum {
   STRIP_COST = 16,     /* of an instruction on strips */
   PLACES_COST = 128,   /* of one that goes to memory at a place of its own for each element */
   INVOKE_COST = 64,    /* of a micro-kernel, and 1 for each INVOKE_WORK of its work */
-  INVOKE_WORK = 1024,
+  INVOKE_WORK = 512,
   PARALLEL_COST = 256, /* of a parallel loop */
   SETUP_REGISTERS = 64, /* registers whose setup costs 1 */
   PART_WORDS = RVM_MAX_THREADS / 64,

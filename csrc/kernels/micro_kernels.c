@@ -359,7 +359,7 @@ static int run_rvm_winograd_input(const rvm_micro_argument *argument, const rvm_
   winograd_place at;
   if (!winograd_place_of(argument, &at)) return RVM_MICRO_REFUSED;
   const double work = (double)at.channels * (double)(at.count + 1) * 64;
-  EXPECT_WORK(work, 0x1p27);
+  EXPECT_WORK(work, 0x1p26);
   PLACE(const float, planes, 0, 0, at.elements);
   PLACE(float, v, 11, 0, 16 * rvm_winograd_step(at.channels, at.columns));
   PLACE(int64_t, too_large, 12, 0, 1);

@@ -254,10 +254,10 @@ static void call_function(session *s, int32_t index) {
 
 static void run(session *s, rvm_executable *executable, enum mode mode, uint32_t seed) {
   const int has_kernels = executable->kernels != NULL;
-  const int is_stepped = mode == STEPPED || mode == SKIPPED; /* a step takes long there */
+  const int is_watched = mode != PLAIN && mode != STARVED; /* a step takes long there */
   const rvm_machine_options options = {.stack_values = STACK_VALUES,
                                        .call_depth = CALL_DEPTH,
-                                       .max_steps = has_kernels && !is_stepped ? MORE_STEPS * MAX_STEPS : MAX_STEPS,
+                                       .max_steps = has_kernels && !is_watched ? MORE_STEPS * MAX_STEPS : MAX_STEPS,
                                        .max_bytes = has_kernels ? MORE_MEMORY * MAX_RUN_BYTES : MAX_RUN_BYTES,
                                        .print = print,
                                        .host = s};
