@@ -12,7 +12,7 @@
 #include "machine.h"
 
 enum { STACK_VALUES = 512, CALL_DEPTH = 40, MAX_STEPS = 20000, MAX_RUN_BYTES = 1 << 18, MAX_MEMORY_BYTES = 1 << 20 };
-enum { MORE_STEPS = 3, MORE_MEMORY = 8 }; /* times as much for programs with kernels */
+enum { MORE_MEMORY = 8 }; /* times as much for programs with kernels */
 enum { MAX_FUNCTIONS = 48, ROUNDS = 2, MAX_PARAMETERS = 12, KEPT = 6 };
 enum { MAX_LOOKS = 1 << 13 }; /* of those who look on, for a program: a loop may stop a million times */
 
@@ -254,10 +254,9 @@ static void call_function(session *s, int32_t index) {
 
 static void run(session *s, rvm_executable *executable, enum mode mode, uint32_t seed) {
   const int has_kernels = executable->kernels != NULL;
-  const int is_watched = mode != PLAIN && mode != STARVED; /* a step takes long there */
   const rvm_machine_options options = {.stack_values = STACK_VALUES,
                                        .call_depth = CALL_DEPTH,
-                                       .max_steps = has_kernels && !is_watched ? MORE_STEPS * MAX_STEPS : MAX_STEPS,
+                                       .max_steps = MAX_STEPS,
                                        .max_bytes = has_kernels ? MORE_MEMORY * MAX_RUN_BYTES : MAX_RUN_BYTES,
                                        .print = print,
                                        .host = s};
