@@ -12,6 +12,7 @@ typedef void (*rvm_element_loop)(int64_t n, void *out, const void *left, const v
 typedef struct rvm_element_function {
   rvm_element_loop run;
   uint8_t result_bytes, operand_bytes, arity;
+  uint16_t cost; /* of a strip, as kernel_interpreter.c counts, for the slowest operands */
 } rvm_element_function;
 
 extern const rvm_element_function rvm_element_functions[];

@@ -12,10 +12,16 @@
 
 enum {
   STRIP_BYTES = RVM_STRIP * 8,
-  FUEL = 1 << 14,      /* costs between two looks at the limits: a scalar instruction costs 1 */
+  /* Costs between two looks at the limits.  A scalar instruction costs 1; nothing takes more than about half a microsecond for
+     each 1 that it costs. */
+  FUEL = 1 << 13,
   STRIP_COST = 16,     /* of an instruction on strips */
-  INVOKE_COST = 1024,  /* of a micro-kernel */
-  MAX_PARTS = 64,      /* of a parallel loop that run at the same time */
+  PLACES_COST = 128,   /* of one that goes to memory at a place of its own for each element */
+  INVOKE_COST = 64,    /* of a micro-kernel, and 1 for each INVOKE_WORK of its work */
+  INVOKE_WORK = 512,
+  PARALLEL_COST = 256, /* of a parallel loop */
+  SETUP_REGISTERS = 64, /* registers whose setup costs 1 */
+  PART_WORDS = RVM_MAX_THREADS / 64,
 };
 
 typedef union scalar {
@@ -41,20 +47,22 @@ typedef struct run {
   int64_t strip;         /* elements of the current strip */
   int64_t rows;          /* of the strip, where it is a block of rows */
   int64_t fuel;
+  rvm_status ended;      /* what a look within a micro-kernel gave */
   struct parallel_loop *loop; /* that this is a part of, or NULL */
   int32_t is_helper;          /* it runs on another thread than the machine's */
 } run;
 
 /* What the parts of a parallel loop share.  result: of a part that the machine's own thread runs. */
 typedef struct parallel_loop {
-  run *outer;
+  run *outer; /* the machine's own thread alone changes it */
   const void *thread;
   rvm_value result;
   uint32_t place, first, last, first_array, last_array;
   _Atomic(rvm_status) status;
+  _Atomic(int64_t) helped;  /* what other threads have spent, and the machine's own does not know yet */
   char *memory;             /* of the parts that run at the same time, `part_bytes` each */
   int64_t part_bytes;
-  _Atomic(uint64_t) free_parts; /* a bit for each */
+  _Atomic(uint64_t) free_parts[PART_WORDS]; /* a bit for each */
 } parallel_loop;
 
 static rvm_status run_from(run *state, uint32_t place);
@@ -63,16 +71,31 @@ static rvm_status fail_bounds(const run *state, uint32_t place, const char *what
   return rvm_fail(state->result, RVM_INDEX_ERROR, "kernel bytecode: instruction %u accesses memory outside its %s", place, what);
 }
 
-/* Looks whether the run is to end. */
+/* Tells of the fuel that is used, and looks whether the run is to end.  Helpers cannot spend: they end where they alone have
+   used what the machine has left. */
 static rvm_status refuel(run *state) {
+  parallel_loop *loop = state->loop;
+  const rvm_kernel_host *host = state->host;
+  int64_t used = FUEL - state->fuel;
   state->fuel = FUEL;
-  if (state->loop) {
-    const rvm_status status = atomic_load_explicit(&state->loop->status, memory_order_relaxed);
+  if (loop) {
+    const rvm_status status = atomic_load_explicit(&loop->status, memory_order_relaxed);
     if (status) return status;
   }
-  const rvm_kernel_host *host = state->host;
-  if (!state->is_helper) return host->spend(host->machine, FUEL, state->result);
-  return host->is_ending(host->machine) ? RVM_INTERRUPTED : RVM_OK;
+  if (state->is_helper) {
+    used += atomic_fetch_add(&loop->helped, used);
+    return used > host->steps_left || host->is_ending(host->machine) ? RVM_INTERRUPTED : RVM_OK;
+  }
+  if (loop) used += atomic_exchange(&loop->helped, 0);
+  return host->spend(host->machine, used, state->result);
+}
+
+/* What a micro-kernel calls before each portion of its work. */
+static int spend_work(void *host, int64_t work) {
+  run *state = host;
+  state->fuel -= 1 + work / INVOKE_WORK;
+  if (state->fuel <= 0) state->ended = refuel(state);
+  return state->ended == RVM_OK;
 }
 
 /* ---- memory ---- */
@@ -83,6 +106,13 @@ static int64_t memory_bytes(const rvm_kernel_program *program) {
   const int64_t bytes = 8 * (program->scalar_count + 3 * registers + 2 * buffers) + RVM_ALIGNMENT +
                         (int64_t)STRIP_BYTES * program->strip_count + program->scratch_bytes;
   return (bytes + RVM_ALIGNMENT - 1) / RVM_ALIGNMENT * RVM_ALIGNMENT;
+}
+
+/* Addresses are not left in memory that the program gets again. */
+static void forget_addresses(const rvm_kernel_program *program, char *memory) {
+  const size_t registers = (size_t)program->scalar_count + program->strip_count + program->view_count;
+  const size_t buffers = (size_t)program->tensor_count + program->array_count;
+  memset(memory, 0, 8 * (program->scalar_count + 3 * registers + 2 * buffers));
 }
 
 /* Lays the parts of a run out in `memory`; the buffers of tensors are set by the caller. */
@@ -109,7 +139,7 @@ static void lay_out(run *state, char *memory) {
     state->readable[scalars + i] = state->writable[scalars + i] = STRIP_BYTES;
   }
   for (size_t i = scalars + strips; i < registers; i++) {
-    state->at[i] = NULL;
+    state->at[i] = state->strips; /* of which nothing may be read */
     state->readable[i] = state->writable[i] = 0;
   }
   for (uint32_t i = 0; i < program->array_count; i++) {
@@ -124,17 +154,21 @@ static _Thread_local char this_thread; /* whose address tells threads apart */
 
 /* Returns the memory of a part, and its number in *part.  There is one for each thread. */
 static char *take_part(parallel_loop *loop, int *part) {
-  uint64_t free_parts = atomic_load(&loop->free_parts);
-  do {
-    if (!free_parts) return NULL;
-    for (*part = 0; !(free_parts >> *part & 1);) ++*part;
-  } while (!atomic_compare_exchange_weak(&loop->free_parts, &free_parts, free_parts & ~((uint64_t)1 << *part)));
-  return loop->memory + *part * loop->part_bytes;
+  for (int word = 0; word < PART_WORDS; word++) {
+    uint64_t free_parts = atomic_load(&loop->free_parts[word]);
+    while (free_parts) {
+      const int bit = __builtin_ctzll(free_parts);
+      *part = 64 * word + bit;
+      if (atomic_compare_exchange_weak(&loop->free_parts[word], &free_parts, free_parts & ~((uint64_t)1 << bit)))
+        return loop->memory + *part * loop->part_bytes;
+    }
+  }
+  return NULL; /* never: there is one for each thread */
 }
 
 static void run_part(const void *shared, int64_t first, int64_t last) {
   parallel_loop *loop = (parallel_loop *)shared;
-  const run *outer = loop->outer;
+  run *outer = loop->outer;
   const rvm_kernel_program *program = outer->program;
   int part;
   if (atomic_load(&loop->status)) return;
@@ -156,10 +190,16 @@ static void run_part(const void *shared, int64_t first, int64_t last) {
   inner.loop = loop;
   inner.is_helper = loop->thread != &this_thread;
   inner.result = inner.is_helper ? &failure : &loop->result;
+  inner.fuel = FUEL - (program->scalar_count + program->strip_count + program->view_count + buffers) / SETUP_REGISTERS;
   const rvm_status status = run_from(&inner, loop->place + 1);
+  if (inner.is_helper)
+    atomic_fetch_add(&loop->helped, FUEL - inner.fuel);
+  else
+    outer->fuel -= FUEL - inner.fuel;
   if (status) atomic_store(&loop->status, status);
   rvm_value_release(&failure);
-  atomic_fetch_or(&loop->free_parts, (uint64_t)1 << part);
+  forget_addresses(program, memory);
+  atomic_fetch_or(&loop->free_parts[part / 64], (uint64_t)1 << part % 64);
 }
 
 static rvm_status run_parallel(run *state, uint32_t place) {
@@ -169,7 +209,7 @@ static rvm_status run_parallel(run *state, uint32_t place) {
   if (state->loop) return rvm_fail(state->result, RVM_BAD_EXECUTABLE, "kernel bytecode: parallel loops cannot be nested");
   if (count <= 0) return RVM_OK;
   const int is_shared = host->threads > 1 && grain > 0 && count > grain;
-  const int parts = !is_shared ? 1 : host->threads < MAX_PARTS ? host->threads : MAX_PARTS;
+  const int parts = is_shared ? host->threads : 1;
   parallel_loop loop = {.outer = state,
                         .thread = &this_thread,
                         .result = {.tag = RVM_TAG_NIL},
@@ -180,7 +220,11 @@ static rvm_status run_parallel(run *state, uint32_t place) {
                         .last_array = step->g,
                         .part_bytes = memory_bytes(state->program)};
   atomic_init(&loop.status, RVM_OK);
-  atomic_init(&loop.free_parts, parts == MAX_PARTS ? UINT64_MAX : ((uint64_t)1 << parts) - 1);
+  atomic_init(&loop.helped, 0);
+  for (int word = 0; word < PART_WORDS; word++) {
+    const int here = parts - 64 * word;
+    atomic_init(&loop.free_parts[word], here <= 0 ? 0 : here >= 64 ? UINT64_MAX : ((uint64_t)1 << here) - 1);
+  }
   rvm_value storage;
   rvm_status status = rvm_storage_new(host->pool, parts * loop.part_bytes, &storage);
   if (status) {
@@ -198,10 +242,12 @@ static rvm_status run_parallel(run *state, uint32_t place) {
     *state->result = loop.result;
     return loop.result.as.error->status;
   }
-  if (status == RVM_INTERRUPTED) {
-    const rvm_status ended = host->spend(host->machine, FUEL, state->result);
-    return ended ? ended : rvm_fail(state->result, status, "interrupted");
-  }
+  const int64_t helped = atomic_load(&loop.helped);
+  state->fuel -= PARALLEL_COST;
+  rvm_status ended = host->spend(host->machine, helped, state->result);
+  if (!ended && status == RVM_INTERRUPTED) ended = host->poll(host->machine, state->result);
+  if (ended) return ended;
+  if (status == RVM_INTERRUPTED) return rvm_fail(state->result, status, "interrupted");
   if (status == RVM_OUT_OF_MEMORY) return rvm_fail(state->result, status, "kernel bytecode: out of memory in a parallel loop");
   return status ? rvm_fail(state->result, status, "kernel bytecode: a parallel loop accesses memory outside its buffers") : RVM_OK;
 }
@@ -223,6 +269,7 @@ static rvm_status fail_as_stated(const run *state, const rvm_kernel_instruction 
       text[used++] = *message++;
     }
   }
+  for (; used > 0 && (*message & 0xc0) == 0x80; message--) used--; /* no half of a character */
   text[used] = 0;
   return rvm_fail(state->result, step->a, "%s", text);
 }
@@ -280,7 +327,15 @@ static void fold(const rvm_element_function *function, char *elements, int64_t c
   }
 }
 
-static rvm_status run_invoke(const run *state, const rvm_kernel_instruction *step, uint32_t place) {
+/* The indices of a strip.  While other threads run, they may change those in a buffer after they are compared: they are copied. */
+static const int64_t *indices_of(const run *state, uint16_t index, int64_t *copied) {
+  const int64_t *indices = (const int64_t *)state->at[index];
+  if (!state->loop || index < state->program->scalar_count + state->program->strip_count) return indices;
+  memcpy(copied, indices, (size_t)state->strip * sizeof *copied);
+  return copied;
+}
+
+static rvm_status run_invoke(run *state, const rvm_kernel_instruction *step, uint32_t place) {
   const rvm_micro_kernel *kernel = &state->level->micro_kernels[step->a];
   rvm_micro_argument arguments[RVM_MICRO_KERNEL_ARGUMENTS];
   const uint16_t *operand = state->program->arguments + step->b;
@@ -298,7 +353,10 @@ static rvm_status run_invoke(const run *state, const rvm_kernel_instruction *ste
     argument->number = value.i64;
     argument->f32 = value.f32;
   }
-  return kernel->run(arguments) ? RVM_OK : fail_bounds(state, place, "buffers, or has arguments that it may not have");
+  const rvm_micro_watch watch = {.spend = spend_work, .host = state};
+  const int came = kernel->run(arguments, &watch);
+  if (came == RVM_MICRO_ENDED) return state->ended;
+  return came == RVM_MICRO_DONE ? RVM_OK : fail_bounds(state, place, "buffers, or has arguments that it may not have");
 }
 
 /* ---- the loop ---- */
@@ -321,14 +379,25 @@ static void set_block(run *state, int64_t first, int64_t stop, int64_t width) {
 }
 
 /* Goes to an instruction, which costs what lies between: a loop's body where it goes back. */
-#define GO(target, weight)                                                             \
+#define GO(target)                                                                     \
   {                                                                                    \
     const uint32_t to = target;                                                        \
-    state->fuel -= to < place ? (int64_t)(place - to) * (weight) : 1;                  \
+    state->fuel -= to < place ? (int64_t)(place - to) : 1;                             \
     place = to;                                                                        \
     if (state->fuel > 0) continue;                                                     \
     goto look;                                                                         \
   }
+
+/* Goes to the next instruction; this one has cost more than 1. */
+#define SPENT(cost)                                                                    \
+  {                                                                                    \
+    state->fuel -= (cost);                                                             \
+    if (state->fuel > 0) break;                                                        \
+    place++;                                                                           \
+    goto look;                                                                         \
+  }
+/* What a function costs for so many elements. */
+#define FUNCTION_COST(function, count) (1 + ((count) * (function)->cost) / RVM_STRIP)
 
 static rvm_status run_from(run *state, uint32_t place) {
   const rvm_kernel_program *program = state->program;
@@ -339,49 +408,48 @@ static rvm_status run_from(run *state, uint32_t place) {
     switch ((enum rvm_kernel_opcode)step->op) {
       case RVM_KOP_end: return RVM_OK;
       case RVM_KOP_jump:
-        GO(step->a, 1)
+        GO(step->a)
       case RVM_KOP_unless:
         if (state->scalars[step->a].is_true) break;
-        GO(step->b, 1)
+        GO(step->b)
       case RVM_KOP_loop:
         R(a) = R(b);
         if (R(a) < R(c)) break;
-        GO(step->d, 1)
+        GO(step->d)
       case RVM_KOP_next:
         U(a)++;
         if (R(a) >= R(b)) break;
-        GO(step->c, 1)
+        GO(step->c)
       case RVM_KOP_strips:
         R(a) = R(b);
         state->strip = strip_length(R(a), R(c));
         if (state->strip > 0) break;
-        GO(step->d, 1)
+        GO(step->d)
       case RVM_KOP_next_strip:
         U(a) += (uint64_t)state->strip;
         state->strip = strip_length(R(a), R(b));
         if (state->strip <= 0) break;
-        GO(step->c, STRIP_COST)
+        GO(step->c)
       case RVM_KOP_blocks:
         R(a) = R(b);
         set_block(state, R(a), R(c), R(d));
         if (state->strip > 0) break;
-        GO(step->e, 1)
+        GO(step->e)
       case RVM_KOP_next_block:
         U(a) += (uint64_t)state->rows;
         set_block(state, R(a), R(b), R(c));
         if (state->strip <= 0) break;
-        GO(step->d, STRIP_COST)
+        GO(step->d)
       case RVM_KOP_parallel: {
         const rvm_status status = run_parallel(state, place);
         if (status) return status;
-        GO(step->e, 1)
+        GO(step->e)
       }
       case RVM_KOP_fail: return fail_as_stated(state, step);
       case RVM_KOP_invoke: {
         const rvm_status status = run_invoke(state, step, place);
         if (status) return status;
-        state->fuel -= INVOKE_COST;
-        break;
+        SPENT(INVOKE_COST)
       }
       case RVM_KOP_copy: R(a) = R(b); break;
       case RVM_KOP_add: U(a) = U(b) + U(c); break;
@@ -413,7 +481,7 @@ static rvm_status run_from(run *state, uint32_t place) {
         const rvm_element_function *function = &state->level->functions[step->d];
         if (step->a < scalars) {
           function->run(1, state->at[step->a], state->at[step->b], state->at[step->c], 0);
-          break;
+          SPENT(FUNCTION_COST(function, 1))
         }
         const int64_t n = state->strip;
         if (!can_write(state, step->a, n * function->result_bytes) ||
@@ -423,7 +491,7 @@ static rvm_status run_from(run *state, uint32_t place) {
         const int which = (step->b >= scalars ? RVM_LEFT_IS_STRIP : 0) | (step->c >= scalars ? RVM_RIGHT_IS_STRIP : 0);
         if (which == 0) return fail_bounds(state, place, "strip: it has only scalars");
         function->run(n, state->at[step->a], state->at[step->b], state->at[step->c], which);
-        break;
+        SPENT(FUNCTION_COST(function, n))
       }
       case RVM_KOP_view:
       case RVM_KOP_view_written: {
@@ -436,15 +504,16 @@ static rvm_status run_from(run *state, uint32_t place) {
       }
       case RVM_KOP_gather: {
         const int64_t n = state->strip;
+        int64_t copied[RVM_STRIP];
         const int has_mask = step->e != RVM_NO_REGISTER;
         if (!can_write(state, step->a, n * step->d) || step->c < scalars || !can_read(state, scalars, step->c, n * 8) ||
             (has_mask && (step->e < scalars || !can_read(state, scalars, step->e, n))))
           return fail_bounds(state, place, "strip");
         if (!moves_of(state, step->d)->gather(n, state->at[step->a], state->buffers[step->b], state->buffer_bytes[step->b] / step->d,
-                                              (const int64_t *)state->at[step->c],
+                                              indices_of(state, step->c, copied),
                                               has_mask ? (const uint8_t *)state->at[step->e] : NULL))
           return fail_bounds(state, place, "buffer");
-        break;
+        SPENT(PLACES_COST)
       }
       case RVM_KOP_strided: {
         const int64_t n = state->strip;
@@ -454,12 +523,12 @@ static rvm_status run_from(run *state, uint32_t place) {
           if (!moves_of(state, step->e)->masked(n, state->at[step->a], state->buffers[step->b], state->buffer_bytes[step->b] / step->e,
                                                 R(c), R(d), (const uint8_t *)state->at[step->f]))
             return fail_bounds(state, place, "buffer");
-          break;
+          SPENT(PLACES_COST)
         }
         const char *from = strided_place(state, step->b, R(c), R(d), n, step->e);
         if (!from) return fail_bounds(state, place, "buffer");
         moves_of(state, step->e)->strided(n, state->at[step->a], from, R(d));
-        break;
+        SPENT(PLACES_COST)
       }
       case RVM_KOP_load_rows: {
         const int64_t n = state->strip, width = R(f), rows = width > 0 ? n / width : 0, size = step->g;
@@ -472,7 +541,7 @@ static rvm_status run_from(run *state, uint32_t place) {
           for (int64_t i = 0; i < rows; i++) memmove(to + i * width * size, from + i * pitch, (size_t)(width * size));
         else
           for (int64_t i = 0; i < rows; i++) moves_of(state, step->g)->strided(width, to + i * width * size, from + i * pitch, R(e));
-        break;
+        SPENT(PLACES_COST)
       }
       case RVM_KOP_store_rows: {
         const int64_t n = state->strip, width = R(e), rows = width > 0 ? n / width : 0, size = step->g;
@@ -486,27 +555,29 @@ static rvm_status run_from(run *state, uint32_t place) {
           for (int64_t i = 0; i < rows; i++) memmove(to + i * pitch, from + i * by, (size_t)(width * size));
         else
           for (int64_t i = 0; i < rows; i++) moves_of(state, step->g)->spread(width, to + i * pitch, R(d), from + i * by, is_strip);
-        break;
+        SPENT(PLACES_COST)
       }
       case RVM_KOP_scatter: {
         const int64_t n = state->strip;
+        int64_t copied[RVM_STRIP];
         if (step->b < scalars || !can_read(state, scalars, step->b, n * 8) || !can_read(state, scalars, step->c, n * step->d))
           return fail_bounds(state, place, "strip");
         if (!moves_of(state, step->d)->scatter(n, state->buffers[step->a], state->buffer_bytes[step->a] / step->d,
-                                               (const int64_t *)state->at[step->b], state->at[step->c], step->c >= scalars))
+                                               indices_of(state, step->b, copied), state->at[step->c], step->c >= scalars))
           return fail_bounds(state, place, "buffer");
-        break;
+        SPENT(PLACES_COST)
       }
       case RVM_KOP_store_strided: {
         const int64_t n = state->strip;
         if (!can_read(state, scalars, step->d, n * step->e)) return fail_bounds(state, place, "strip");
         char *to = strided_place(state, step->a, R(b), R(c), n, step->e);
         if (!to) return fail_bounds(state, place, "buffer");
-        if (R(c) == 1 && step->d >= scalars)
+        if (R(c) == 1 && step->d >= scalars) {
           memmove(to, state->at[step->d], (size_t)(n * step->e));
-        else
-          moves_of(state, step->e)->spread(n, to, R(c), state->at[step->d], step->d >= scalars);
-        break;
+          SPENT(STRIP_COST)
+        }
+        moves_of(state, step->e)->spread(n, to, R(c), state->at[step->d], step->d >= scalars);
+        SPENT(PLACES_COST)
       }
       case RVM_KOP_choose: {
         const int64_t n = state->strip;
@@ -516,29 +587,29 @@ static rvm_status run_from(run *state, uint32_t place) {
         moves_of(state, step->e)
             ->choose(n, state->at[step->a], (const uint8_t *)state->at[step->b], step->b >= scalars, state->at[step->c],
                      step->c >= scalars, state->at[step->d], step->d >= scalars);
-        break;
+        SPENT(STRIP_COST)
       }
       case RVM_KOP_move: {
         const int64_t bytes = state->strip * step->c;
         if (!can_write(state, step->a, bytes) || !can_read(state, scalars, step->b, bytes)) return fail_bounds(state, place, "strip");
         if (step->b >= scalars) {
           memmove(state->at[step->a], state->at[step->b], (size_t)bytes);
-          break;
+          SPENT(STRIP_COST)
         }
         moves_of(state, step->c)->splat(state->strip, state->at[step->a], state->at[step->b]);
-        break;
+        SPENT(STRIP_COST)
       }
       case RVM_KOP_fill: {
         const int64_t count = R(c) < RVM_STRIP ? R(c) : RVM_STRIP;
         moves_of(state, step->d)->splat(count, state->at[step->a], state->at[step->b]);
-        break;
+        SPENT(STRIP_COST)
       }
       case RVM_KOP_iota: {
         if (!can_write(state, step->a, state->strip * 8)) return fail_bounds(state, place, "strip");
         int64_t *out = (int64_t *)state->at[step->a];
         const uint64_t first = (uint64_t)R(b), by = (uint64_t)R(c);
         for (int64_t i = 0; i < state->strip; i++) out[i] = (int64_t)(first + (uint64_t)i * by);
-        break;
+        SPENT(STRIP_COST)
       }
       case RVM_KOP_iota_rows: {
         const int64_t n = state->strip, width = R(e), rows = width > 0 ? n / width : 0;
@@ -546,7 +617,7 @@ static rvm_status run_from(run *state, uint32_t place) {
         uint64_t *out = (uint64_t *)state->at[step->a];
         for (int64_t i = 0; i < rows; i++)
           for (int64_t j = 0; j < width; j++) *out++ = U(b) + (uint64_t)i * U(c) + (uint64_t)j * U(d);
-        break;
+        SPENT(STRIP_COST)
       }
       case RVM_KOP_accumulate: {
         const rvm_element_function *function = &state->level->functions[step->c];
@@ -557,7 +628,7 @@ static rvm_status run_from(run *state, uint32_t place) {
         for (int64_t i = 0; i < n; i += RVM_LANES)
           function->run(n - i < RVM_LANES ? n - i : RVM_LANES, lanes, lanes, state->at[step->b] + i * bytes,
                         RVM_LEFT_IS_STRIP | RVM_RIGHT_IS_STRIP);
-        break;
+        SPENT(FUNCTION_COST(function, n))
       }
       case RVM_KOP_fold: {
         const rvm_element_function *function = &state->level->functions[step->d];
@@ -566,7 +637,7 @@ static rvm_status run_from(run *state, uint32_t place) {
         if (!can_write(state, step->b, count * function->operand_bytes)) return fail_bounds(state, place, "strip");
         fold(function, state->at[step->b], count);
         function->run(1, state->at[step->a], state->at[step->a], state->at[step->b], 0);
-        break;
+        SPENT(FUNCTION_COST(function, count))
       }
       case RVM_KOP_COUNT: return rvm_fail(state->result, RVM_BAD_EXECUTABLE, "kernel bytecode: unknown opcode");
     }
@@ -581,9 +652,19 @@ static rvm_status run_from(run *state, uint32_t place) {
 
 /* ---- calls ---- */
 
+/* Whether a program may write to the tensor: neither to constants nor to what the host has wrapped, nor to views of these. */
+static int is_writable(const rvm_tensor *tensor) {
+  while (tensor->base.references >= 0 && !tensor->release) {
+    if (!tensor->owner || tensor->owner->tag != RVM_TAG_TENSOR) return 1;
+    tensor = (const rvm_tensor *)tensor->owner;
+  }
+  return 0;
+}
+
 /* Compares the arguments with the program's tensors, and sets the sizes and buffers. */
 static rvm_status bind_tensors(run *state, const rvm_value *arguments, int32_t count) {
   const rvm_kernel_program *program = state->program;
+  static char RVM_ALIGNED(8) nothing[8]; /* where a tensor without elements has them */
   const int64_t *word = program->tensors;
   uint32_t known = 0;
   if (count < 0 || (uint32_t)count != program->tensor_count)
@@ -605,8 +686,12 @@ static rvm_status bind_tensors(run *state, const rvm_value *arguments, int32_t c
                         (int)i, (long long)want, (long long)got);
       if (!rvm_multiply(elements, got, &elements)) return rvm_fail(state->result, RVM_SHAPE_ERROR, "kernel: argument %d is too large", (int)i);
     }
-    state->buffers[i] = tensor->dl.data;
-    state->buffer_bytes[i] = elements * rvm_dtype_size_bytes(dtype);
+    if ((uint32_t)i >= program->input_count && !is_writable(tensor))
+      return rvm_fail(state->result, RVM_ARGUMENT_ERROR, "kernel: argument %d is a constant or memory of the host; no kernel writes to it", (int)i);
+    if ((uintptr_t)tensor->dl.data % (uint64_t)rvm_dtype_size_bytes((int32_t)dtype) != 0)
+      return rvm_fail(state->result, RVM_ARGUMENT_ERROR, "kernel: the elements of argument %d are not aligned", (int)i);
+    state->buffers[i] = tensor->dl.data ? tensor->dl.data : nothing;
+    state->buffer_bytes[i] = elements * rvm_dtype_size_bytes((int32_t)dtype);
   }
   return RVM_OK;
 }
@@ -626,7 +711,10 @@ rvm_status rvm_kernel_program_run(const rvm_kernel_program *program, const rvm_k
     memcpy(state.scalars + program->size_count, program->constants, program->constant_count * sizeof *program->constants);
     result->tag = RVM_TAG_NIL;
     status = run_from(&state, 0);
+    const rvm_status ended = status ? RVM_OK : host->spend(host->machine, FUEL - state.fuel, result);
+    if (ended) status = ended;
   }
+  forget_addresses(program, (char *)storage.as.storage->bytes);
   rvm_value_release(&storage);
   return status;
 }

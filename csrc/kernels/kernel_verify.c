@@ -49,7 +49,7 @@ static rvm_status check_tensors(const rvm_kernel_program *program, rvm_value *er
     for (int64_t axis = 0; axis < rank; axis++) {
       const int64_t dim = program->tensors[word++];
       if (dim >= 0) continue;
-      if (dim < -(int64_t)known - 2 || dim < -(int64_t)program->size_count)
+      if (dim < -(int64_t)known - 1 || dim < -(int64_t)program->size_count)
         return BAD(error, "tensor %u refers to an unknown size", i);
       if (dim == -(int64_t)known - 1) known++;
     }
@@ -100,16 +100,24 @@ static int is_valid(const rvm_kernel_program *program, char letter, uint16_t ope
     case 'n': return operand <= program->argument_count;
     case 'u': return operand > RVM_OK && operand <= RVM_TIMEOUT;
     case 'y': return operand <= program->array_count;
-    case 'k': return operand < program->message_count;
+    default: return operand < program->message_count; /* k */
   }
-  return 0;
 }
 
-/* What the checks of instructions look up: the bytes of an element of each tensor, and the start of each message. */
+/* What the checks of instructions look up.  element_bytes: those of an element of each tensor.  view_bytes: of each view, 0 where no
+   instruction makes it.  values: of each message. */
 typedef struct lookup {
-  uint8_t *element_bytes;
-  uint32_t *messages;
+  uint8_t *element_bytes, *view_bytes;
+  uint32_t *values;
 } lookup;
+
+enum { MAX_VALUES = 16 }; /* of a message; so checking a failure takes no long time */
+
+static uint32_t format_values(const char *message) {
+  uint32_t count = 0;
+  for (const char *at = message; (at = strstr(at, "%lld")); at += 4) count++;
+  return count;
+}
 
 static void fill_lookup(const rvm_kernel_program *program, const lookup *to) {
   const int64_t *word = program->tensors;
@@ -119,15 +127,46 @@ static void fill_lookup(const rvm_kernel_program *program, const lookup *to) {
   }
   uint32_t at = 0;
   for (uint32_t i = 0; i < program->message_count; i++) {
-    to->messages[i] = at;
+    to->values[i] = format_values(program->messages + at);
     at += (uint32_t)strlen(program->messages + at) + 1;
   }
 }
 
-static uint32_t format_values(const char *message) {
-  uint32_t count = 0;
-  for (const char *at = message; (at = strstr(at, "%lld")); at += 4) count++;
-  return count;
+/* The bytes of an element of the strip that operand number `at` of an instruction names. */
+static uint32_t strip_bytes(const rvm_kernel_instruction *step, size_t at) {
+  switch (step->op) {
+    case RVM_KOP_apply: {
+      const rvm_element_function *function = &rvm_element_functions[step->d];
+      return at == 0 ? function->result_bytes : function->operand_bytes;
+    }
+    case RVM_KOP_accumulate: return rvm_element_functions[step->c].operand_bytes;
+    case RVM_KOP_view:
+    case RVM_KOP_view_written: return step->d;
+    case RVM_KOP_gather: return at == 0 ? step->d : at == 2 ? 8 : 1;
+    case RVM_KOP_strided: return at == 0 ? step->e : 1;
+    case RVM_KOP_scatter: return at == 1 ? 8 : step->d;
+    case RVM_KOP_store_strided: return step->e;
+    case RVM_KOP_choose: return at == 1 ? 1 : step->e;
+    case RVM_KOP_move: return step->c;
+    default: return 8; /* iota */
+  }
+}
+
+/* A view has elements of one size: then all of them are aligned, also once strips have another length. */
+static rvm_status check_views(const rvm_kernel_program *program, const lookup *lookup, uint32_t place, rvm_value *error) {
+  const rvm_kernel_instruction *step = &program->code[place];
+  const uint16_t operands[] = {step->a, step->b, step->c, step->d, step->e, step->f, step->g};
+  const uint32_t first = program->scalar_count + program->strip_count;
+  const char *letters = operand_letters[step->op];
+  for (size_t i = 0; letters[i]; i++) {
+    if (!strchr("VXxmw", letters[i]) || operands[i] < first || operands[i] == RVM_NO_REGISTER) continue;
+    uint8_t *bytes = &lookup->view_bytes[operands[i] - first];
+    if (letters[i] == 'w' && *bytes == 0) *bytes = (uint8_t)step->d;
+    if (*bytes != strip_bytes(step, i))
+      return BAD(error, "instruction %u, %s: operand %c is a view of elements of another size, or of none before it", place,
+                 opcode_names[step->op], (char)('a' + i));
+  }
+  return RVM_OK;
 }
 
 static rvm_status check_registers(const rvm_kernel_program *program, uint32_t place, uint32_t first, uint32_t count,
@@ -173,6 +212,8 @@ static rvm_status check_instruction(const rvm_kernel_program *program, const loo
       const uint16_t scalars = (uint16_t)program->scalar_count;
       if (step->a < scalars && (step->b >= scalars || step->c >= scalars))
         return BAD(error, "instruction %u, apply: strips cannot give a scalar result", place);
+      if (rvm_element_functions[step->d].arity == 1 && step->b != step->c)
+        return BAD(error, "instruction %u, apply: a function of one operand has two", place);
       return RVM_OK;
     }
     case RVM_KOP_accumulate:
@@ -183,7 +224,8 @@ static rvm_status check_instruction(const rvm_kernel_program *program, const loo
       return RVM_OK;
     }
     case RVM_KOP_fail: {
-      if (step->d != format_values(program->messages + lookup->messages[step->b])) return BAD(error, "instruction %u, fail: wrong number of values", place);
+      if (step->d != lookup->values[step->b] || step->d > MAX_VALUES)
+        return BAD(error, "instruction %u, fail: wrong number of values", place);
       return check_registers(program, place, step->c, step->d, error);
     }
     case RVM_KOP_invoke: return check_invoke(program, place, error);
@@ -197,12 +239,16 @@ static rvm_status check_instruction(const rvm_kernel_program *program, const loo
 
 static rvm_status check_code(const rvm_kernel_program *program, rvm_value *error) {
   const size_t message_bytes = program->message_count * sizeof(uint32_t);
-  char *memory = rvm_allocate(message_bytes + program->tensor_count + 1);
+  uint8_t *memory = rvm_allocate_zeroed(message_bytes + program->tensor_count + program->view_count);
   if (!memory) return rvm_out_of_memory(error);
-  const lookup lookup = {.messages = (uint32_t *)memory, .element_bytes = (uint8_t *)memory + message_bytes};
+  uint8_t *const element_bytes = memory + message_bytes;
+  const lookup lookup = {element_bytes, element_bytes + program->tensor_count, (uint32_t *)(void *)memory};
   fill_lookup(program, &lookup);
   rvm_status status = RVM_OK;
-  for (uint32_t i = 0; i < program->code_count && !status; i++) status = check_instruction(program, &lookup, i, error);
+  for (uint32_t i = 0; i < program->code_count && !status; i++) {
+    status = check_instruction(program, &lookup, i, error);
+    if (!status) status = check_views(program, &lookup, i, error);
+  }
   rvm_free(memory);
   return status;
 }

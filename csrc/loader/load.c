@@ -343,6 +343,17 @@ rvm_status rvm_executable_check_native(const rvm_executable *executable, rvm_val
 
 /* ---- kernels as bytecode ---- */
 
+#ifndef RVM_WITHOUT_KERNELS
+static int are_texts(const char *texts, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    const int64_t length = (int64_t)strlen(texts);
+    if (!is_text((const unsigned char *)texts, length)) return 0;
+    texts += length + 1;
+  }
+  return 1;
+}
+#endif
+
 /* The section: the number of kernels, 0, for each kernel its function and the bytes of its program, then the programs. */
 static rvm_status read_kernels(rvm_executable *executable, rvm_value *error) {
   const rvm_section *section = &executable->sections[RVM_SECTION_kernels];
@@ -368,6 +379,8 @@ static rvm_status read_kernels(rvm_executable *executable, rvm_value *error) {
     if (status) return status;
     if (program->tensor_count != (uint32_t)executable->functions[function].parameter_count)
       return BAD(error, "kernel program %u has another number of tensors than its function has parameters", i);
+    if (!are_texts(program->messages, program->message_count))
+      return BAD(error, "the messages of kernel program %u must be UTF-8 text", i);
     offset += bytes;
   }
   return offset == section->size_bytes ? RVM_OK : BAD(error, "bytes follow the last kernel program");

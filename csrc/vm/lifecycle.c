@@ -33,7 +33,9 @@ static rvm_status call_kernel_program(void *self, const rvm_value *arguments, in
   const rvm_kernel_host host = {.machine = machine,
                                 .pool = machine->pool,
                                 .threads = machine->options.threads,
+                                .steps_left = machine->steps_left,
                                 .spend = rvm_machine_spend,
+                                .poll = rvm_machine_poll_now,
                                 .is_ending = rvm_machine_native_api.is_ending,
                                 .parallel = rvm_machine_native_api.parallel};
   return rvm_kernel_program_run(function->program, &host, arguments, count, result);

@@ -6,25 +6,35 @@ import struct
 from collections.abc import Iterator
 
 from relvm.bytecode.kernel_program import KernelProgram
+from relvm.errors import RelvmFormatError
 from relvm.tables import DTYPES, KERNEL_OPCODES, MICRO_KERNELS, STATUS, element_functions
 
 _NO_REGISTER = 0xFFFF
+_MESSAGE = 200  # characters of a message that a listing shows: many instructions may name the same message
 
 
 def kernel_listing(program: KernelProgram, name: str = "kernel") -> str:
     """Return the program as text: its tensors, constants and arrays, then one line for each instruction.
 
     s3 is a scalar register, v0 a strip, w1 a view (a strip that lies in a buffer), b2 a buffer.
+
+    Raises
+    ------
+    RelvmFormatError
+        The program names something that it does not have; the verifier would reject it.
     """
-    return "".join(f"{line}\n" for line in _lines(program, name))
+    try:
+        return "".join(f"{line}\n" for line in _lines(program, name))
+    except (IndexError, RuntimeError):  # a table that ends too soon ends a generator with RuntimeError
+        raise RelvmFormatError(f"the kernel program {name} names something that it does not have") from None
 
 
 def _lines(program: KernelProgram, name: str) -> Iterator[str]:
     yield f"kernel {name}"
-    words = list(program.tensors)
+    words = iter(program.tensors)
     for number in range(program.inputs + program.outputs):
-        dtype, rank, words = DTYPES[words[0]].name, words[1], words[2:]
-        dims, words = words[:rank], words[rank:]
+        dtype, rank = DTYPES[next(words)].name, next(words)
+        dims = [next(words) for _ in range(rank)]
         role = "input" if number < program.inputs else "output"
         shape = ", ".join(str(dim) if dim >= 0 else f"s{-1 - dim}" for dim in dims)
         yield f"  b{number}: {role} {dtype}[{shape}]"
@@ -49,7 +59,7 @@ def _instruction_text(program: KernelProgram, step: tuple[int, ...]) -> str:
         return f"invoke {_invoked(program, *step[1:4])}"
     if row.name == "fail":
         values = ", ".join(f"s{register}" for register in program.arguments[step[3] : step[3] + step[4]])
-        return f"fail {STATUS[step[1]].name} {program.messages[step[2]]!r} ({values})"
+        return f"fail {STATUS[step[1]].name} {program.messages[step[2]][:_MESSAGE]!r} ({values})"
     operands = [_operand(program, letter, value) for letter, value in zip(row.operands, step[1:], strict=False)]
     return f"{row.name} {', '.join(filter(None, operands))}".rstrip()
 

@@ -77,7 +77,7 @@ def decode_kernel(content: bytes | memoryview) -> KernelProgram:
     Raises
     ------
     RelvmFormatError
-        The bytes are too short, or not of this version.
+        The bytes are not a program of this version: too short or too long, or with malformed messages.
     """
     if len(content) < _HEADER.size or len(content) % 8 or _HEADER.unpack_from(content)[0] != VERSION:
         raise RelvmFormatError(f"a kernel program of {len(content)} bytes has no header of version {VERSION}")
@@ -88,13 +88,13 @@ def decode_kernel(content: bytes | memoryview) -> KernelProgram:
     def take(dtype: str, items: int) -> np.ndarray:
         nonlocal place
         size = np.dtype(dtype).itemsize * items
-        if size > len(content) - place:
+        if size > max(0, len(content) - place):
             raise RelvmFormatError(f"a kernel program of {len(content)} bytes is shorter than its header says")
         found = np.frombuffer(content, dtype, items, place)
         place += -(-size // 8) * 8
         return found
 
-    return KernelProgram(
+    program = KernelProgram(
         tensors=tuple(take("<i8", words).tolist()),
         inputs=inputs,
         outputs=tensors - inputs,
@@ -104,6 +104,20 @@ def decode_kernel(content: bytes | memoryview) -> KernelProgram:
         arrays=tuple(map(tuple, take("<u4", 2 * arrays).reshape(-1, 2).tolist())),
         code=tuple(map(tuple, take("<u2", (1 + _OPERANDS) * steps).reshape(-1, 1 + _OPERANDS).tolist())),
         arguments=tuple(take("<u2", arguments).tolist()),
-        messages=tuple(take("u1", message_bytes).tobytes().decode().split("\0")[:count]),
+        messages=_messages(take("u1", message_bytes).tobytes(), count),
         scratch_bytes=scratch,
     )
+    if place != len(content) or inputs > tensors:
+        raise RelvmFormatError(f"a kernel program of {len(content)} bytes has another size than its header says")
+    return program
+
+
+def _messages(content: bytes, count: int) -> tuple[str, ...]:
+    *texts, rest = content.split(b"\0")
+    try:
+        messages = tuple(text.decode() for text in texts)
+    except UnicodeDecodeError:
+        raise RelvmFormatError("a message of a kernel program is not UTF-8 text") from None
+    if rest or len(messages) != count:
+        raise RelvmFormatError(f"a kernel program has {len(messages)} messages, its header says {count}")
+    return messages

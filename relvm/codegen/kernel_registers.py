@@ -185,7 +185,8 @@ def allocate_slots(code: list[Instruction | Label], kind: str) -> dict[Reg, int]
     """Return slots for the registers of one kind: those whose lives do not overlap share one.
 
     A life is from the first to the last instruction that names the register.  If a loop reads a register from before
-    it, the life lasts until the loop ends.
+    it, the life lasts until the loop ends.  Views share a slot only if their elements have the same size, which the
+    verifier demands.
     """
     first: dict[Reg, int] = {}
     last: dict[Reg, int] = {}
@@ -206,20 +207,22 @@ def allocate_slots(code: list[Instruction | Label], kind: str) -> dict[Reg, int]
             if first[reg] < top < place < end:
                 last[reg] = end
     slots: dict[Reg, int] = {}
-    free: list[int] = []
-    ends: dict[int, list[int]] = {}
+    free: dict[object, list[int]] = {}
+    ends: dict[int, list[tuple[object, int]]] = {}
     count = 0
     for place, item in enumerate(code):
         if isinstance(item, Instruction):
             for operand in item.operands:
                 if isinstance(operand, Reg) and operand.kind == kind and operand not in slots:
-                    if free:
-                        slots[operand] = free.pop()
+                    size: object = item.operands[-1] if kind == "view" else None  # the first instruction makes the view
+                    if free.get(size):
+                        slots[operand] = free[size].pop()
                     else:
                         slots[operand] = count
                         count += 1
-                    ends.setdefault(last[operand], []).append(slots[operand])
-        free += ends.pop(place, [])
+                    ends.setdefault(last[operand], []).append((size, slots[operand]))
+        for size, slot in ends.pop(place, []):
+            free.setdefault(size, []).append(slot)
     return slots
 
 

@@ -75,7 +75,7 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Pa
         objects = [folder / f"{source.stem}.o" for source in SOURCES]
         with ThreadPoolExecutor(2) as pool:
             jobs = [
-                pool.submit(compile_c, *flags, *INCLUDES, "-c", s, "-o", o)
+                pool.submit(compile_c, *flags, *flags_of(s), *INCLUDES, "-c", s, "-o", o)
                 for s, o in zip(SOURCES, objects, strict=True)
             ]
         for job in jobs:
@@ -108,6 +108,11 @@ def linked(tmp_path_factory: pytest.TempPathFactory, runtime: Callable[[str], li
 def native_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What test_native.c puts into native sections."""
     return compile_native_library(tmp_path_factory.mktemp("native"))
+
+
+def flags_of(source: Path) -> list[str]:
+    """What CMakeLists.txt compiles a source with: integers of kernels wrap around."""
+    return ["-fwrapv"] if source.parent.name == "kernels" else []
 
 
 def sanitizer_flags(sanitizers: str) -> list[str]:

@@ -9,14 +9,15 @@ from pathlib import Path
 from subprocess import DEVNULL, PIPE
 
 import pytest
-from test_c import COMPILER, HERE, INCLUDES, LIBRARIES, ROOT, SOURCES, WARNINGS, compile_c, compile_native_library
+from test_c import COMPILER, HERE, INCLUDES, LIBRARIES, SOURCES, WARNINGS, compile_c, compile_native_library
 from verifier_mutants import Mutant, instrument
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 
-TESTS = ("test_verify", "test_loader", "test_native", "test_limits")  # those that load
-_LOADED = ("test_loader", "test_native", "test_limits", "test_verify")
-MUTATED = {"verify": TESTS, "load": _LOADED, "executable": _LOADED, "constants": _LOADED}
+TESTS = ("test_verify", "test_loader", "test_native", "test_limits", "test_kernels")  # those that load
+_LOADED = ("test_loader", "test_native", "test_limits", "test_verify", "test_kernels")
+_KERNELS = ("test_kernels",)
+MUTATED = {"verify": TESTS, "load": _LOADED, "executable": _LOADED, "constants": _LOADED, "kernel_verify": _KERNELS}
 WALKS = frozenset({"check_form", "join", "arrive_at", "pass_operands", "walk"})
 ORDERS = frozenset({"rvm_compare_names", "compare_code_starts"})  # no checks: their results are no truths
 
@@ -34,6 +35,7 @@ EQUIVALENT = {
     ),
     "read_constant: never: record->rank > INT32_MAX": "the dimensions would take 16 GB",
     "rvm_constants_read: never: counts[0] > INT32_MAX": "the table would take 64 GB",
+    "check_instruction: always: size": "each instruction with a buffer states the bytes of an element",
 }
 
 SHARE = 5  # one mutant of so many is run, drawn anew when the mutants change
@@ -47,12 +49,13 @@ def mutants(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[Mutant, str]
     found: dict[Mutant, str] = {}
     sources = [source for source in SOURCES if source.stem not in MUTATED]
     for stem in MUTATED:
-        text, more = instrument((ROOT / "csrc" / "loader" / f"{stem}.c").read_text(), len(found) + 1, WALKS, ORDERS)
+        (original,) = (source for source in SOURCES if source.stem == stem)
+        text, more = instrument(original.read_text(), len(found) + 1, WALKS, ORDERS)
         found |= dict.fromkeys(more, stem)
         sources.append(folder / f"{stem}.c")
         sources[-1].write_text(text)
-    objects = [folder / f"{source.stem}.o" for source in [*sources, HERE / "mutant.c"]]
-    for source, made in zip([*sources, HERE / "mutant.c"], objects, strict=True):
+    objects = [folder / f"{source.stem}.o" for source in [*sources, HERE / "mutant.c", HERE / "allocation.c"]]
+    for source, made in zip([*sources, HERE / "mutant.c", HERE / "allocation.c"], objects, strict=True):
         compile_c(*WARNINGS, "-O0", *INCLUDES, "-c", source, "-o", made)
     for program in (folder / stem for stem in TESTS):
         compile_c(*WARNINGS, "-O0", *INCLUDES, HERE / f"{program.name}.c", *objects, "-o", program, *LIBRARIES)

@@ -132,11 +132,43 @@ static rvm_value checked(fuzz_random *random, const rvm_executable *executable, 
   return none;
 }
 
+/* A tensor that the program of a kernel takes as its parameter `index`; the tag is CONTEXT where it would be large.  A size
+   variable is mostly the same number in every parameter. */
+static rvm_value tensor_of_kernel(fuzz_random *random, const rvm_kernel_program *program, int32_t index) {
+  const rvm_value none = {.tag = RVM_TAG_CONTEXT};
+  const int64_t *words = program->tensors;
+  if (index < 0 || (uint32_t)index >= program->tensor_count) return none;
+  for (int32_t i = 0; i < index; i++) words += 2 + words[1];
+  int64_t dims[RVM_MAX_RANK], count = 1;
+  for (int64_t axis = 0; axis < words[1]; axis++) {
+    dims[axis] = words[2 + axis] >= 0 ? words[2 + axis] : 2 + (-words[2 + axis] * 7 + program->code_count) % 5;
+    if (fuzz_below(random, 64) == 0) dims[axis] += 1;
+    if (dims[axis] > 4096 || (count *= dims[axis]) > 4096) return none;
+  }
+  rvm_value value;
+  made(rvm_tensor_new((int32_t)words[0], (int32_t)words[1], dims, &value), &value);
+  if (value.tag != RVM_TAG_TENSOR) return value;
+  unsigned char *bytes = value.as.tensor->dl.data;
+  const int64_t size_bytes = rvm_tensor_size_bytes(value.as.tensor);
+  if (words[0] == RVM_DTYPE_i64 || fuzz_below(random, 4) == 0)
+    for (int64_t i = 0; i + 8 <= size_bytes; i += 8) {
+      const int64_t number = fuzz_below(random, 4) ? (int64_t)fuzz_below(random, 4) : fuzz_number(random);
+      memcpy(bytes + i, &number, 8);
+    }
+  else
+    for (int64_t i = 0; i < size_bytes; i++) bytes[i] = (unsigned char)fuzz_next(random);
+  return value;
+}
+
 rvm_value fuzz_argument(fuzz_random *random, const rvm_executable *executable, const rvm_machine *machine,
                         int32_t function, int32_t index) {
   const rvm_function_record *record = &executable->functions[function];
   const uint32_t *code = executable->code + record->code_start, *end = code + record->code_count;
   if (record->kind != RVM_KIND_bytecode || fuzz_below(random, 8) == 0) end = code;
+  if (executable->kernels && executable->kernels[function].code && fuzz_below(random, 64)) {
+    const rvm_value value = tensor_of_kernel(random, &executable->kernels[function], index);
+    if (value.tag != RVM_TAG_CONTEXT) return value;
+  }
   for (; code < end; code += rvm_instruction_words(code, (uint32_t)(end - code))) {
     rvm_value value = checked(random, executable, machine, code, index);
     if (value.tag != RVM_TAG_CONTEXT) return value;

@@ -1,7 +1,7 @@
 """Fuzz executables with libFuzzer or AFL++ instead of driver.c: the same harness and the same mutator.
 
-    PYTHONPATH=tests:tests/vm:tests/fuzz python -m engines libfuzzer --minutes 60 --corpus FOLDER
-    PYTHONPATH=tests:tests/vm:tests/fuzz python -m engines afl --minutes 60 --corpus FOLDER
+    PYTHONPATH=tests:tests/vm:tests/ops:tests/fuzz python -m engines libfuzzer --minutes 60 --corpus FOLDER
+    PYTHONPATH=tests:tests/vm:tests/ops:tests/fuzz python -m engines afl --minutes 60 --corpus FOLDER
 
 Needs Debian's packages clang (libfuzzer) or afl++.  The corpus begins with the inputs of seeds.py and of
 tests/fuzz/corpus; what the engine finds is added to FOLDER.  An input that fails is left in FOLDER/failures, and the
@@ -57,7 +57,7 @@ def main() -> int:
 
 def _libfuzzer(folder: Path, seconds: int) -> None:
     program = folder / "libfuzzer"
-    _compile("clang", "-fsanitize=fuzzer", *RUNTIME, *FUZZER, *LINK, "-o", program)
+    _compile("clang", "-fsanitize=fuzzer", program)
     command = [program, "-detect_leaks=0", f"-max_total_time={seconds}", f"-max_len={LARGEST}", "-timeout=30"]
     command += [f"-artifact_prefix={folder}/failures/", "-print_final_stats=1", folder / "queue"]
     subprocess.run(command, check=False)
@@ -65,7 +65,7 @@ def _libfuzzer(folder: Path, seconds: int) -> None:
 
 def _afl(folder: Path, seconds: int) -> None:
     program, mutator = folder / "afl", folder / "afl_mutator.so"
-    _compile("afl-clang-fast", "-fsanitize=fuzzer", *RUNTIME, *FUZZER, *LINK, "-o", program)
+    _compile("afl-clang-fast", "-fsanitize=fuzzer", program)
     sources = [HERE / "afl_mutator.c", HERE / "mutator.c", HERE / "generator.c", HERE / "arguments.c"]
     include = [*include_flags(), f"-I{HERE}"]
     subprocess.run(
@@ -99,8 +99,17 @@ def _afl(folder: Path, seconds: int) -> None:
         path.rename(folder / "failures" / f"hang_{path.name.replace(':', '_')}")
 
 
-def _compile(compiler: str, *arguments: object) -> None:
-    subprocess.run([compiler, *FLAGS, *map(str, arguments)], check=True)
+def flags_of(source: Path) -> list[str]:
+    """Return what CMakeLists.txt compiles a source with: integers of kernels wrap around."""
+    return ["-fwrapv"] if source.parent.name == "kernels" else []
+
+
+def _compile(compiler: str, option: str, program: Path) -> None:
+    objects = []
+    for source in [*RUNTIME, *FUZZER]:
+        objects.append(program.with_name(f"{program.name}_{source.parent.name}_{source.stem}.o"))
+        subprocess.run([compiler, *FLAGS, option, *flags_of(source), "-c", source, "-o", objects[-1]], check=True)
+    subprocess.run([compiler, *FLAGS, option, *objects, *LINK, "-o", program], check=True)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@
 #include "machine.h"
 
 enum { STACK_VALUES = 512, CALL_DEPTH = 40, MAX_STEPS = 20000, MAX_RUN_BYTES = 1 << 18, MAX_MEMORY_BYTES = 1 << 20 };
+enum { MORE_MEMORY = 8 }; /* times as much for programs with kernels */
 enum { MAX_FUNCTIONS = 48, ROUNDS = 2, MAX_PARAMETERS = 12, KEPT = 6 };
 enum { MAX_LOOKS = 1 << 13 }; /* of those who look on, for a program: a loop may stop a million times */
 
@@ -252,10 +253,11 @@ static void call_function(session *s, int32_t index) {
 }
 
 static void run(session *s, rvm_executable *executable, enum mode mode, uint32_t seed) {
+  const int has_kernels = executable->kernels != NULL;
   const rvm_machine_options options = {.stack_values = STACK_VALUES,
                                        .call_depth = CALL_DEPTH,
                                        .max_steps = MAX_STEPS,
-                                       .max_bytes = MAX_RUN_BYTES,
+                                       .max_bytes = has_kernels ? MORE_MEMORY * MAX_RUN_BYTES : MAX_RUN_BYTES,
                                        .print = print,
                                        .host = s};
   rvm_value error = {.tag = RVM_TAG_NIL};
@@ -331,6 +333,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size_bytes) {
   } else {
     fuzz_counted.loaded++;
     read_all(executable);
+    if (executable->kernels) fuzz_bytes_left += (MORE_MEMORY - 1) * MAX_MEMORY_BYTES;
     run_all(executable, seed);
     rvm_executable_release(executable);
   }

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from handmade import EVERYTHING, program_of
+from kernel_programs import kernel_programs
 from list_programs import function as list_function
 from regressions import REGRESSIONS
 from simple_programs import Generator
@@ -70,6 +71,17 @@ def main(xs: list[i64], n: i64) -> (list[i64], i64) {
 }
 
 
+# Those whose kernels are bytecode.
+KERNEL_TEXTS = {
+    "softmax": "def main(x: f32[n, 3]) -> f32[n, 3] = softmax(x)",
+    "matmul": "def main(x: f32[2, 2], y: f32[2, 2]) -> f32[2, 2] = relu(matmul(x, y))",
+    "reductions": """
+def main(x: f32[n, 2], y: f64[n]) -> (f32[2], i64[n], f64[n]) {
+  return (max(x, axes=[0]), argmax(x, axis=1), add(power(y, y), sin(y)))
+}
+""",
+}
+
 # What builtins are called with, by the kinds of their signatures: the constants of `of_builtins`, and small numbers.
 CONSTANTS = (
     np.arange(4, dtype=np.float32).reshape(2, 2),
@@ -92,6 +104,7 @@ USUAL = {
     "ctx": p.CONTEXT,
 }
 A_FILE = 12  # builtins: the harness calls so many functions of one executable
+A_FILE_BYTES = 2048  # of kernel programs: most files have one, as a changed one is run again and again with all others
 
 
 def of_builtins(rows: Iterable) -> Executable:
@@ -152,6 +165,27 @@ def to_generate() -> Executable:
     return Executable.from_program(p.Program(tuple(entries), constants))
 
 
+def of_kernels() -> dict[str, Executable]:
+    """Kernels of several operators as bytecode, which the harness calls with tensors that fit."""
+    files: list[dict] = []
+    size = A_FILE_BYTES
+    for name, program in kernel_programs().items():
+        bytes_ = len(program.encode())
+        if size + bytes_ > A_FILE_BYTES:
+            files.append({})
+            size = 0
+        files[-1][name] = program
+        size += bytes_
+    made = {}
+    for i, programs in enumerate(files):
+        entries = [
+            p.FunctionEntry(name, "kernel", tuple(f"x{j}" for j in range(each.inputs + each.outputs)), 0, (), name)
+            for name, each in programs.items()
+        ]
+        made[f"kernels_{i}"] = Executable.from_program(p.Program(tuple(entries), kernels=programs))
+    return made
+
+
 def executables() -> dict[str, Executable]:
     """All of them, by name."""
     made = {name: vm.build(parse_module(text), "bytecode", "numpy") for name, text in TEXTS.items()}
@@ -163,6 +197,8 @@ def executables() -> dict[str, Executable]:
     made["operators"] = of_operators()
     made["everything"] = Executable.from_program(program_of(EVERYTHING))
     made["generate"] = to_generate()
+    made |= {name: vm.build(parse_module(text), "bytecode", "bytecode") for name, text in KERNEL_TEXTS.items()}
+    made |= of_kernels()
     program, portable = made["tensors"].program, made["tensors"].to_bytes()
     made["portable"] = Executable.from_program(replace(program, portable=portable))
     return made

@@ -41,7 +41,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     def compile_one(source: Path, made: Path) -> None:
         places = ["-fsanitize-coverage=trace-pc"] if source.parent != HERE else []
-        compile_c(*places, "-c", source, "-o", made)
+        compile_c(*places, *engines.flags_of(source), "-c", source, "-o", made)
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(compile_one, sources, objects))

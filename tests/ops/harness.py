@@ -127,7 +127,7 @@ def _fill(ffi: cffi.FFI, value: Any, array: np.ndarray) -> tuple:
     """Makes `value` a tensor over the array; what is returned must stay alive as long."""
     assert array.flags.c_contiguous
     tensor, shape = ffi.new("rvm_tensor *"), ffi.new("int64_t[]", list(array.shape) or [0])
-    tensor.base.tag, tensor.base.references = _TENSOR, -1
+    tensor.base.tag, tensor.base.references = _TENSOR, 1 << 30  # no constant: kernels may write to it
     tensor.dtype = dtype_of(array.dtype).index
     tensor.dl.data = ffi.cast("void *", array.ctypes.data)
     tensor.dl.ndim, tensor.dl.shape = array.ndim, shape

@@ -1,0 +1,926 @@
+/* Kernels as bytecode: which programs the loader refuses, and what the interpreter does not do, whatever a program says. */
+#include "allocation.h"
+#include "check.h"
+#include "clock.h"
+#include "element_functions.h"
+#include "kernel.h"
+#include "kernel_interpreter.h"
+#include "kernel_verify.h"
+#include "micro_kernels.h"
+#include "run.h"
+#include "tensor.h"
+#include "thread_pool.h"
+
+static rvm_value error;
+
+/* ---- the program that tests add to ----
+
+   b0 f32[n], b1 i64[n], b2 bool[n] are read, b3 f32[n], b4 i64[n] written; b5 and b6 are arrays.  s0 is n. */
+enum { IN_F32, IN_I64, IN_BOOL, OUT_F32, OUT_I64, ARRAY, ARRAY_2 };
+enum { ROOM = 600, ARRAY_BYTES = 4096, ARRAY_2_BYTES = 128 };
+enum { s0, ZERO_, ONE, MANY, MINUS, LAST, FREE, FREE_2, FREE_3, FLAG, v0, v1, v2, w0, w1, w2, ALL };
+enum { NO = RVM_NO_REGISTER };
+
+static kernel k;
+
+static void begin(void) {
+  const int64_t n[] = {-1};
+  k = (kernel){.header = {[SIZES] = 1, [SCALARS] = v0, [STRIPS] = w0 - v0, [VIEWS] = ALL - w0, [SCRATCH] = 4224}};
+  kernel_tensor(&k, 1, RVM_DTYPE_f32, 1, n);
+  kernel_tensor(&k, 1, RVM_DTYPE_i64, 1, n);
+  kernel_tensor(&k, 1, RVM_DTYPE_bool, 1, n);
+  kernel_tensor(&k, 0, RVM_DTYPE_f32, 1, n);
+  kernel_tensor(&k, 0, RVM_DTYPE_i64, 1, n);
+  kernel_array(&k, 0, ARRAY_BYTES);
+  kernel_array(&k, ARRAY_BYTES, ARRAY_2_BYTES);
+  kernel_constant(&k, 0);
+  kernel_constant(&k, 1);
+  kernel_constant(&k, INT64_MAX);
+  kernel_constant(&k, -1);
+  kernel_constant(&k, ROOM - 1);
+  kernel_message(&k, "no values");
+  kernel_message(&k, "values %lld and %lld");
+}
+
+#define E(name, ...) kernel_step(&k, (uint16_t[8]){RVM_KOP_##name, ##__VA_ARGS__})
+#define HERE ((uint16_t)k.header[STEPS])
+
+/* Rows of the tables of functions and micro-kernels. */
+static int32_t row_of(const char *wanted) {
+  static const char *const names[] = {
+#define MICRO_KERNEL(name, arguments) #name,
+#include "micro_kernels.def"
+#undef MICRO_KERNEL
+  };
+  for (int32_t i = 0; i < rvm_micro_kernel_count; i++)
+    if (strcmp(names[i], wanted) == 0) return i;
+  abort();
+}
+
+/* The rows of a family lie one after the other: ADD + 8 is that of f32. */
+enum { ADD = 0, ADD_I64 = 3, ADD_F32 = 8 };
+static uint16_t function_of(int result_bytes, int operand_bytes, int arity, int skipped) {
+  for (int32_t i = 0; i < rvm_element_function_count; i++) {
+    const rvm_element_function *f = &rvm_element_functions[i];
+    if (f->result_bytes == result_bytes && f->operand_bytes == operand_bytes && f->arity == arity && skipped-- == 0) return (uint16_t)i;
+  }
+  abort();
+}
+
+/* ---- reading ---- */
+
+static rvm_status read_bytes(unsigned char *bytes, int64_t size_bytes) {
+  rvm_kernel_program program;
+  const rvm_status status = rvm_kernel_program_read(bytes, size_bytes, &program, &error);
+  free(bytes);
+  return status;
+}
+
+static rvm_status read_it(void) {
+  int64_t size_bytes;
+  unsigned char *bytes = kernel_finish(&k, &size_bytes);
+  return read_bytes(bytes, size_bytes);
+}
+
+#define REFUSED(text, ...)                                       \
+  do {                                                           \
+    begin();                                                     \
+    __VA_ARGS__;                                                 \
+    E(end);                                                      \
+    CHECK_FAILS(read_it(), RVM_BAD_EXECUTABLE, text, error);     \
+  } while (0)
+#define ACCEPTED(...)             \
+  do {                            \
+    begin();                      \
+    __VA_ARGS__;                  \
+    E(end);                       \
+    CHECK_OK(read_it(), error);   \
+  } while (0)
+#define HEADER(word, value) k.header[word] = (uint32_t)(value)
+
+static void headers_are_checked(void) {
+  int64_t size_bytes;
+  unsigned char *bytes;
+  ACCEPTED();
+  begin();
+  E(end);
+  bytes = kernel_finish(&k, &size_bytes);
+  CHECK_FAILS(read_bytes(bytes, 63), RVM_BAD_EXECUTABLE, "too short, or not aligned", error);
+  bytes = memset(aligned_alloc(64, 128), 0, 128);
+  rvm_kernel_program program;
+  CHECK_FAILS(rvm_kernel_program_read(bytes + 4, 120, &program, &error), RVM_BAD_EXECUTABLE, "too short, or not aligned", error);
+  CHECK_FAILS(read_bytes(bytes, 128), RVM_BAD_EXECUTABLE, "it has version 0, expected 1", error);
+  REFUSED("it has version 1", HEADER(ZERO, 1));
+  REFUSED("counts that do not fit", HEADER(VIEWS, 65535 - w0));
+  ACCEPTED(HEADER(VIEWS, 65534 - w0));
+  REFUSED("counts that do not fit", HEADER(STRIPS, UINT32_MAX - v0));
+  REFUSED("counts that do not fit", HEADER(TENSORS, 65534));
+  REFUSED("the table of tensors is too short", HEADER(TENSORS, 65533));
+  REFUSED("counts that do not fit", HEADER(ARRAYS, UINT32_MAX));
+  REFUSED("counts that do not fit", HEADER(INPUTS, 6));
+  ACCEPTED(HEADER(INPUTS, 5));
+  REFUSED("counts that do not fit", HEADER(STEPS, -1));
+  REFUSED("counts that do not fit", HEADER(STEPS, 65535));
+  REFUSED("another size than its header says", HEADER(STEPS, 65534));
+  REFUSED("counts that do not fit", HEADER(ARGUMENTS, 65536));
+  REFUSED("another size than its header says", HEADER(ARGUMENTS, 65535));
+  REFUSED("counts that do not fit", HEADER(SCRATCH, 1u << 31));
+  ACCEPTED(HEADER(SCRATCH, INT32_MAX));
+  REFUSED("counts that do not fit", HEADER(CONSTANTS, v0));
+  REFUSED("counts that do not fit", HEADER(SIZES, UINT32_MAX));
+  REFUSED("another size than its header says", HEADER(CONSTANTS, 6));
+  REFUSED("another size than its header says", HEADER(TENSOR_WORDS, 1000));
+  REFUSED("another size than its header says", HEADER(TENSOR_WORDS, UINT32_MAX));
+  REFUSED("another size than its header says", HEADER(ARRAYS, 1000));
+  REFUSED("another size than its header says", HEADER(MESSAGE_BYTES, 1000));
+  begin();
+  CHECK_FAILS(read_it(), RVM_BAD_EXECUTABLE, "counts that do not fit", error); /* no instruction */
+  begin();
+  E(copy, FREE, ONE);
+  CHECK_FAILS(read_it(), RVM_BAD_EXECUTABLE, "its last instruction is not end", error);
+  begin();
+  E(copy, FREE, v0);
+  CHECK_FAILS(read_it(), RVM_BAD_EXECUTABLE, "copy: operand b is 10", error);
+  /* a part that is cut off at each length */
+  begin();
+  E(end);
+  bytes = kernel_finish(&k, &size_bytes);
+  for (int64_t size = 64; size < size_bytes; size += 8) {
+    unsigned char *copy = memcpy(aligned_alloc(64, 1024), bytes, (size_t)size);
+    CHECK_FAILS(read_bytes(copy, size), RVM_BAD_EXECUTABLE, "another size than its header says", error);
+  }
+  bytes = realloc(bytes, 2048); /* and one too long */
+  unsigned char *longer = memset(aligned_alloc(64, 2048), 0, 2048);
+  memcpy(longer, bytes, (size_t)size_bytes);
+  free(bytes);
+  CHECK_FAILS(read_bytes(longer, size_bytes + 8), RVM_BAD_EXECUTABLE, "another size than its header says", error);
+}
+
+static int64_t *word(int at) { return (int64_t *)(void *)k.tensors.bytes + at; }
+
+static uint32_t *array_word(int at) { return (uint32_t *)(void *)k.arrays.bytes + at; }
+
+static void tables_are_checked(void) {
+  REFUSED("tensor 0 has an unknown dtype or a wrong rank", *word(0) = -1);
+  REFUSED("tensor 0 has an unknown dtype or a wrong rank", *word(0) = RVM_DTYPE_COUNT);
+  REFUSED("tensor 0 has an unknown dtype or a wrong rank", *word(0) = RVM_DTYPE_str);
+  ACCEPTED(*word(0) = RVM_DTYPE_f64);
+  REFUSED("tensor 0 has an unknown dtype or a wrong rank", *word(1) = -1);
+  REFUSED("tensor 0 has an unknown dtype or a wrong rank", *word(1) = RVM_MAX_RANK + 1);
+  REFUSED("the table of tensors is too short", *word(1) = RVM_MAX_RANK);
+  REFUSED("the table of tensors is too short", *word(13) = 2);
+  REFUSED("the table of tensors is too short", HEADER(TENSORS, 6));
+  REFUSED("another number of words or sizes", HEADER(TENSORS, 4), HEADER(SIZES, 1));
+  REFUSED("tensor 0 names an unknown size", *word(2) = -2);
+  REFUSED("tensor 0 names an unknown size", *word(2) = -2, HEADER(SIZES, 2));
+  REFUSED("tensor 1 names an unknown size", *word(5) = -2);
+  REFUSED("tensor 1 names an unknown size", *word(5) = -3, HEADER(SIZES, 2));
+  REFUSED("tensor 1 names an unknown size", *word(5) = INT64_MIN);
+  ACCEPTED(*word(5) = -2, HEADER(SIZES, 2));
+  REFUSED("another number of words or sizes", HEADER(SIZES, 2));
+  ACCEPTED(*word(5) = 7);
+  ACCEPTED(*word(5) = INT64_MAX);
+  REFUSED("array 0 lies outside", *array_word(0) = 8);
+  REFUSED("array 1 lies outside", *array_word(2) = ARRAY_BYTES + 192);
+  REFUSED("array 1 lies outside", *array_word(3) = ARRAY_2_BYTES + 1);
+  REFUSED("array 1 lies outside", *array_word(3) = UINT32_MAX);
+  ACCEPTED(*array_word(2) = ARRAY_BYTES + 128, *array_word(3) = 0);
+  REFUSED("the messages do not end with a zero each", HEADER(MESSAGES, 1));
+  REFUSED("the messages do not end with a zero each", HEADER(MESSAGES, 3));
+  REFUSED("the messages do not end with a zero each", k.messages.bytes[k.messages.size - 1] = 'x');
+  REFUSED("the messages do not end with a zero each", k.messages.bytes[k.messages.size - 1] = 'x', k.messages.bytes[3] = 0);
+  begin();
+  k.messages.size = 0;
+  HEADER(MESSAGES, 0), HEADER(MESSAGE_BYTES, 0);
+  E(end);
+  CHECK_OK(read_it(), error);
+}
+
+#define OPERAND(letter, value, ...) REFUSED(", " #letter ": operand " value, __VA_ARGS__)
+
+static void operands_are_checked(void) {
+  REFUSED("instruction 0 has opcode", kernel_step(&k, (uint16_t[8]){RVM_KOP_COUNT}));
+  REFUSED("instruction 0 has opcode 65535", kernel_step(&k, (uint16_t[8]){65535}));
+  OPERAND(end, "a is 1", E(end, 1));
+  OPERAND(end, "g is 1", E(end, 0, 0, 0, 0, 0, 0, 1));
+  OPERAND(copy, "c is 1", E(copy, FREE, ONE, 1));
+  OPERAND(copy, "a is 10", E(copy, v0, ONE));
+  OPERAND(copy, "b is 10", E(copy, FREE, v0));
+  ACCEPTED(E(copy, FLAG, FLAG));
+  OPERAND(fill, "a is 9", E(fill, FLAG, ONE, ONE, 4));
+  OPERAND(fill, "a is 13", E(fill, w0, ONE, ONE, 4));
+  ACCEPTED(E(fill, v0, ONE, ONE, 4), E(fill, v2, ONE, ONE, 4));
+  OPERAND(fill, "d is 3", E(fill, v0, ONE, ONE, 3));
+  OPERAND(fill, "d is 0", E(fill, v0, ONE, ONE, 0));
+  OPERAND(fill, "d is 16", E(fill, v0, ONE, ONE, 16));
+  ACCEPTED(E(fill, v0, ONE, ONE, 1), E(fill, v0, ONE, ONE, 2), E(fill, v0, ONE, ONE, 8));
+  OPERAND(iota, "a is 9", E(iota, FLAG, ONE, ONE));
+  OPERAND(iota, "a is 16", E(iota, ALL, ONE, ONE));
+  ACCEPTED(E(iota, v0, ONE, ONE), E(iota, v2, ONE, ONE));
+  ACCEPTED(E(view_written, w2, OUT_I64, ONE, 8), E(iota, w2, ONE, ONE));
+  OPERAND(view, "a is 12", E(view, v2, IN_F32, ONE, 4));
+  OPERAND(view, "a is 16", E(view, ALL, IN_F32, ONE, 4));
+  OPERAND(view, "b is 7", E(view, w0, 7, ONE, 4));
+  ACCEPTED(E(view, w0, ARRAY_2, ONE, 4));
+  OPERAND(view_written, "b is 2", E(view_written, w0, IN_BOOL, ONE, 1));
+  OPERAND(view_written, "b is 7", E(view_written, w0, 7, ONE, 1));
+  ACCEPTED(E(view_written, w0, OUT_F32, ONE, 4));
+  OPERAND(move, "a is 9", E(move, FLAG, v0, 4));
+  OPERAND(move, "b is 16", E(move, v0, ALL, 4));
+  ACCEPTED(E(move, v0, FLAG, 4));
+  OPERAND(gather, "e is 16", E(gather, v0, IN_F32, v1, 4, ALL));
+  ACCEPTED(E(gather, v0, IN_F32, v1, 4, NO), E(gather, v0, IN_F32, v1, 4, v2));
+  OPERAND(apply, "d is", E(apply, v0, v0, v0, (uint16_t)rvm_element_function_count));
+  OPERAND(apply, "a is 16", E(apply, ALL, v0, v0, ADD));
+  ACCEPTED(E(apply, FREE, ONE, ONE, ADD), E(apply, v0, v0, FREE, ADD));
+  OPERAND(jump, "a is 2", E(jump, 2));
+  ACCEPTED(E(jump, 1));
+  OPERAND(invoke, "a is", E(invoke, (uint16_t)rvm_micro_kernel_count, 0, 0));
+  OPERAND(invoke, "b is 1", E(invoke, 0, 1, 0));
+  OPERAND(invoke, "c is 1", E(invoke, 0, 0, 1));
+  OPERAND(parallel, "f is 3", E(parallel, FREE, FREE_2, ONE, ONE, 2, 3, 0), E(end));
+  OPERAND(parallel, "g is 3", E(parallel, FREE, FREE_2, ONE, ONE, 2, 0, 3), E(end));
+  ACCEPTED(E(parallel, FREE, FREE_2, ONE, ONE, 2, 2, 2), E(end));
+  OPERAND(fail, "a is 0", E(fail, RVM_OK, 0, 0, 0));
+  OPERAND(fail, "a is 16", E(fail, RVM_TIMEOUT + 1, 0, 0, 0));
+  ACCEPTED(E(fail, RVM_TIMEOUT, 0, 0, 0), E(fail, 1, 0, 0, 0));
+  OPERAND(fail, "b is 2", E(fail, 1, 2, 0, 0));
+  REFUSED("load: a tensor has elements of another size", E(load, FREE, IN_F32, ONE, 8));
+  REFUSED("store: a tensor has elements of another size", E(store, OUT_F32, ONE, ONE, 8));
+  REFUSED("gather: a tensor has elements of another size", E(gather, v0, IN_BOOL, v1, 4, NO));
+  ACCEPTED(E(load, FREE, IN_BOOL, ONE, 1), E(load, FREE, ARRAY, ONE, 8), E(load, FREE, ARRAY, ONE, 1), E(store, OUT_I64, ONE, ONE, 8));
+}
+
+static void functions_and_calls_are_checked(void) {
+  const uint16_t neg = function_of(4, 4, 1, 0), less = function_of(1, 4, 2, 0);
+  REFUSED("apply: a scalar result of strips", E(apply, FREE, v0, ONE, ADD));
+  REFUSED("apply: a scalar result of strips", E(apply, FREE, ONE, v0, ADD));
+  REFUSED("apply: two operands of a function of one", E(apply, v0, FREE, v1, neg));
+  REFUSED("apply: two operands of a function of one", E(apply, FREE, FREE, FREE_2, neg));
+  ACCEPTED(E(apply, v0, v1, v1, neg), E(apply, v0, v1, v2, ADD));
+  REFUSED("accumulate: the function does not combine two elements", E(accumulate, v0, v1, neg));
+  REFUSED("accumulate: the function does not combine two elements", E(accumulate, v0, v1, less));
+  REFUSED("fold: the function does not combine two elements", E(fold, FREE, v1, ONE, neg));
+  ACCEPTED(E(accumulate, v0, v1, ADD), E(fold, FREE, v1, ONE, ADD));
+  REFUSED("fail: a wrong number of values", E(fail, 1, 0, 0, 1), kernel_arguments(&k, (uint16_t[]){0}, 1));
+  REFUSED("fail: a wrong number of values", E(fail, 1, 1, 0, 1), kernel_arguments(&k, (uint16_t[]){0}, 1));
+  REFUSED("its arguments exceed the table", E(fail, 1, 1, 1, 2), kernel_arguments(&k, (uint16_t[]){0, 0}, 2));
+  REFUSED("argument 1 is not a scalar", E(fail, 1, 1, 0, 2), kernel_arguments(&k, (uint16_t[]){0, v0}, 2));
+  REFUSED("argument 0 is not a scalar", E(fail, 1, 1, 0, 2), kernel_arguments(&k, (uint16_t[]){v0, 0}, 2));
+  ACCEPTED(E(fail, 1, 1, 0, 2), kernel_arguments(&k, (uint16_t[]){0, FLAG}, 2));
+  char message[17 * 4 + 1] = "";
+  uint16_t zeros[17] = {0};
+  for (int i = 0; i < 16; i++) strcat(message, "%lld");
+  ACCEPTED(kernel_message(&k, message), E(fail, 1, 2, 0, 16), kernel_arguments(&k, zeros, 16));
+  strcat(message, "%lld");
+  REFUSED("fail: a wrong number of values", kernel_message(&k, message), E(fail, 1, 2, 0, 17), kernel_arguments(&k, zeros, 17));
+  REFUSED("parallel: what follows does not end before e", E(parallel, FREE, FREE_2, ONE, ONE, 1, 0, 0), E(end));
+  REFUSED("parallel: what follows does not end before e", E(parallel, FREE, FREE_2, ONE, ONE, 0, 0, 0), E(end));
+  REFUSED("parallel: what follows does not end before e", E(parallel, FREE, FREE_2, ONE, ONE, 2, 0, 0), E(copy, FREE, ONE));
+  const uint16_t copy = (uint16_t)row_of("rvm_copy_bytes"); /* P p i */
+  const uint16_t good[] = {ARRAY, ZERO_, IN_F32, ZERO_, ONE};
+#define INVOKES(first, count, ...) E(invoke, copy, first, count), kernel_arguments(&k, (uint16_t[]){__VA_ARGS__}, sizeof((uint16_t[]){__VA_ARGS__}) / 2)
+  ACCEPTED(E(invoke, copy, 0, 5), kernel_arguments(&k, good, 5));
+  REFUSED("its arguments exceed the table", INVOKES(1, 4, ONE, ARRAY, ZERO_, IN_F32, ZERO_));
+  REFUSED("its arguments exceed the table", INVOKES(0, 1, ARRAY));
+  REFUSED("its arguments exceed the table", INVOKES(0, 2, ARRAY, ZERO_));
+  REFUSED("its arguments exceed the table", INVOKES(0, 4, ARRAY, ZERO_, IN_F32, ZERO_));
+  REFUSED("a wrong number of arguments", INVOKES(0, 4, ARRAY, ZERO_, IN_F32, ZERO_, ONE));
+  REFUSED("a wrong number of arguments", INVOKES(0, 6, ARRAY, ZERO_, IN_F32, ZERO_, ONE, ONE));
+  REFUSED("an argument is not a buffer that it may use", INVOKES(0, 5, IN_F32, ZERO_, IN_F32, ZERO_, ONE));
+  REFUSED("an argument is not a buffer that it may use", INVOKES(0, 5, ARRAY, ZERO_, 7, ZERO_, ONE));
+  REFUSED("an argument is not a scalar", INVOKES(0, 5, ARRAY, ZERO_, IN_F32, v0, ONE));
+  REFUSED("an argument is not a scalar", INVOKES(0, 5, ARRAY, ZERO_, IN_F32, ZERO_, v0));
+}
+
+#define OTHER_SIZE(letter, ...) REFUSED("operand " #letter " is a view of elements of another size, or of none before it", __VA_ARGS__)
+#define VIEW(w, buffer, bytes) E(view, w, buffer, ZERO_, bytes)
+#define VIEWS() VIEW(w0, ARRAY, 4), VIEW(w1, ARRAY, 8), VIEW(w2, ARRAY, 1)
+
+/* Else a strip of many bytes could be read as one of few longer elements, which are not aligned. */
+static void views_have_elements_of_one_size(void) {
+  const uint16_t to_i64 = function_of(8, 4, 1, 0);
+  OTHER_SIZE(a, VIEW(w0, ARRAY, 4), VIEW(w0, ARRAY, 8));
+  OTHER_SIZE(a, VIEW(w0, ARRAY, 4), E(view_written, w0, ARRAY, ZERO_, 8));
+  OTHER_SIZE(b, E(move, v0, w0, 4));
+  OTHER_SIZE(b, VIEWS(), E(move, v0, w0, 8));
+  OTHER_SIZE(a, VIEWS(), E(move, w0, v0, 8));
+  OTHER_SIZE(a, VIEWS(), E(iota, w0, ONE, ONE));
+  OTHER_SIZE(a, VIEWS(), E(apply, w0, v0, v0, to_i64));
+  OTHER_SIZE(b, VIEWS(), E(apply, v0, w1, w1, to_i64));
+  OTHER_SIZE(c, VIEWS(), E(apply, v0, v0, w1, ADD_F32));
+  OTHER_SIZE(b, VIEWS(), E(accumulate, v0, w1, ADD_F32));
+  OTHER_SIZE(a, VIEWS(), E(gather, w1, ARRAY, v0, 4, NO));
+  OTHER_SIZE(c, VIEWS(), E(gather, v0, ARRAY, w0, 4, NO));
+  OTHER_SIZE(e, VIEWS(), E(gather, v0, ARRAY, v0, 4, w0));
+  OTHER_SIZE(a, VIEWS(), E(strided, w1, ARRAY, ONE, ONE, 4, NO));
+  OTHER_SIZE(f, VIEWS(), E(strided, v0, ARRAY, ONE, ONE, 4, w0));
+  OTHER_SIZE(b, VIEWS(), E(scatter, ARRAY, w0, v0, 4));
+  OTHER_SIZE(c, VIEWS(), E(scatter, ARRAY, v0, w1, 4));
+  OTHER_SIZE(d, VIEWS(), E(store_strided, ARRAY, ONE, ONE, w1, 4));
+  OTHER_SIZE(a, VIEWS(), E(choose, w1, v0, v0, v0, 4));
+  OTHER_SIZE(b, VIEWS(), E(choose, v0, w0, v0, v0, 4));
+  OTHER_SIZE(c, VIEWS(), E(choose, v0, v0, w1, v0, 4));
+  OTHER_SIZE(d, VIEWS(), E(choose, v0, v0, v0, w1, 4));
+  ACCEPTED(VIEWS(), VIEWS(), E(move, w0, w0, 4), E(move, v0, FREE, 4), E(iota, w1, ONE, ONE), E(apply, w1, w0, w0, to_i64), E(accumulate, v0, w0, ADD_F32),
+           E(gather, w0, ARRAY, w1, 4, w2), E(gather, w0, ARRAY, w1, 4, NO), E(strided, w0, ARRAY, ONE, ONE, 4, w2),
+           E(scatter, ARRAY, w1, w0, 4), E(store_strided, ARRAY, ONE, ONE, w0, 4), E(choose, w0, w2, w0, w0, 4));
+}
+
+/* ---- running ---- */
+
+/* What a machine would be: a limit of steps. */
+static int64_t steps_left = INT64_MAX, looks;
+static int32_t threads = 1, ends;
+
+static rvm_status spend(rvm_machine *machine, int64_t cost, rvm_value *result) {
+  (void)machine;
+  looks++;
+  steps_left -= cost;
+  return steps_left > 0 ? RVM_OK : rvm_fail(result, RVM_TIMEOUT, "too many steps");
+}
+
+static rvm_status poll(rvm_machine *machine, rvm_value *result) { return spend(machine, 0, result); }
+
+static int32_t is_ending(rvm_machine *machine) {
+  (void)machine;
+  return ends;
+}
+
+static void share(rvm_machine *machine, rvm_part part, const void *shared, int64_t count, int64_t grain) {
+  (void)machine;
+  rvm_workers_run(threads, part, shared, count, grain);
+}
+
+static rvm_pool *pool;
+static rvm_value tensors[5];
+static int64_t *index_, *out_index;
+static float *in, *out;
+static uint8_t *mask;
+
+static void make_tensors(void) {
+  const int64_t n[] = {ROOM};
+  const int32_t dtypes[] = {RVM_DTYPE_f32, RVM_DTYPE_i64, RVM_DTYPE_bool, RVM_DTYPE_f32, RVM_DTYPE_i64};
+  for (int i = 0; i < 5; i++) tensors[i] = tensor_value(dtypes[i], 1, n);
+  in = tensors[IN_F32].as.tensor->dl.data;
+  index_ = tensors[IN_I64].as.tensor->dl.data;
+  mask = tensors[IN_BOOL].as.tensor->dl.data;
+  out = tensors[OUT_F32].as.tensor->dl.data;
+  out_index = tensors[OUT_I64].as.tensor->dl.data;
+  for (int i = 0; i < ROOM; i++) in[i] = (float)i, index_[i] = i, mask[i] = i % 2 == 0, out[i] = -1, out_index[i] = -1;
+}
+
+static void release_tensors(void) {
+  for (int i = 0; i < 5; i++) rvm_value_release(&tensors[i]);
+}
+
+static rvm_status run_with(const rvm_value *arguments, int32_t count) {
+  rvm_kernel_program program;
+  int64_t size_bytes;
+  unsigned char *bytes = kernel_finish(&k, &size_bytes);
+  rvm_status status = rvm_kernel_program_read(bytes, size_bytes, &program, &error);
+  if (!status) {
+    const rvm_kernel_host host = {
+        .pool = pool, .threads = threads, .steps_left = steps_left, .spend = spend, .poll = poll, .is_ending = is_ending, .parallel = share};
+    status = rvm_kernel_program_run(&program, &host, arguments, count, &error);
+  } else {
+    if (status != RVM_OUT_OF_MEMORY) printf("refused: %s\n", error.as.error->message);
+  }
+  free(bytes);
+  return status;
+}
+
+#define RUNS(...)                                \
+  do {                                           \
+    begin();                                     \
+    __VA_ARGS__;                                 \
+    E(end);                                      \
+    CHECK_OK(run_with(tensors, 5), error);       \
+  } while (0)
+#define FAILS_WITH(status, text, ...)                                \
+  do {                                                               \
+    begin();                                                         \
+    __VA_ARGS__;                                                     \
+    E(end);                                                          \
+    CHECK_FAILS(run_with(tensors, 5), status, text, error);          \
+  } while (0)
+#define LEAVES(what, ...) FAILS_WITH(RVM_INDEX_ERROR, "leaves its " what, __VA_ARGS__)
+/* The strip is of `count` elements, a scalar, from here on. */
+#define STRIP(count) E(strips, FREE_3, ZERO_, count, (uint16_t)(HERE + 1))
+/* s = value, from the constants. */
+static void set(uint16_t to, int64_t value) {
+  E(copy, to, ZERO_);
+  const uint64_t bits = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+  for (int i = 63; i >= 0; i--) {
+    if (bits >> i) E(add, to, to, to);
+    if (bits >> i & 1) E(add, to, to, ONE);
+  }
+  if (value < 0) E(sub, to, ZERO_, to);
+}
+
+static void accesses_stay_inside_of_their_buffers(void) {
+  RUNS(E(load, FREE, IN_F32, LAST, 4), E(store, OUT_F32, LAST, FREE, 4));
+  CHECK(out[ROOM - 1] == (float)(ROOM - 1));
+  const int64_t wrong[] = {-1, ROOM, ROOM + 1, INT64_MAX, INT64_MIN, INT64_MAX / 4 + 2, INT64_C(1) << 62};
+  for (int i = 0; i < COUNT_OF(wrong); i++) {
+    LEAVES("buffer", set(FREE, wrong[i]), E(load, FREE_2, IN_F32, FREE, 4));
+    LEAVES("buffer", set(FREE, wrong[i]), E(store, OUT_I64, FREE, ONE, 8));
+    LEAVES("buffer", set(FREE, wrong[i]), STRIP(ONE), E(view, w0, IN_F32, FREE, 4));
+    LEAVES("buffer", set(FREE, wrong[i]), STRIP(ONE), E(view_written, w0, OUT_F32, FREE, 4));
+    LEAVES("buffer", set(FREE, wrong[i]), STRIP(ONE), E(strided, v0, IN_F32, FREE, ONE, 4, NO));
+    LEAVES("buffer", set(FREE, wrong[i]), STRIP(ONE), E(store_strided, OUT_F32, FREE, ONE, ONE, 4));
+    LEAVES("buffer", set(FREE, wrong[i]), STRIP(ONE), E(iota, v0, FREE, ONE), E(gather, v1, IN_F32, v0, 4, NO));
+    LEAVES("buffer", set(FREE, wrong[i]), STRIP(ONE), E(iota, v0, FREE, ONE), E(scatter, OUT_F32, v0, ONE, 4));
+    LEAVES("buffer", set(FREE, wrong[i]), STRIP(ONE), E(fill, v0, ONE, ONE, 1), E(strided, v1, IN_F32, FREE, ONE, 4, v0));
+    /* a step that leads there */
+    LEAVES("buffer", set(FREE, wrong[i]), set(FREE_2, 2), STRIP(FREE_2), E(strided, v0, IN_F32, ZERO_, FREE, 4, NO));
+    LEAVES("buffer", set(FREE, wrong[i]), set(FREE_2, 2), STRIP(FREE_2), E(store_strided, OUT_F32, ZERO_, FREE, ONE, 4));
+    LEAVES("buffer", set(FREE, wrong[i]), set(FREE_2, 2), STRIP(FREE_2), E(fill, v0, ONE, FREE_2, 1), E(strided, v1, IN_F32, ZERO_, FREE, 4, v0));
+  }
+  LEAVES("buffer", STRIP(MANY), E(view, w0, IN_F32, LAST, 4));
+  LEAVES("buffer", STRIP(MANY), E(strided, v0, IN_F32, LAST, ONE, 4, NO));
+  LEAVES("buffer", STRIP(MANY), E(strided, v0, IN_F32, ONE, MINUS, 4, NO));
+  LEAVES("buffer", STRIP(MANY), E(store_strided, OUT_F32, LAST, ONE, ONE, 4));
+  /* backwards, and the same place everywhere */
+  RUNS(set(FREE, 511), STRIP(MANY), E(strided, v0, IN_F32, FREE, MINUS, 4, NO), E(store_strided, OUT_F32, FREE, MINUS, v0, 4));
+  CHECK(out[0] == 0 && out[511] == 511);
+  RUNS(STRIP(MANY), E(strided, v0, IN_F32, LAST, ZERO_, 4, NO), E(store_strided, OUT_F32, ZERO_, ONE, v0, 4));
+  CHECK(out[0] == (float)(ROOM - 1) && out[511] == (float)(ROOM - 1));
+  /* what the mask leaves out is nowhere */
+  RUNS(STRIP(MANY), E(fill, v0, ZERO_, MANY, 1), E(iota, v1, MINUS, MINUS), E(gather, v2, IN_F32, v1, 4, v0),
+       E(store_strided, OUT_F32, ZERO_, ONE, v2, 4), E(strided, v2, IN_F32, MINUS, MINUS, 4, v0));
+  CHECK(out[0] == 0 && out[511] == 0);
+  LEAVES("buffer", E(load, FREE, ARRAY_2, LAST, 1));
+  RUNS(set(FREE, ARRAY_2_BYTES / 8 - 1), E(load, FREE_2, ARRAY_2, FREE, 8));
+  LEAVES("buffer", set(FREE, ARRAY_2_BYTES / 8), E(load, FREE_2, ARRAY_2, FREE, 8));
+}
+
+/* A view of one element, then a strip of many. */
+#define SHORT_VIEWS() STRIP(ONE), E(view_written, w0, ARRAY, ONE, 4), E(view_written, w1, ARRAY, ONE, 8), E(view_written, w2, ARRAY, ONE, 1), STRIP(MANY)
+#define READ_VIEWS() STRIP(ONE), E(view, w0, ARRAY, ONE, 4), E(view, w1, ARRAY, ONE, 8), E(view, w2, ARRAY, ONE, 1)
+
+static void strips_have_room(void) {
+  const uint16_t neg = function_of(4, 4, 1, 0);
+  LEAVES("strip", SHORT_VIEWS(), E(apply, v0, w0, w0, neg));
+  LEAVES("strip", SHORT_VIEWS(), E(apply, w0, v0, v0, neg));
+  LEAVES("strip", SHORT_VIEWS(), E(apply, v0, v0, w0, ADD_F32));
+  LEAVES("strip: it has only scalars", STRIP(ONE), E(apply, v0, ONE, ONE, ADD_F32));
+  LEAVES("strip", SHORT_VIEWS(), E(gather, w0, IN_F32, v0, 4, NO));
+  LEAVES("strip", SHORT_VIEWS(), E(gather, v0, IN_F32, w1, 4, NO));
+  LEAVES("strip", SHORT_VIEWS(), E(gather, v0, IN_F32, v0, 4, w2));
+  LEAVES("strip", STRIP(ONE), E(gather, v0, IN_F32, ONE, 4, NO));
+  LEAVES("strip", STRIP(ONE), E(iota, v1, ZERO_, ZERO_), E(gather, v0, IN_F32, v1, 4, ONE));
+  LEAVES("strip", SHORT_VIEWS(), E(strided, w0, IN_F32, ZERO_, ONE, 4, NO));
+  LEAVES("strip", SHORT_VIEWS(), E(strided, v0, IN_F32, ZERO_, ONE, 4, w2));
+  LEAVES("strip", STRIP(ONE), E(strided, v0, IN_F32, ZERO_, ONE, 4, ONE));
+  LEAVES("strip", SHORT_VIEWS(), E(scatter, ARRAY, w1, v0, 4));
+  LEAVES("strip", SHORT_VIEWS(), E(scatter, ARRAY, v1, w0, 4));
+  LEAVES("strip", STRIP(ONE), E(scatter, ARRAY, ZERO_, ONE, 4));
+  LEAVES("strip", SHORT_VIEWS(), E(store_strided, ARRAY, ZERO_, ONE, w0, 4));
+  LEAVES("strip", SHORT_VIEWS(), E(choose, w0, v0, v0, v0, 4));
+  LEAVES("strip", SHORT_VIEWS(), E(choose, v0, w2, v0, v0, 4));
+  LEAVES("strip", SHORT_VIEWS(), E(choose, v0, v0, w0, v0, 4));
+  LEAVES("strip", SHORT_VIEWS(), E(choose, v0, v0, v0, w0, 4));
+  LEAVES("strip", SHORT_VIEWS(), E(move, w0, v0, 4));
+  LEAVES("strip", SHORT_VIEWS(), E(move, v0, w0, 4));
+  LEAVES("strip", SHORT_VIEWS(), E(iota, w1, ZERO_, ONE));
+  LEAVES("strip", SHORT_VIEWS(), E(accumulate, v0, w0, ADD_F32));
+  LEAVES("strip", STRIP(ONE), E(accumulate, v0, ONE, ADD_F32));
+  LEAVES("strip", READ_VIEWS(), E(move, w0, v0, 4)); /* not to be written */
+  LEAVES("strip", READ_VIEWS(), E(iota, w1, ZERO_, ONE));
+  /* a jump past the instruction that makes the view */
+  LEAVES("strip", STRIP(ONE), E(jump, 3), E(view, w0, IN_F32, ZERO_, 4), E(move, v0, w0, 4));
+  RUNS(E(jump, 2), E(view, w0, IN_F32, ZERO_, 4), E(move, v0, w0, 4), E(move, w0, v0, 4)); /* no elements yet */
+  RUNS(E(jump, 2), E(view, w0, IN_F32, ZERO_, 4), E(store_strided, OUT_F32, ONE, ONE, w0, 4));
+  RUNS(STRIP(ONE), VIEWS(), E(apply, v0, w0, w0, neg), E(move, v0, w0, 4));
+}
+
+static void strips_go_on(void) {
+  /* out = in + in, in two strips; a sum, a largest number and whatever else folds */
+  RUNS(E(strips, FREE, ZERO_, s0, (uint16_t)(HERE + 5)), E(view, w0, IN_F32, FREE, 4), E(view_written, w1, OUT_F32, FREE, 4),
+       E(apply, w1, w0, w0, ADD_F32), E(next_strip, FREE, s0, (uint16_t)(HERE - 3)));
+  for (int i = 0; i < ROOM; i++) CHECK(out[i] == (float)(2 * i));
+  RUNS(E(fill, v0, ZERO_, MANY, 8), E(strips, FREE, ZERO_, s0, (uint16_t)(HERE + 4)), E(view, w1, IN_I64, FREE, 8),
+       E(accumulate, v0, w1, ADD_I64), E(next_strip, FREE, s0, (uint16_t)(HERE - 2)), E(copy, FREE_2, ZERO_), set(FREE, 16),
+       E(fold, FREE_2, v0, FREE, ADD_I64), E(store, OUT_I64, ZERO_, FREE_2, 8));
+  CHECK_INT(out_index[0], (int64_t)ROOM * (ROOM - 1) / 2);
+  RUNS(E(copy, FREE_2, ONE), E(fold, FREE_2, v0, MINUS, ADD_I64), E(fold, FREE_2, v0, ZERO_, ADD_I64), E(store, OUT_I64, ZERO_, FREE_2, 8));
+  CHECK_INT(out_index[0], 1);
+  RUNS(E(fill, v0, ONE, MANY, 8), E(copy, FREE_2, ZERO_), E(fold, FREE_2, v0, MANY, ADD_I64), E(store, OUT_I64, ZERO_, FREE_2, 8));
+  CHECK_INT(out_index[0], RVM_STRIP);
+  RUNS(E(fill, v0, ONE, MINUS, 8));
+  /* no elements at all */
+  RUNS(E(strips, FREE, ONE, ZERO_, (uint16_t)(HERE + 1)), E(strips, FREE, MANY, MINUS, (uint16_t)(HERE + 1)), E(iota, v0, ONE, ONE));
+  RUNS(E(strips, FREE, MINUS, MANY, (uint16_t)(HERE + 1)), E(iota, v0, ONE, ONE)); /* 2^63 of them */
+}
+
+static void scalars_have_no_undefined_results(void) {
+#define GIVES(expected, name, ...)                                                        \
+  RUNS(set(FREE, INT64_MIN), E(name, FREE_2, __VA_ARGS__), E(store, OUT_I64, ZERO_, FREE_2, 8)); \
+  CHECK_INT(out_index[0], expected)
+  GIVES(INT64_MIN, div, FREE, MINUS);
+  GIVES(0, mod, FREE, MINUS);
+  GIVES(0, div, FREE, ZERO_);
+  GIVES(0, mod, FREE, ZERO_);
+  GIVES(INT64_MIN / 599, div, FREE, LAST);
+  GIVES(INT64_MIN % 599, mod, FREE, LAST);
+  GIVES(INT64_MAX, sub, FREE, ONE);
+  GIVES(INT64_MIN, add, MANY, ONE);
+  GIVES(INT64_MIN, mul, FREE, MINUS);
+  GIVES(INT64_MAX, multiply_add, FREE, ONE, MINUS);
+  GIVES(INT64_MAX, larger, FREE, MANY);
+  GIVES(INT64_MIN, smaller, FREE, MANY);
+  GIVES(1, larger, ONE, ZERO_);
+  GIVES(0, smaller, ZERO_, ONE);
+  GIVES(1, lt, FREE, MANY);
+  GIVES(1, le, ONE, ONE);
+  GIVES(0, eq, ONE, MANY);
+  GIVES(1, ne, ONE, MANY);
+  GIVES(INT64_MAX, select, ONE, MANY, ONE);
+  GIVES(1, select, ZERO_, MANY, ONE);
+  RUNS(E(copy, FREE, MANY), E(next, FREE, ZERO_, 2), E(store, OUT_I64, ZERO_, FREE, 8)); /* INT64_MAX + 1 */
+}
+
+static void stated_failures_have_their_text(void) {
+  const uint16_t values[] = {LAST, MINUS};
+  FAILS_WITH(RVM_SHAPE_ERROR, "values 599 and -1", kernel_arguments(&k, values, 2), E(fail, RVM_SHAPE_ERROR, 1, 0, 2));
+  FAILS_WITH(RVM_TIMEOUT, "no values", E(fail, RVM_TIMEOUT, 0, 0, 0));
+  char text[700]; /* of two bytes a character, after one: a character that does not fit is left out */
+  for (int start = 0; start < 2; start++) {
+    for (int i = 0; i < 600; i++) text[i] = i < start ? 'x' : (i - start) % 2 ? '\xa9' : '\xc3';
+    text[600 + start] = 0;
+    if (start) text[599] = 'y', text[600] = 0;
+    begin();
+    kernel_message(&k, text);
+    E(fail, RVM_SHAPE_ERROR, 2, 0, 0);
+    E(end);
+    CHECK_INT(run_with(tensors, 5), RVM_SHAPE_ERROR);
+    const size_t length = strlen(error.as.error->message);
+    CHECK(length > 400 && length < 512 && length % 2 == (size_t)start && strncmp(error.as.error->message, text, length) == 0);
+    rvm_value_release(&error);
+  }
+}
+
+/* ---- arguments ---- */
+
+static void arguments_are_compared_with_the_tensors(void) {
+  rvm_value given[5];
+  const int64_t short_dims[] = {ROOM - 1}, two[] = {ROOM, 1};
+#define GIVEN(place, value, status, text)                                \
+  do {                                                                   \
+    memcpy(given, tensors, sizeof given);                                \
+    rvm_value made = value;                                              \
+    given[place] = made;                                                 \
+    begin(), E(end);                                                     \
+    CHECK_FAILS(run_with(given, 5), status, text, error);                \
+    rvm_value_release(&made);                                            \
+  } while (0)
+  begin(), E(end);
+  CHECK_FAILS(run_with(tensors, 4), RVM_ARGUMENT_ERROR, "expected 5 arguments, got 4", error);
+  begin(), E(end);
+  CHECK_FAILS(run_with(tensors, -1), RVM_ARGUMENT_ERROR, "expected 5 arguments, got -1", error);
+  GIVEN(0, int_value(1), RVM_TYPE_ERROR, "argument 0 is not a tensor");
+  GIVEN(1, tensor_value(RVM_DTYPE_u64, 1, short_dims), RVM_TYPE_ERROR, "argument 1 has another dtype or rank");
+  GIVEN(1, tensor_value(RVM_DTYPE_i64, 2, two), RVM_TYPE_ERROR, "argument 1 has another dtype or rank");
+  GIVEN(1, tensor_value(RVM_DTYPE_i64, 1, short_dims), RVM_SHAPE_ERROR, "expected dimension 0 of argument 1 to be 600, got 599");
+  begin();
+  *word(2) = 7;
+  *word(5) = -1;
+  E(end);
+  CHECK_FAILS(run_with(tensors, 5), RVM_SHAPE_ERROR, "expected dimension 0 of argument 0 to be 7, got 600", error);
+}
+
+static void release_nothing(void *unused) { (void)unused; }
+
+/* Constants and memory of the host are never written to, nor views of them. */
+static void outputs_are_the_programs_own(void) {
+  static _Alignas(64) float hosts[ROOM + 1];
+  const int64_t n[] = {ROOM};
+  rvm_value given[5], wrapped, view;
+  memcpy(given, tensors, sizeof given);
+  MAKE(wrapped, rvm_tensor_wrap(RVM_DTYPE_f32, 1, n, hosts, release_nothing, NULL, &wrapped));
+  MAKE(view, rvm_tensor_view(RVM_DTYPE_f32, 1, n, hosts, &wrapped.as.tensor->base, &view));
+#define STORES() begin(), E(store, OUT_F32, ZERO_, ONE, 4), E(end)
+  given[OUT_F32] = wrapped;
+  STORES();
+  CHECK_FAILS(run_with(given, 5), RVM_ARGUMENT_ERROR, "argument 3 is a constant or memory of the host", error);
+  given[OUT_F32] = view;
+  STORES();
+  CHECK_FAILS(run_with(given, 5), RVM_ARGUMENT_ERROR, "argument 3 is a constant or memory of the host", error);
+  given[IN_F32] = view; /* which may be read */
+  given[OUT_F32] = tensors[OUT_F32];
+  STORES();
+  CHECK_OK(run_with(given, 5), error);
+  rvm_value_release(&view);
+  rvm_value_release(&wrapped);
+  rvm_tensor *constant = tensors[OUT_F32].as.tensor;
+  constant->base.references = -1;
+  STORES();
+  CHECK_FAILS(run_with(tensors, 5), RVM_ARGUMENT_ERROR, "argument 3 is a constant or memory of the host", error);
+  constant->base.references = 1;
+  MAKE(view, rvm_tensor_view(RVM_DTYPE_f32, 1, n, constant->dl.data, &constant->base, &view));
+  given[IN_F32] = tensors[IN_F32];
+  given[OUT_F32] = view;
+  STORES();
+  CHECK_OK(run_with(given, 5), error);
+  rvm_value_release(&view);
+  MAKE(wrapped, rvm_tensor_wrap(RVM_DTYPE_f32, 1, n, (char *)hosts + 2, NULL, NULL, &wrapped));
+  given[OUT_F32] = tensors[OUT_F32];
+  given[IN_F32] = wrapped;
+  STORES();
+  CHECK_FAILS(run_with(given, 5), RVM_ARGUMENT_ERROR, "the elements of argument 0 are not aligned", error);
+  rvm_value_release(&wrapped);
+}
+
+static void tensors_without_elements_have_none(void) {
+  rvm_value given[5];
+  const int64_t none[] = {0};
+  const int32_t dtypes[] = {RVM_DTYPE_f32, RVM_DTYPE_i64, RVM_DTYPE_bool, RVM_DTYPE_f32, RVM_DTYPE_i64};
+  for (int i = 0; i < 5; i++) given[i] = tensor_value(dtypes[i], 1, none);
+  begin(), E(load, FREE, IN_F32, ZERO_, 4), E(end);
+  CHECK_FAILS(run_with(given, 5), RVM_INDEX_ERROR, "leaves its buffer", error);
+  begin(), E(strips, FREE, ZERO_, s0, 1), E(view, w0, IN_F32, ZERO_, 4), E(end);
+  CHECK_OK(run_with(given, 5), error);
+  for (int i = 0; i < 5; i++) rvm_value_release(&given[i]);
+}
+
+/* A program that gets the memory of a run again finds no addresses in it. */
+static void memory_holds_no_addresses_afterwards(void) {
+  const uintptr_t secret = (uintptr_t)in / 4096;
+  for (int is_parallel = 0; is_parallel < 2; is_parallel++) {
+    RUNS(E(parallel, FREE, FREE_2, ONE, ONE, 3, 0, 2), STRIP(ONE), E(end));
+    rvm_value kept[16];
+    int found = 0, count = 0;
+    for (int64_t size = 64 << 8; count < 16; count++, size += 1024) {
+      MAKE(kept[count], rvm_storage_new(pool, size, &kept[count]));
+      const uintptr_t *words = (const uintptr_t *)(const void *)kept[count].as.storage->bytes;
+      for (int64_t i = 0; i < size / 8; i++) found += words[i] / 4096 == secret;
+    }
+    CHECK_INT(found, 0);
+    while (count > 0) rvm_value_release(&kept[--count]);
+  }
+}
+
+/* ---- parallel loops ---- */
+
+/* out_index[i] = i for [FREE, FREE_2) */
+#define PARALLEL(count, grain) E(parallel, FREE, FREE_2, count, grain, 5, 0, 2)
+#define ALL_STORES(...) PARALLEL(s0, ONE), E(loop, FREE_3, FREE, FREE_2, 4), E(store, OUT_I64, FREE_3, FREE_3, 8), E(next, FREE_3, FREE_2, 2), E(end)
+
+static void parallel_loops_are_whole(void) {
+  for (threads = 1; threads <= 3; threads += 2) {
+    memset(out_index, 0, ROOM * 8);
+    RUNS(ALL_STORES());
+    for (int i = 0; i < ROOM; i++) CHECK_INT(out_index[i], i);
+    RUNS(PARALLEL(ZERO_, ONE), E(fail, 1, 0, 0, 0), E(jump, 1), E(jump, 1), E(end));
+    RUNS(PARALLEL(MINUS, ONE), E(fail, 1, 0, 0, 0), E(jump, 1), E(jump, 1), E(end));
+    RUNS(PARALLEL(ONE, ZERO_), E(copy, FREE_3, ONE), E(copy, FREE_3, ONE), E(copy, FREE_3, ONE), E(end));
+    FAILS_WITH(RVM_BAD_EXECUTABLE, "parallel in parallel", E(parallel, FREE, FREE_2, s0, ONE, 3, 0, 0),
+               E(parallel, FREE, FREE_2, ONE, ONE, 3, 0, 0), E(end));
+    FAILS_WITH(RVM_SHAPE_ERROR, "", PARALLEL(s0, ONE), E(fail, RVM_SHAPE_ERROR, 0, 0, 0), E(jump, 1), E(jump, 1), E(end));
+    /* views of outside are not there inside; arrays from f to g are each part's own */
+    LEAVES("", STRIP(ONE), E(view, w0, IN_F32, ZERO_, 4), E(parallel, FREE, FREE_2, s0, ONE, 5, 2, 0), E(move, v0, w0, 4), E(end));
+  }
+  threads = 1;
+}
+
+/* Another thread changes indices between their check and their use: none is used that was not checked. */
+static void indices_are_safe_while_threads_run(void) {
+  threads = 3;
+  for (int round = 0; round < 20; round++) {
+    begin();
+    set(FREE_3, 2000);
+    E(parallel, FREE, FREE_2, FREE_3, ONE, (uint16_t)(HERE + 8), 0, 0);
+    E(strips, FLAG, ZERO_, s0, (uint16_t)(HERE + 1));
+    E(view_written, w1, OUT_I64, ZERO_, 8);
+    E(mod, FREE_3, FREE, LAST);
+    E(iota, w1, FREE_3, ZERO_);
+    E(gather, v1, IN_F32, w1, 4, NO);
+    E(scatter, OUT_F32, w1, v1, 4);
+    E(end);
+    E(end);
+    CHECK_OK(run_with(tensors, 5), error);
+  }
+  threads = 1;
+}
+
+/* ---- limits ---- */
+
+#define ENDS(...)                                                                           \
+  do {                                                                                      \
+    begin();                                                                                \
+    __VA_ARGS__;                                                                            \
+    E(end);                                                                                 \
+    steps_left = 200000;                                                                    \
+    CHECK_FAILS(run_with(tensors, 5), RVM_TIMEOUT, "too many steps", error);                \
+    steps_left = INT64_MAX;                                                                 \
+  } while (0)
+
+static void every_loop_has_an_end(void) {
+  ENDS(E(jump, 0));
+  ENDS(E(unless, ZERO_, 0));
+  ENDS(E(loop, FREE, ONE, ZERO_, 0));
+  ENDS(E(next, FREE, MANY, 0));
+  ENDS(E(strips, FREE, ONE, ZERO_, 0));
+  ENDS(E(strips, FREE, ZERO_, MANY, 2), E(iota, v0, ONE, ONE), E(next_strip, FREE, MANY, 1));
+  ENDS(E(next_strip, FREE, MANY, 0)); /* strips of none */
+  ENDS(E(parallel, FREE, FREE_2, ONE, ONE, 2, 0, 0), E(end), E(jump, 0));
+  ENDS(E(parallel, FREE, FREE_2, ONE, ONE, 3, 0, 0), E(jump, 1), E(end));
+  for (threads = 2; threads <= 3; threads++) {
+    ENDS(E(parallel, FREE, FREE_2, s0, ONE, 3, 0, 0), E(jump, 1), E(end));                          /* in all parts */
+    ENDS(E(parallel, FREE, FREE_2, s0, ONE, 4, 0, 0), E(unless, FREE, 3), E(jump, 2), E(end));      /* in all but the first */
+    ends = 1;
+    begin(), E(parallel, FREE, FREE_2, s0, ONE, 4, 0, 0), E(unless, FREE, 3), E(jump, 2), E(end), E(end);
+    CHECK_FAILS(run_with(tensors, 5), RVM_INTERRUPTED, "interrupted", error);
+    ends = 0;
+  }
+  threads = 1;
+}
+
+/* The slowest functions and micro-kernels, in a row: no look at the limits is far from the last. */
+static void looks_follow_each_other(void) {
+  const uint16_t slow = function_of(8, 8, 2, 0);
+  uint16_t slowest = slow;
+  for (int32_t i = 0; i < rvm_element_function_count; i++)
+    if (rvm_element_functions[i].cost > rvm_element_functions[slowest].cost) slowest = (uint16_t)i;
+  CHECK(rvm_element_functions[slowest].cost >= 1000); /* fmod of f64 */
+#define LOOKS(least, ...)             \
+  do {                                \
+    looks = 0;                        \
+    RUNS(__VA_ARGS__);                \
+    CHECK(looks >= (least));          \
+  } while (0)
+#define THOUSAND_OF(step) for (int i = 0; i < 1000; i++) step
+  LOOKS(200, STRIP(MANY); THOUSAND_OF(E(apply, v0, v0, v0, slowest)));
+  LOOKS(10, STRIP(MANY); THOUSAND_OF(E(strided, v0, IN_F32, ZERO_, ONE, 4, NO)));
+  LOOKS(10, STRIP(MANY), E(iota, v1, ZERO_, ZERO_); THOUSAND_OF(E(gather, v0, IN_F32, v1, 4, NO)));
+  LOOKS(10, STRIP(MANY), E(iota, v1, ZERO_, ZERO_); THOUSAND_OF(E(scatter, OUT_F32, v1, v0, 4)));
+  LOOKS(10, STRIP(MANY), E(fill, v1, ZERO_, MANY, 1); THOUSAND_OF(E(strided, v0, IN_F32, ZERO_, ONE, 4, v1)));
+  LOOKS(10, STRIP(MANY); THOUSAND_OF(E(store_strided, OUT_F32, ZERO_, ZERO_, v0, 4)));
+  LOOKS(1, STRIP(MANY); THOUSAND_OF(E(store_strided, OUT_F32, ZERO_, ONE, v0, 4)));
+  LOOKS(1, STRIP(MANY); THOUSAND_OF(E(move, v0, v1, 4)));
+  LOOKS(1, STRIP(MANY); THOUSAND_OF(E(move, v0, ONE, 4)));
+  LOOKS(1, STRIP(MANY); THOUSAND_OF(E(choose, v0, v1, v1, v1, 4)));
+  LOOKS(1, STRIP(MANY); THOUSAND_OF(E(iota, v0, ZERO_, ONE)));
+  LOOKS(1, STRIP(MANY); THOUSAND_OF(E(fill, v0, ZERO_, MANY, 4)));
+  LOOKS(1, STRIP(MANY); THOUSAND_OF(E(accumulate, v0, v1, ADD_F32)));
+  LOOKS(1, STRIP(MANY); THOUSAND_OF(E(fold, FREE, v1, MANY, ADD_F32)));
+  LOOKS(100, STRIP(MANY); THOUSAND_OF(E(accumulate, v0, v1, slowest)));
+  LOOKS(100, STRIP(MANY); THOUSAND_OF(E(fold, FREE, v1, MANY, slowest)));
+  LOOKS(1, THOUSAND_OF(E(apply, FREE, FREE, FREE, slowest)));
+  LOOKS(8, kernel_arguments(&k, (uint16_t[]){ARRAY, ZERO_, ARRAY, ZERO_, ONE}, 5); THOUSAND_OF(E(invoke, (uint16_t)row_of("rvm_copy_bytes"), 0, 5)));
+}
+
+static void micro_kernels_end_with_the_run(void) {
+  const uint16_t copy = (uint16_t)row_of("rvm_copy_bytes");
+  const uint16_t good[] = {ARRAY, ZERO_, IN_F32, ZERO_, LAST}, bad[] = {ARRAY, MINUS, IN_F32, ZERO_, LAST};
+  RUNS(kernel_arguments(&k, good, 5), E(invoke, copy, 0, 5), set(FREE, 100), E(load, FREE, ARRAY, FREE, 4), E(store, OUT_F32, ZERO_, FREE, 4));
+  CHECK(out[0] == 100);
+  LEAVES("buffers, or has arguments that it may not have", kernel_arguments(&k, bad, 5), E(invoke, copy, 0, 5));
+  ENDS(kernel_arguments(&k, good, 5), E(invoke, copy, 0, 5), E(jump, 0));
+  steps_left = 1; /* the look is within the micro-kernel */
+  begin(), kernel_arguments(&k, good, 5);
+  for (int i = 0; i < 8180; i++) E(copy, FREE, ONE);
+  E(jump, 0), E(invoke, copy, 0, 5), E(end);
+  CHECK_FAILS(run_with(tensors, 5), RVM_TIMEOUT, "too many steps", error);
+  steps_left = INT64_MAX;
+}
+
+/* ---- the section ---- */
+
+static rvm_status load_section(const char *parameters, const uint32_t *head, size_t head_words, int kernels, int64_t cut) {
+  image program = {0};
+  loaded what;
+  image_packed(&program, "vm.builtin.make_tuple");
+  image_function(&program, RVM_KIND_kernel, "first", parameters, 0);
+  image_function(&program, RVM_KIND_kernel, "second", parameters, 0);
+  buffer_add(&program.kernels, head, head_words * 4);
+  for (int i = 0; i < kernels; i++) {
+    int64_t size_bytes;
+    if (k.header[STEPS] == 0) begin(), E(end);
+    unsigned char *bytes = kernel_finish(&k, &size_bytes);
+    buffer_add(&program.kernels, bytes, (size_t)(size_bytes + cut));
+    free(bytes);
+  }
+  const rvm_status status = image_load(&program, &what, &error);
+  loaded_release(&what);
+  return status;
+}
+
+static void the_section_is_checked(void) {
+  int64_t size_bytes;
+  begin(), E(end);
+  free(kernel_finish(&k, &size_bytes));
+  const uint32_t size = (uint32_t)size_bytes;
+#define SECTION(kernels, cut, ...) load_section("a b c d e", (uint32_t[]){__VA_ARGS__}, COUNT_OF(((uint32_t[]){__VA_ARGS__})), kernels, cut)
+#define BAD_SECTION(text, kernels, cut, ...) CHECK_FAILS(SECTION(kernels, cut, __VA_ARGS__), RVM_BAD_EXECUTABLE, text, error)
+  CHECK_OK(SECTION(2, 0, 2, 0, 1, size, 2, size), error);
+  BAD_SECTION("the section of kernels is too short", 0, 0, 2);
+  BAD_SECTION("the section of kernels is too short", 2, 0, 2, 1, 1, size, 2, size);
+  BAD_SECTION("the section of kernels is too short", 0, 0, 2, 0, 1, size);
+  BAD_SECTION("the section of kernels is too short", 0, 0, UINT32_MAX, 0, 1, size);
+  BAD_SECTION("kernel program 0 is not for a kernel, or not in order", 1, 0, 1, 0, 3, size);
+  BAD_SECTION("kernel program 0 is not for a kernel, or not in order", 1, 0, 1, 0, 0, size);
+  BAD_SECTION("kernel program 0 is not for a kernel, or not in order", 1, 0, 1, 0, INT32_MAX, size);
+  BAD_SECTION("kernel program 1 is not for a kernel, or not in order", 2, 0, 2, 0, 2, size, 1, size);
+  BAD_SECTION("kernel program 1 is not for a kernel, or not in order", 2, 0, 2, 0, 1, size, 1, size);
+  BAD_SECTION("kernel program 0 exceeds its section", 1, 0, 1, 0, 1, size + 8);
+  BAD_SECTION("kernel program 0 exceeds its section", 1, 0, 1, 0, 1, UINT32_MAX - 7);
+  BAD_SECTION("kernel program 0 exceeds its section", 1, 0, 1, 0, 1, size - 4);
+  BAD_SECTION("another size than its header says", 1, 0, 1, 0, 1, size - 8);
+  BAD_SECTION("bytes follow the last kernel program", 2, 0, 1, 0, 1, size);
+  BAD_SECTION("function second is native, but the native section is missing", 1, 0, 1, 0, 1, size);
+  CHECK_FAILS(load_section("a b c d", (uint32_t[]){1, 0, 1, size}, 4, 1, 0), RVM_BAD_EXECUTABLE,
+              "kernel program 0 has another number of tensors than its function has parameters", error);
+  begin(), k.messages.bytes[0] = 0xff, E(end);
+  BAD_SECTION("the messages of kernel program 0 must be UTF-8 text", 1, 0, 1, 0, 1, size);
+  begin(), k.messages.bytes[10] = 0xc3, E(end);
+  BAD_SECTION("the messages of kernel program 0 must be UTF-8 text", 1, 0, 1, 0, 1, size);
+}
+
+/* Whichever allocation fails, the load or the run says so, and leaves nothing behind. */
+static void runs_without_memory_fail(void) {
+  const uint16_t good[] = {ARRAY, ZERO_, IN_F32, ZERO_, LAST};
+  int64_t size_bytes;
+  begin(), E(end);
+  free(kernel_finish(&k, &size_bytes));
+  rvm_pool *const whole = pool;
+  for (long n = 0; n < 40; n++) {
+    allocations_left = n;
+    rvm_status status = load_section("a b c d e", (uint32_t[]){2, 0, 1, (uint32_t)size_bytes, 2, (uint32_t)size_bytes}, 6, 2, 0);
+    CHECK(status == RVM_OK || status == RVM_OUT_OF_MEMORY);
+    if (status) rvm_value_release(&error);
+    allocations_left = -1;
+    pool = rvm_pool_new(1);
+    allocations_left = n;
+    begin(), kernel_arguments(&k, good, 5);
+    PARALLEL(s0, ONE), E(invoke, (uint16_t)row_of("rvm_copy_bytes"), 0, 5), E(copy, FREE, ONE), E(copy, FREE, ONE), E(end), E(end);
+    threads = 1 + n % 2;
+    status = run_with(tensors, 5);
+    allocations_left = -1;
+    CHECK(status == RVM_OK || status == RVM_OUT_OF_MEMORY);
+    if (status) rvm_value_release(&error);
+    rvm_pool_close(pool);
+  }
+  pool = whole;
+  threads = 1;
+}
+
+/* A program of a file whose kernel never ends, in a machine with limits. */
+static void machines_limit_kernels(void) {
+  image program = {0};
+  loaded what;
+  rvm_machine *machine;
+  int64_t size_bytes;
+  const uint32_t kernel_ = image_function(&program, RVM_KIND_kernel, "kernel", "a b c d e", 0);
+  begin(), E(parallel, FREE, FREE_2, s0, ONE, 4, 0, 0), E(unless, FREE, 3), E(jump, 2), E(end), E(jump, 0), E(end);
+  unsigned char *bytes = kernel_finish(&k, &size_bytes);
+  buffer_add(&program.kernels, (uint32_t[]){1, 0, kernel_, (uint32_t)size_bytes}, 16);
+  buffer_add(&program.kernels, bytes, (size_t)size_bytes);
+  free(bytes);
+  MAKE(what, image_load(&program, &what, &error));
+  for (int32_t count = 1; count <= 3; count += 2) {
+    MAKE(machine, rvm_machine_new(what.executable, &(rvm_machine_options){.max_steps = 1000000, .threads = count}, &machine, &error));
+    CHECK_FAILS(rvm_machine_call(machine, (int32_t)kernel_, tensors, 5, &error), RVM_TIMEOUT, "1000000 steps", error);
+    rvm_machine_release(machine);
+    const int64_t start = rvm_clock_now();
+    MAKE(machine, rvm_machine_new(what.executable, &(rvm_machine_options){.max_nanoseconds = 20000000, .threads = count}, &machine, &error));
+    CHECK_FAILS(rvm_machine_call(machine, (int32_t)kernel_, tensors, 5, &error), RVM_TIMEOUT, "0.020 seconds", error);
+    CHECK(rvm_clock_now() - start < INT64_C(2000000000));
+    rvm_machine_release(machine);
+    MAKE(machine, rvm_machine_new(what.executable, &(rvm_machine_options){.max_bytes = 1000, .threads = count}, &machine, &error));
+    CHECK_FAILS(rvm_machine_call(machine, (int32_t)kernel_, tensors, 5, &error), RVM_OUT_OF_MEMORY, "1000 bytes (max_bytes)", error);
+    rvm_machine_release(machine);
+  }
+  loaded_release(&what);
+}
+
+int main(void) {
+  MAKE(pool, (pool = rvm_pool_new(1)) ? RVM_OK : RVM_OUT_OF_MEMORY);
+  headers_are_checked();
+  tables_are_checked();
+  operands_are_checked();
+  functions_and_calls_are_checked();
+  views_have_elements_of_one_size();
+  make_tensors();
+  accesses_stay_inside_of_their_buffers();
+  strips_have_room();
+  strips_go_on();
+  scalars_have_no_undefined_results();
+  stated_failures_have_their_text();
+  arguments_are_compared_with_the_tensors();
+  outputs_are_the_programs_own();
+  tensors_without_elements_have_none();
+  memory_holds_no_addresses_afterwards();
+  parallel_loops_are_whole();
+  indices_are_safe_while_threads_run();
+  every_loop_has_an_end();
+  looks_follow_each_other();
+  micro_kernels_end_with_the_run();
+  the_section_is_checked();
+  runs_without_memory_fail();
+  machines_limit_kernels();
+  release_tensors();
+  rvm_pool_close(pool);
+  return CHECK_RESULT();
+}

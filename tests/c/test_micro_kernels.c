@@ -1,0 +1,369 @@
+/* Micro-kernels of kernel bytecode: with exactly the room that a call needs they stay inside of it; with less room, and with
+   numbers that they do not take, they refuse.  The address sanitizer watches the buffers. */
+#include <math.h>
+#include <stdint.h>
+
+#include "check.h"
+#include "micro_kernels.h"
+
+enum { MOST = RVM_MICRO_KERNEL_ARGUMENTS, LARGEST = 1 << 30 };
+
+static const char *const names[] = {
+#define MICRO_KERNEL(name, arguments) #name,
+#include "micro_kernels.def"
+#undef MICRO_KERNEL
+};
+
+/* A call.  numbers: for each argument its number, or for a place the elements that must be there.  kinds: S a size, F any number,
+   f an f32, and places of elements of 1, 4 or 8 bytes: b, w, q. */
+typedef struct call {
+  const char *name, *kinds;
+  int64_t numbers[MOST];
+} call;
+
+static const call calls[] = {
+  /* rows, columns, depth, a, a_row, a_step, b, b_step, tile, tile_row, adds */
+  {"rvm_tile_f32", "SSSwSSwSwSF", {3, 33, 5, 2 * 7 + 4 * 2 + 1, 7, 2, 4 * 50 + 48, 50, 2 * 60 + 48, 60, 1}},
+  {"rvm_tile_f32", "SSSwSSwSwSF", {1, 16, 1, 1, 0, 0, 16, 0, 16, 0, 0}},
+  {"rvm_tile_f32", "SSSwSSwSwSF", {6, 5000, 3, 5 * 3 + 3, 3, 1, 2 * 5008 + 5008, 5008, 5 * 5008 + 5008, 5008, 0}},
+  {"rvm_tile_f32", "SSSwSSwSwSF", {2, 16, 0, 0, 9, 9, 0, 9, 20 + 16, 20, 0}},
+  /* taps, rows, places, count, offsets, firsts, step, weights, x, pitch, sums, sums_pitch, adds */
+  {"rvm_columns_f32", "SSSSqqSwwSwSF", {3, 9, 20, 2, 2, 2, 4, 1 + 2 * 4 + 1, 1 + 15 * 40 + 32, 40, 13 * 32 + 32, 32, 1}},
+  {"rvm_columns_f32", "SSSSqqSwwSwSF", {7, 7, 16, 600, 600, 600, 1, 1 + 6 + 1, 1 + 12 * 16 + 16, 16, 6 * 16 + 16, 16, 0}},
+  {"rvm_columns_f32", "SSSSqqSwwSwSF", {1, 7, 16, 0, 0, 0, 0, 0, 0, 16, 6 * 16 + 16, 16, 0}},
+  /* columns, taps, offsets, weights, x, sums, adds */
+  {"rvm_taps_f32", "SSqwwwF", {70, 3, 3, 3, 1 + 128, 128, 1}},
+  {"rvm_taps_f32", "SSqwwwF", {5, 1200, 1200, 1200, 1 + 64, 64, 0}},
+  {"rvm_taps_f32", "SSqwwwF", {5, 0, 0, 0, 0, 64, 0}},
+  {"rvm_copy_bytes", "bbS", {9, 9, 9}},
+  {"rvm_copy_bytes", "bbS", {5000000, 5000000, 5000000}},
+  {"rvm_transposed_tile", "wwS", {256, 15 * 17 + 16, 17}},
+  /* rows, columns, depth, a, a_row, flip, left_is_signed, b, b_step, tile, tile_row */
+  {"rvm_tile_bytes", "SSSbSFFwSwS", {3, 17, 7, 2 * 8 + 7, 8, 0x80808080, 1, 40 + 32, 40, 2 * 32 + 32, 32}},
+  {"rvm_tile_bytes", "SSSbSFFwSwS", {6, 5000, 8, 5 * 8 + 8, 8, 0, 0, 5008 + 5008, 5008, 5 * 5008 + 5008, 5008}},
+  /* columns, taps, offsets, weights, words, sums */
+  {"rvm_taps_bytes", "SSqwww", {70, 3, 3, 3, 1 + 128, 128}},
+  {"rvm_taps_bytes", "SSqwww", {5, 700, 700, 700, 1 + 64, 64}},
+  /* to, from, next, rows, count, step, flip */
+  {"rvm_words_of_bytes", "wbSSSSF", {20, 3 * 30 + 19 + 1, 30, 4, 20, 1, 7}},
+  {"rvm_words_of_bytes", "wbSSSSF", {20, 30 + 19 * 3 + 1, 30, 2, 20, 3, 7}},
+  {"rvm_words_of_bytes", "wbSSSSF", {20, 3 * 30 + 1, 30, 9, 20, 0, 7}},
+  {"rvm_words_of_bytes", "wbSSSSF", {300000, 300000, 0, 1, 300000, 1, 0}},
+  /* to, line, size, at, next, rows, count, step, padding, flip */
+  {"rvm_words_of_line", "wbSFSSSSFF", {20, 30, 30, -3, 5, 4, 20, 2, 9, 1}},
+  {"rvm_words_of_line", "wbSFSSSSFF", {20, 30, 30, 100, 5, 3, 20, 1, 9, 1}},
+  {"rvm_words_of_line", "wbSFSSSSFF", {300000, 30, 30, -299990, 1, 9, 300000, 3, 9, 1}},
+  {"rvm_words_of_line", "wbSFSSSSFF", {20, 0, 0, 0, 1, 1, 20, 1, 9, 1}},
+  /* rows, keys, depth, width, q, k, k_row, k_step, v, allowed, row, step, bias, row, step, scale, hidden, absent, scores, panel, copy, out */
+  {"rvm_attention", "SSSSwwSSwbSSwSSffFwwww",
+   {7, 70, 5, 9, 7 * 5, 69 * 5 + 4 + 1, 5, 1, 70 * 9, 6 * 70 + 69 + 1, 70, 1, 1, 0, 0, 1, 0, 0, 7 * 128, 5 * 64, 70 * 16, 7 * 16}},
+  {"rvm_attention", "SSSSwwSSwbSSwSSffFwwww",
+   {2, 400, 5, 16, 2 * 5, 399 + 4 * 400 + 1, 1, 400, 400 * 16, 1, 0, 0, 400 + 399 + 1, 400, 1, 1, 0, 2, 2 * 256, 5 * 64, 0, 2 * 16}},
+  {"rvm_attention", "SSSSwwSSwbSSwSSffFwwww", {96, 0, 3, 1, 96 * 3, 0, 3, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 96 * 16}},
+  {"rvm_attention", "SSSSwwSSwbSSwSSffFwwww",
+   {96, 5000, 4, 16, 96 * 4, 4999 * 4 + 3 + 1, 4, 1, 5000 * 16, 1, 0, 0, 1, 0, 0, 1, 0, 0, 96 * 320, 4 * 64, 0, 96 * 16}},
+  /* planes, channels, high, wide, top, left, spread, tiles_wide, first, count, columns, v, too_large */
+  {"rvm_winograd_input", "wSSSSSSSSSSwq", {3 * 5 * 6, 3, 5, 6, 1, 1, 1, 3, 1, 5, 16, 16 * (3 * 16 + 16), 1}},
+  {"rvm_winograd_input", "wSSSSSSSSSSwq", {2 * 9 * 130, 2, 9, 130, 1, 1, 2, 65, 3, 64, 64, 16 * (2 * 64 + 16), 1}},
+  /* rows, columns, channels, filters, u, v, m */
+  {"rvm_winograd_product", "SSSSwww", {3, 32, 2, 4, 15 * 4 * 2 + 3 * 2, 16 * (2 * 32 + 16), 16 * 3 * 32}},
+  {"rvm_winograd_product", "SSSSwww", {6, 64, 1, 6, 15 * 6 + 6, 16 * (64 + 16), 16 * 6 * 64}},
+  {"rvm_winograd_output", "SSww", {3, 16, 16 * 3 * 16, 3 * 4 * 16}},
+  /* the same as of the input, then rows, filters, u, out */
+  {"rvm_winograd_plain", "wSSSSSSSSSSSSww", {3 * 5 * 6, 3, 5, 6, 1, 1, 1, 3, 1, 5, 16, 2, 4, 15 * 4 * 3 + 2 * 3, 2 * 4 * 16}},
+};
+
+/* ---- a call with some room ---- */
+
+static int64_t work, portions, most_work, portions_allowed;
+
+static int spend(void *host, int64_t some) {
+  (void)host;
+  work += some;
+  if (some > most_work) most_work = some;
+  return portions++ < portions_allowed;
+}
+
+static int64_t bytes_of(char kind) { return kind == 'b' ? 1 : kind == 'w' ? 4 : kind == 'q' ? 8 : 0; }
+
+static const rvm_micro_kernel *kernel_of(const call *from) {
+  for (int32_t i = 0; i < rvm_micro_kernel_count; i++)
+    if (strcmp(names[i], from->name) == 0) return &rvm_micro_kernels[i];
+  abort();
+}
+
+/* The arguments of a call, with just the room that it says.  The second offset and the second first are 1, all others 0. */
+static void make(const call *from, rvm_micro_argument *arguments) {
+  for (int i = 0; from->kinds[i]; i++) {
+    const int64_t bytes = bytes_of(from->kinds[i]), number = from->numbers[i];
+    arguments[i] = (rvm_micro_argument){.number = bytes ? 0 : number, .f32 = (float)number, .bytes = bytes * number};
+    if (!bytes) continue;
+    arguments[i].at = calloc((size_t)(bytes * number) + 1, 1);
+    if (from->kinds[i] == 'q' && number > 1) ((int64_t *)(void *)arguments[i].at)[1] = 1;
+  }
+}
+
+static void release(const call *from, rvm_micro_argument *arguments) {
+  for (int i = 0; from->kinds[i]; i++)
+    if (bytes_of(from->kinds[i])) free(arguments[i].at);
+}
+
+static int run(const call *from, const rvm_micro_argument *arguments) {
+  const rvm_micro_watch watch = {.spend = spend};
+  work = portions = most_work = 0;
+  return kernel_of(from)->run(arguments, &watch);
+}
+
+#define EXPECT(row, argument, what, got, expected)                                                                       \
+  do {                                                                                                                   \
+    const int got_ = (got);                                                                                              \
+    if (got_ == (expected)) break;                                                                                       \
+    printf("call %d, %s, argument %d, %s: expected %d, got %d\n", row, calls[row].name, argument, what, expected, got_); \
+    checks_failed++;                                                                                                     \
+  } while (0)
+
+static void every_micro_kernel_is_called(void) {
+  for (int32_t i = 0; i < rvm_micro_kernel_count; i++) {
+    int is_called = 0;
+    for (int row = 0; row < COUNT_OF(calls); row++) {
+      if (strcmp(calls[row].name, names[i]) != 0) continue;
+      is_called = 1;
+      for (int k = 0; rvm_micro_kernels[i].arguments[k] || calls[row].kinds[k]; k++) {
+        const char letter = rvm_micro_kernels[i].arguments[k], kind = calls[row].kinds[k];
+        CHECK((letter == 'p' || letter == 'P') == (bytes_of(kind) > 0) && (letter == 'f') == (kind == 'f'));
+      }
+    }
+    CHECK(is_called);
+    CHECK(strlen(rvm_micro_kernels[i].arguments) <= MOST);
+  }
+}
+
+/* One argument at a time is changed. */
+static void calls_have_the_room_that_they_need(int row) {
+  const call *from = &calls[row];
+  rvm_micro_argument arguments[MOST];
+  make(from, arguments);
+  portions_allowed = INT64_MAX;
+  EXPECT(row, -1, "as it is", run(from, arguments), RVM_MICRO_DONE);
+  CHECK(most_work <= 4 * RVM_MICRO_PORTION);
+  const int64_t whole = portions;
+  for (portions_allowed = 0; portions_allowed < whole; portions_allowed += 1 + whole / 8)
+    EXPECT(row, (int)portions_allowed, "ended", run(from, arguments), RVM_MICRO_ENDED);
+  portions_allowed = INT64_MAX;
+  for (int i = 0; from->kinds[i]; i++) {
+    rvm_micro_argument *changed = &arguments[i];
+    const rvm_micro_argument good = *changed;
+    const int64_t bytes = bytes_of(from->kinds[i]);
+    if (bytes && from->numbers[i] > 0) {
+      changed->bytes--;
+      EXPECT(row, i, "a byte less", run(from, arguments), RVM_MICRO_REFUSED);
+      *changed = good, changed->bytes = 0;
+      EXPECT(row, i, "no bytes", run(from, arguments), RVM_MICRO_REFUSED);
+      const int64_t places[] = {-1, 1, good.bytes, INT64_MAX, INT64_MIN, INT64_MIN + 1, INT64_MAX / bytes};
+      for (int k = 0; k < COUNT_OF(places); k++) {
+        *changed = good, changed->number = places[k];
+        EXPECT(row, i, "another place", run(from, arguments), RVM_MICRO_REFUSED);
+      }
+      if (bytes > 1) {
+        *changed = good, changed->at++;
+        EXPECT(row, i, "not aligned", run(from, arguments), RVM_MICRO_REFUSED);
+      }
+    }
+    if (from->kinds[i] == 'S') {
+      const int64_t numbers[] = {-1, LARGEST + 1, INT64_MAX, INT64_MIN};
+      for (int k = 0; k < COUNT_OF(numbers); k++) {
+        changed->number = numbers[k];
+        EXPECT(row, i, "a wrong size", run(from, arguments), RVM_MICRO_REFUSED);
+      }
+    }
+    *changed = good;
+  }
+  release(from, arguments);
+}
+
+/* Any size may be 0 to 3 more or less, or a large one: what a call then does, it does inside of its buffers. */
+static void calls_stay_inside_with_other_sizes(int row) {
+  const call *from = &calls[row];
+  rvm_micro_argument arguments[MOST];
+  uint32_t random = 1;
+  make(from, arguments);
+  portions_allowed = 2;
+  for (int round = 0; round < 500; round++) {
+    rvm_micro_argument changed[MOST];
+    memcpy(changed, arguments, sizeof changed);
+    for (int times = 1 + round % 4, count = (int)strlen(from->kinds); times > 0; times--) {
+      random = random * 1664525 + 1013904223;
+      const int i = (int)(random >> 8) % count, by = (int)(random >> 20) % 8;
+      if (bytes_of(from->kinds[i]))
+        changed[i].number += by - 3;
+      else if (from->kinds[i] != 'f')
+        changed[i].number = by == 7 ? LARGEST : by == 6 ? 0 : by == 5 ? changed[i].number * 2 : changed[i].number + by - 2;
+    }
+    const int came = run(from, changed);
+    CHECK(came == RVM_MICRO_REFUSED || came == RVM_MICRO_DONE || came == RVM_MICRO_ENDED);
+  }
+  release(from, arguments);
+}
+
+/* ---- numbers that have a meaning ---- */
+
+static void refused(const char *name, int nth, int argument, int64_t number) {
+  for (int row = 0; row < COUNT_OF(calls); row++) {
+    rvm_micro_argument arguments[MOST];
+    if (strcmp(calls[row].name, name) != 0 || nth-- != 0) continue;
+    make(&calls[row], arguments);
+    portions_allowed = 1000;
+    arguments[argument].number = number;
+    EXPECT(row, argument, "a number that is refused", run(&calls[row], arguments), RVM_MICRO_REFUSED);
+    release(&calls[row], arguments);
+    return;
+  }
+  abort();
+}
+
+static void numbers_are_checked(void) {
+  refused("rvm_tile_f32", 1, 0, 0);
+  refused("rvm_tile_f32", 1, 0, 7);
+  refused("rvm_tile_f32", 1, 1, 0);
+  refused("rvm_tile_bytes", 0, 0, 0);
+  refused("rvm_tile_bytes", 0, 0, 7);
+  refused("rvm_tile_bytes", 0, 1, 0);
+  refused("rvm_columns_f32", 2, 0, 0);
+  refused("rvm_columns_f32", 2, 0, 8);
+  refused("rvm_words_of_bytes", 0, 3, 0);
+  refused("rvm_words_of_line", 0, 5, 0);
+  refused("rvm_words_of_line", 0, 7, 0); /* a step, by which it divides */
+  refused("rvm_words_of_line", 0, 3, LARGEST + 1);
+  refused("rvm_words_of_line", 0, 3, -LARGEST - 1);
+  refused("rvm_attention", 2, 0, 97);
+  refused("rvm_attention", 2, 7, 2);         /* neither rows nor steps of 1 */
+  refused("rvm_attention", 2, 2, LARGEST);
+  refused("rvm_winograd_input", 0, 6, 0);
+  refused("rvm_winograd_input", 0, 6, (1 << 20) + 1);
+  refused("rvm_winograd_input", 0, 7, 0);
+  refused("rvm_winograd_input", 0, 10, 17);
+  refused("rvm_winograd_input", 0, 10, 80);
+  refused("rvm_winograd_input", 0, 9, 17);
+  refused("rvm_winograd_product", 0, 0, 0);
+  refused("rvm_winograd_product", 0, 0, 7);
+  refused("rvm_winograd_product", 0, 1, 0);
+  refused("rvm_winograd_product", 0, 1, 24);
+  refused("rvm_winograd_product", 0, 1, 80);
+}
+
+/* Of sizes whose products are too large for an int64, and of work that would take too long, however little memory there is. */
+static void too_much_is_refused(void) {
+  const call much[] = {
+    {"rvm_winograd_input", "wSSSSSSSSSSwq", {0, LARGEST, LARGEST, LARGEST, 0, 0, 1, 1, 0, 0, 0, 256, 1}},
+    {"rvm_winograd_input", "wSSSSSSSSSSwq", {0, LARGEST, 0, 0, 0, 0, 1, 1, 0, 0, 0, 256, 1}},
+    {"rvm_winograd_plain", "wSSSSSSSSSSSSww", {0, LARGEST, 0, 0, 0, 0, 1, 1, 0, 0, 0, LARGEST, LARGEST, 0, 0}},
+    {"rvm_winograd_plain", "wSSSSSSSSSSSSww", {0, 200000, 1, 0, 0, 0, 1, 1, 0, 1, 16, LARGEST, LARGEST, 0, 0}},
+    {"rvm_winograd_product", "SSSSwww", {1, 16, LARGEST, LARGEST, 0, 0, 0}},
+    {"rvm_winograd_output", "SSww", {LARGEST, LARGEST, 0, 0}},
+    {"rvm_winograd_output", "SSww", {LARGEST, 0, 0, 0}},
+    {"rvm_attention", "SSSSwwSSwbSSwSSffFwwww", {1, LARGEST, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1024, 0, 0, 0}},
+  };
+  for (int i = 0; i < COUNT_OF(much); i++) {
+    rvm_micro_argument arguments[MOST];
+    make(&much[i], arguments);
+    portions_allowed = INT64_MAX;
+    CHECK_INT(run(&much[i], arguments), RVM_MICRO_REFUSED);
+    CHECK_INT(work, 0);
+    release(&much[i], arguments);
+  }
+}
+
+/* Work that takes long ends between two portions. */
+static void portions_are_small(void) {
+  const call much[] = {
+    {"rvm_tile_f32", "SSSwSSwSwSF", {6, 64, LARGEST, 1, 0, 0, 64, 0, 64, 0, 0}},
+    {"rvm_tile_f32", "SSSwSSwSwSF", {6, 4096, 1 << 20, 1, 0, 0, 4096, 0, 4096, 0, 0}},
+    {"rvm_tile_bytes", "SSSbSFFwSwS", {1, 16, 1 << 20, 1 << 20, 0, 0, 1, 16, 0, 16, 0}},
+    {"rvm_columns_f32", "SSSSqqSwwSwSF", {7, LARGEST, 16, 600, 600, 600, 0, 2, 17, 0, 16, 0, 0}},
+    {"rvm_taps_f32", "SSqwwwF", {100000, 2000, 2000, 2000, 1 + 100032, 100032, 0}},
+    {"rvm_attention", "SSSSwwSSwbSSwSSffFwwww", {96, 1 << 16, 64, 0, 96 * 64, 64, 0, 1, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 96 * 320, 64 * 64, 0, 0}},
+  };
+  for (int i = 0; i < COUNT_OF(much); i++) {
+    rvm_micro_argument arguments[MOST];
+    make(&much[i], arguments);
+    portions_allowed = 1;
+    CHECK_INT(run(&much[i], arguments), RVM_MICRO_ENDED);
+    CHECK_INT(portions, 2);
+    CHECK(most_work < 12 * RVM_MICRO_PORTION); /* six rows of attention are not cut */
+    release(&much[i], arguments);
+  }
+}
+
+/* ---- offsets that change, or are wrong ---- */
+
+/* The sums lie where the offsets are: those that are used are those that were compared with the buffers. */
+static void offsets_may_be_overwritten(void) {
+  static _Alignas(64) char memory[1 << 16];
+  float weights[64], x[4096];
+  const rvm_micro_watch watch = {.spend = spend};
+  for (int i = 0; i < 64; i++) weights[i] = 1e30f;
+  for (int i = 0; i < 4096; i++) x[i] = 1e8f;
+  portions_allowed = INT64_MAX;
+  rvm_micro_argument arguments[MOST] = {{.number = 2000},
+                                        {.number = 64},
+                                        {.at = memory, .bytes = sizeof memory},
+                                        {.at = (char *)weights, .bytes = sizeof weights},
+                                        {.at = (char *)x, .bytes = sizeof x},
+                                        {.at = memory, .bytes = sizeof memory},
+                                        {.number = 0}};
+  const call taps = {.name = "rvm_taps_f32"}, byte_taps = {.name = "rvm_taps_bytes"};
+  CHECK_INT(kernel_of(&taps)->run(arguments, &watch), RVM_MICRO_DONE);
+  memset(memory, 0, sizeof memory);
+  CHECK_INT(kernel_of(&byte_taps)->run(arguments, &watch), RVM_MICRO_DONE);
+  memset(memory, 0, sizeof memory);
+  rvm_micro_argument columns[MOST] = {{.number = 1}, {.number = 14}, {.number = 64}, {.number = 64},
+                                      {.at = memory, .bytes = sizeof memory},
+                                      {.at = memory, .bytes = sizeof memory},
+                                      {.number = 1},
+                                      {.at = (char *)weights, .bytes = sizeof weights},
+                                      {.at = (char *)x, .bytes = sizeof x},
+                                      {.number = 64},
+                                      {.at = memory, .bytes = sizeof memory},
+                                      {.number = 64},
+                                      {.number = 0}};
+  const call the_columns = {.name = "rvm_columns_f32"};
+  CHECK_INT(kernel_of(&the_columns)->run(columns, &watch), RVM_MICRO_DONE);
+}
+
+static void offsets_are_checked(void) {
+  const struct {
+    const char *name;
+    int nth, argument; /* the call of the table, and its offsets */
+  } rows[] = {{"rvm_columns_f32", 0, 4}, {"rvm_columns_f32", 0, 5}, {"rvm_columns_f32", 1, 4}, {"rvm_columns_f32", 1, 5},
+              {"rvm_taps_f32", 0, 2},    {"rvm_taps_f32", 1, 2},    {"rvm_taps_bytes", 0, 2},  {"rvm_taps_bytes", 1, 2}};
+  const int64_t wrong[] = {-1, 2, LARGEST, -LARGEST, LARGEST + 1, -LARGEST - 1, INT64_MAX, INT64_MIN};
+  for (int i = 0; i < COUNT_OF(rows); i++)
+    for (int row = 0, nth = rows[i].nth; row < COUNT_OF(calls); row++) {
+      if (strcmp(calls[row].name, rows[i].name) != 0 || nth-- != 0) continue;
+      rvm_micro_argument arguments[MOST];
+      make(&calls[row], arguments);
+      portions_allowed = INT64_MAX;
+      int64_t *numbers = (int64_t *)(void *)arguments[rows[i].argument].at;
+      for (int k = 0; k < COUNT_OF(wrong); k++) {
+        const int64_t last = calls[row].numbers[rows[i].argument] - 1;
+        numbers[last] = wrong[k];
+        EXPECT(row, k, "a wrong offset", run(&calls[row], arguments), RVM_MICRO_REFUSED);
+        numbers[last] = 0;
+      }
+      release(&calls[row], arguments);
+    }
+}
+
+int main(void) {
+  every_micro_kernel_is_called();
+  for (int row = 0; row < COUNT_OF(calls); row++) {
+    calls_have_the_room_that_they_need(row);
+    calls_stay_inside_with_other_sizes(row);
+  }
+  numbers_are_checked();
+  too_much_is_refused();
+  portions_are_small();
+  offsets_may_be_overwritten();
+  offsets_are_checked();
+  return CHECK_RESULT();
+}

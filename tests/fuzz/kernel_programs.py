@@ -1,0 +1,40 @@
+"""Small programs of kernel bytecode: of operators that between them call every micro-kernel."""
+
+from __future__ import annotations
+
+from harness import Call, Kernels
+from ops.samples import SAMPLES
+from test_operators import static_type, symbolic_types
+
+from relvm.bytecode.kernel_program import KernelProgram
+from relvm.codegen.kernel_bytecode import print_kernel_bytecode
+from relvm.ir.operator import find_operator
+from relvm.tables import KERNEL_OPCODES, MICRO_KERNELS
+
+OPERATORS = (
+    *("argmax", "attention", "bit_cast", "cast", "conv", "conv_integer", "conv_winograd", "cumsum", "dynamic_quantize"),
+    *("gather", "gather_elements", "interpolate", "matmul", "matmul_integer_packed", "matmul_packed", "max_pool"),
+    *("pad", "power", "remainder", "saturating_cast", "scatter_nd", "slice", "softmax", "sum", "transpose", "where"),
+)
+_INVOKE = [row.name for row in KERNEL_OPCODES].index("invoke")
+
+
+def _invoked(program: KernelProgram) -> frozenset[str]:
+    return frozenset(MICRO_KERNELS[step[1]].name for step in program.code if step[0] == _INVOKE)
+
+
+def kernel_programs() -> dict[str, KernelProgram]:
+    """Return for each operator the shortest program that calls the same micro-kernels as others do."""
+    calls = []
+    for sample in SAMPLES:
+        if sample.op in OPERATORS:
+            types = symbolic_types(sample)[0] if sample.keep is not None else tuple(map(static_type, sample.args))
+            calls.append(Call(find_operator(sample.op), types, sample.attributes))
+    shortest: dict[tuple[str, frozenset[str]], tuple[int, str, KernelProgram]] = {}
+    for name, kernel in Kernels(calls).module.kernels:
+        program = print_kernel_bytecode(kernel)
+        operator = max((op for op in OPERATORS if name.startswith(op)), key=len, default=name)
+        key, size = (operator, _invoked(program)), len(program.encode())
+        if key not in shortest or size < shortest[key][0]:
+            shortest[key] = size, name, program
+    return {name: program for _, name, program in sorted(shortest.values(), key=lambda entry: entry[:2])}
