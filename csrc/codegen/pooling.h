@@ -11,7 +11,7 @@ enum { RVM_POOL_LINE = 512 }; /* columns of the input at a time, at least the re
 
 /* The larger number, or NaN where one is. */
 static inline float rvm_larger_or_nan(float total, float element) {
-  return (element > total) | (element != element) ? element : total; /* without a branch */
+  return ((element > total) | (element != element)) ? element : total; /* without a branch */
 }
 
 /* Columns [first, first + count) of one row of the result of rvm_max_pool_f32; x is its plane. */
