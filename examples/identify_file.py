@@ -47,10 +47,10 @@ def main(files: list[str]) -> int:
     inputs = [features(Path(file).read_bytes(), config["beg_size"], config["padding_token"]) for file in files]
 
     module = from_onnx(model)
-    target = "c" if vm.find_compiler() else "numpy"
+    target = "c" if vm.find_compiler() else "bytecode"
     modes = ("bytecode", "compiled") if target == "c" else ("bytecode",)
-    if target == "numpy":
-        print("There is no C compiler here: bytecode mode only, on the NumPy kernels.\n")
+    if target == "bytecode":
+        print("There is no C compiler here: functions and kernels run as bytecode.\n")
     answers, notes = {}, []
     for mode in modes:
         started = time.perf_counter()

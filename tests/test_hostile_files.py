@@ -136,7 +136,9 @@ def test_external_data_in_odd_places(location: str, tmp_path: Path) -> None:
     class Named(type(tmp_path)):
         name = location
 
-    with pytest.raises(RelvmError, match=r"its elements are in|no file in the model's folder"):
+    with pytest.raises(
+        RelvmError, match=r"the elements are in|cannot read the elements from|must be a file in the model's folder"
+    ):
         external_data(Named(tmp_path / "w"))
 
 
@@ -205,7 +207,9 @@ def test_an_output_folder_that_is_a_circle_of_links(tmp_path: Path) -> None:
 def test_deep_dimensions_are_refused(function: str, doubled: bool) -> None:
     dim: AnyDim = dim_var("n")
     others = itertools.cycle([dim_var("a"), dim_var("b")])
-    with pytest.raises(RelvmUnsupportedError, match=r"a dimension of \d+ (variables and operators|operators inside)"):
+    with pytest.raises(
+        RelvmUnsupportedError, match=r"a dimension (has \d+ variables and operators|nests \d+ operators)"
+    ):
         for _ in range(3000):
             dim = dim_op(function, dim + 1, dim * 2 + next(others) if doubled else next(others))
     assert len(format_dim(dim)) < 200_000

@@ -9,6 +9,21 @@ static inline void rvm_copy_bytes(void *to, const void *from, int64_t size_bytes
   memcpy(to, from, (size_t)size_bytes);
 }
 
+/* Copies `rows` rows, `to_row` and `x_row` elements apart: columns [first, end) of `to` are elements of x, `step` apart from
+   the first on; columns [low, first) and [end, high) become 0.  low <= first <= end <= high. */
+static inline __attribute__((unused)) void rvm_window_rows_f32(float *to, int64_t to_row, const float *x, int64_t x_row,
+                                                               int64_t step, int64_t rows, int64_t low, int64_t first,
+                                                               int64_t end, int64_t high) {
+  for (int64_t row = 0; row < rows; row++, to += to_row, x += x_row) {
+    for (int64_t j = low; j < first; j++) to[j] = 0;
+    if (step == 1)
+      memcpy(to + first, x, (size_t)(end - first) * sizeof *x);
+    else
+      for (int64_t j = first; j < end; j++) to[j] = x[(j - first) * step];
+    for (int64_t j = end; j < high; j++) to[j] = 0;
+  }
+}
+
 #ifdef __has_builtin
 #if __has_builtin(__builtin_shufflevector)
 #define RVM_SHUFFLES

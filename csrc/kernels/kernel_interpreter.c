@@ -45,6 +45,7 @@ typedef struct run {
   int64_t *buffer_bytes;
   char *strips, *scratch;
   int64_t strip;         /* elements of the current strip */
+  int64_t rows;          /* of the strip, where it is a block of rows */
   int64_t fuel;
   rvm_status ended;      /* what a look within a micro-kernel gave */
   struct parallel_loop *loop; /* that this is a part of, or NULL */
@@ -67,7 +68,7 @@ typedef struct parallel_loop {
 static rvm_status run_from(run *state, uint32_t place);
 
 static rvm_status fail_bounds(const run *state, uint32_t place, const char *what) {
-  return rvm_fail(state->result, RVM_INDEX_ERROR, "kernel bytecode: instruction %u leaves its %s", place, what);
+  return rvm_fail(state->result, RVM_INDEX_ERROR, "kernel bytecode: instruction %u accesses memory outside its %s", place, what);
 }
 
 /* Tells of the fuel that is used, and looks whether the run is to end.  Helpers cannot spend: they end where they alone have
@@ -205,7 +206,7 @@ static rvm_status run_parallel(run *state, uint32_t place) {
   const rvm_kernel_instruction *step = &state->program->code[place];
   const rvm_kernel_host *host = state->host;
   const int64_t count = state->scalars[step->c].i64, grain = state->scalars[step->d].i64;
-  if (state->loop) return rvm_fail(state->result, RVM_BAD_EXECUTABLE, "kernel bytecode: parallel in parallel");
+  if (state->loop) return rvm_fail(state->result, RVM_BAD_EXECUTABLE, "kernel bytecode: parallel loops cannot be nested");
   if (count <= 0) return RVM_OK;
   const int is_shared = host->threads > 1 && grain > 0 && count > grain;
   const int parts = is_shared ? host->threads : 1;
@@ -247,8 +248,8 @@ static rvm_status run_parallel(run *state, uint32_t place) {
   if (!ended && status == RVM_INTERRUPTED) ended = host->poll(host->machine, state->result);
   if (ended) return ended;
   if (status == RVM_INTERRUPTED) return rvm_fail(state->result, status, "interrupted");
-  if (status == RVM_OUT_OF_MEMORY) return rvm_fail(state->result, status, "kernel bytecode: no memory for a part of a loop");
-  return status ? rvm_fail(state->result, status, "kernel bytecode: a part of a loop leaves its buffers") : RVM_OK;
+  if (status == RVM_OUT_OF_MEMORY) return rvm_fail(state->result, status, "kernel bytecode: out of memory in a parallel loop");
+  return status ? rvm_fail(state->result, status, "kernel bytecode: a parallel loop accesses memory outside its buffers") : RVM_OK;
 }
 
 /* ---- failures that the program states ---- */
@@ -289,6 +290,20 @@ static inline char *strided_place(const run *state, uint32_t buffer, int64_t pos
   if (position < 0 || position >= limit || !rvm_multiply(step, count - 1, &last) || !rvm_add(last, position, &last) || last < 0 ||
       last >= limit)
     return NULL;
+  return state->buffers[buffer] + position * bytes;
+}
+
+/* The same for `rows` rows, `row_step` apart, of `width` elements, `step` apart; there is at least one. */
+static inline char *rows_place(const run *state, uint32_t buffer, int64_t position, int64_t rows, int64_t row_step, int64_t width,
+                               int64_t step, uint32_t bytes) {
+  const int64_t limit = state->buffer_bytes[buffer] / bytes;
+  int64_t down, across, corner;
+  if (!rvm_multiply(row_step, rows - 1, &down) || !rvm_multiply(step, width - 1, &across) || !rvm_add(down, position, &down) ||
+      !rvm_add(across, position, &corner) || !rvm_add(down, across, &across))
+    return NULL;
+  const int64_t corners[] = {position, down, corner, across};
+  for (size_t i = 0; i < sizeof corners / sizeof *corners; i++)
+    if (corners[i] < 0 || corners[i] >= limit) return NULL;
   return state->buffers[buffer] + position * bytes;
 }
 
@@ -341,7 +356,7 @@ static rvm_status run_invoke(run *state, const rvm_kernel_instruction *step, uin
   const rvm_micro_watch watch = {.spend = spend_work, .host = state};
   const int came = kernel->run(arguments, &watch);
   if (came == RVM_MICRO_ENDED) return state->ended;
-  return came == RVM_MICRO_DONE ? RVM_OK : fail_bounds(state, place, "buffers, or has arguments that it may not have");
+  return came == RVM_MICRO_DONE ? RVM_OK : fail_bounds(state, place, "buffers, or its arguments are invalid");
 }
 
 /* ---- the loop ---- */
@@ -354,6 +369,13 @@ static inline int64_t strip_length(int64_t first, int64_t stop) {
   if (first >= stop) return 0;
   const uint64_t left = (uint64_t)stop - (uint64_t)first;
   return left < RVM_STRIP ? (int64_t)left : RVM_STRIP;
+}
+
+static void set_block(run *state, int64_t first, int64_t stop, int64_t width) {
+  const uint64_t left = first < stop ? (uint64_t)stop - (uint64_t)first : 0;
+  const uint64_t most = width > 0 ? (uint64_t)(RVM_STRIP / width) : 0;
+  state->rows = (int64_t)(left < most ? left : most);
+  state->strip = state->rows * width;
 }
 
 /* Goes to an instruction, which costs what lies between: a loop's body where it goes back. */
@@ -374,6 +396,7 @@ static inline int64_t strip_length(int64_t first, int64_t stop) {
     place++;                                                                           \
     goto look;                                                                         \
   }
+#define ROWS_COST(rows) (STRIP_COST + (rows) / 4)
 /* What a function costs for so many elements. */
 #define FUNCTION_COST(function, count) (1 + ((count) * (function)->cost) / RVM_STRIP)
 
@@ -408,6 +431,16 @@ static rvm_status run_from(run *state, uint32_t place) {
         state->strip = strip_length(R(a), R(b));
         if (state->strip <= 0) break;
         GO(step->c)
+      case RVM_KOP_blocks:
+        R(a) = R(b);
+        set_block(state, R(a), R(c), R(d));
+        if (state->strip > 0) break;
+        GO(step->e)
+      case RVM_KOP_next_block:
+        U(a) += (uint64_t)state->rows;
+        set_block(state, R(a), R(b), R(c));
+        if (state->strip <= 0) break;
+        GO(step->d)
       case RVM_KOP_parallel: {
         const rvm_status status = run_parallel(state, place);
         if (status) return status;
@@ -498,6 +531,33 @@ static rvm_status run_from(run *state, uint32_t place) {
         moves_of(state, step->e)->strided(n, state->at[step->a], from, R(d));
         SPENT(PLACES_COST)
       }
+      case RVM_KOP_load_rows: {
+        const int64_t n = state->strip, width = R(f), rows = width > 0 ? n / width : 0, size = step->g;
+        if (rows * width != n || !can_write(state, step->a, n * size)) return fail_bounds(state, place, "strip");
+        const char *from = rows_place(state, step->b, R(c), rows, R(d), width, R(e), step->g);
+        if (!from) return fail_bounds(state, place, "buffer");
+        char *to = state->at[step->a];
+        const int64_t pitch = (int64_t)(U(d) * (uint64_t)size); /* anything if there is one row */
+        if (R(e) == 1)
+          for (int64_t i = 0; i < rows; i++) memmove(to + i * width * size, from + i * pitch, (size_t)(width * size));
+        else
+          for (int64_t i = 0; i < rows; i++) moves_of(state, step->g)->strided(width, to + i * width * size, from + i * pitch, R(e));
+        SPENT(R(e) == 1 ? ROWS_COST(rows) : PLACES_COST)
+      }
+      case RVM_KOP_store_rows: {
+        const int64_t n = state->strip, width = R(e), rows = width > 0 ? n / width : 0, size = step->g;
+        if (rows * width != n || !can_read(state, scalars, step->f, n * size)) return fail_bounds(state, place, "strip");
+        char *to = rows_place(state, step->a, R(b), rows, R(c), width, R(d), step->g);
+        if (!to) return fail_bounds(state, place, "buffer");
+        const int is_strip = step->f >= scalars;
+        const char *from = state->at[step->f];
+        const int64_t pitch = (int64_t)(U(c) * (uint64_t)size), by = is_strip ? width * size : 0;
+        if (R(d) == 1 && is_strip)
+          for (int64_t i = 0; i < rows; i++) memmove(to + i * pitch, from + i * by, (size_t)(width * size));
+        else
+          for (int64_t i = 0; i < rows; i++) moves_of(state, step->g)->spread(width, to + i * pitch, R(d), from + i * by, is_strip);
+        SPENT(R(d) == 1 ? ROWS_COST(rows) : PLACES_COST)
+      }
       case RVM_KOP_scatter: {
         const int64_t n = state->strip;
         int64_t copied[RVM_STRIP];
@@ -550,6 +610,14 @@ static rvm_status run_from(run *state, uint32_t place) {
         int64_t *out = (int64_t *)state->at[step->a];
         const uint64_t first = (uint64_t)R(b), by = (uint64_t)R(c);
         for (int64_t i = 0; i < state->strip; i++) out[i] = (int64_t)(first + (uint64_t)i * by);
+        SPENT(STRIP_COST)
+      }
+      case RVM_KOP_iota_rows: {
+        const int64_t n = state->strip, width = R(e), rows = width > 0 ? n / width : 0;
+        if (rows * width != n || !can_write(state, step->a, n * 8)) return fail_bounds(state, place, "strip");
+        uint64_t *out = (uint64_t *)state->at[step->a];
+        for (int64_t i = 0; i < rows; i++)
+          for (int64_t j = 0; j < width; j++) *out++ = U(b) + (uint64_t)i * U(c) + (uint64_t)j * U(d);
         SPENT(STRIP_COST)
       }
       case RVM_KOP_accumulate: {
@@ -607,7 +675,7 @@ static rvm_status bind_tensors(run *state, const rvm_value *arguments, int32_t c
     if (arguments[i].tag != RVM_TAG_TENSOR) return rvm_fail(state->result, RVM_TYPE_ERROR, "kernel: argument %d is not a tensor", (int)i);
     const rvm_tensor *tensor = arguments[i].as.tensor;
     if (tensor->dtype != dtype || tensor->dl.ndim != rank)
-      return rvm_fail(state->result, RVM_TYPE_ERROR, "kernel: argument %d has another dtype or rank than the kernel's", (int)i);
+      return rvm_fail(state->result, RVM_TYPE_ERROR, "kernel: argument %d does not have the dtype and rank of the kernel", (int)i);
     int64_t elements = 1;
     for (int64_t axis = 0; axis < rank; axis++) {
       int64_t want = *word++;

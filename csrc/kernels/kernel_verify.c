@@ -44,18 +44,18 @@ static rvm_status check_tensors(const rvm_kernel_program *program, rvm_value *er
     if (program->tensor_words - word < 2) return BAD(error, "the table of tensors is too short");
     const int64_t dtype = program->tensors[word++], rank = program->tensors[word++];
     if (dtype < 0 || dtype >= RVM_DTYPE_COUNT || dtype == RVM_DTYPE_str || rank < 0 || rank > RVM_MAX_RANK)
-      return BAD(error, "tensor %u has an unknown dtype or a wrong rank", i);
+      return BAD(error, "tensor %u has an unknown dtype or an invalid rank", i);
     if (program->tensor_words - word < rank) return BAD(error, "the table of tensors is too short");
     for (int64_t axis = 0; axis < rank; axis++) {
       const int64_t dim = program->tensors[word++];
       if (dim >= 0) continue;
       if (dim < -(int64_t)known - 1 || dim < -(int64_t)program->size_count)
-        return BAD(error, "tensor %u names an unknown size", i);
+        return BAD(error, "tensor %u refers to an unknown size", i);
       if (dim == -(int64_t)known - 1) known++;
     }
   }
   if (word != program->tensor_words || known != program->size_count)
-    return BAD(error, "the table of tensors has another number of words or sizes than it says");
+    return BAD(error, "the table of tensors does not match its number of words or sizes");
   return RVM_OK;
 }
 
@@ -64,7 +64,7 @@ static rvm_status check_arrays(const rvm_kernel_program *program, rvm_value *err
     const rvm_kernel_array array = program->arrays[i];
     if (array.offset % 64 != 0 || array.offset > program->scratch_bytes ||
         array.size_bytes > program->scratch_bytes - array.offset)
-      return BAD(error, "array %u lies outside of the scratch memory", i);
+      return BAD(error, "array %u lies outside the scratch memory", i);
   }
   return RVM_OK;
 }
@@ -73,7 +73,7 @@ static rvm_status check_messages(const rvm_kernel_program *program, rvm_value *e
   uint32_t count = 0;
   for (uint32_t i = 0; i < program->message_bytes; i++) count += program->messages[i] == 0;
   if (count != program->message_count || (program->message_bytes > 0 && program->messages[program->message_bytes - 1] != 0))
-    return BAD(error, "the messages do not end with a zero each");
+    return BAD(error, "a message does not end with NUL");
   return RVM_OK;
 }
 
@@ -144,11 +144,13 @@ static uint32_t strip_bytes(const rvm_kernel_instruction *step, size_t at) {
     case RVM_KOP_view_written: return step->d;
     case RVM_KOP_gather: return at == 0 ? step->d : at == 2 ? 8 : 1;
     case RVM_KOP_strided: return at == 0 ? step->e : 1;
+    case RVM_KOP_load_rows:
+    case RVM_KOP_store_rows: return step->g;
     case RVM_KOP_scatter: return at == 1 ? 8 : step->d;
     case RVM_KOP_store_strided: return step->e;
     case RVM_KOP_choose: return at == 1 ? 1 : step->e;
     case RVM_KOP_move: return step->c;
-    default: return 8; /* iota */
+    default: return 8; /* iota, iota_rows */
   }
 }
 
@@ -163,7 +165,7 @@ static rvm_status check_views(const rvm_kernel_program *program, const lookup *l
     uint8_t *bytes = &lookup->view_bytes[operands[i] - first];
     if (letters[i] == 'w' && *bytes == 0) *bytes = (uint8_t)step->d;
     if (*bytes != strip_bytes(step, i))
-      return BAD(error, "instruction %u, %s: operand %c is a view of elements of another size, or of none before it", place,
+      return BAD(error, "instruction %u, %s: operand %c must be a view that an earlier instruction makes, of elements of the same size", place,
                  opcode_names[step->op], (char)('a' + i));
   }
   return RVM_OK;
@@ -171,10 +173,10 @@ static rvm_status check_views(const rvm_kernel_program *program, const lookup *l
 
 static rvm_status check_registers(const rvm_kernel_program *program, uint32_t place, uint32_t first, uint32_t count,
                                   rvm_value *error) {
-  if (first + count > program->argument_count) return BAD(error, "instruction %u: its arguments exceed the table", place);
+  if (first + count > program->argument_count) return BAD(error, "instruction %u: the arguments exceed the table", place);
   for (uint32_t i = 0; i < count; i++)
     if (!is_valid(program, 's', program->arguments[first + i]))
-      return BAD(error, "instruction %u: argument %u is not a scalar", place, i);
+      return BAD(error, "instruction %u: argument %u must be a scalar", place, i);
   return RVM_OK;
 }
 
@@ -184,13 +186,13 @@ static rvm_status check_invoke(const rvm_kernel_program *program, uint32_t place
   const char *letters = rvm_micro_kernels[step->a].arguments;
   for (const char *letter = letters; *letter; letter++) {
     const int is_address = *letter == 'p' || *letter == 'P';
-    if (at + 1 + is_address > program->argument_count) return BAD(error, "instruction %u: its arguments exceed the table", place);
+    if (at + 1 + is_address > program->argument_count) return BAD(error, "instruction %u: the arguments exceed the table", place);
     if (is_address && !is_valid(program, *letter == 'P' ? 'B' : 'b', program->arguments[at++]))
-      return BAD(error, "instruction %u: an argument is not a buffer that it may use", place);
+      return BAD(error, "instruction %u: an argument must be a buffer that the instruction may access", place);
     if (!is_valid(program, 's', program->arguments[at++]))
-      return BAD(error, "instruction %u: an argument is not a scalar", place);
+      return BAD(error, "instruction %u: an argument must be a scalar", place);
   }
-  if (at != (uint32_t)step->b + step->c) return BAD(error, "instruction %u: a wrong number of arguments", place);
+  if (at != (uint32_t)step->b + step->c) return BAD(error, "instruction %u: wrong number of arguments", place);
   return RVM_OK;
 }
 
@@ -202,7 +204,7 @@ static rvm_status check_instruction(const rvm_kernel_program *program, const loo
   const size_t count = strlen(letters);
   for (size_t i = 0; i < sizeof operands / sizeof *operands; i++)
     if (i < count ? !is_valid(program, letters[i], operands[i]) : operands[i] != 0)
-      return BAD(error, "instruction %u, %s: operand %c is %u", place, opcode_names[step->op], (char)('a' + i), operands[i]);
+      return BAD(error, "instruction %u, %s: operand %c has the invalid value %u", place, opcode_names[step->op], (char)('a' + i), operands[i]);
   const char *size = strchr(letters, 'z'), *buffer = strpbrk(letters, "bB");
   if (size && buffer && operands[buffer - letters] < program->tensor_count &&
       operands[size - letters] != lookup->element_bytes[operands[buffer - letters]])
@@ -211,27 +213,27 @@ static rvm_status check_instruction(const rvm_kernel_program *program, const loo
     case RVM_KOP_apply: {
       const uint16_t scalars = (uint16_t)program->scalar_count;
       if (step->a < scalars && (step->b >= scalars || step->c >= scalars))
-        return BAD(error, "instruction %u, apply: a scalar result of strips", place);
+        return BAD(error, "instruction %u, apply: strips cannot give a scalar result", place);
       if (rvm_element_functions[step->d].arity == 1 && step->b != step->c)
-        return BAD(error, "instruction %u, apply: two operands of a function of one", place);
+        return BAD(error, "instruction %u, apply: the function takes one operand, and c must be b", place);
       return RVM_OK;
     }
     case RVM_KOP_accumulate:
     case RVM_KOP_fold: {
       const rvm_element_function *function = &rvm_element_functions[step->op == RVM_KOP_fold ? step->d : step->c];
       if (function->arity != 2 || function->result_bytes != function->operand_bytes)
-        return BAD(error, "instruction %u, %s: the function does not combine two elements", place, opcode_names[step->op]);
+        return BAD(error, "instruction %u, %s: the function must take two elements", place, opcode_names[step->op]);
       return RVM_OK;
     }
     case RVM_KOP_fail: {
       if (step->d != lookup->values[step->b] || step->d > MAX_VALUES)
-        return BAD(error, "instruction %u, fail: a wrong number of values", place);
+        return BAD(error, "instruction %u, fail: expected %u values and at most %d, got %u", place, lookup->values[step->b], MAX_VALUES, step->d);
       return check_registers(program, place, step->c, step->d, error);
     }
     case RVM_KOP_invoke: return check_invoke(program, place, error);
     case RVM_KOP_parallel:
       if (step->e <= place + 1 || program->code[step->e - 1].op != RVM_KOP_end)
-        return BAD(error, "instruction %u, parallel: what follows does not end before e", place);
+        return BAD(error, "instruction %u, parallel: the loop body must end before instruction e", place);
       return RVM_OK;
   }
   return RVM_OK;
@@ -257,9 +259,9 @@ rvm_status rvm_kernel_program_read(const void *bytes, int64_t size_bytes, rvm_ke
   const program_header *header = bytes;
   uint64_t at = sizeof *header;
   const uint64_t size = (uint64_t)size_bytes;
-  if (size_bytes < (int64_t)sizeof *header || (uintptr_t)bytes % 8 != 0) return BAD(error, "it is too short, or not aligned");
+  if (size_bytes < (int64_t)sizeof *header || (uintptr_t)bytes % 8 != 0) return BAD(error, "the program is too short or misaligned");
   if (header->version != RVM_KERNEL_VERSION || header->zero != 0)
-    return BAD(error, "it has version %u, expected %d", header->version, RVM_KERNEL_VERSION);
+    return BAD(error, "unsupported version %u, expected %d", header->version, RVM_KERNEL_VERSION);
   *program = (rvm_kernel_program){
     .tensor_words = header->tensor_words, .input_count = header->input_count, .tensor_count = header->tensor_count,
     .size_count = header->size_count, .constant_count = header->constant_count, .scalar_count = header->scalar_count,
@@ -271,14 +273,14 @@ rvm_status rvm_kernel_program_read(const void *bytes, int64_t size_bytes, rvm_ke
       header->input_count > header->tensor_count || header->code_count == 0 || header->code_count > UINT16_MAX ||
       header->argument_count > UINT16_MAX || header->scratch_bytes > INT32_MAX ||
       (uint64_t)header->size_count + header->constant_count > header->scalar_count)
-    return BAD(error, "its header has counts that do not fit");
+    return BAD(error, "the counts in the header are inconsistent");
   program->tensors = take(bytes, size, &at, header->tensor_words, sizeof *program->tensors);
   if (program->tensors) program->constants = take(bytes, size, &at, header->constant_count, sizeof *program->constants);
   if (program->constants) program->arrays = take(bytes, size, &at, header->array_count, sizeof *program->arrays);
   if (program->arrays) program->code = take(bytes, size, &at, header->code_count, sizeof *program->code);
   if (program->code) program->arguments = take(bytes, size, &at, header->argument_count, sizeof *program->arguments);
   if (program->arguments) program->messages = take(bytes, size, &at, header->message_bytes, 1);
-  if (!program->messages || at != size) return BAD(error, "it has another size than its header says");
+  if (!program->messages || at != size) return BAD(error, "the size does not match the header");
   rvm_status status = check_tensors(program, error);
   if (!status) status = check_arrays(program, error);
   if (!status) status = check_messages(program, error);

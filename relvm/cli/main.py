@@ -109,8 +109,8 @@ def _add_model(command: argparse.ArgumentParser, what: str) -> None:
         "--target",
         default="auto",
         help='how kernels run: c, compiled for this processor; x86-64-v3 (or another level) or "c -march=NAME", '
-        "compiled for another one; numpy, without a compiler; auto (default), c if there is a compiler and numpy "
-        "otherwise",
+        "compiled for another one; bytecode, without a compiler; numpy, the NumPy implementations; auto (default), "
+        "c if there is a compiler and bytecode otherwise",
     )
     command.add_argument("--unfused", action="store_true", help="compile one kernel for each operator")
 

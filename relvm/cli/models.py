@@ -66,13 +66,13 @@ def parse_decimal(text: str) -> int | None:
 
 
 def chosen_target(options: argparse.Namespace) -> str:
-    """The target; without a compiler `auto` is NumPy, and a note on standard error says so."""
+    """Return the target.  Without a compiler `auto` is kernel bytecode, and a note on standard error says so."""
     if options.target != "auto":
         return options.target
     if find_compiler() is not None:
         return "c"
-    note("no C compiler found: using the NumPy kernels")
-    return "numpy"
+    note("no C compiler found: using kernel bytecode")
+    return "bytecode"
 
 
 def executable_of(options: argparse.Namespace, *, debug: bool = False) -> Executable:

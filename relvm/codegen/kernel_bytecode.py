@@ -42,6 +42,7 @@ from relvm.codegen.kernel_registers import (
     variable_of,
 )
 from relvm.codegen.kernel_strips import StripPrinter
+from relvm.codegen.strip_axis import MAX_WIDTH, suits_blocks, suits_strips
 from relvm.errors import RelvmUnsupportedError
 from relvm.ir.dtypes import BOOL, I64, DType
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, known_size
@@ -211,8 +212,10 @@ class _Printer:
 
     def statement(self, statement: Statement) -> None:
         match statement:
-            case Loop(simd=True):
+            case Loop() if statement.simd or suits_strips(statement):
                 StripPrinter(self, statement).write()
+            case Loop() if suits_blocks(statement):
+                self.blocks(statement)
             case Loop():
                 self.loop(statement)
             case Parallel():
@@ -258,6 +261,30 @@ class _Printer:
             self.statements(loop.body)
             if changes:
                 self.emit("copy", stop, self.scalar(loop.stop))
+        self.close_loop(body, counter, start, stop, top, end)
+
+    def blocks(self, loop: Loop) -> None:
+        """Print a loop around a SIMD loop as a loop over blocks of rows, if the rows turn out to be short."""
+        inner = loop.body[-1]
+        assert isinstance(inner, Loop)
+        width = self.binary("-", I64, self.scalar(inner.stop), self.scalar(inner.start))
+        if self.value_of(width) is not None:
+            StripPrinter(self, loop).write_blocks()
+            return
+        past, end = Label(), Label()
+        outer = dict(self.env)
+        with self.inside() as short:
+            StripPrinter(self, loop).write_blocks()
+        with self.inside() as long:
+            self.loop(loop)
+        self.env = outer
+        self.emit("unless", self.binary("<=", I64, width, self.constant(MAX_WIDTH)), past)
+        self.block.code += short.code
+        self.emit("jump", end)
+        self.block.code += [past, *long.code, end]
+
+    def close_loop(self, body: Block, counter: Reg, start: Reg, stop: Reg, top: Label, end: Label) -> None:
+        """Emit a loop with the code of `body`."""
         self.emit("loop", counter, start, stop, end)
         self.block.code += [top, *body.code]
         self.emit("next", counter, stop, top)

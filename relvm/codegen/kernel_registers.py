@@ -31,7 +31,7 @@ NAMES = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod", "&": "and",
 NAMES |= {"<<": "shl", ">>": "shr", "<": "lt", "<=": "le", "==": "eq", "!=": "ne"}
 SWAPPED = {">": "<", ">=": "<="}
 SCALAR_OPS = {"add", "sub", "mul", "div", "mod", "larger", "smaller", "lt", "le", "eq", "ne"}  # opcodes for i64
-LOADS = ("view", "strided", "gather")
+LOADS = ("view", "strided", "gather", "load_rows")
 CLAUSES = {"+": "add", "*": "mul", "max": "larger", "min": "smaller", "|": "or"}
 
 
@@ -70,10 +70,14 @@ class Block:
 
 @dataclass(frozen=True)
 class Affine:
-    """The strip first, first + step, first + 2 * step... of i64 numbers."""
+    """The strip first, first + step, first + 2 * step... of i64 numbers.
+
+    row_step: the distance between the starts of rows, if the strip is a block of rows.
+    """
 
     first: Reg
     step: Reg
+    row_step: Reg
 
 
 StripValue = Reg | Affine  # a scalar register stands for the same element everywhere
@@ -178,16 +182,30 @@ def registers_in(code: list[Instruction | Label]) -> Iterator[Reg]:
 
 
 def allocate_slots(code: list[Instruction | Label], kind: str) -> dict[Reg, int]:
-    """Return slots for the registers of one kind: those whose lives do not overlap share one.  A life is from the first
-    to the last instruction that names the register; no life of a strip crosses the end of the loop that it is in.
+    """Return slots for the registers of one kind: those whose lives do not overlap share one.
 
-    Views share a slot only if their elements have the same size, which the verifier demands."""
+    A life is from the first to the last instruction that names the register.  If a loop reads a register from before
+    it, the life lasts until the loop ends.  Views share a slot only if their elements have the same size: the verifier
+    demands it.
+    """
+    first: dict[Reg, int] = {}
     last: dict[Reg, int] = {}
+    labels: dict[Label, int] = {}
+    loops: list[tuple[int, int]] = []
     for place, item in enumerate(code):
-        if isinstance(item, Instruction):
-            for operand in item.operands:
-                if isinstance(operand, Reg) and operand.kind == kind:
-                    last[operand] = place
+        if isinstance(item, Label):
+            labels[item] = place
+            continue
+        for operand in item.operands:
+            if isinstance(operand, Reg) and operand.kind == kind:
+                first.setdefault(operand, place)
+                last[operand] = place
+            elif isinstance(operand, Label) and operand in labels:
+                loops.append((labels[operand], place))
+    for top, end in loops:  # inner loops come first
+        for reg, place in last.items():
+            if first[reg] < top < place < end:
+                last[reg] = end
     slots: dict[Reg, int] = {}
     free: dict[object, list[int]] = {}
     ends: dict[int, list[tuple[object, int]]] = {}

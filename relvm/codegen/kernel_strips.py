@@ -46,14 +46,17 @@ from relvm.kernels.loop_ir import (
 
 
 class StripPrinter:
-    """A SIMD loop: its body for a strip of iterations."""
+    """A SIMD loop, or a loop around short ones (relvm/codegen/strip_axis.py): its body for a strip of iterations."""
 
     def __init__(self, printer: Any, loop: Loop) -> None:
         self.p = printer
         self.loop = loop
-        self.counter = Reg("scalar")  # the first iteration of the strip
+        self.counters: dict[str, Affine] = {}  # of the loops that the strip runs over
+        self.width: Reg | None = None  # of a row, if the strip is a block of rows
         self.varying = {loop.counter.name}
         self.lanes: dict[str, tuple[str, Reg]] = {}
+        # A view would show what the loops inside have stored, if the output has the memory of an input.
+        self.has_views = loop.simd or not printer.kernel.in_place
         self.views: dict[Reg, tuple[str, int]] = {}  # the buffer of each view, and the bytes of an element
         self.known: dict[tuple, Reg] = {}  # strips that are computed, by instruction and operands
 
@@ -78,7 +81,8 @@ class StripPrinter:
             p.env[local.name] = lanes
             self.varying.add(local.name)
         with p.inside() as body:
-            p.env[loop.counter.name] = self.counter = counter = p.new()
+            counter = p.new()
+            self.counters = {loop.counter.name: Affine(counter, p.constant(1), p.constant(0))}
             for i, statement in enumerate(loop.body):
                 self.statement(statement, is_last=i == len(loop.body) - 1)
         p.emit("strips", counter, start, stop, end)
@@ -93,20 +97,67 @@ class StripPrinter:
             function = function_number(f"{CLAUSES[clause]}_{local.dtype}")
             p.emit("fold", total, lanes, p.constant(LANES) if how else count, function)
 
+    def write_blocks(self) -> None:
+        """Print a loop around a SIMD loop as one loop over blocks of rows."""
+        p, loop = self.p, self.loop
+        *before, inner = loop.body
+        assert isinstance(inner, Loop)
+        start, stop, top, end = p.scalar(loop.start), p.scalar(loop.stop), Label(), Label()
+        first, last = p.scalar(inner.start), p.scalar(inner.stop)
+        self.width = width = p.binary("-", I64, last, first)
+        self.varying.add(inner.counter.name)
+        outer = dict(p.env)
+        zero, one = p.constant(0), p.constant(1)
+        with p.inside() as body:
+            counter = p.new()
+            self.counters = {
+                loop.counter.name: Affine(counter, zero, one),
+                inner.counter.name: Affine(first, one, zero),
+            }
+            for statement in (*before, *inner.body):
+                self.statement(statement, is_last=False)
+        p.emit("blocks", counter, start, stop, width, end)
+        p.block.code += [top, *body.code]
+        p.emit("next_block", counter, stop, width, top)
+        p.block.code.append(end)
+        p.env = outer
+
     def statement(self, statement: Statement, *, is_last: bool) -> None:
         p = self.p
         match statement:
+            case Let(local, value) if local.name in p.assigned:
+                lanes = Reg("strip", p.block.depth, is_mutable=True)
+                p.emit("move", lanes, self.strip_of(self.value(value, None), local.dtype), local.dtype.size_bytes)
+                p.env[local.name] = lanes
+                self.lanes[local.name] = ("", lanes)
+                self.varying.add(local.name)
             case Let(local, value) if not self.varies(value):
                 p.env[local.name] = p.scalar(value)
             case Let(local, value):
                 self.varying.add(local.name)
-                p.env[local.name] = self.value(value, None)
+                result = self.value(value, None)
+                if isinstance(result, Reg) and result.is_mutable:
+                    result = self.emitted("move", result, local.dtype.size_bytes)
+                p.env[local.name] = result
             case Assign(local, value):
                 self.assign(local, value)
             case Store():
                 self.store(statement, is_last=is_last)
+            case Loop():
+                self.inner_loop(statement)
             case _:
                 raise AssertionError(f"{type(statement).__name__} in a SIMD loop")
+
+    def inner_loop(self, loop: Loop) -> None:
+        """Print a loop inside the strip."""
+        p, known = self.p, dict(self.known)
+        start, stop, top, end = p.scalar(loop.start), p.scalar(loop.stop), Label(), Label()
+        with p.inside() as body:
+            p.env[loop.counter.name] = counter = p.new()
+            for statement in loop.body:
+                self.statement(statement, is_last=False)
+        p.close_loop(body, counter, start, stop, top, end)
+        self.known = known
 
     def assign(self, local: Local, value: Scalar) -> None:
         p = self.p
@@ -134,12 +185,15 @@ class StripPrinter:
         number = p.buffers[buffer.name]
         if (
             isinstance(where, Affine)
+            and self.width is None
             and where.step is p.constant(1)
             and self.write_in_place(value, buffer, where.first)
         ):
             return
         self.known = {key: reg for key, reg in self.known.items() if key[0] not in LOADS}
-        if isinstance(where, Affine):
+        if isinstance(where, Affine) and self.width is not None:
+            p.emit("store_rows", number, where.first, where.row_step, where.step, self.width, value, size)
+        elif isinstance(where, Affine):
             p.emit("store_strided", number, where.first, where.step, value, size)
         elif where.kind == "scalar":
             p.emit("store_strided", number, where, p.constant(0), value, size)
@@ -205,6 +259,8 @@ class StripPrinter:
 
     def strip_of(self, value: StripValue, dtype: DType) -> Reg:
         """Return a value as a register: a strip, or a scalar that stands for the same element everywhere."""
+        if isinstance(value, Affine) and self.width is not None:
+            return self.emitted("iota_rows", value.first, value.row_step, value.step, self.width)
         if isinstance(value, Affine):
             return self.emitted("iota", value.first, value.step)
         return value
@@ -230,7 +286,7 @@ class StripPrinter:
             return p.scalar(scalar)
         match scalar:
             case Local(name):
-                return Affine(self.counter, p.constant(1)) if name == self.loop.counter.name else p.env[name]
+                return self.counters.get(name) or p.env[name]
             case Load(buffer, indices):
                 return self.load(buffer, indices, mask)
             case Binary("&&" | "||" as function, left, right) if has_load(right):
@@ -285,20 +341,19 @@ class StripPrinter:
         pairs = []
         for value in (left, right):
             if isinstance(value, Affine):
-                pairs.append((value.first, value.step))
+                pairs.append((value.first, value.step, value.row_step))
             elif value.kind == "scalar":
-                pairs.append((value, zero))
+                pairs.append((value, zero, zero))
             else:
                 return None
-        (first, step), (other, by) = pairs
-        if function == "*":
-            if step is not zero and by is not zero:
-                return None
-            return Affine(
-                p.binary("*", I64, first, other),
-                p.binary("*", I64, step, other) if by is zero else p.binary("*", I64, first, by),
-            )
-        return Affine(p.binary(function, I64, first, other), p.binary(function, I64, step, by))
+        if function != "*":
+            first, step, row_step = (p.binary(function, I64, a, b) for a, b in zip(*pairs, strict=True))
+            return Affine(first, step, row_step)
+        if any(pairs[0][i] is not zero and pairs[1][j] is not zero for i in (1, 2) for j in (1, 2)):
+            return None
+        factor, other = (pairs[0][0], pairs[1]) if pairs[0][1] is pairs[0][2] is zero else (pairs[1][0], pairs[0])
+        first, step, row_step = (p.binary("*", I64, part, factor) for part in other)
+        return Affine(first, step, row_step)
 
     def select(self, scalar: Scalar, cond: Scalar, then: Scalar, orelse: Scalar, mask: Reg | None) -> StripValue:
         loads = has_load(then) or has_load(orelse)
@@ -316,14 +371,18 @@ class StripPrinter:
         number = p.buffers[buffer.name]
         where = self.value(flat_position(buffer, indices), mask)
         if isinstance(where, Reg) and where.kind == "scalar":
-            where = Affine(where, p.constant(0))
+            where = Affine(where, p.constant(0), p.constant(0))
+        if isinstance(where, Affine) and self.width is not None:
+            if mask is None:
+                return self.emitted("load_rows", number, where.first, where.row_step, where.step, self.width, size)
+            where = self.strip_of(where, I64)
         plain: tuple
         masked: tuple
         if isinstance(where, Reg):
             plain, masked = ("gather", number, where, size, NO_REGISTER), ("gather", number, where, size, mask)
         else:
             at = (number, where.first, where.step, size)
-            is_view = where.step is p.constant(1)
+            is_view = where.step is p.constant(1) and self.has_views
             plain = ("view", number, where.first, size) if is_view else ("strided", *at, NO_REGISTER)
             masked = ("strided", *at, mask)
         if mask is not None and plain not in self.known:

@@ -22,8 +22,8 @@ def adapt(executable: Executable) -> Executable:
     1. Its C source is compiled for this processor.  The constants, the bytecode and the function table stay.  The
     results are, bit for bit, those of building the same module here.  This needs a C compiler, the same version of
     relvm's headers, and an executable that is trusted: `load(path, trust_native=True, elsewhere=True)`.
-    2. The portable program that it contains if it was built with `portable=True` is taken: bytecode and NumPy kernels.
-    It is slower, and results may differ in their last bits.  It needs no trust.
+    2. The portable program that it contains if it was built with `portable=True` is taken: function bytecode and kernel
+    bytecode.  It is slower, and results may differ in their last bits.  It needs no trust.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def adapt(executable: Executable) -> Executable:
         )
     if portable.unsupported_reason:
         raise RelvmUnsupportedError(f"{unsupported_reason}; {reason}; {portable.unsupported_reason}")
-    _warn(f"{unsupported_reason}; {reason}; running its portable program on NumPy kernels instead")
+    _warn(f"{unsupported_reason}; {reason}; running its portable program instead")
     return portable
 
 

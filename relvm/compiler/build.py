@@ -6,6 +6,7 @@ import gc
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,11 @@ from relvm.codegen.kernel_bytecode import print_kernel_bytecode
 from relvm.codegen.lower_to_lir import lower_to_routines
 from relvm.compiler import build_cache
 from relvm.compiler.target import HERE, Target, parse_target
-from relvm.compiler.toolchain import compile_native
+from relvm.compiler.toolchain import compile_native, expect_compiler
 from relvm.errors import (
     RelvmArgumentError,
     RelvmNameError,
+    RelvmToolchainError,
     RelvmTypeError,
     expect_choice,
     expect_type,
@@ -64,13 +66,15 @@ def build(
         which is a module, although type checkers do not see that.
     exec_mode
         "bytecode": the interpreter runs functions.  "compiled": functions are native code.  Both give the same results,
-        bit for bit.  "auto": functions start as bytecode, and continue as native code once a background thread has
-        compiled them (see `VirtualMachine.wait_compiled`).  A mapping gives "bytecode" or "compiled" for each function
+        bit for bit.  "auto": functions and kernels start as bytecode, which needs no compiler.  If there is a C
+        compiler, a background thread compiles them, and the machine continues with native code (see
+        `VirtualMachine.wait_compiled`).  A mapping gives "bytecode" or "compiled" for each function
         by name, and under "*" for all others, which are bytecode by default.  A private function that the mapping does
         not name has the mode of the first public function, in module order, that uses it.
     target
-        "c": the system's C compiler compiles kernels for this processor.  "numpy": the operators' NumPy implementations
-        are the kernels; this is slower, and needs no compiler in bytecode mode.  "x86-64-v3" or another level, and
+        "c": the system's C compiler compiles kernels for this processor.  "bytecode": kernels are kernel bytecode,
+        which every processor can run without a compiler and without trust in native code.  "numpy": the operators'
+        NumPy implementations are the kernels, which is slower.  "x86-64-v3" or another level, and
         options such as "c -march=icelake-server -mno-avx512vnni": kernels for other processors (see
         relvm.compiler.target).  An executable that needs instructions which this processor lacks can be saved, but not
         run here.
@@ -81,7 +85,7 @@ def build(
         For `relvm.explore.Debugger`: the executable maps each instruction to its source, and native functions stop
         where bytecode does, which makes them slower.  Kernels are the same.
     portable
-        Whether an executable with native code also contains the program as bytecode for target "numpy".
+        Whether an executable with native code also contains the program for target "bytecode".
         `relvm.vm.adapt` uses that where neither the native code nor a C compiler can be used.  The file then contains
         the weights twice.  Nothing is added to an executable without native code.
     verified
@@ -103,8 +107,8 @@ def build(
     RelvmArgumentError
         The mode, the target or a processor feature does not exist, or `debug` is combined with "auto".
     RelvmToolchainError
-        A compiler is needed but missing, or it failed.  With "auto" this covers the kernels only; `wait_compiled`
-        raises the errors of the rest.
+        A compiler is needed but missing, or it failed.  With "auto", `wait_compiled` raises the errors of the
+        background thread.
     RelvmMemoryError, RelvmRecursionError
         The module is too large to be built, or nested too deeply.
 
@@ -130,7 +134,10 @@ def build(
     with resources("build"):
         place = None if has_observer else build_cache.place_of(module, exec_mode, chosen, fused, debug, portable)
     if place and (executable := build_cache.cached_executable(place)):
+        if exec_mode == "auto" and executable.program.native is None:
+            _compile_in_background(executable, lambda: build(module, "compiled", target, fused=fused), place)
         return executable
+    first = Target("bytecode") if exec_mode == "auto" and chosen.kind == "c" else chosen
     with _no_garbage_collection(), resources("build"):
         report("passes")
         source = module
@@ -138,7 +145,7 @@ def build(
         report("code generation")
         lir = lower(module)
         compiled = _compiled(lir, {"*": "bytecode"} if exec_mode == "auto" else exec_mode)
-        program = assemble(lir, compiled, report, chosen, source if debug else None)
+        program = assemble(lir, compiled, report, first, source if debug else None)
         if portable and program.native:
             report("portable program")
             program = replace(program, portable=_portable(source, fused=fused, debug=debug, verified=verified))
@@ -148,14 +155,34 @@ def build(
         build_cache.keep(place, executable)
     if exec_mode == "auto":
         names = frozenset(routine.name for routine in lir.routines)
-        executable.upgrade = Upgrade(lambda: Executable.from_program(assemble(lir, names, target=chosen)))
+        _compile_in_background(executable, lambda: Executable.from_program(assemble(lir, names, target=chosen)), place)
     return executable
 
 
+def _compile_in_background(executable: Executable, compile: Callable[[], Executable], place: Path | None) -> None:
+    """Start to compile the native code of an executable, if there is a compiler.
+
+    The result replaces the cached executable at `place`.
+    """
+
+    def run() -> Executable:
+        compiled = compile()
+        if place:
+            compiled.record_built()
+            build_cache.keep(place, compiled)
+        return compiled
+
+    try:
+        expect_compiler()
+        executable.upgrade = Upgrade(run)
+    except RelvmToolchainError as error:
+        executable.upgrade = Upgrade(error)
+
+
 def _portable(module: Module, *, fused: bool, debug: bool, verified: bool) -> np.ndarray:
-    """Return the bytes of an executable of the module as bytecode for target "numpy"."""
-    lir = lower(run_passes(module, build_pipeline("numpy", fused=fused), verified=verified))
-    return encode(assemble(lir, frozenset(), debugged=module if debug else None))
+    """Return the bytes of an executable of the module for target "bytecode"."""
+    lir = lower(run_passes(module, build_pipeline("bytecode", fused=fused), verified=verified))
+    return encode(assemble(lir, frozenset(), target=Target("bytecode"), debugged=module if debug else None))
 
 
 @contextmanager

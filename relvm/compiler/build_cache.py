@@ -26,12 +26,17 @@ def place_of(
     module: Module, exec_mode: str | Mapping[str, str], target: Target, fused: bool, debug: bool, portable: bool
 ) -> Path | None:
     """Return the file in which the executable of a build is cached.  Return None if the origin of its module is not
-    known."""
+    known.
+
+    Only builds that wait for the C compiler depend on it.  With "auto", native code of an earlier compiler stays valid.
+    """
     origin = origin_of(module)
-    if origin is None or exec_mode == "auto" or target.kind != "c":
+    if origin is None or target.kind == "numpy":
         return None
     modes = exec_mode if isinstance(exec_mode, str) else sorted(exec_mode.items())
-    settings = (origin, module.attributes, modes, target, fused, debug, portable, native_settings(target))
+    is_native = exec_mode != "auto" and (target.kind == "c" or exec_mode != "bytecode")
+    native = native_settings(target) if is_native else ""
+    settings = (origin, module.attributes, modes, target, fused, debug, portable, native)
     text = repr((settings, np.__version__, _own_sources()))
     return cache_place("builds", hashlib.sha256(text.encode()).hexdigest())
 

@@ -30,9 +30,10 @@ HERE = Target("c")
 def parse_target(text: str) -> Target:
     """Parse the name of a target.
 
-    "c" and "numpy" are targets.  "native" and the names of x86-64 levels stand for "c -march=" with that name.  "c" may
-    be followed by options of gcc and clang that select processors: -march=, -mcpu= and -mtune= with a level or
-    processor that the compiler knows, and -mFEATURE or -mno-FEATURE with a row of csrc/tables/cpu_features.def.
+    "c", "bytecode" and "numpy" are targets.  "native" and the names of x86-64 levels stand for "c -march=" with that
+    name.  "c" may be followed by options of gcc and clang that select processors: -march=, -mcpu= and -mtune= with a
+    level or processor that the compiler knows, and -mFEATURE or -mno-FEATURE with a row of
+    csrc/tables/cpu_features.def.
 
     Raises
     ------

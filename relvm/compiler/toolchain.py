@@ -108,7 +108,7 @@ def compile_native(source: CSource, target: Target = HERE) -> NativeCode:
     RelvmToolchainError
         There is no compiler, it failed, or it does not know the processors that the target names.
     """
-    compiler = expect_compiler('; target="numpy" needs none')
+    compiler = expect_compiler('; target="bytecode" needs none')
     options = _options(compiler, target)
     macros = _macros(compiler, options)
     triple, cpu = _triple(compiler, macros), described(macros)
@@ -131,7 +131,7 @@ def native_cpu(target: Target = HERE) -> str:
 def native_settings(target: Target) -> str:
     """Return everything but the C source that determines the result of `compile_native`, as one text.  Raise the
     errors that it raises before it compiles."""
-    compiler = expect_compiler('; target="numpy" needs none')
+    compiler = expect_compiler('; target="bytecode" needs none')
     options = _options(compiler, target)
     return _digest(compiler, (options, described(_macros(compiler, options)), _COMMON, _KERNELS, _EXACT, _ROUTINES))
 

@@ -47,7 +47,7 @@ class Batch:
         expect_type(f"batch {self.name}: named", self.named, Mapping, "a dict")
         for name in self.named:
             if not isinstance(name, str):
-                raise RelvmTypeError(f"batch {self.name}: named: expected names of parameters, got {name!r}")
+                raise RelvmTypeError(f"batch {self.name}: named: expected parameter names, got {name!r}")
 
 
 @dataclass(frozen=True)
@@ -100,13 +100,13 @@ def batches_of(given: Any) -> Batches:
             paths = files_of(given)
             return Batches(map(FileBatch, paths), len(paths))
         case np.ndarray():
-            raise RelvmTypeError("batches: expected several arrays, got one; np.array_split(x, 10) makes 10 of it")
+            raise RelvmTypeError("batches: expected several arrays, got one; split it with np.array_split(x, 10)")
         case Mapping():
             return _blocks({name: _dask_array(name, array) for name, array in given.items()})
     if _is_dask_array(given):
         return _blocks({"": given})
     if not isinstance(given, Iterable) or is_deferred(given):
-        raise RelvmTypeError(f"batches: expected arrays, an array of Dask or files, got {type(given).__name__}")
+        raise RelvmTypeError(f"batches: expected arrays, a Dask array or files, got {type(given).__name__}")
     count = len(given) if isinstance(given, Sized) else None
     return Batches((_batch(number, item) for number, item in enumerate(given)), count)
 
@@ -123,7 +123,7 @@ def files_of(given: str | os.PathLike) -> list[Path]:
     else:
         found = [place] if place.is_file() or place.is_fifo() else _matching(place)
     if not found:
-        raise RelvmArgumentError(f"{given}: there is no .npy or .npz file")
+        raise RelvmArgumentError(f"{given}: found no .npy or .npz files")
     return sorted(map(_array_file, found))
 
 
@@ -204,7 +204,7 @@ def _arguments_in(path: Path, signature: FunctionSignature) -> tuple[tuple, dict
         return (signature.first(found),), {}
     for name, array in found.items():
         if not isinstance(array, np.ndarray):  # bytes: the archive contains a file that is not an array
-            raise RelvmFormatError(f"{path} is not a .npz file: {name} is no array")
+            raise RelvmFormatError(f"{path} is not a .npz file: {name} is not an array")
     return (), signature.named(found)
 
 
@@ -235,23 +235,25 @@ def _is_dask_array(value: Any) -> bool:
 def _dask_array(name: str, value: Any) -> Any:
     if not _is_dask_array(value):
         what = type(value).__name__
-        raise RelvmTypeError(f"batches: {name}: expected an array of Dask, got {what}; arguments by name are a list's")
+        raise RelvmTypeError(
+            f"batches: {name}: expected a Dask array, got {what}; put arguments by name into a list of batches"
+        )
     return value
 
 
 def _blocks(arrays: dict[str, Any]) -> Batches:
     """Return a batch for each block along the first axis.  arrays: by parameter; "" stands for the first one."""
     if not arrays:
-        raise RelvmTypeError("batches: expected at least one array of Dask, got an empty dict")
+        raise RelvmTypeError("batches: expected at least one Dask array, got an empty dict")
     sizes: tuple[int, ...] = ()
     for name, array in arrays.items():
         what = f"array {name}" if name else "the array"
         if array.ndim == 0 or any(len(along) != 1 for along in array.chunks[1:]):
-            expected = "expected one axis at least, and blocks along the first alone: rechunk it"
-            raise RelvmShapeError(f"batches: {what} has the blocks {array.chunks}; {expected}")
+            expected = "expected at least one axis, and blocks along the first axis only; rechunk the array"
+            raise RelvmShapeError(f"batches: {what} has blocks {array.chunks}; {expected}")
         if sizes and sizes != array.chunks[0]:
-            expected = f"expected {sizes} as of the others: rechunk it"
-            raise RelvmShapeError(f"batches: {what} has blocks of {array.chunks[0]}; {expected}")
+            expected = f"expected {sizes} as in the other arrays; rechunk the array"
+            raise RelvmShapeError(f"batches: {what} has blocks of sizes {array.chunks[0]}; {expected}")
         sizes = array.chunks[0]
 
     def block(number: int) -> Batch:

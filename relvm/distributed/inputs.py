@@ -48,7 +48,9 @@ class FunctionSignature:
         for name in arrays:
             if self.types and name not in self.parameters:
                 known = ", ".join(self.parameters)
-                raise RelvmArgumentError(f"unknown input {name}: they are {known}{near_matches(name, self.parameters)}")
+                raise RelvmArgumentError(
+                    f"unknown input {name}; the inputs are {known}{near_matches(name, self.parameters)}"
+                )
         arguments = {self.parameters.get(name, name): array for name, array in arrays.items()}
         return {name: self._fitting(name, array) for name, array in arguments.items()}
 
@@ -63,5 +65,7 @@ class FunctionSignature:
         if not kind:
             return from_file(array, type_text)
         if array.size != 1:
-            raise RelvmArgumentError(f"input {parameter} is of type {kind}: expected 1 element, got {array.size}")
+            raise RelvmArgumentError(
+                f"input {parameter} has type {kind}: expected an array of 1 element, got {array.size}"
+            )
         return array.item()

@@ -42,11 +42,11 @@ class Output:
             found = read_text(folder / RECORD)
         except FileNotFoundError:
             raise RelvmArgumentError(
-                f"{folder} is not on the machine {os.uname().nodename}, where a worker is to write {self.path.name}:"
+                f"{folder} does not exist on {os.uname().nodename}, where a worker must write {self.path.name}:"
                 " expected a folder that all workers share"
             ) from None
         if found != self.record:
-            raise RelvmArgumentError(f"{folder} was given to a run of another executable or function meanwhile")
+            raise RelvmArgumentError(f"{folder} was claimed by a run of another executable or function")
         save_arrays(self.path, arrays)
 
 
@@ -86,9 +86,9 @@ class OutputFolder:
             return
         if found and not overwrite:
             raise RelvmArgumentError(
-                f"{self.path} has outputs of {found['function']} of the executable {found['executable'][:12]}, expected"
-                f" {self._known['function']} of {self._known['executable'][:12]}:"
-                " another folder, or --overwrite (overwrite=True)"
+                f"{self.path} contains outputs of {found['function']} of executable {found['executable'][:12]},"
+                f" expected {self._known['function']} of {self._known['executable'][:12]};"
+                " choose another folder, or pass --overwrite (overwrite=True)"
             )
         if found:  # removed before the record changes, so that outputs and record always agree
             for file in self.path.glob("*.npz"):
@@ -106,9 +106,9 @@ class OutputFolder:
         for source in inputs:
             target = self.path / f"{source.stem}.npz"
             if target in sources:
-                raise RelvmArgumentError(f"{sources[target]} and {source} have one output, {target}: rename one")
+                raise RelvmArgumentError(f"{sources[target]} and {source} have the same output, {target}; rename one")
             if os.path.realpath(source.parent) == os.path.realpath(self.path):
-                raise RelvmArgumentError(f"{source} is in the folder of the outputs: expected another folder")
+                raise RelvmArgumentError(f"{source} is in the output folder; choose another folder")
             sources[target] = source
             found[source] = Output(target, self._record)
         return found
@@ -126,12 +126,12 @@ class OutputFolder:
         except FileNotFoundError:
             others = [each.name for each in self.path.iterdir() if not each.name.endswith(".part")]
             if others:
-                what = f"has {others[0]} and no {RECORD}"
-                raise RelvmArgumentError(f"{self.path} {what}: expected an empty folder, or one of outputs") from None
+                what = f"contains {others[0]} but no {RECORD}"
+                raise RelvmArgumentError(f"{self.path} {what}: expected an empty folder or an output folder") from None
             return None
         except (ValueError, RecursionError) as error:
-            raise RelvmFormatError(f"{place} is no record of outputs: {error}") from None
+            raise RelvmFormatError(f"{place} is not a record of outputs: {error}") from None
         match found:
             case {"relvm-map": version, "executable": str(), "function": str()} if version == _VERSION:
                 return found
-        raise RelvmFormatError(f"{place} is no record of outputs of this version")
+        raise RelvmFormatError(f"{place} is not a record of outputs of this version")

@@ -21,7 +21,7 @@ def progress_bar(count: int | None, *, shown: bool) -> AbstractContextManager[Ca
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
     except ImportError:
-        raise RelvmUnsupportedError("a progress bar needs rich: pip install 'relvm[dask]'") from None
+        raise RelvmUnsupportedError("the progress bar requires rich: pip install 'relvm[dask]'") from None
     console = Console(stderr=True)
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
 

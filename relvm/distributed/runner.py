@@ -203,11 +203,13 @@ if hasattr(os, "register_at_fork"):
 
 
 def _expect_function(executable: Executable, name: str) -> None:
-    expect_type("function", name, str, "a name")
+    expect_type("function", name, str, "a function name")
     known = {n: e for n, e in executable.functions.items() if e.kind in ("bytecode", "native") and not e.private}
     if name not in known:
         has = ", ".join(known) or "none"
-        raise RelvmNameError(f"the executable has no function {name}: there are {has}{near_matches(str(name), known)}")
+        raise RelvmNameError(
+            f"the executable has no function {name}; its functions are {has}{near_matches(str(name), known)}"
+        )
 
 
 def _portable(function: str, value: Any) -> Any:
@@ -221,5 +223,7 @@ def _portable(function: str, value: Any) -> Any:
             return type(value)(_portable(function, item) for item in value)
     if not isinstance(value, _PLAIN):
         what = type(value).__name__
-        raise RelvmTypeError(f"{function} gives a {what}, which belongs to its machine and cannot be sent elsewhere")
+        raise RelvmTypeError(
+            f"{function} returned a {what}, which belongs to its machine and cannot be sent to another process"
+        )
     return value

@@ -188,7 +188,7 @@ class Stream:
                     return Outcome(batch, error=again)
                 result = again.result()
         except CancelledError as error:
-            raise RelvmInterrupted(f"batch {batch.name}: the cluster does not have it any more: {error}") from error
+            raise RelvmInterrupted(f"batch {batch.name}: the cluster lost the batch: {error}") from error
         except Exception as error:
             return Outcome(batch, error=_failed(batch, error))
         if not isinstance(result, Failure):
@@ -206,7 +206,7 @@ def _expect_cluster() -> Iterator[None]:
     try:
         yield
     except (ClosedClientError, OSError) as error:
-        raise RelvmInterrupted(f"the client does not reach the cluster any more: {error}") from error
+        raise RelvmInterrupted(f"the client lost its connection to the cluster: {error}") from error
 
 
 def _futures(waiting: Iterable[tuple]) -> list[Future]:
@@ -224,19 +224,19 @@ def _expect_client(client: Client | None) -> Client:
     try:
         from distributed import Client, default_client
     except ImportError:
-        raise RelvmUnsupportedError("this needs Dask: pip install 'relvm[dask]'") from None
+        raise RelvmUnsupportedError("running on a cluster requires Dask: pip install 'relvm[dask]'") from None
     if client is None:
         try:
             return default_client()
         except ValueError:
-            raise RelvmArgumentError("client: there is none; make one with distributed.Client(...)") from None
+            raise RelvmArgumentError("client: no client found; create one with distributed.Client(...)") from None
     expect_type("client", client, Client, "a distributed.Client")
     if client.asynchronous:
-        raise RelvmTypeError("client: expected one that waits, got one that was made with asynchronous=True")
+        raise RelvmTypeError("client: expected a synchronous client, got one created with asynchronous=True")
     return client
 
 
 def _expect_count(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 1 << 63:  # Dask sends 64 bits
-        raise RelvmArgumentError(f"{name} is {value!r}, expected an integer of {least} or more")
+        raise RelvmArgumentError(f"{name} is {value!r}, expected an integer of at least {least}")
     return value

@@ -36,8 +36,10 @@ def read_model(path: Path, dims: Mapping[str, int | tuple[int, int] | None] | No
             from relvm.frontend.text.parser import parse_module
 
             if dims:
-                raise RelvmArgumentError(f"dims: {', '.join(dims)} of {path}: the sizes of a text are written in it")
+                raise RelvmArgumentError(
+                    f"dims: {', '.join(dims)}: only an ONNX model accepts dims; edit the sizes in {path} instead"
+                )
             return parse_module(read_text(path), str(path))
     raise RelvmFormatError(
-        f"{path}: expected a model (.onnx or .relvm), got a file ending in {path.suffix or 'nothing'}"
+        f"{path}: expected a model (.onnx or .relvm), got a file with the suffix {path.suffix or '(none)'}"
     )

@@ -142,7 +142,7 @@ class Builder:
             There is no `ret` inside.
         """
         if name in self._functions:
-            raise RelvmNameError(f"function {name} is built twice")
+            raise RelvmNameError(f"function {name} is already built")
         if result_type is None and name in self._types:
             result_type = self._types[name].result
         if result_type is not None:
@@ -312,7 +312,10 @@ class Builder:
         for name, params, result_type, body in functions:
             var = Var(self._unique(name or "closure", name is None), origins=self._origins())
             if result_type is None:
-                raise located(RelvmTypeError(f"{var.name}: a recursive function needs a result type"), self._line())
+                raise located(
+                    RelvmTypeError(f"{var.name}: a recursive function needs a result type; pass result_type"),
+                    self._line(),
+                )
             type_ = FuncType(tuple(each for _, each in params), result_type)
             declared.append((replace(var, type=type_), name, params, result_type, body))
         these = tuple(var for var, *_ in declared)
@@ -404,10 +407,10 @@ class Builder:
     def module(self) -> Module:
         """Return the module, at stage TYPED."""
         if self._frames:
-            raise RelvmVerifyError("a function is still open")
+            raise RelvmVerifyError("a function is still being built; leave its `with` block first")
         missing = [name for name in self._types if name not in self._functions]
         if missing:
-            raise RelvmNameError(f"function {missing[0]} is declared and not built")
+            raise RelvmNameError(f"function {missing[0]} is declared but not built")
         return infer_types(Module(tuple(self._functions.values()), attributes=self._attributes), stated=False)
 
     def _end_frame(self) -> None:
@@ -417,7 +420,7 @@ class Builder:
         for used in (expr, *children(expr)):
             if isinstance(used, Var) and used in self._ended:
                 error = RelvmVerifyError(
-                    f"{used.name} is a value of a block or function that has ended; return it there"
+                    f"{used.name} belongs to a block or function that has ended; return it there with ret"
                 )
                 raise located(error, self._line())
         frame = self._frames[-1]
@@ -426,9 +429,11 @@ class Builder:
 
     def _frame(self) -> _Frame:
         if not self._frames:
-            raise RelvmVerifyError("nothing can be emitted outside of a function")
+            raise RelvmVerifyError(
+                "expressions can only be emitted inside a function; open one with `with b.function(...)`"
+            )
         if self._frames[-1].result is not None:
-            raise RelvmVerifyError("nothing can be emitted after ret")
+            raise RelvmVerifyError("nothing can be emitted after ret; ret must come last")
         return self._frames[-1]
 
     def _origins(self) -> tuple[str, ...]:

@@ -128,5 +128,5 @@ def dtype_of(source: str | DType | np.dtype | type) -> DType:
         name = source if isinstance(source, str) else None  # a type of ml_dtypes, which may not be loaded yet
     if name not in _BY_NUMPY:
         hint = near_matches(source, ALL_DTYPES) if isinstance(source, str) else ""
-        raise RelvmTypeError(f"no dtype {source}; there are {', '.join(ALL_DTYPES)}{hint}")
+        raise RelvmTypeError(f"unknown dtype {source}; expected one of {', '.join(ALL_DTYPES)}{hint}")
     return _BY_NUMPY[name]

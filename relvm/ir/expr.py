@@ -55,14 +55,14 @@ class Expr(Node):
     def tensor_type(self) -> TensorType:
         """The type, which must be a tensor type."""
         if not isinstance(self.type, TensorType):
-            raise RelvmTypeError(f"{type(self).__name__} of type {self.type}, expected a tensor")
+            raise RelvmTypeError(f"{type(self).__name__}: expected a tensor, got {self.type}")
         return self.type
 
     @property
     def element_type(self) -> DType | None:
         """The dtype of a tensor or a scalar; None if that of a tensor is not known."""
         if not isinstance(self.type, TensorType | PrimType):
-            raise RelvmTypeError(f"{type(self).__name__} of type {self.type}, expected a tensor or a scalar")
+            raise RelvmTypeError(f"{type(self).__name__}: expected a tensor or a scalar, got {self.type}")
         return self.type.dtype
 
     @property
@@ -70,7 +70,7 @@ class Expr(Node):
         """The dtype of a tensor or a scalar, which must be known."""
         dtype = self.element_type
         if dtype is None:
-            raise RelvmTypeError(f"{type(self).__name__} of type {self.type}, expected a known dtype")
+            raise RelvmTypeError(f"{type(self).__name__}: expected a known dtype, got {self.type}")
         return dtype
 
     def __add__(self, other: Any) -> Expr:
@@ -118,7 +118,7 @@ def _arithmetic(sign: str, name: str, *operands: Any) -> Expr:
         return find_operator(name)(*operands)
     scalars = tuple(operand if isinstance(operand, Expr) else prim(operand) for operand in operands)
     if (sign, len(scalars)) not in FORMS:
-        raise RelvmTypeError(f"{sign}: there is none of scalars")
+        raise RelvmTypeError(f"{sign}: scalars are not supported; convert them with to_tensor")
     function = FORMS[sign, len(scalars)]
     row = find_row(function, tuple(scalar.known_element_type for scalar in scalars))
     return PrimCall(function, scalars, type=PrimType(DTYPE_OF_LETTER[row.result]))

@@ -247,7 +247,7 @@ class _Evaluator:
             case BuiltinCall("print", args):
                 return tuple(map(value, args)) and None
             case BuiltinCall(name):
-                raise RelvmUnsupportedError(f"the reference has no meaning for builtin {name}")
+                raise RelvmUnsupportedError(f"builtin {name} is not supported by the reference evaluator")
             case PackedCall(name, args):
                 result = self.packed_function(name)(*map(value, args))
                 if expr.type == VOID:
@@ -354,11 +354,11 @@ def _match(where: str, type_: Type, value: Any, dims: dict[DimVar, int], pending
             if not isinstance(value, tuple) or not all(isinstance(v, int) for v in value):
                 raise RelvmTypeError(f"{where}: expected a shape, got {type(value).__name__}")
             if rank is not None and len(value) != rank:
-                raise RelvmTypeError(f"{where}: expected a shape of rank {rank}, got {len(value)}")
+                raise RelvmTypeError(f"{where}: expected a shape of rank {rank}, got rank {len(value)}")
             _match_dims(where, expected, value, dims, pending)
         case TupleType(fields):
             if not isinstance(value, tuple) or len(value) != len(fields):
-                raise RelvmTypeError(f"{where}: expected a tuple of {len(fields)}")
+                raise RelvmTypeError(f"{where}: expected a tuple of {len(fields)} items")
             for i, (field, part) in enumerate(zip(fields, value, strict=True)):
                 _match(f"{where}, item {i}", field, part, dims, pending)
         case ListType(item):  # an item binds no variables: check it after those that do

@@ -226,7 +226,7 @@ class Operator:
         for parameter in self.parameters:
             if parameter.name in attributes:
                 raise RelvmArgumentError(
-                    f"{self.name}{self.signature}: {parameter.name} is an argument: give it by position, not by name"
+                    f"{self.name}{self.signature}: {parameter.name} is an argument; pass it by position, not by name"
                 )
         bound.apply_defaults()
         return tuple((p.name, _hashable(bound.arguments[p.name])) for p in self.attributes)
@@ -237,10 +237,16 @@ class Operator:
         for parameter, type_ in zip(self._argument_names(len(arg_types)), arg_types, strict=True):
             dtype = type_.dtype if isinstance(type_, TensorType) else None
             if dtype == STR:
-                expect(self.strings, "{}: {} is {}, which holds strings: it takes none", self.name, parameter, type_)
+                expect(self.strings, "{}: {} is {}; strings are not supported", self.name, parameter, type_)
             elif dtype is not None and not self.moves:
                 takes = dtype.is_bool or dtype.is_arithmetic
-                expect(takes, "{}: {} has dtype {}, which is only moved and converted", self.name, parameter, dtype)
+                expect(
+                    takes,
+                    "{}: {} has dtype {}, which does not support arithmetic; cast it first",
+                    self.name,
+                    parameter,
+                    dtype,
+                )
         return self.type_rule(*arg_types, **dict(attributes))
 
     def claims(self, arg_types: tuple[Type, ...], attributes: Attributes) -> tuple[SizeClaim, ...]:
@@ -322,9 +328,12 @@ def with_constants(name: str, args: tuple[Expr | complex, ...]) -> tuple[Expr, .
             is_number = isinstance(arg, bool | int | float)
             expect(is_number, "{}: argument {} is {!r}, expected an expression or a number", name, i, arg)
             if dtype is None:
-                raise RelvmTypeError(f"{name}: argument {i} is {arg!r}, and none is a tensor of known dtype")
+                raise RelvmTypeError(
+                    f"{name}: argument {i} is {arg!r}, but its dtype is unknown:"
+                    " expected another argument to be a tensor of known dtype"
+                )
             held = dtype.is_float or arg == np.asarray(arg).astype(dtype.numpy)
-            expect(held, "{}: argument {} is {!r}, no number of {}", name, i, arg, dtype)
+            expect(held, "{}: argument {} is {!r}, which {} cannot represent", name, i, arg, dtype)
             arg = constant(arg, dtype)
         made.append(arg)
     return tuple(made)

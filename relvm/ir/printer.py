@@ -445,7 +445,7 @@ def _literal(value: Any) -> str:
         case tuple():
             inner = ", ".join(map(_literal, value))
             return f"({inner},)" if len(value) == 1 else f"({inner})"
-    raise RelvmTypeError(f"an attribute of type {type(value).__name__} has no text form: {value!r}")
+    raise RelvmTypeError(f"an attribute of type {type(value).__name__} cannot be printed: {value!r}")
 
 
 def _nested(array: np.ndarray | str) -> str:

@@ -28,14 +28,16 @@ def random_array(type_: Type, sizes: Mapping[str, int], rng: np.random.Generator
         many axes or elements.
     """
     if not isinstance(type_, TensorType) or type_.dtype is None or type_.rank is None:
-        raise RelvmArgumentError(f"no random value is made of type {type_}")
+        raise RelvmArgumentError(
+            f"cannot create a random value of type {type_}; expected a tensor of known dtype and rank"
+        )
     dims = type_.shape if type_.shape is not None else (1,) * type_.rank
     found = [evaluate_with(dim, lambda var: sizes.get(var.name, 1)) for dim in dims]
     shape = [size for size in found if isinstance(size, int) and size >= 0]
     if len(shape) < len(found):
-        raise RelvmArgumentError(f"type {type_} has no such sizes")
+        raise RelvmArgumentError(f"the sizes make a dimension of type {type_} negative")
     try:
         values = rng.standard_normal(shape) if type_.dtype.is_float else rng.integers(0, 2, shape)
     except ValueError as error:  # more axes or elements than NumPy supports
-        raise RelvmArgumentError(f"no array is of the type {format_type(type_):.200}: {error}") from None
+        raise RelvmArgumentError(f"cannot create an array of type {format_type(type_):.200}: {error}") from None
     return np.asarray(values).astype(type_.dtype.numpy)

@@ -129,7 +129,7 @@ def var_dim(var: DimVar) -> Dim:
 def known_size(dim: AnyDim) -> int:
     """Return a dimension as an int; raise RelvmTypeError unless it is known."""
     if not isinstance(dim, int):
-        raise RelvmTypeError(f"the size {dim}, expected a known one")
+        raise RelvmTypeError(f"expected a known size, got {dim}")
     return dim
 
 
@@ -328,7 +328,7 @@ def _expect_narrow(constant: int) -> int:
     """Raise RelvmUnsupportedError if a constant has more than 128 bits."""
     if constant.bit_length() > _WIDEST:
         raise RelvmUnsupportedError(
-            f"a dimension with a constant of {constant.bit_length()} bits: expected at most {_WIDEST}"
+            f"a dimension contains a constant of {constant.bit_length()} bits; expected at most {_WIDEST}"
         )
     return constant
 
@@ -337,7 +337,8 @@ def _expect_small(size: int) -> None:
     """Raise RelvmUnsupportedError if a dimension has more parts than `_LARGEST`."""
     if size > _LARGEST:
         raise RelvmUnsupportedError(
-            f"a dimension of {size} variables and operators: expected at most {_LARGEST}; give a size in it as a number"
+            f"a dimension has {size} variables and operators; expected at most {_LARGEST}."
+            " Replace a variable by a number"
         )
 
 
@@ -363,8 +364,8 @@ def _multiply(left: AnyDim, right: AnyDim) -> AnyDim:
     firsts, seconds = _terms(left), _terms(right)
     if len(firsts) * len(seconds) > _MAX_PRODUCTS:
         raise RelvmUnsupportedError(
-            f"a product of two dimensions of {len(firsts)} and {len(seconds)} terms: expected at most {_MAX_PRODUCTS}"
-            " products of terms; give a size in them as a number"
+            f"the product of dimensions with {len(firsts)} and {len(seconds)} terms is too large; expected at most"
+            f" {_MAX_PRODUCTS} products of terms. Replace a variable by a number"
         )
     for first, a in firsts.items():
         for second, b in seconds.items():
@@ -375,7 +376,7 @@ def _multiply(left: AnyDim, right: AnyDim) -> AnyDim:
 
 def _floordiv(left: AnyDim, right: AnyDim) -> AnyDim:
     if right == 0:
-        raise ZeroDivisionError("a dimension divided by 0")
+        raise ZeroDivisionError("division of a dimension by 0")
     if isinstance(left, int) and isinstance(right, int):
         return left // right
     if isinstance(right, int):  # (k * right + rest) // right == k + rest // right: terms that divide, and the constant
@@ -420,8 +421,7 @@ def _operator(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
     made = DimOp(function, left, right)
     if made.depth > _DEEPEST:
         raise RelvmUnsupportedError(
-            f"a dimension of {made.depth} operators inside each other: expected at most {_DEEPEST}; give a size"
-            " in it as a number"
+            f"a dimension nests {made.depth} operators; expected at most {_DEEPEST}. Replace a variable by a number"
         )
     return _make({(made,): 1})
 

@@ -275,7 +275,7 @@ class _Inference:
         outer, self.origin = self.origin, function.origin or self.origin
         for param in function.params:
             if param.type is None:
-                raise self.error(f"parameter {param.name} of {function.name} needs a type", origin=param.origin)
+                raise self.error(f"{function.name}: parameter {param.name} needs a type", origin=param.origin)
             self.known.update(plain_dim_vars(param.type))
         for param in function.params:
             self.origin = param.origin or self.origin
@@ -298,9 +298,7 @@ class _Inference:
         self.known = outer_known
         effect = impure_call(body)
         if effect and function.claims_pure:
-            raise self.error(
-                f"-> says that it has no effects, but {_described(effect)} may have some; declare it with =>"
-            )
+            raise self.error(f"declared as pure with ->, but {_described(effect)} may have effects; declare it with =>")
         pure = function.pure and effect is None
         func_type = FuncType(tuple(p.type for p in function.params), result, pure)
         self.origin = outer
@@ -428,18 +426,18 @@ class _Inference:
         self.known = known
         both = join(forget_vars(then.type, known.__contains__), forget_vars(orelse.type, known.__contains__))
         if both is None:
-            raise self.error(f"the branches of an if are of different kinds: {then.type} and {orelse.type}")
+            raise self.error(f"the branches of an if have incompatible types: {then.type} and {orelse.type}")
         return replace(expr, cond=cond, then=then, orelse=orelse, type=both)
 
     def item_type(self, type_: Type, index: int) -> Type:
         match type_:
             case TupleType(fields):
                 if not 0 <= index < len(fields):
-                    raise self.error(f"item {index} of a tuple of {len(fields)}")
+                    raise self.error(f"item {index} is out of range; the tuple has {len(fields)} items")
                 return fields[index]
             case ObjectType():
                 return OBJECT
-        raise self.error(f"item {index} of {type_}, which is no tuple")
+        raise self.error(f"cannot take item {index} of {type_}; expected a tuple")
 
     def op_type(self, call: OpCall) -> Type:
         try:
@@ -458,10 +456,12 @@ class _Inference:
                         raise self.error(f"argument {given + i} of {getattr(callee, 'name', 'the function')}: {reason}")
                 return FuncType(params[:given], forget_vars(result, set(_own_dims(params[:given])).__contains__), pure)
             case FuncType(params):
-                raise self.error(f"{len(captured)} arguments given to a function of {len(params)}", RelvmArgumentError)
+                raise self.error(
+                    f"cannot bind {len(captured)} arguments; the function takes {len(params)}", RelvmArgumentError
+                )
             case ObjectType():
                 return OBJECT
-        raise self.error(f"arguments given to {callee.type}, which is no function")
+        raise self.error(f"cannot bind arguments to {callee.type}; expected a function")
 
     def prim_type(self, call: PrimCall) -> Type:
         dtypes = tuple(arg.type.dtype for arg in call.args if isinstance(arg.type, PrimType))
@@ -479,7 +479,7 @@ class _Inference:
                 return OBJECT
             case FuncType(params, result):
                 return self.instantiate(call, params, result)
-        raise self.error(f"a call of {call.callee.type}, which is no function")
+        raise self.error(f"cannot call {call.callee.type}; expected a function")
 
     def instantiate(self, call: Call, params: tuple[Type, ...], result: Type) -> Type:
         """Return the type of a call: the callee's dimension variables take their values from the shapes of the
@@ -513,7 +513,7 @@ class _Inference:
         for var in variables:
             if var not in self.known:
                 raise self.error(
-                    f"dimension {var.name} is not known here: no parameter's shape gives it", RelvmNameError
+                    f"dimension {var.name} is not defined here; no parameter's shape determines it", RelvmNameError
                 )
 
 

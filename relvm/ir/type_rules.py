@@ -21,7 +21,7 @@ def expect_tensor(op: str, **args: Type) -> None:
     for name, type_ in args.items():
         if not isinstance(type_, TensorType):
             raise RelvmTypeError(f"{op}: {name} is {type_}, expected a tensor")
-        expect(type_.dtype is not None, "{}: the dtype of {} is not known; match_cast it", op, name)
+        expect(type_.dtype is not None, "{}: the dtype of {} is unknown; use match_cast to state it", op, name)
 
 
 def expect_float(op: str, **args: TensorType) -> None:
@@ -73,15 +73,15 @@ def expect_axis(op: str, axis: Any, rank: int, name: str = "axis") -> int:
     """Return an axis in [-rank, rank), counted from 0."""
     is_integer = isinstance(axis, int) and not isinstance(axis, bool)
     expect(is_integer, "{}: {} is {!r}, expected an integer", op, name, axis, error=RelvmArgumentError)
-    expect(-rank <= axis < rank, "{}: {} is {}, outside [-{}, {})", op, name, axis, rank, rank)
+    expect(-rank <= axis < rank, "{}: {} is {}, which is outside [-{}, {})", op, name, axis, rank, rank)
     return axis % rank
 
 
 def expect_axes(op: str, axes: Any, rank: int) -> tuple[int, ...]:
     """Return distinct axes counted from 0, in the order given."""
     expect_integers(op, "axes", axes)
-    counted = tuple(expect_axis(op, axis, rank, "an axis of axes") for axis in axes)
-    expect(len(set(counted)) == len(counted), "{}: axes {} name an axis twice", op, axes)
+    counted = tuple(expect_axis(op, axis, rank, "an entry of axes") for axis in axes)
+    expect(len(set(counted)) == len(counted), "{}: axes {} contain an axis twice", op, axes)
     return counted
 
 
@@ -96,7 +96,7 @@ def expect_equal_dims(op: str, what: str, first: AnyDim, second: AnyDim) -> None
     apart = difference(first, second)
     if apart == 0:
         return
-    hint = "" if apart is not None else ", which cannot be proven equal; match_cast one to the other"
+    hint = "" if apart is not None else ", which cannot be proven equal; use match_cast on one of them"
     error = RelvmShapeError(f"{op}: {what}: {format_dim(first)} and {format_dim(second)}{hint}")
     error.unproven = (first, second) if apart is None else None
     raise error

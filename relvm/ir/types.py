@@ -51,13 +51,13 @@ class Type(Node):
         """Raise RelvmUnsupportedError if the type exceeds the limits."""
         if self.depth > _DEEPEST:
             raise RelvmUnsupportedError(
-                f"a type with {self.depth} types inside each other: expected at most {_DEEPEST}; keep the values in"
-                " variables of their own, or in a list"
+                f"a type nests {self.depth} types; expected at most {_DEEPEST}. Keep the values in separate"
+                " variables or in a list"
             )
         if self.parts > _LARGEST:
             raise RelvmUnsupportedError(
-                f"a type of {self.parts} types and sizes: expected at most {_LARGEST}; keep the values in variables of"
-                " their own, or in a list"
+                f"a type has {self.parts} types and sizes; expected at most {_LARGEST}. Keep the values in separate"
+                " variables or in a list"
             )
 
 
@@ -70,7 +70,11 @@ def _expect_dims(name: str, dims: object) -> None:
         raise RelvmTypeError(f"{name}: expected a tuple of dimensions, got {type(dims).__name__}")
     for dim in dims:
         if not isinstance(dim, int | Dim):
-            hint = f"; dim_var({dim!r}) makes one, for all types that share it" if isinstance(dim, str) else ""
+            hint = (
+                f"; create a dimension with dim_var({dim!r}) and use it in all types that share it"
+                if isinstance(dim, str)
+                else ""
+            )
             raise RelvmTypeError(f"{name}: expected an integer or a dimension, got {dim!r}{hint}")
 
 
@@ -79,7 +83,7 @@ def _expect_possible(dtype: DType | None, shape: tuple[AnyDim, ...]) -> None:
     bytes_ = math.prod(dim for dim in shape if isinstance(dim, int) and dim) * (dtype.size_bytes if dtype else 1)
     if abs(bytes_) >= _TOO_MANY_BYTES:
         sizes = ", ".join(map(str, shape))
-        raise RelvmUnsupportedError(f"a tensor of shape [{shortened(sizes)}]: it has more than 2^63 bytes")
+        raise RelvmUnsupportedError(f"a tensor of shape [{shortened(sizes)}] exceeds 2^63 bytes")
 
 
 @value_node
@@ -106,21 +110,21 @@ class TensorType(Type):
     def known_dtype(self) -> DType:
         """The dtype, which must be known."""
         if self.dtype is None:
-            raise RelvmTypeError("a tensor whose dtype is unknown, expected a known dtype")
+            raise RelvmTypeError("expected a tensor of known dtype, got one of unknown dtype")
         return self.dtype
 
     @property
     def known_shape(self) -> tuple[AnyDim, ...]:
         """The shape, which must be known."""
         if self.shape is None:
-            raise RelvmTypeError(f"{self}, expected a tensor of known shape")
+            raise RelvmTypeError(f"expected a tensor of known shape, got {self}")
         return self.shape
 
     @property
     def known_rank(self) -> int:
         """The rank, which must be known."""
         if self.rank is None:
-            raise RelvmTypeError(f"{self}, expected a tensor of known rank")
+            raise RelvmTypeError(f"expected a tensor of known rank, got {self}")
         return self.rank
 
     @property
@@ -301,7 +305,7 @@ def mismatch(expected: Type, got: Type) -> str | None:
             return mismatch(expected, value)
         case ListType(a), ListType(b):
             reason = mismatch(a, b) if a is not None and b is not None else None
-            return reason and f"items of a list: {reason}"
+            return reason and f"list items: {reason}"
         case TensorType(), TensorType():
             if expected.dtype and got.dtype and expected.dtype != got.dtype:
                 return f"expected dtype {expected.dtype}, got {got.dtype}"
@@ -320,7 +324,7 @@ def mismatch(expected: Type, got: Type) -> str | None:
             return f"expected the value {format_dim(value)}, got {format_dim(other)}"
         case TupleType(a), TupleType(b):
             if len(a) != len(b):
-                return f"expected a tuple of {len(a)}, got one of {len(b)}"
+                return f"expected a tuple of {len(a)} items, got one of {len(b)}"
             reasons = ((i, mismatch(x, y)) for i, (x, y) in enumerate(zip(a, b, strict=True)))
             return next((f"item {i}: {reason}" for i, reason in reasons if reason), None)
         case FuncType(), FuncType():

@@ -53,7 +53,7 @@ def stated_ranges(function: Function) -> dict[DimVar, Range]:
         found = Range(lower.get(name, 0), upper.get(name, inf))
         if found.low > found.high:
             raise RelvmShapeError(
-                f"{function.name}: dimension {name} has the lower bound {found.low}, above its upper bound {found.high}"
+                f"{function.name}: dimension {name}: lower bound {found.low} exceeds upper bound {found.high}"
             )
         ranges |= dict.fromkeys(variables[name], found)
     return ranges
@@ -74,7 +74,7 @@ def _pairs(function: str, key: str, value: Any, variables: Mapping[str, list[Dim
         if bound < 0:
             raise RelvmShapeError(f"{where}: expected a bound of at least 0 for dimension {name}, got {bound}")
         if name in bounds:
-            raise RelvmShapeError(f"{where}: dimension {name} is stated twice")
+            raise RelvmShapeError(f"{where}: dimension {name} has two bounds")
         bounds[name] = bound
     return bounds
 

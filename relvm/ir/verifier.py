@@ -122,7 +122,7 @@ class _Verifier:
         if self.rules.typed and function.result_type is None:
             self.fail(f"function {function.name} has no result type")
         if self.rules.normal and not isinstance(function.body, Block):
-            self.fail(f"the body of {function.name} is not a block")
+            self.fail(f"the body of {function.name} must be a block")
         self.expr(function.body)
         self.scope, self.dims = scope, dims
 
@@ -131,7 +131,7 @@ class _Verifier:
             return
         for dim in type_vars(var.type):
             if dim not in self.dims:
-                self.fail(f"dimension {dim.name} in the type of {var.name} is not known there")
+                self.fail(f"dimension {dim.name} in the type of {var.name} is not defined there")
 
     def expr(self, expr: Node) -> None:
         rules = self.rules
@@ -145,10 +145,10 @@ class _Verifier:
                     self.fail(f"variable {expr.name} is not bound here")
             case FunctionRef(name):
                 if name not in self.functions:
-                    self.fail(f"there is no function {name}")
+                    self.fail(f"unknown function {name}")
             case Function():
                 if not rules.local_functions:
-                    self.fail(f"local function {expr.name} is left; the pass lambda_lifting removes them")
+                    self.fail(f"local function {expr.name} remains; run the pass lambda_lifting first")
                 self.function(expr)
             case Block():
                 self.block(expr)
@@ -156,7 +156,7 @@ class _Verifier:
                 self.argument(cond)
                 for branch in (then, orelse):
                     if rules.normal and not isinstance(branch, Block):
-                        self.fail("a branch of an if is not a block")
+                        self.fail("a branch of an if must be a block")
                     scope, dims = set(self.scope), set(self.dims)
                     self.expr(branch)
                     self.scope, self.dims = scope, dims
@@ -164,7 +164,7 @@ class _Verifier:
                 self.fused(body)
             case KernelCall(kernel, args) | KernelRun(kernel, args):
                 if kernel not in self.kernels:
-                    self.fail(f"there is no kernel {kernel}")
+                    self.fail(f"unknown kernel {kernel}")
                 for arg in args:
                     self.argument(arg)
             case _:
@@ -175,7 +175,7 @@ class _Verifier:
 
     def fused(self, body: Block) -> None:
         if not isinstance(body, Block) or not all(isinstance(binding.value, OpCall) for binding in body.bindings):
-            self.fail("what is fused is not a block of operators")
+            self.fail("the body of a fused expression must be a block of operators")
         scope = set(self.scope)
         for binding in body.bindings:
             self.expr(binding.value)
@@ -186,7 +186,7 @@ class _Verifier:
 
     def argument(self, expr: Node) -> None:
         if not isinstance(expr, Expr) or (self.rules.normal and not is_atom(expr)):
-            self.fail(f"{type(expr).__name__} stands where a variable or constant must")
+            self.fail(f"expected a variable or constant, got {type(expr).__name__}")
         self.expr(expr)
 
     def block(self, block: Block) -> None:
@@ -203,7 +203,7 @@ class _Verifier:
                     self.bind(var)
                 case Binding(var, value):
                     if isinstance(value, Block) and self.rules.normal:
-                        self.fail("a block is bound to a variable")
+                        self.fail("a block cannot be bound to a variable")
                     self.expr(value)
                     self.bind(var)
             self.typed(var)
@@ -231,7 +231,7 @@ class _Verifier:
 def _hint(expr: Node) -> str:
     match expr:
         case OpCall(op=op):
-            return f": operator {op} is left; the pass lower_to_kernels removes it"
+            return f": operator {op} remains; run the pass lower_to_kernels first"
         case KernelCall(kernel=kernel):
-            return f": kernel call {kernel} is left; the pass plan_memory removes it"
+            return f": kernel call {kernel} remains; run the pass plan_memory first"
     return ""

@@ -80,7 +80,7 @@ class Group:
             *(type_ for var in self.results for type_ in tensors(var.type)),
         ):
             if type_.shape is None or type_.dtype is None:
-                raise RelvmUnsupportedError(f"a kernel for a tensor of type {type_}")
+                raise RelvmUnsupportedError(f"cannot build a kernel for a tensor of type {type_}")
             for dim in type_.shape:
                 if not isinstance(dim, int) and dim not in found:
                     found[dim] = dim_var(_size_name(dim))

@@ -370,6 +370,17 @@ def as_scalar(value, dtype: DType) -> Scalar:
     return Size(value)
 
 
+def constant_value(scalar: Scalar) -> int | None:
+    """Return the value of an integer expression if it consists of constants, or None."""
+    match scalar:
+        case Literal(value=int() as value) | Size(dim=int() as value):
+            return value
+        case Binary("+" | "-" | "*" as function, left, right):
+            a, b = constant_value(left), constant_value(right)
+            return None if a is None or b is None else {"+": a + b, "-": a - b, "*": a * b}[function]
+    return None
+
+
 def minimum(number: Scalar, other: Scalar | int) -> Scalar:
     """Return the smaller of two numbers.  An int stands for an i64."""
     other = as_scalar(other, I64)

@@ -27,7 +27,7 @@ from typing import Any
 
 from relvm.ir.dtypes import I64, DType
 from relvm.ir.symbolic import AnyDim, product
-from relvm.kernels.loop_ir import KernelBuilder, Local, Scalar, Select, as_scalar, maximum, minimum
+from relvm.kernels.loop_ir import KernelBuilder, Local, Scalar, Select, as_scalar, constant_value, maximum, minimum
 
 
 @dataclass(frozen=True)
@@ -215,12 +215,17 @@ class loop_nest:
             loop.__exit__(*error)
 
 
+_SMALL_WORK = 1024  # 128 nanoseconds: too little for threads to share
+
+
 @contextmanager
 def part_loops(
     k: KernelBuilder, extents: Sequence[AnyDim | Scalar], work: Scalar | int, *, simd: bool = False
 ) -> Iterator[list[Local]]:
     """Open nested loops over `extents`, the first two of which are divided among threads.  Yield the counters,
     outermost first.
+
+    If an iteration of the first loop is known to take very little time, only that loop is divided.
 
     work: of one iteration of the second loop, or of the only one (see KernelBuilder.parallel).   simd: of the innermost
     loop.
@@ -229,19 +234,29 @@ def part_loops(
         yield []
         return
     sizes = [as_scalar(extent, I64) for extent in extents[:2]]
-    one = len(sizes) == 1
-    with k.parallel(sizes[0] if one else sizes[0] * sizes[1], work) as (first, last):
-        if one:
-            with k.loop(last, start=first, simd=simd) as i:
-                yield [i]
-            return
-        with k.loop((last - 1) / sizes[1] + 1, start=first / sizes[1]) as i:
-            low, high = clip(k, first, last, i, sizes[1])
-            with (
-                k.loop(high, start=low, simd=simd and len(extents) == 2) as j,
-                loop_nest(k, list(extents[2:]), simd=simd) as rest,
-            ):
-                yield [i, j, *rest]
+    if len(sizes) == 1:
+        with k.parallel(sizes[0], work) as (first, last), k.loop(last, start=first, simd=simd) as i:
+            yield [i]
+        return
+    inside = constant_value(sizes[1] * as_scalar(work, I64))
+    if inside is not None and inside <= _SMALL_WORK:
+        with (
+            k.parallel(sizes[0], inside) as (first, last),
+            k.loop(last, start=first) as i,
+            loop_nest(k, list(extents[1:]), simd=simd) as rest,
+        ):
+            yield [i, *rest]
+        return
+    with (
+        k.parallel(sizes[0] * sizes[1], work) as (first, last),
+        k.loop((last - 1) / sizes[1] + 1, start=first / sizes[1]) as i,
+    ):
+        low, high = clip(k, first, last, i, sizes[1])
+        with (
+            k.loop(high, start=low, simd=simd and len(extents) == 2) as j,
+            loop_nest(k, list(extents[2:]), simd=simd) as rest,
+        ):
+            yield [i, j, *rest]
 
 
 def clip(k: KernelBuilder, first: Scalar, last: Scalar, i: Scalar, extent: Scalar) -> tuple[Local, Local]:

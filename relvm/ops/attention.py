@@ -155,16 +155,16 @@ def attention(
         ranks = [type_.rank for type_ in (q, k, v) if type_.rank is not None]
         return TensorType(F32, None, max(ranks) if len(ranks) == 3 else None)
     *batch_k, keys, depth = (*k.known_shape[:-2], *(k.known_shape[:-3:-1] if transposed else k.known_shape[-2:]))
-    for parameter, size in (("elements of a query", q.known_shape[-1]), ("elements of a value", v.known_shape[-1])):
+    for parameter, size in (("a query", q.known_shape[-1]), ("a value", v.known_shape[-1])):
         fits = isinstance(size, int) and 1 <= size <= MOST
-        message = "{}: {} {}, expected a known number in [1, {}]"
-        expect(fits, message, name, format_dim(size), parameter, MOST, error=RelvmShapeError)
-    expect_equal_dims(name, "elements of a query and of a key differ", q.known_shape[-1], depth)
-    expect_equal_dims(name, "keys and values differ in number", keys, v.known_shape[-2])
+        message = "{}: {} has {} elements, expected a known number in [1, {}]"
+        expect(fits, message, name, parameter, format_dim(size), MOST, error=RelvmShapeError)
+    expect_equal_dims(name, "numbers of elements of a query and of a key differ", q.known_shape[-1], depth)
+    expect_equal_dims(name, "numbers of keys and values differ", keys, v.known_shape[-2])
     batch = broadcast_dims(name, (q.known_shape[:-2], tuple(batch_k), v.known_shape[:-2]))
     scores = (*batch, q.known_shape[-2], keys)
     for parameter, type_ in (("allowed", allowed), ("bias", bias)):
         same = broadcast_dims(name, (scores, type_.known_shape)) == scores
-        message = "{}: {} is {}, which does not broadcast to the scores, {}"
+        message = "{}: {} is {}, which cannot be broadcast to the scores, {}"
         expect(same, message, name, parameter, type_, TensorType(F32, scores), error=RelvmShapeError)
     return TensorType(F32, (*batch, q.known_shape[-2], v.known_shape[-1]))

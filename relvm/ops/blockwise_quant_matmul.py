@@ -114,10 +114,17 @@ def matmul_blockwise_quant(
     """
     name = "matmul_blockwise_quant"
     expect_tensor(name, a=a, b=b, scales=scales, zeros=zeros)
-    expect(a.dtype == F32 and a.rank != 0, "{}: a is {}, expected f32 of rank 1 or more", name, a)
+    expect(a.dtype == F32 and a.rank != 0, "{}: a is {}, expected f32 of rank at least 1", name, a)
     expect(bits in BITS, "{}: bits is {!r}, expected one of {}", name, bits, BITS, error=RelvmArgumentError)
     is_block = isinstance(block, int) and block > 0 and block * bits % 8 == 0
-    expect(is_block, "{}: block is {!r} of {} bits, expected whole bytes", name, block, bits, error=RelvmArgumentError)
+    expect(
+        is_block,
+        "{}: block is {!r}, but a block of {}-bit elements must fill whole bytes",
+        name,
+        block,
+        bits,
+        error=RelvmArgumentError,
+    )
     for parameter, type_, dtypes, rank in (
         ("b", b, (U8,), 3),
         ("scales", scales, (F32,), 2),
@@ -126,19 +133,23 @@ def matmul_blockwise_quant(
         known = all(isinstance(dim, int) for dim in type_.shape or ())
         right = type_.dtype in dtypes and known and type_.rank in (None, rank)
         wanted = " or ".join(dtype.name for dtype in dtypes)
-        expect(right, "{}: {} is {}, expected {} of rank {}, known dimensions", name, parameter, type_, wanted, rank)
+        expect(
+            right, "{}: {} is {}, expected {} of rank {} with known dimensions", name, parameter, type_, wanted, rank
+        )
     if b.shape is None or scales.shape is None or zeros.shape is None:
         return TensorType(F32, None, a.rank)
     panels, groups, width = map(known_size, b.shape)
     fits = isinstance(columns, int) and (panels - 1) * width < columns <= panels * width
-    message = "{}: columns is {!r}, expected more than {} and not more than {}"
+    message = "{}: columns is {!r}, expected more than {} and at most {}"
     expect(fits, message, name, columns, (panels - 1) * width, panels * width, error=RelvmArgumentError)
     depth = groups * 8 // bits
     blocks = (-(-depth // block), panels * width)
-    message = "{}: scales is {} and zeros {}, expected {} blocks of {} columns"
+    message = "{}: scales is {} and zeros is {}, expected shape [{}, {}] (blocks, columns)"
     same = scales.shape == zeros.shape == blocks
     expect(same, message, name, scales, zeros, *blocks, error=RelvmShapeError)
     if a.shape is None:
         return TensorType(F32, None, a.rank)
-    expect(a.shape[-1] == depth, "{}: a has {} columns, b {} rows", name, a.shape[-1], depth, error=RelvmShapeError)
+    expect(
+        a.shape[-1] == depth, "{}: a has {} columns, but b has {} rows", name, a.shape[-1], depth, error=RelvmShapeError
+    )
     return TensorType(F32, (*a.shape[:-1], columns))

@@ -89,10 +89,16 @@ def col2im(
     expect_numeric("col2im", x=x)
     expect_shape("col2im", "shape", shape)
     fits = x.rank is None or (x.rank >= 4 and x.rank % 2 == 0)
-    expect(fits, "col2im: x has rank {}, expected 2 and two for each spatial axis", x.rank)
+    expect(fits, "col2im: x has rank {}, expected 2 and 2 more for each spatial axis", x.rank)
     expect(shape.rank is None or shape.rank >= 3, "col2im: shape has rank {}, expected at least 3", shape.rank)
     if x.rank is not None and shape.rank is not None:
-        expect(x.rank == 2 * shape.rank - 2, "col2im: x has rank {} and shape {}", x.rank, shape.rank)
+        expect(
+            x.rank == 2 * shape.rank - 2,
+            "col2im: x has rank {}, expected {} for a shape of rank {}",
+            x.rank,
+            2 * shape.rank - 2,
+            shape.rank,
+        )
     if x.shape is not None:
         _window(x.shape, strides, pads, dilations)
         for axis, (own, wanted) in enumerate(zip(x.shape[:2], shape.dims or (), strict=False)):

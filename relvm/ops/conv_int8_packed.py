@@ -142,12 +142,12 @@ def conv_integer_packed(
     if x.shape is None or w.shape is None:
         return TensorType(I32, *convolved_shape(name, x, w, strides, pads, dilations, groups))
     expect(len(w.shape) >= 3, "{}: w has rank {}, expected at least 3", name, len(w.shape))
-    expect(groups >= 1, "{}: groups is {}, expected an integer >= 1", name, groups, error=RelvmArgumentError)
+    expect(groups >= 1, "{}: groups is {}, expected an integer of at least 1", name, groups, error=RelvmArgumentError)
     channels = x.shape[1] // groups if len(x.shape) > 1 and isinstance(x.shape[1], int) else -1
     fits = channels >= 0 and -(-channels // WORD) * WORD == w.shape[-1]
-    message = "{}: x is {} and w {}, expected {} channels in a group, and up to three less"
+    message = "{}: x is {} and w is {}, expected {} channels per group, or up to 3 fewer"
     expect(fits, message, name, x, w, w.shape[-1], error=RelvmShapeError)
-    message = "{}: sums is {}, expected one for each of {} filters"
+    message = "{}: sums is {}, expected one element for each of {} filters"
     expect(sums.shape in (None, w.shape[:1]), message, name, sums, w.shape[0], error=RelvmShapeError)
     plain = TensorType(I8, (w.shape[0], channels, *w.shape[1:-1]))
     return TensorType(I32, *convolved_shape(name, x, plain, strides, pads, dilations, groups))

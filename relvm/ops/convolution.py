@@ -28,7 +28,18 @@ from relvm.kernels.gemm.gemm import (
     fill_from_rows,
     gemm,
 )
-from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar, maximum, minimum
+from relvm.kernels.loop_ir import (
+    Address,
+    Buffer,
+    KernelBuilder,
+    Literal,
+    Local,
+    Scalar,
+    Select,
+    as_scalar,
+    maximum,
+    minimum,
+)
 from relvm.kernels.lowering_rules import Contraction, flat_position, part_loops
 
 Shape = tuple[AnyDim, ...]
@@ -108,6 +119,13 @@ def fill_from_windows(
             begin = k.let("begin", (first - tap + (taps - 1)) / taps)
             end = k.let("end", (first + span - tap + (taps - 1)) / taps)
 
+            def copy_rows(run: ColumnRun) -> None:
+                to = Address(panel, (begin * taps + tap - first) * width)
+                stride = window.strides[-1]
+                source = Address(x, start + begin * area + run.source + run.first * stride)
+                columns = run.low, run.first, run.end, run.high
+                k.invoke("rvm_window_rows_f32", to, taps * width, source, area, stride, end - begin, *columns)
+
             def copy(run: ColumnRun) -> None:
                 with k.loop(end, start=begin, name="channel") as channel:
                     to = k.let("to", (channel * taps + tap - first) * width)
@@ -120,7 +138,8 @@ def fill_from_windows(
                             k.store(panel, (to + j,), x.flat(source + j * window.strides[-1]))
 
             with k.branch(begin < end):  # a panel of few rows may have no channel at some positions
-                each_run(k, x.shape[2:], shape[2:], window, tap, column, count, copy)
+                is_float = x.dtype.name == "f32" and padding == 0
+                each_run(k, x.shape[2:], shape[2:], window, tap, column, count, copy_rows if is_float else copy)
         clear_rest(k, panel, span, count, width)
 
     return PackOnTheFly(fill)
@@ -262,17 +281,18 @@ def convolved_shape(
 ) -> tuple[Shape | None, int | None]:
     """Return the shape and the rank, as far as they are known, of the result of operator `name`."""
     positive = isinstance(groups, int) and groups >= 1
-    expect(positive, "{}: groups is {!r}, expected an integer >= 1", name, groups, error=RelvmArgumentError)
+    expect(positive, "{}: groups is {!r}, expected an integer of at least 1", name, groups, error=RelvmArgumentError)
     for parameter, type_ in (("x", x), ("w", w)):
         message = "{}: {} has rank {}, expected at least 3"
         expect(type_.rank is None or type_.rank >= 3, message, name, parameter, type_.rank)
     same = None in (x.rank, w.rank) or x.rank == w.rank
-    expect(same, "{}: x has rank {} and w {}, expected one", name, x.rank, w.rank)
+    expect(same, "{}: x has rank {}, but w has rank {}", name, x.rank, w.rank)
     if x.shape is None or w.shape is None:
         return None, w.rank if x.rank is None else x.rank
-    expect_equal_dims(name, f"channels of x and those of w times {groups} differ", x.shape[1], w.shape[1] * groups)
+    what = f"channels of x and channels of w times {groups} groups differ"
+    expect_equal_dims(name, what, x.shape[1], w.shape[1] * groups)
     divides = groups == 1 or (isinstance(w.shape[0], int) and w.shape[0] % groups == 0)
-    expect(divides, "{}: {} groups do not divide {} filters", name, groups, w.shape[0], error=RelvmShapeError)
+    expect(divides, "{}: {} filters cannot be divided into {} groups", name, w.shape[0], groups, error=RelvmShapeError)
     window = window_of(name, w.shape[2:], strides, pads, dilations)
     return (x.shape[0], w.shape[0], *output_dims(name, x.shape[2:], window)), x.rank
 

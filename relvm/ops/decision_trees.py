@@ -30,9 +30,9 @@ _STEP_WORK = 12  # work of a step, in eighths of a nanosecond
 
 def _numpy_leaves(x, features, thresholds, conditions, yes, no, roots, *, tests, depth):
     if len(x) and x.shape[1] < 1:
-        raise RelvmShapeError("tree_leaves: rows without features")
+        raise RelvmShapeError("tree_leaves: x has no features")
     if len(roots) and len(features) < 1:
-        raise RelvmShapeError("tree_leaves: trees without nodes")
+        raise RelvmShapeError("tree_leaves: the trees have no nodes")
     at = np.broadcast_to(roots.astype(np.int64), (len(x), len(roots))).copy()
     rows = np.arange(len(x))[:, None]
     for _ in range(depth):
@@ -53,8 +53,8 @@ def _leaves(
     (out,) = outputs
     rows, columns = (as_scalar(dim, I64) for dim in x.shape)
     trees, nodes = (as_scalar(buffer.shape[0], I64) for buffer in (roots, features))
-    k.fail((columns < 1).logical_and(rows > 0), "SHAPE_ERROR", "tree_leaves: rows without features")
-    k.fail((nodes < 1).logical_and(trees > 0), "SHAPE_ERROR", "tree_leaves: trees without nodes")
+    k.fail((columns < 1).logical_and(rows > 0), "SHAPE_ERROR", "tree_leaves: x has no features")
+    k.fail((nodes < 1).logical_and(trees > 0), "SHAPE_ERROR", "tree_leaves: the trees have no nodes")
     with (
         k.parallel(rows, trees * (depth * _STEP_WORK)) as (first, last),
         k.loop(last, start=first, name="row") as row,
@@ -133,7 +133,13 @@ def tree_leaves(
     """
     expect_float("tree_leaves", x=x)
     known = isinstance(tests, tuple) and bool(tests) and all(test in CONDITIONS for test in tests)
-    expect(known, "tree_leaves: tests is {!r}, expected some of {}", tests, CONDITIONS, error=RelvmArgumentError)
+    expect(
+        known,
+        "tree_leaves: tests is {!r}, expected a nonempty tuple of {}",
+        tests,
+        CONDITIONS,
+        error=RelvmArgumentError,
+    )
     tables = {"features": (features, I32), "thresholds": (thresholds, x.dtype), "conditions": (conditions, U8)}
     tables |= {"yes": (yes, I32), "no": (no, I32), "roots": (roots, I32)}
     expect(x.rank in (2, None), "tree_leaves: x has rank {}, expected 2", x.rank)
@@ -145,7 +151,7 @@ def tree_leaves(
         size = 0 if name == "conditions" and len(tests) == 1 else features.known_shape[0]
         expect_equal_dims("tree_leaves", f"features and {name} differ in length", size, table.known_shape[0])
     fits = isinstance(depth, int) and not isinstance(depth, bool) and depth >= 0
-    expect(fits, "tree_leaves: depth is {!r}, expected a number of steps", depth, error=RelvmArgumentError)
+    expect(fits, "tree_leaves: depth is {!r}, expected an integer of at least 0", depth, error=RelvmArgumentError)
     if x.shape is None or roots.shape is None:
         return TensorType(I64, None, 2)
     return TensorType(I64, (x.shape[0], roots.shape[0]))

@@ -102,11 +102,11 @@ def expect_inside(op: str, x: TensorType, indices: TensorType, axis: int) -> int
     rank = indices.rank if x.rank is None else x.rank
     if rank is None:
         return None
-    expect(indices.rank in (None, rank), "{}: x has rank {} and indices has {}", op, rank, indices.rank)
+    expect(indices.rank in (None, rank), "{}: x has rank {}, but indices has rank {}", op, rank, indices.rank)
     at = expect_axis(op, axis, rank)
     for i, (longest, size) in enumerate(zip(x.shape or (), indices.shape or (), strict=False)):
         if i != at:
-            claim_at_most(size, longest, f"{op}: dimension {i} of indices, {{}}, is larger than that of x, {{}}")
+            claim_at_most(size, longest, f"{op}: dimension {i} of indices is {{}}, which exceeds that of x, {{}}")
     return at
 
 

@@ -200,7 +200,7 @@ def grid_sample(
         expect(fits, "grid_sample: {} has rank {}, expected at least {}", name, type_.rank, least)
     if x.shape is None or grid.shape is None:
         return TensorType(x.dtype, None, grid.rank)
-    expect_equal_dims("grid_sample", "the batch sizes of x and grid differ", x.shape[0], grid.shape[0])
+    expect_equal_dims("grid_sample", "batch sizes of x and grid differ", x.shape[0], grid.shape[0])
     axes = len(x.shape) - 2
-    expect_equal_dims("grid_sample", "the numbers of axes and of coordinates differ", axes, grid.shape[-1])
+    expect_equal_dims("grid_sample", "numbers of spatial axes and of coordinates differ", axes, grid.shape[-1])
     return TensorType(x.dtype, (*x.shape[:2], *grid.shape[1:-1]))

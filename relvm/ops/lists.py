@@ -29,7 +29,7 @@ def _item_of(name: str, x: Type) -> Type:
     """Return the type of a list's items."""
     item = _expect_list(name, x).item
     if item is None:
-        raise RelvmTypeError(f"{name}: x is {x}, a list without items")
+        raise RelvmTypeError(f"{name}: x is {x}, expected a list with items")
     return item
 
 
@@ -48,7 +48,7 @@ def _expect_axis_of(name: str, axis: object, rank: int | None) -> None:
 def _with_item(name: str, x: ListType, item: Type) -> ListType:
     """Return the type of a list with one more item."""
     both = item if x.item is None else join(x.item, item)
-    expect(both is not None, "{}: an item of type {} in a list of {}", name, item, x.item)
+    expect(both is not None, "{}: cannot add an item of type {} to a list of {}", name, item, x.item)
     return ListType(both)
 
 
@@ -56,7 +56,7 @@ def _place(name: str, items: list, index: int, past: int = 0) -> int:
     """Return the index counted from the front."""
     place = index + len(items) if index < 0 else index
     if not 0 <= place < len(items) + past:
-        raise RelvmIndexError(f"{name}: index {index}, the list has {len(items)} items")
+        raise RelvmIndexError(f"{name}: index {index} is out of range; the list has {len(items)} items")
     return place
 
 
@@ -159,7 +159,7 @@ def _expect_tensors(name: str, x: Type) -> TensorType:
     item = _item_of(name, x)
     if not isinstance(item, TensorType):
         raise RelvmTypeError(f"{name}: x is {x}, expected a list of tensors")
-    expect(item.dtype is not None, "{}: the dtype of the items of x is not known; match_cast it", name)
+    expect(item.dtype is not None, "{}: the dtype of the items of x is unknown; use match_cast to state it", name)
     return item
 
 
@@ -169,9 +169,9 @@ def _joined(name: str, items: list, axis: int, join_arrays: Any) -> np.ndarray:
     first = items[0]
     rank = first.ndim + (join_arrays is np.stack)
     if not -rank <= axis < rank:
-        raise RelvmTypeError(f"{name}: axis {axis}, outside [-{rank}, {rank})")
+        raise RelvmTypeError(f"{name}: axis {axis} is outside [-{rank}, {rank})")
     if any((item.dtype, item.ndim) != (first.dtype, first.ndim) for item in items):
-        raise RelvmTypeError(f"{name}: items of several dtypes or ranks")
+        raise RelvmTypeError(f"{name}: the items must have the same dtype and rank")
     try:
         return join_arrays(items, axis=axis)
     except ValueError as error:
@@ -218,14 +218,14 @@ def list_stack(x: ListType, *, axis: int) -> TensorType:
 
 def _split(x: np.ndarray, sizes: int | tuple[int, ...], *, axis: int) -> list:
     if not -x.ndim <= axis < x.ndim:
-        raise RelvmTypeError(f"list_split: axis {axis}, outside [-{x.ndim}, {x.ndim})")
+        raise RelvmTypeError(f"list_split: axis {axis} is outside [-{x.ndim}, {x.ndim})")
     extent = x.shape[axis]
     if isinstance(sizes, int):
         if sizes <= 0:
-            raise RelvmShapeError(f"list_split: parts of {sizes}, expected at least 1")
+            raise RelvmShapeError(f"list_split: expected a part size of at least 1, got {sizes}")
         sizes = tuple(min(sizes, extent - first) for first in range(0, extent, sizes))
     elif min(sizes, default=0) < 0 or sum(sizes) != extent:
-        raise RelvmShapeError(f"list_split: parts of {sizes}, the axis has {extent}")
+        raise RelvmShapeError(f"list_split: the part sizes {sizes} must add up to the axis size {extent}")
     ends = np.cumsum([0, *sizes])
     return [np.take(x, range(first, end), axis) for first, end in pairwise(ends)]
 
@@ -254,7 +254,7 @@ def list_split(x: TensorType, sizes: PrimType | ShapeType, *, axis: int) -> List
 
 def _unstack(x: np.ndarray, *, axis: int) -> list:
     if not -x.ndim <= axis < x.ndim:
-        raise RelvmTypeError(f"list_unstack: axis {axis}, outside [-{x.ndim}, {x.ndim})")
+        raise RelvmTypeError(f"list_unstack: axis {axis} is outside [-{x.ndim}, {x.ndim})")
     return [np.take(x, i, axis) for i in range(x.shape[axis])]
 
 

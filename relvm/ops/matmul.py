@@ -125,7 +125,7 @@ def matmul(a: TensorType, b: TensorType, *, transpose_a: bool = False, transpose
     expect_same_dtype("matmul", a=a, b=b)
     for name, type_, transposed in (("a", a, transpose_a), ("b", b, transpose_b)):
         expect(type_.rank != 0, "matmul: {} has rank 0, expected at least 1", name)
-        expect(not transposed or type_.rank != 1, "matmul: {} has rank 1 and is not transposed", name)
+        expect(not transposed or type_.rank != 1, "matmul: {} has rank 1 and cannot be transposed", name)
     if a.rank is None or b.rank is None:
         return TensorType(a.dtype)
     if a.shape is None or b.shape is None:

@@ -86,11 +86,11 @@ def matmul_integer(a: TensorType, b: TensorType, a_zero: TensorType, b_zero: Ten
     for parameter, type_, zero in (("a", a, a_zero), ("b", b, b_zero)):
         message = "{}: {} has dtype {}, expected i8 or u8"
         expect(type_.dtype in (I8, U8), message, name, parameter, type_.dtype)
-        message = "{}: {}_zero has dtype {}, expected that of {}, {}"
+        message = "{}: {}_zero has dtype {}, expected the dtype of {}, {}"
         expect(zero.dtype == type_.dtype, message, name, parameter, zero.dtype, parameter, type_.dtype)
         message = "{}: {} has rank {}, expected at least 2"
         expect(type_.rank is None or type_.rank >= 2, message, name, parameter, type_.rank)
-        message = "{}: {}_zero has rank {}, expected 0, or at least 2"
+        message = "{}: {}_zero has rank {}, expected 0 or at least 2"
         expect(zero.rank != 1, message, name, parameter, zero.rank)
     types = (a, b, a_zero, b_zero)
     if any(type_.shape is None for type_ in types):
@@ -101,7 +101,7 @@ def matmul_integer(a: TensorType, b: TensorType, a_zero: TensorType, b_zero: Ten
     for parameter, zero, axis, single in (("a", a_zero, -2, -1), ("b", b_zero, -1, -2)):
         if not zero.shape:
             continue
-        message = "{}: {}_zero has {} numbers along axis {}, expected 1"
+        message = "{}: {}_zero has size {} along axis {}, expected 1"
         expect(zero.shape[single] == 1, message, name, parameter, zero.shape[single], single, error=RelvmShapeError)
         if zero.shape[axis] != 1:
             size = (a if parameter == "a" else b).known_shape[axis]
@@ -189,7 +189,7 @@ def matmul_integer_packed(
     if None in (b.shape, sums.shape, b_zero.shape):
         return TensorType(I32, None, a.rank)
     groups = packed_rows(name, b, columns)
-    message = "{}: sums has {} elements and b_zero {}, expected {}, and 0 or {}"
+    message = "{}: sums has {} elements and b_zero has {}, expected {} and 0 or {}"
     sizes = (sums.known_shape[0], b_zero.known_shape[0])
     right = sizes[0] == columns and sizes[1] in (0, columns)
     expect(right, message, name, *sizes, columns, columns, error=RelvmShapeError)
@@ -197,5 +197,5 @@ def matmul_integer_packed(
         return TensorType(I32, None, a.rank)
     depth = a.shape[-1]
     right = isinstance(depth, int) and -(-depth // 4) == groups
-    expect(right, "{}: a has {} columns, b {} words of four", name, depth, groups, error=RelvmShapeError)
+    expect(right, "{}: a has {} columns, but b has {} words of 4 rows", name, depth, groups, error=RelvmShapeError)
     return TensorType(I32, (*a.shape[:-1], columns))

@@ -145,7 +145,11 @@ def non_max_suppression(
     if scores.shape is None:
         return TensorType(I64, None, 3)
     if boxes.shape is not None:
-        expect_equal_dims("non_max_suppression", "the numbers of images differ", scores.shape[0], boxes.shape[0])
-        expect_equal_dims("non_max_suppression", "the numbers of boxes differ", scores.shape[2], boxes.shape[1])
-        expect_equal_dims("non_max_suppression", "a box is not four numbers", 4, boxes.shape[2])
+        expect_equal_dims(
+            "non_max_suppression", "numbers of images in scores and boxes differ", scores.shape[0], boxes.shape[0]
+        )
+        expect_equal_dims(
+            "non_max_suppression", "numbers of boxes in scores and boxes differ", scores.shape[2], boxes.shape[1]
+        )
+        expect_equal_dims("non_max_suppression", "a box must consist of 4 numbers", 4, boxes.shape[2])
     return TensorType(I64, scores.shape)

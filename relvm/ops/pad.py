@@ -106,18 +106,20 @@ def pad(x: TensorType, *, pads: tuple[int, ...], value: float = 0, mode: str = "
     held = x.known_dtype.is_float or value == (
         0 if x.known_dtype.is_string else np.asarray(value).astype(x.known_dtype.numpy)
     )
-    expect(held, "pad: value is {!r}, no number of {}", value, x.dtype, error=RelvmArgumentError)
+    expect(held, "pad: value is {!r}, which {} cannot represent", value, x.dtype, error=RelvmArgumentError)
     expect(mode in _MODES, "pad: mode is {!r}, expected one of {}", mode, ", ".join(_MODES), error=RelvmArgumentError)
     if mode != "constant":
-        message = "pad: pads are {}, expected none below 0 in mode {}"
+        message = "pad: pads are {}; mode {} does not allow negative ones"
         expect(all(count >= 0 for count in pads), message, pads, mode, error=RelvmArgumentError)
-        expect(value == 0, "pad: value is {!r}, which mode {} does not use", value, mode, error=RelvmArgumentError)
+        expect(value == 0, "pad: value is {!r}, but mode {} does not use it", value, mode, error=RelvmArgumentError)
     if x.shape is None:
         return x
     dims = tuple(dim + b + a for dim, b, a in zip(x.shape, pads, pads[len(x.shape) :], strict=False))
     for axis, (old, new) in enumerate(zip(x.shape, dims, strict=True)):
         negative = isinstance(new, int) and new < 0
-        expect(not negative, "pad: dimension {} becomes {}", axis, format_dim(new), error=RelvmShapeError)
+        expect(
+            not negative, "pad: dimension {} of the result would be {}", axis, format_dim(new), error=RelvmShapeError
+        )
         if mode != "constant" and new != old:
-            claim_at_most(1, old, f"pad: mode {mode} needs at least {{}} element along axis {axis} of x, it has {{}}")
+            claim_at_most(1, old, f"pad: mode {mode} needs at least {{}} element along axis {axis} of x, got {{}}")
     return TensorType(x.dtype, dims)

@@ -96,7 +96,7 @@ def pairwise_coupling(x: TensorType) -> TensorType:
     expect(x.rank in (None, 3), "pairwise_coupling: x has rank {}, expected 3", x.rank)
     if x.shape is None:
         return TensorType(x.dtype, None, 2)
-    expect_equal_dims("pairwise_coupling", "a matrix is not square", *x.shape[1:])
+    expect_equal_dims("pairwise_coupling", "the matrices must be square", *x.shape[1:])
     known = isinstance(x.shape[1], int) and 1 <= x.shape[1] <= _MAX_CLASSES
-    expect(known, "pairwise_coupling: {} classes, expected a known number from 1 to {}", x.shape[1], _MAX_CLASSES)
+    expect(known, "pairwise_coupling: x has {} classes, expected a known number from 1 to {}", x.shape[1], _MAX_CLASSES)
     return TensorType(x.dtype, x.shape[:2])

@@ -20,13 +20,15 @@ from relvm.kernels.conv.sliding_window import (
     each_tap,
     numpy_windows,
     output_dims,
+    over_two_axes,
     valid_range,
     window_of,
 )
 from relvm.kernels.flop_count import pooling_operations
-from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar, maximum, minimum
+from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar, maximum, minimum
 from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest, part_loops
 
+_LINE = 512  # RVM_POOL_LINE of csrc/codegen/pooling.h
 _STRIP, _MAX_ELEMENTS = 128, 2048  # output positions and input elements processed at a time
 
 
@@ -121,7 +123,22 @@ def _max_pool(k: KernelBuilder, inputs, outputs, *, kernel, strides, pads, dilat
         return Select((element > total).logical_or(element.ne(element)), element, total)
 
     window = window_of("max_pool", kernel, strides, pads, dilations)
-    _pool(k, x, out, window, x.dtype.lowest, larger_or_nan, None)
+    if x.dtype.name == "f32" and len(kernel) <= 2 and (kernel[-1] - 1) * over_two_axes(window).dilations[1] < _LINE:
+        _max_pool_planes(k, x, out, over_two_axes(window))
+    else:
+        _pool(k, x, out, window, x.dtype.lowest, larger_or_nan, None)
+
+
+def _max_pool_planes(k: KernelBuilder, x: Buffer, out: Buffer, window: Window) -> None:
+    """Generate maximum pooling over one or two axes of float32 as calls of csrc/codegen/pooling.h."""
+    high, wide = ([1] * (4 - len(x.shape)) + [*x.shape[2:]])[-2:]
+    rows, columns = ([1] * (4 - len(out.shape)) + [*out.shape[2:]])[-2:]
+    planes, work = k.size(out.shape[:2]), k.size((rows, columns, *window.sizes))
+    with k.parallel(planes, work) as (first, last):
+        target = Address(out, first * k.size((rows, columns)))
+        source = Address(x, first * k.size((high, wide)))
+        pairs = (*window.sizes, *window.strides, *window.pads[:2], *window.dilations)
+        k.invoke("rvm_max_pool_f32", target, source, last - first, high, wide, rows, columns, *pairs)
 
 
 def _average_pool(
@@ -161,7 +178,7 @@ def _pooled(name: str, x: TensorType, kernel: Any, strides: Ints, pads: Ints, di
     expect(x.rank is None or x.rank >= 3, "{}: x has rank {}, expected at least 3", name, x.rank)
     kernel = expect_integers(name, "kernel", kernel, None if x.rank is None else x.rank - 2)
     positive = all(size >= 1 for size in kernel)
-    expect(positive, "{}: kernel is {}, expected none below 1", name, kernel, error=RelvmArgumentError)
+    expect(positive, "{}: kernel is {}, expected sizes of at least 1", name, kernel, error=RelvmArgumentError)
     window = window_of(name, kernel, strides, pads, dilations)
     if x.shape is None:
         return TensorType(x.dtype, None, 2 + len(kernel))

@@ -100,7 +100,7 @@ def program_of(pattern: str) -> np.ndarray:
     reader = _Reader(pattern)
     part = reader.either()
     if reader.rest:
-        raise reader.fail("a ) without a (")
+        raise reader.fail("an unmatched )")
     rows: list[list[int]] = []
     _write(part, rows, pattern)
     rows.append([MATCH, 0, 0])
@@ -129,7 +129,7 @@ class _Reader:
 
     def take(self) -> str:
         if not self.ahead:
-            raise self.fail("an end here")
+            raise self.fail("an incomplete pattern")
         self.at += 1
         return self.pattern[self.at - 1]
 
@@ -158,10 +158,10 @@ class _Reader:
             return part
         least, most = counts
         if max(least, most or 0) > _MAX_REPEATED or (most is not None and most < least):
-            raise self.fail(f"a repetition of {least} to {most}")
+            raise self.fail(f"a quantifier of {least} to {most} repetitions")
         self.accept("?")
         if self.counts() is not None:
-            raise self.fail("a repetition of a repetition")
+            raise self.fail("a quantifier after a quantifier")
         return Quantifier(part, least, most)
 
     def counts(self) -> tuple[int, int | None] | None:
@@ -193,7 +193,7 @@ class _Reader:
             case "\\":
                 return self.escape()
             case "*" | "+" | "?":
-                raise self.fail("a repetition of nothing")
+                raise self.fail("a quantifier without an operand")
             case literal:
                 return self.literal(ord(literal))
 
@@ -210,17 +210,17 @@ class _Reader:
             if named:
                 name, closing, _ = self.rest.partition(">")
                 if not (closing and name.isidentifier()):
-                    raise self.fail("what stands behind (?<")
+                    raise self.fail("the group name after (?<")
                 self.at += len(name) + 1
             elif self.read_flags():
                 return None
         self.depth += 1
         if self.depth > _MAX_NESTED:
-            raise self.fail(f"more than {_MAX_NESTED} groups inside each other")
+            raise self.fail(f"nesting more than {_MAX_NESTED} groups")
         part = self.either()
         self.depth -= 1
         if not self.accept(")"):
-            raise self.fail("a ( without a )")
+            raise self.fail("an unmatched (")
         self.flags = flags
         return part
 
@@ -283,7 +283,7 @@ class _Reader:
             other = self.accept("^")
             name, closing, _ = self.rest.partition(":]")
             if not closing or name not in _NAMED:
-                raise self.fail("what stands in [: :]")
+                raise self.fail("the POSIX class after [:")
             self.at += len(name) + 2
             return _others(_NAMED[name]) if other else _NAMED[name]
         low = self.class_character()
@@ -292,7 +292,7 @@ class _Reader:
         self.take()
         high = self.class_character()
         if len(high) != 1 or high[0][0] != high[0][1] or high[0][0] < low[0][0]:
-            raise self.fail("such a range in a class")
+            raise self.fail("the range in a character class")
         return ((low[0][0], high[0][0]),)
 
     def class_character(self) -> Ranges:
@@ -343,7 +343,7 @@ def _in_any_case(ranges: Ranges) -> Ranges:
 def _write(part: Part, rows: list[list[int]], pattern: str) -> None:
     """Append the instructions of a part."""
     if len(rows) > MAX_INSTRUCTIONS:
-        raise RelvmUnsupportedError(f"pattern {shortened(pattern)!r}: more than {MAX_INSTRUCTIONS} instructions")
+        raise RelvmUnsupportedError(f"pattern {shortened(pattern)!r}: needs more than {MAX_INSTRUCTIONS} instructions")
     match part:
         case CharacterClass(ranges, other):
             rows.append([SET, len(ranges), int(other)])

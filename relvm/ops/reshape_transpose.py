@@ -47,7 +47,8 @@ def shape_to_tensor(shape: ShapeType) -> TensorType:
 
 def _numpy_tensor_to_shape(x: np.ndarray) -> tuple[int, ...]:
     for axis, size in enumerate(x.tolist()):
-        expect(size >= 0, "tensor_to_shape: dimension {} is {}, below 0", axis, size, error=RelvmShapeError)
+        message = "tensor_to_shape: element {} is {}; a dimension must be at least 0"
+        expect(size >= 0, message, axis, size, error=RelvmShapeError)
     return tuple(x.tolist())
 
 
@@ -116,7 +117,7 @@ def squeeze(x: TensorType, *, axes: tuple[int, ...] | None = None) -> TensorType
     expect_tensor("squeeze", x=x)
     if axes is None:
         known = x.shape is not None and all(isinstance(dim, int) for dim in x.shape)
-        expect(known, "squeeze: x is {}; without axes, every dimension must be known", x, error=RelvmShapeError)
+        expect(known, "squeeze: x is {}; every dimension must be known if axes is omitted", x, error=RelvmShapeError)
         return TensorType(x.dtype, tuple(dim for dim in x.known_shape if dim != 1))
     expect_integers("squeeze", "axes", axes)
     if x.rank is None:
@@ -125,7 +126,7 @@ def squeeze(x: TensorType, *, axes: tuple[int, ...] | None = None) -> TensorType
     if x.shape is None:
         return TensorType(x.dtype, None, x.rank - len(gone))
     for axis in gone:
-        expect_equal_dims("squeeze", f"axis {axis} and 1 differ", x.shape[axis], 1)
+        expect_equal_dims("squeeze", f"the size of axis {axis} must be 1", x.shape[axis], 1)
     return TensorType(x.dtype, tuple(dim for axis, dim in enumerate(x.shape) if axis not in gone))
 
 
@@ -134,7 +135,7 @@ def _expect_no_smaller_rank(name: str, x: TensorType, shape: ShapeType) -> None:
     expect_tensor(name, x=x)
     expect_shape(name, "shape", shape)
     if x.rank is not None and shape.rank is not None:
-        message = "{}: x has rank {}, the shape only {}"
+        message = "{}: x has rank {}, but the shape has only {} dimensions"
         expect(x.rank <= shape.rank, message, name, x.rank, shape.rank, error=RelvmShapeError)
 
 
@@ -150,13 +151,14 @@ def broadcast_to(x: TensorType, shape: ShapeType) -> TensorType:
     if x.shape is not None and shape.dims is not None:
         merged = broadcast_dims("broadcast_to", [x.shape, shape.dims])
         for got, dim in zip(merged, shape.dims, strict=True):
-            message = "broadcast_to: a dimension {} of x does not become {}"
+            message = "broadcast_to: a dimension {} of x cannot be broadcast to {}"
             expect(difference(got, dim) == 0, message, format_dim(got), format_dim(dim), error=RelvmShapeError)
     return TensorType(x.dtype, shape.dims, shape.rank)
 
 
 def _numpy_expand(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    expect(x.ndim <= len(shape), "expand: x has rank {}, the shape only {}", x.ndim, len(shape), error=RelvmShapeError)
+    message = "expand: x has rank {}, but the shape has only {} dimensions"
+    expect(x.ndim <= len(shape), message, x.ndim, len(shape), error=RelvmShapeError)
     for axis, (have, want) in enumerate(zip(x.shape, shape[len(shape) - x.ndim :], strict=True)):
         expect(have in (1, want), _NOT_EXPANDED, axis, have, want, error=RelvmShapeError)
     return np.broadcast_to(x, shape)

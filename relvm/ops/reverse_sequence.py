@@ -17,7 +17,7 @@ def _numpy_reverse_sequence(x: np.ndarray, lengths: np.ndarray, *, time_axis: in
     steps, result = x.shape[time_axis], x.copy()
     wrong = next((n for n in lengths if not 0 <= n <= steps), None)
     if wrong is not None:
-        raise RelvmShapeError(f"reverse_sequence: a sequence of {wrong} steps, expected 0 to {steps}")
+        raise RelvmShapeError(f"reverse_sequence: a sequence has {wrong} steps, expected 0 to {steps}")
     for n, length in enumerate(lengths):
         if time_axis == 0:
             result[:length, n] = x[:length, n][::-1]
@@ -32,7 +32,7 @@ def _reverse_sequence(k: KernelBuilder, inputs, outputs, *, time_axis: int) -> N
     with k.loop(batch, name="n") as n:
         length = k.let("length", lengths[n].to(I64))
         outside = (length < 0).logical_or(length > steps)
-        message = "reverse_sequence: a sequence of %lld steps, expected 0 to %lld"
+        message = "reverse_sequence: a sequence has %lld steps, expected 0 to %lld"
         k.fail(outside, "SHAPE_ERROR", message, length, steps)
     with k.loop(x.shape[0], name="a") as a, k.loop(x.shape[1], name="b") as b:
         n, t = (a, b) if time_axis == 1 else (b, a)

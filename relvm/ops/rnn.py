@@ -160,7 +160,7 @@ def _rule(
     message = "{}: direction is {!r}, expected one of {}"
     expect(direction in DIRECTIONS, message, name, direction, ", ".join(DIRECTIONS), error=RelvmArgumentError)
     fits = clip is None or (isinstance(clip, int | float) and clip >= 0)
-    expect(fits, "{}: clip is {!r}, expected None or a number >= 0", name, clip, error=RelvmArgumentError)
+    expect(fits, "{}: clip is {!r}, expected None or a number of at least 0", name, clip, error=RelvmArgumentError)
     directions = len(DIRECTIONS[direction])
     choose(name, activations, alpha, beta, _USUAL[name], directions)
     dtype, states = tensors["x"].dtype, 2 if name == "lstm" else 1
@@ -170,7 +170,7 @@ def _rule(
     steps, batch, _ = tensors["x"].known_shape
     hidden = tensors["h"].known_shape[2]
     known = isinstance(hidden, int)
-    expect(known, "{}: h has {} units, expected a number that is known", name, hidden, error=RelvmShapeError)
+    expect(known, "{}: h has {} units, expected a known number", name, hidden, error=RelvmShapeError)
     state = (directions, batch, hidden)
     expected = {
         "x": (steps, batch, directions * _GATES[name] * hidden),
@@ -189,4 +189,4 @@ def _rule(
 
 def _expect_dims(op: str, parameter: str, got: tuple[AnyDim, ...], wanted: tuple[AnyDim, ...]) -> None:
     for axis, (have, want) in enumerate(zip(got, wanted, strict=True)):
-        expect_equal_dims(op, f"dimension {axis} of {parameter} and what it must be differ", have, want)
+        expect_equal_dims(op, f"dimension {axis} of {parameter} and the expected size differ", have, want)

@@ -33,7 +33,7 @@ _MODES = ("avg", "max")
 def _numpy_images(op: str, images: np.ndarray, count: int) -> None:
     for image in images:
         if not 0 <= image < count:
-            raise RelvmIndexError(f"{op}: image {image} is outside of {count}")
+            raise RelvmIndexError(f"{op}: image {image} is out of range; x has {count} images")
 
 
 def _check_images(k: KernelBuilder, op: str, images: Buffer, count: AnyDim) -> None:
@@ -41,13 +41,17 @@ def _check_images(k: KernelBuilder, op: str, images: Buffer, count: AnyDim) -> N
     with k.loop(k.size(images.shape), name="n") as n:
         image = k.let("image", images.flat(n))
         k.fail(
-            (image < 0).logical_or(image >= size), "INDEX_ERROR", f"{op}: image %lld is outside of %lld", image, size
+            (image < 0).logical_or(image >= size),
+            "INDEX_ERROR",
+            f"{op}: image %lld is out of range; x has %lld images",
+            image,
+            size,
         )
 
 
 # Limit on the samples of an output element along an axis.  A larger or undefined size is an error.
 _MAX_SAMPLES = 2**15
-_ENDLESS = "{}: region %lld is not finite, or larger than {} elements for each place of the result"
+_ENDLESS = "{}: region %lld must be finite and have at most {} elements for each element of the result"
 
 
 def _numpy_sides(op: str, regions: np.ndarray, size: tuple[int, int], scale: float) -> None:
@@ -76,13 +80,13 @@ def _expect_regions(op: str, x: TensorType, regions: TensorType, images: TensorT
     expect_tensor(op, images=images)
     expect(images.dtype == I64, "{}: images has dtype {}, expected i64", op, images.dtype)
     size = expect_integers(op, "size", size, 2)
-    expect(min(size) > 0, "{}: size is {}, expected numbers above 0", op, size, error=RelvmArgumentError)
+    expect(min(size) > 0, "{}: size is {}, expected numbers of at least 1", op, size, error=RelvmArgumentError)
     for name, type_, rank in (("x", x, 4), ("regions", regions, 2), ("images", images, 1)):
         expect(type_.rank in (None, rank), "{}: {} has rank {}, expected {}", op, name, type_.rank, rank)
     if x.shape is None or regions.shape is None or images.shape is None:
         return TensorType(x.dtype, None, 4)
-    expect_equal_dims(op, "a region is not four numbers", 4, regions.shape[1])
-    expect_equal_dims(op, "the numbers of regions and images differ", regions.shape[0], images.shape[0])
+    expect_equal_dims(op, "a region must consist of 4 numbers", 4, regions.shape[1])
+    expect_equal_dims(op, "numbers of regions and images differ", regions.shape[0], images.shape[0])
     return TensorType(x.dtype, (regions.shape[0], x.shape[1], *size))
 
 
@@ -224,7 +228,7 @@ def roi_align(
     """
     expect(mode in _MODES, "roi_align: mode is {!r}, expected avg or max", mode, error=RelvmArgumentError)
     whole = isinstance(samples, int) and not isinstance(samples, bool) and samples >= 0
-    expect(whole, "roi_align: samples is {!r}, expected a number from 0 on", samples, error=RelvmArgumentError)
+    expect(whole, "roi_align: samples is {!r}, expected an integer of at least 0", samples, error=RelvmArgumentError)
     is_number = isinstance(scale, int | float)
     expect(is_number, "roi_align: scale is {!r}, expected a number", scale, error=RelvmArgumentError)
     is_bool = isinstance(half_pixel, bool)

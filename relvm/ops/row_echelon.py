@@ -66,5 +66,5 @@ def row_echelon(x: TensorType) -> TensorType:
     expect_float("row_echelon", x=x)
     expect(x.rank is None or x.rank >= 2, "row_echelon: x has rank {}, expected at least 2", x.rank)
     if x.shape is not None:
-        expect_equal_dims("row_echelon", "a matrix is not square", *x.shape[-2:])
+        expect_equal_dims("row_echelon", "the matrices must be square", *x.shape[-2:])
     return x

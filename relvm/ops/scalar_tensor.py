@@ -51,5 +51,5 @@ def to_tensor(value: PrimType, *, dtype: str | DType) -> TensorType:
     expect(isinstance(value, PrimType), "to_tensor: value is {}, expected a scalar", value)
     target = dtype_of(dtype)
     fits = target.is_bool if value.dtype == BOOL else target.is_float or (target.is_integer and value.dtype == I64)
-    expect(fits, "to_tensor: dtype is {}, which does not go with a scalar of {}", target, value.dtype)
+    expect(fits, "to_tensor: dtype {} is incompatible with a scalar of type {}", target, value.dtype)
     return TensorType(target, ())

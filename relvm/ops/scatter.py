@@ -45,7 +45,7 @@ def _expect_updates(op: str, x: TensorType, updates: TensorType, reduction: obje
 def _expect_shape(op: str, updates: TensorType, rank: int, dims: tuple | None) -> None:
     expect(updates.rank in (None, rank), "{}: updates has rank {}, expected {}", op, updates.rank, rank)
     for axis, (got, wanted) in enumerate(zip(updates.shape or (), dims or (), strict=False)):
-        expect_equal_dims(op, f"dimension {axis} of updates is not the one expected", wanted, got)
+        expect_equal_dims(op, f"dimension {axis} of updates and the expected size differ", wanted, got)
 
 
 def _copy(k: KernelBuilder, x: Buffer, out: Buffer) -> None:

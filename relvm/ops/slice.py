@@ -102,7 +102,7 @@ def slice_(
     steps = (1,) * count if steps is None else steps
     expect_integers("slice", "axes", axes, count)
     expect_integers("slice", "steps", steps, count)
-    expect(0 not in steps, "slice: steps are {}, expected none to be 0", steps, error=RelvmArgumentError)
+    expect(0 not in steps, "slice: steps are {}; a step must not be 0", steps, error=RelvmArgumentError)
     if x.rank is None:
         return x
     counted = expect_axes("slice", axes, x.rank)

@@ -151,12 +151,12 @@ def argtopk(x: TensorType, shape: ShapeType, *, axis: int, largest: bool = True)
     if x.rank is None:
         return TensorType(I64, shape.dims, shape.rank)
     at = expect_axis("argtopk", axis, x.rank)
-    expect(shape.rank in (None, x.rank), "argtopk: x has rank {} and the shape {}", x.rank, shape.rank)
+    expect(shape.rank in (None, x.rank), "argtopk: x has rank {}, but shape has rank {}", x.rank, shape.rank)
     for i, (size, count) in enumerate(zip(x.shape or (), shape.dims or (), strict=False)):
         if i != at:
             expect_equal_dims("argtopk", f"dimension {i} of x and of shape differs", size, count)
             continue
-        claim_at_most(count, size, "argtopk: {} positions of an axis of size {}")
+        claim_at_most(count, size, "argtopk: {} positions exceed the axis size {}")
     return TensorType(I64, shape.dims, x.rank)
 
 
@@ -203,7 +203,7 @@ def lexsort_rows(x: TensorType) -> TensorType:
 def _numpy_nonzero(cond: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     found = np.flatnonzero(cond)
     if len(found) != shape[0]:
-        raise RelvmShapeError(f"nonzero: {len(found)} elements hold, and the shape says {shape[0]}")
+        raise RelvmShapeError(f"nonzero: {len(found)} elements are true, but shape is [{shape[0]}]")
     return found
 
 
@@ -213,7 +213,7 @@ def _nonzero(k: KernelBuilder, inputs, outputs) -> None:
     found = k.let("found", Literal(0, I64))
     with k.loop(size, name="n", simd=True, reduce=[("+", found)]) as n:
         k.assign(found, found + cond.flat(n).to(I64))
-    message = "nonzero: %lld elements hold, and the shape says %lld"
+    message = "nonzero: %lld elements are true, but shape is [%lld]"
     k.fail(found.ne(count), "SHAPE_ERROR", message, found, count)
     k.assign(found, 0)
     with k.loop(size, name="n") as n, k.branch(cond.flat(n)):

@@ -47,7 +47,7 @@ def _numpy_take(positions: np.ndarray, *xs: np.ndarray) -> np.ndarray:
     strings = np.concatenate([*(x.reshape(-1) for x in xs), np.array([""], object)])  # the last, -1, is empty
     wrong = positions[(positions < -1) | (positions >= len(strings) - 1)]
     if wrong.size:
-        raise RelvmIndexError(f"string_take: there is no string at {wrong[0]}")
+        raise RelvmIndexError(f"string_take: position {wrong[0]} is out of range")
     taken = np.empty(positions.shape, object)
     taken[...] = strings[positions]
     return taken
@@ -103,7 +103,7 @@ def string_lookup(x: TensorType, keys: TensorType, table: TensorType) -> TensorT
     expect_strings("string_lookup", x=x, keys=keys)
     expect_tensor("string_lookup", table=table)
     right = table.dtype == I64 and {keys.rank, table.rank} <= {1, None}
-    expect(right, "string_lookup: keys and table are {} and {}, expected str[k] and i64[n]", keys, table)
+    expect(right, "string_lookup: keys is {} and table is {}, expected str[k] and i64[n]", keys, table)
     return with_dtype(x, I64)
 
 
@@ -278,7 +278,7 @@ def _numpy_to_number(x: np.ndarray, *, to: str | DType) -> np.ndarray:
     numbers = [string_reference.number(text, dtype) for text in x.reshape(-1)]
     if None in numbers:
         wrong = x.reshape(-1)[numbers.index(None)]
-        raise RelvmArithmeticError(f"string_to_number: {wrong!r} is no {dtype}")
+        raise RelvmArithmeticError(f"string_to_number: {wrong!r} cannot be converted to {dtype}")
     return np.array(numbers, dtype.numpy).reshape(x.shape)
 
 

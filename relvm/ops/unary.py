@@ -239,7 +239,7 @@ def clip(x: TensorType, *, min: float | None = None, max: float | None = None) -
         if bound is not None and x.known_dtype.is_integer:
             lowest, highest = x.known_dtype.limits
             fits = isinstance(bound, int) and lowest <= bound <= highest
-            expect(fits, "clip: {} is {!r}, no number of {}", name, bound, x.dtype, error=RelvmArgumentError)
+            expect(fits, "clip: {} is {!r}, which {} cannot represent", name, bound, x.dtype, error=RelvmArgumentError)
     ordered = min is None or max is None or min <= max
-    expect(ordered, "clip: min is {}, above max, {}", min, max, error=RelvmArgumentError)
+    expect(ordered, "clip: min {} exceeds max {}", min, max, error=RelvmArgumentError)
     return x

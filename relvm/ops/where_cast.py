@@ -49,8 +49,8 @@ def cast(x: TensorType, *, to: str | DType) -> TensorType:
     """
     expect_tensor("cast", x=x)
     dtype = dtype_of(to)
-    expect(x.dtype != STR, "cast: x is {}; string_to_number makes numbers of strings", x)
-    expect(dtype != STR, "cast: to str; string_of_number makes strings of numbers")
+    expect(x.dtype != STR, "cast: x is {}; use string_to_number to convert strings to numbers", x)
+    expect(dtype != STR, "cast: cannot cast to str; use string_of_number to convert numbers to strings")
     return with_dtype(x, dtype)
 
 
@@ -77,7 +77,7 @@ def saturating_cast(x: TensorType, *, to: str | DType) -> TensorType:
     Raises RelvmTypeError: other dtypes.   Source: ONNX QuantizeLinear-25.
     """
     expect_tensor("saturating_cast", x=x)
-    expect(x.dtype is None or x.dtype.is_float, "saturating_cast: x has dtype {}, expected a float", x.dtype)
+    expect(x.dtype is None or x.dtype.is_float, "saturating_cast: x has dtype {}, expected a float dtype", x.dtype)
     dtype = dtype_of(to)
     right = dtype.is_integer and dtype.bits <= 16
     expect(right, "saturating_cast: to is {}, expected an integer dtype of at most 16 bits", dtype)
@@ -116,6 +116,7 @@ def bit_cast(x: TensorType, *, to: str | DType) -> TensorType:
     dtype = dtype_of(to)
     for each in (x.known_dtype, dtype):
         known = each in _BITS_OF or not each.is_float
-        expect(known, "bit_cast: the bits of {}, expected f32, f64, bool or an integer dtype", each)
-    expect(x.known_dtype.bits == dtype.bits, "bit_cast: from {} to {}, which has other bits", x.dtype, dtype)
+        expect(known, "bit_cast: {} is not supported; expected f32, f64, bool or an integer dtype", each)
+    message = "bit_cast: cannot cast {} to {}; both must have the same number of bits"
+    expect(x.known_dtype.bits == dtype.bits, message, x.dtype, dtype)
     return with_dtype(x, dtype)

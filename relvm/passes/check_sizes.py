@@ -146,7 +146,9 @@ class _Checker:
                 casts[arg] = MatchCast(var, arg, where)
         ordered = in_binding_order(casts.values(), new)
         if ordered is None:
-            raise RelvmShapeError(f"{call.op}: sizes that depend on each other; match_cast one argument")
+            raise RelvmShapeError(
+                f"{call.op}: the sizes of the arguments depend on each other; use match_cast on one of them"
+            )
         bindings += ordered
         for arg, cast in casts.items():
             if isinstance(arg, Var):

@@ -106,8 +106,12 @@ class _KernelLowering:
                 return
         if (unknown := unknown_argument(call)) is not None:
             is_shaped = isinstance(unknown, TensorType | ShapeType)
-            hint = "match_cast it to a known rank and dtype" if is_shaped else "match_cast it to a tensor first"
-            raise RelvmUnsupportedError(f"{call.op}: an argument of type {unknown}: {hint}")
+            hint = (
+                "use match_cast to state its rank and dtype"
+                if is_shaped
+                else "use match_cast to convert it to a tensor"
+            )
+            raise RelvmUnsupportedError(f"{call.op}: an argument has type {unknown}; {hint}")
         if isinstance(call.op.lower, Reinterpret):
             shape = Shape(_known_shape(call.type, call))
             bindings.append(replace(binding, value=BuiltinCall("reshape", (call.args[0], shape), type=call.type)))
@@ -153,5 +157,5 @@ def _attribute(value: int | str | DType) -> Expr:
 
 def _known_shape(type_: Type, call: OpCall) -> tuple[AnyDim, ...]:
     if not isinstance(type_, TensorType) or type_.shape is None:
-        raise RelvmUnsupportedError(f"{call.op}: the shape of its result is not known at compile time")
+        raise RelvmUnsupportedError(f"{call.op}: the shape of the result must be known at compile time")
     return type_.shape

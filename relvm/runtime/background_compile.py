@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmError, RelvmUnsupportedError
 
 ExecutableT = TypeVar("ExecutableT")  # relvm.runtime.executable.Executable, which imports this module
 
@@ -20,7 +20,7 @@ class Upgrade(Generic[ExecutableT]):
     Parameters
     ----------
     compile
-        Returns the executable with the same functions as native code.
+        Returns the executable with the same functions as native code, or is the reason why there will be none.
 
     Attributes
     ----------
@@ -28,13 +28,21 @@ class Upgrade(Generic[ExecutableT]):
         That executable, or None until it is ready.
     """
 
-    def __init__(self, compile: Callable[[], ExecutableT]) -> None:
+    def __init__(self, compile: Callable[[], ExecutableT] | RelvmError) -> None:
         self.executable: ExecutableT | None = None
-        self._compile = compile
         self._error: BaseException | None = None
         self._process = os.getpid()
         self._done = threading.Event()
-        threading.Thread(target=self._run, name="relvm upgrade").start()
+        if isinstance(compile, RelvmError):
+            self._error = compile
+            self._done.set()
+        else:
+            threading.Thread(target=self._run, args=(compile,), name="relvm upgrade").start()
+
+    @property
+    def has_ended(self) -> bool:
+        """Return whether the compilation has ended, with the executable or with an error."""
+        return self._done.is_set()
 
     def wait(self, timeout: float | None) -> bool:
         """Return whether compilation ended within `timeout` seconds, or wait without limit if it is None.
@@ -52,9 +60,9 @@ class Upgrade(Generic[ExecutableT]):
             raise self._error
         return True
 
-    def _run(self) -> None:
+    def _run(self, compile: Callable[[], ExecutableT]) -> None:
         try:
-            self.executable = self._compile()
+            self.executable = compile()
         except BaseException as error:  # reported to waiting callers only; the other machines continue with bytecode
             self._error = error
             import logging  # a deployed program does not need it

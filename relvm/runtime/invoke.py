@@ -32,7 +32,7 @@ class Invoker(Objects):
         self.threads = threads
         self.callback: Instrument | None = None
         self.stop: Callable[..., None] | None = None  # of the debugger
-        self.upgrade = executable.upgrade  # until it is complete
+        self.upgrade = executable.upgrade  # until it has ended
         self.restless = self.upgrade is not None
 
     def __reduce__(self) -> NoReturn:
@@ -49,11 +49,14 @@ class Invoker(Objects):
 
     def poll(self) -> None:
         """Do the pending work before a run and periodically during it: switch to native code when it is ready."""
-        compiled = self.upgrade and self.upgrade.executable
-        if not compiled:
+        upgrade = self.upgrade
+        if not upgrade or not upgrade.has_ended:
             return
         self.upgrade = None
         self.restless = False
+        compiled = upgrade.executable
+        if compiled is None:
+            return
         error = ffi.new("rvm_value *")
         status = lib.rvm_machine_upgrade(self.machine, compiled.pointer, error)
         if status:

@@ -83,15 +83,17 @@ def test_mistakes_are_said_and_the_session_goes_on(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[:6] == [
-        "RelvmArgumentError: nothing is being run; `run` or `start` begins",
-        "RelvmNameError: break at nothing: no function, value or line of the source in main",
+        "RelvmArgumentError: no run is in progress; call `run` or `start` first",
+        "RelvmNameError: break at nothing: no such function, value or source line in main",
         "RelvmNameError: unknown command walk; `help` lists the commands",
         "RelvmArgumentError: expected a breakpoint number, got x",
         "RelvmArgumentError: nan perhaps: expected no argument, or off",
-        "RelvmArgumentError: nothing is being run; `run` or `start` begins",
+        "RelvmArgumentError: no run is in progress; call `run` or `start` first",
     ]
     assert "RelvmArgumentError: already at the outermost function" in lines
-    assert any(line.startswith("RelvmNameError: no register holds y here: there are k, x") for line in lines)
+    assert any(
+        line.startswith("RelvmNameError: no register holds y here; the named values are: k, x") for line in lines
+    )
     assert lines[-1].strip() == "nan [off]: stop behind the first instruction that makes a NaN, or no longer."
 
 
@@ -130,7 +132,7 @@ def test_a_saved_executable_is_debugged_where_it_is_compiled_for_that(tmp_path: 
     assert relvm(*compiling, "-o", "plain.rvm").returncode == 0
     assert relvm(*compiling, "-o", "debug.rvm", "--debug").returncode == 0
     done = relvm("debug", "plain.rvm", *inputs)
-    assert done.returncode == 1 and "by relvm compile --debug" in done.stderr
+    assert done.returncode == 1 and "build it with debug=True or relvm compile --debug" in done.stderr
     done = relvm("debug", "debug.rvm", *inputs)
     assert (done.returncode, done.stderr) == (0, "")
     assert "breakpoint\nin main, model.relvm:2:3:  a = add(x, x)\n" in done.stdout

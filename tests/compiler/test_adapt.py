@@ -133,7 +133,7 @@ def test_without_a_compiler_the_portable_program_runs(
         for name, value in variables.items():
             context.setenv(name, value)
         adapted = vm.adapt(loaded(content))
-    assert adapted.to_bytes() == vm.build(MODULE, "bytecode", "numpy").to_bytes()
+    assert adapted.to_bytes() == vm.build(MODULE, "bytecode", "bytecode").to_bytes()
     assert_close(adapted)
     (record,) = caplog.records
     assert "lacks neon9" in record.message and "compiler" in record.message
@@ -231,7 +231,7 @@ def test_a_portable_program_may_call_what_the_load_allows(monkeypatch: pytest.Mo
 
 def test_what_was_only_checked_is_not_adapted(tmp_path: Path) -> None:
     path = tmp_path / "calling.rvm"
-    for content in (calling(), vm.build(MODULE, target="numpy").to_bytes()):
+    for content in (calling(), vm.build(MODULE, target="bytecode").to_bytes()):
         path.write_bytes(content)
         with pytest.raises(RelvmUnsupportedError) as caught:
             vm.adapt(Executable.check(path))
@@ -254,7 +254,7 @@ def test_only_what_has_native_code_gets_a_portable_program() -> None:
 
 def test_a_portable_program_for_debugging_says_where_its_instructions_come_from() -> None:
     portable = vm.build(MODULE, "compiled", debug=True, portable=True).portable
-    assert portable.to_bytes() == vm.build(MODULE, target="numpy", debug=True).to_bytes()
+    assert portable.to_bytes() == vm.build(MODULE, target="bytecode", debug=True).to_bytes()
 
 
 def test_it_is_kept_wherever_the_executable_goes(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_native_code_is_made_for_the_processors_that_are_asked_for(monkeypatch: 
 
 def test_without_a_compiler_target_c_says_what_to_do(monkeypatch) -> None:
     monkeypatch.setenv("RELVM_CC", "none")
-    with pytest.raises(RelvmToolchainError, match=r'no C compiler.*target="numpy"'):
+    with pytest.raises(RelvmToolchainError, match=r'no C compiler.*target="bytecode"'):
         vm.build(MODULE)
 
 

@@ -140,7 +140,7 @@ def test_outputs_of_dtypes_that_numpy_does_not_have_are_inputs_of_the_next_run(f
         (("--scheduler", ""), 1, "--scheduler '': expected an address"),
         (("--scheduler", "localhost"), 1, "--scheduler localhost: missing port number"),
         (("--retries", "-1"), 1, "--retries -1: expected at least 0"),
-        (("--function", "other", "--workers", "1"), 1, "the executable has no function other: there are main"),
+        (("--function", "other", "--workers", "1"), 1, "the executable has no function other; its functions are main"),
     ],
 )
 def test_options_that_have_no_meaning_are_refused(
@@ -167,7 +167,9 @@ def test_outputs_of_another_executable_are_not_mixed_with_new_ones(folder: Path,
     assert [each.skipped for each in first] == [False] * FILES and not any(each.error for each in first)
     assert [each.source for each in first] == sorted(inputs.iterdir()) and first[7].output == folder / "out/07.npz"
     assert all(each.skipped for each in map_files(double, inputs, "out", client=client))
-    with pytest.raises(RelvmArgumentError, match=r"has outputs of main of the executable .*: another folder, or --o"):
+    with pytest.raises(
+        RelvmArgumentError, match=r"contains outputs of main of executable .*; choose another folder, or pass --o"
+    ):
         map_files(triple, inputs, "out", client=client)
     assert outputs(folder)["07"] == [[14]]
     results = map_files(triple, inputs, "out", client=client, overwrite=True)
@@ -182,7 +184,7 @@ def test_a_run_whose_folder_was_given_to_another_one_writes_nothing_more(folder:
     next(older)
     newer = map_files(triple, folder / "in", folder / "out", client=client, overwrite=True)
     errors = [each.error for each in older]
-    assert all("given to a run of another executable or function meanwhile" in str(error) for error in errors[1:])
+    assert all("claimed by a run of another executable or function" in str(error) for error in errors[1:])
     list(newer)
     assert outputs(folder) == {f"{number:02}": [[3 * number]] for number in range(FILES)}
 
@@ -199,13 +201,16 @@ def test_folders_that_are_not_of_outputs_are_left_alone(folder: Path, client: Cl
     (folder / "damaged").mkdir()
     for record in ("{", "[]", json.dumps({"relvm-map": 2})):
         (folder / "damaged/relvm-map.json").write_text(record)
-        with pytest.raises(RelvmFormatError, match=r"relvm-map\.json is no record of outputs"):
+        with pytest.raises(RelvmFormatError, match=r"relvm-map\.json is not a record of outputs"):
             map_files(build(), folder / "in", folder / "damaged", client=client, overwrite=True)
-    for out, message in [("mine", r"has a\.npz and no relvm-map\.json"), ("in", "is in the folder of the outputs")]:
+    for out, message in [
+        ("mine", r"contains a\.npz but no relvm-map\.json"),
+        ("in", "is in the output folder"),
+    ]:
         with pytest.raises(RelvmArgumentError, match=message):
             map_files(build(), folder / "in", folder / out, client=client, overwrite=True)
     np.savez(folder / "in/07.npz", x=np.float32([1]))
-    with pytest.raises(RelvmArgumentError, match=r"07\.npy and .*07\.npz have one output"):
+    with pytest.raises(RelvmArgumentError, match=r"07\.npy and .*07\.npz have the same output"):
         map_files(build(), folder / "in", folder / "out", client=client)
     assert sorted(path.name for path in folder.iterdir()) == ["damaged", "in", "mine", "slow.relvm"]
     assert len(list((folder / "in").iterdir())) == FILES + 1 and (folder / "mine/a.npz").exists()

@@ -107,7 +107,7 @@ def test_it_runs_in_a_pool_of_processes(method: str) -> None:
 
 def test_what_belongs_to_a_machine_is_no_result() -> None:
     program = build("def main(i: i64) => object { add = fn (x: i64) -> i64 { return x + i }\nreturn add }")
-    with pytest.raises(RelvmTypeError, match="main gives a Closure, which belongs to its machine"):
+    with pytest.raises(RelvmTypeError, match="main returned a Closure, which belongs to its machine"):
         Runner(program)(1)
 
 
@@ -120,7 +120,7 @@ def test_a_program_calls_what_it_is_allowed_to() -> None:
 
 def test_a_function_that_hosts_do_not_see_is_none_to_run() -> None:
     program = build("private def helper(x: f32[n]) -> f32[n] = add(x, x)\ndef main(x: f32[n]) -> f32[n] = @helper(x)")
-    with pytest.raises(RelvmNameError, match=r"no function helper: there are main$"):
+    with pytest.raises(RelvmNameError, match=r"no function helper; its functions are main$"):
         Runner(program, "helper")
 
 

@@ -180,7 +180,7 @@ def test_a_notebook_shows_the_page_in_a_frame() -> None:
 def test_a_negative_depth_is_an_error() -> None:
     module = parse_module(TEXT)
     for browse in (browse_dataflow, browse_calls):
-        with pytest.raises(RelvmArgumentError, match="depth=-1: expected 0 or more"):
+        with pytest.raises(RelvmArgumentError, match="depth=-1: expected an integer of at least 0"):
             browse(module, depth=-1)
-        with pytest.raises(RelvmArgumentError, match="depth=-2: expected 0 or more"):
+        with pytest.raises(RelvmArgumentError, match="depth=-2: expected an integer of at least 0"):
             browse(module).figure(-2)

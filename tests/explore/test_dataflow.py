@@ -135,7 +135,7 @@ def test_every_kind_of_value_has_a_node(module: Module) -> None:
 
 
 def test_what_cannot_be_drawn_is_an_error(module: Module) -> None:
-    with pytest.raises(RelvmNameError, match="no function rset in what is built; did you mean rest"):
+    with pytest.raises(RelvmNameError, match="no function rset in the built module; did you mean rest"):
         draw_dataflow(module, "rset")
-    with pytest.raises(RelvmArgumentError, match="depth=-1: expected 0 or more"):
+    with pytest.raises(RelvmArgumentError, match="depth=-1: expected an integer of at least 0"):
         draw_dataflow(module, depth=-1)

@@ -134,7 +134,7 @@ def test_a_value_that_fusion_removed_is_found_by_its_source() -> None:
 
 def test_a_breakpoint_in_one_function_only(debugger: Debugger) -> None:
     assert debugger.break_at("result", "helper").places != debugger.break_at("result").places
-    with pytest.raises(RelvmNameError, match="no function, value or line of the source in main"):
+    with pytest.raises(RelvmNameError, match="no such function, value or source line in main"):
         debugger.break_at("y", "main")
     with pytest.raises(RelvmNameError, match=r"no function helpr; did you mean helper\?"):
         debugger.break_at("y", "helpr")
@@ -156,16 +156,16 @@ def test_breakpoints_that_are_removed_stop_no_more(debugger: Debugger) -> None:
 @pytest.mark.parametrize(
     ("where", "error", "message"),
     [
-        ("nothing", RelvmNameError, "no function, value or line of the source"),
+        ("nothing", RelvmNameError, "no such function, value or source line"),
         ("helpe", RelvmNameError, "did you mean helper"),
-        ("small.relvm:99", RelvmNameError, "no function, value or line"),
+        ("small.relvm:99", RelvmNameError, "no such function, value or source line"),
         (99, RelvmNameError, "break at 99"),
-        ("main:" + "9" * 5000, RelvmNameError, "no function, value or line"),
-        ("small.relvm:" + "9" * 5000, RelvmNameError, "no function, value or line"),
-        (None, RelvmTypeError, "expected a str, or the number of a line, got NoneType"),
+        ("main:" + "9" * 5000, RelvmNameError, "no such function, value or source line"),
+        ("small.relvm:" + "9" * 5000, RelvmNameError, "no such function, value or source line"),
+        (None, RelvmTypeError, "expected a str or a line number, got NoneType"),
         (True, RelvmTypeError, "got bool"),
         (b"y", RelvmTypeError, "got bytes"),
-        ("main:99", RelvmIndexError, "main has the instructions 0 to 25"),
+        ("main:99", RelvmIndexError, "main has only the instructions 0 to 25"),
     ],
 )
 def test_there_is_no_such_place(debugger: Debugger, where: str | int, error: type, message: str) -> None:
@@ -186,7 +186,7 @@ def test_values_by_their_names(debugger: Debugger) -> None:
     kept = debugger["y"]
     assert debugger.resume().reason == "breakpoint"
     np.testing.assert_array_equal(kept, X * 4)  # a copy
-    with pytest.raises(RelvmIndexError, match="no frame 2: there are 0 to 1"):
+    with pytest.raises(RelvmIndexError, match="no frame 2; the frames are 0 to 1"):
         debugger.value("x", frame=2)
 
 
@@ -195,7 +195,7 @@ def test_what_is_not_computed_yet_has_no_value(debugger: Debugger) -> None:
     debugger.run("main", X, 2)
     assert "room for y" in [row.name for row in debugger.registers()]
     with pytest.raises(
-        RelvmNameError, match=r"no register holds y here: there are k, .*x; a value may not be computed"
+        RelvmNameError, match=r"no register holds y here; the named values are: k, .*x; a value may not be computed"
     ):
         debugger["y"]
 
@@ -403,12 +403,12 @@ def test_who_is_interrupted_while_asking_gets_the_next_answer() -> None:
 def test_what_is_run_cannot_use_the_debugger(debugger: Debugger) -> None:
     debugger.start("factorial", 3)
     debugger.break_at("factorial:2", when=lambda at: debugger["n"] == 1)
-    with pytest.raises(RelvmBusyError, match="the run goes on"):
+    with pytest.raises(RelvmBusyError, match="the run has not stopped"):
         debugger.resume()
     debugger.close()
     debugger.delete(1)
     debugger.break_at("factorial:2", when=lambda at: debugger.resume())
-    with pytest.raises(RelvmBusyError, match="a condition is given the values"):
+    with pytest.raises(RelvmBusyError, match="a condition receives the values"):
         debugger.run("factorial", 3)
 
 
@@ -416,12 +416,12 @@ def test_what_is_run_cannot_use_the_debugger(debugger: Debugger) -> None:
 
 
 def test_one_run_at_a_time(debugger: Debugger) -> None:
-    with pytest.raises(RelvmArgumentError, match="nothing is being run"):
+    with pytest.raises(RelvmArgumentError, match="no run is in progress"):
         debugger.step()
-    with pytest.raises(RelvmArgumentError, match="nothing is being run"):
+    with pytest.raises(RelvmArgumentError, match="no run is in progress"):
         debugger.registers()
     debugger.start("factorial", 3)
-    with pytest.raises(RelvmArgumentError, match="a run is under way"):
+    with pytest.raises(RelvmArgumentError, match="a run is already in progress"):
         debugger.run("factorial", 3)
     with pytest.raises(RelvmBusyError):
         debugger.machine["factorial"](3)
@@ -440,10 +440,10 @@ def test_executables_that_were_not_built_for_it(executables: dict[str, vm.Execut
     plain = Debugger(vm.build(module))
     assert plain.break_at("y").places == ("helper:10",)
     assert plain.run("main", X, 1).frame.origins == ()
-    with pytest.raises(RelvmNameError, match="not built with debug=True"):
+    with pytest.raises(RelvmNameError, match="build the program with debug=True"):
         plain.break_at("small.relvm:3")
     plain.close()
-    with pytest.raises(RelvmUnsupportedError, match="native code that was not built for debugging"):
+    with pytest.raises(RelvmUnsupportedError, match="native code without debug information"):
         Debugger(vm.build(module, "compiled"))
     with pytest.raises(RelvmArgumentError, match='exec_mode="auto"'):
         Debugger(module, exec_mode="auto")
@@ -466,7 +466,9 @@ def test_options_that_have_no_meaning_are_refused(tmp_path: Path, executables: d
             RelvmArgumentError, match=f"^{name}: only for compiling a model, but {path} is already compiled"
         ):
             Debugger(path, **option)
-    with pytest.raises(RelvmArgumentError, match="dims: n: the sizes of a module are its own"):
+    with pytest.raises(
+        RelvmArgumentError, match="dims: n: dims applies to model files only; a module already has its sizes"
+    ):
         Debugger(parse_module(TEXT), dims={"n": 2})
 
 

@@ -95,7 +95,7 @@ def test_the_bars_are_what_is_held_and_needed(module: Module) -> None:
 
 @pytest.mark.parametrize("show", [liveness, draw_liveness, format_liveness])
 def test_names_that_are_not_there_are_errors(module: Module, show) -> None:
-    with pytest.raises(RelvmNameError, match="no function mian in what is built; did you mean main"):
+    with pytest.raises(RelvmNameError, match="no function mian in the built module; did you mean main"):
         show(module, "mian")
     with pytest.raises(RelvmArgumentError, match="target='d'"):
         show(module, target="d")

@@ -97,12 +97,12 @@ def test_no_mark_is_left_in_c(explored: Exploration) -> None:
 
 @pytest.mark.parametrize("line", [0, 1000])
 def test_a_line_that_is_not_there_is_an_error(explored: Exploration, line: int) -> None:
-    with pytest.raises(RelvmIndexError, match=f"stage given: no line {line}"):
+    with pytest.raises(RelvmIndexError, match=f"stage given: line {line} is out of range; the stage has 8 lines"):
         explored.trace("given", line)
 
 
 def test_what_is_not_there_is_an_error(explored: Exploration, tmp_path: Path) -> None:
-    with pytest.raises(RelvmNameError, match=r"no stage fuse_op: .*did you mean fuse_ops"):
+    with pytest.raises(RelvmNameError, match=r"no stage fuse_op; .*did you mean fuse_ops"):
         explored["fuse_op"]
     with pytest.raises(RelvmArgumentError, match="exec_mode='jit': expected one of bytecode, compiled"):
         explore(parse_module(TEXT), exec_mode="jit")

@@ -116,7 +116,7 @@ def test_kernels_that_compute_nothing_have_no_place() -> None:
 
 
 def test_a_roofline_needs_the_peak_of_arithmetic() -> None:
-    with pytest.raises(RelvmToolchainError, match="needs the peak of arithmetic"):
+    with pytest.raises(RelvmToolchainError, match="requires the peak of arithmetic"):
         draw_roofline(PROFILE, Peaks(None, 8e9))
 
 

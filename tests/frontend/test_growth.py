@@ -65,7 +65,7 @@ def lines(first: str, then: str, count: int = DOUBLED) -> str:
     ids=["sums", "power", "constants", "terms"],
 )
 def test_large_dimensions_in_a_text(size: str) -> None:
-    with pytest.raises(RelvmUnsupportedError, match=r"grows\.relvm:1:\d+: a (dimension|product)") as caught:
+    with pytest.raises(RelvmUnsupportedError, match=r"grows\.relvm:1:\d+: (a dimension|the product)") as caught:
         build(f"def main(x: f32[n, a, b, c, d, e, f, g, h], y: f32[{size}]) -> f32[_] = reshape(x, shape(-1))")
     assert len(str(caught.value)) < 1000
 
@@ -80,7 +80,7 @@ def test_a_dimension_is_not_squared_for_ever() -> None:
 
 def test_a_product_of_long_sums_is_refused_before_it_is_made() -> None:
     long = sum((dim_var(f"v{i}") for i in range(900)), start=0)
-    with at_most(1), pytest.raises(RelvmUnsupportedError, match="a product of two dimensions of 900 and 900 terms"):
+    with at_most(1), pytest.raises(RelvmUnsupportedError, match="the product of dimensions with 900 and 900 terms"):
         long * long
 
 
@@ -98,13 +98,13 @@ TYPES = {
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_large_types_in_a_text(kind: str) -> None:
-    with pytest.raises(RelvmUnsupportedError, match=r"main: a\d+: a type (of|with) \d+ types"):
+    with pytest.raises(RelvmUnsupportedError, match=r"main: a\d+: a type (has|nests) \d+ types"):
         build(f"def main(x: f32[n], c: bool) -> f32[n] {{\n{TYPES[kind]}\n  return x\n}}")
 
 
 def test_large_types_of_functions() -> None:
     functions = [f"def f{i + 1}(x: f32[n]) = (@f{i}(x), @f{i}(x))" for i in range(DOUBLED)]
-    with pytest.raises(RelvmUnsupportedError, match=r"f\d+: a type of \d+ types"):
+    with pytest.raises(RelvmUnsupportedError, match=r"f\d+: a type has \d+ types"):
         build("\n".join(["def f0(x: f32[n]) = (x, x)", *functions]))
 
 
@@ -145,7 +145,7 @@ def test_functions_of_types_see_each_shared_part_once() -> None:
 )
 def test_types_made_by_hand_are_limited_too(wrap) -> None:
     type_: Type = TensorType("f32", (4,))
-    with at_most(SECONDS), pytest.raises(RelvmUnsupportedError, match=r"a type (of|with)"):
+    with at_most(SECONDS), pytest.raises(RelvmUnsupportedError, match=r"a type (has|nests)"):
         for _ in range(200):
             type_ = wrap(type_)
     assert type_.depth <= 100 and type_.parts <= 20_000
@@ -199,7 +199,7 @@ def test_large_dimensions_in_a_model(name: str) -> None:
     assert len(proto.SerializeToString()) < 10_000
     with (
         at_most(SECONDS),
-        pytest.raises(RelvmUnsupportedError, match=r"node '\w+' \(\w+, opset \d+\): a (dim|product)"),
+        pytest.raises(RelvmUnsupportedError, match=r"node '\w+' \(\w+, opset \d+\): (a dim|the product)"),
     ):
         from_onnx(proto)
 
@@ -304,14 +304,14 @@ def calls(depth: int, *first: onnx.NodeProto, attribute: str | None = None) -> o
 
 
 def test_doubled_calls_of_functions_are_refused() -> None:
-    with at_most(SECONDS), pytest.raises(RelvmUnsupportedError, match=r"functions inlined it has 786431 nodes"):
+    with at_most(SECONDS), pytest.raises(RelvmUnsupportedError, match=r"the model has 786431 nodes after inlining"):
         from_onnx(calls(18, onnx.helper.make_node("Relu", ["a"], ["b"])))
 
 
 def test_a_constant_of_a_function_that_is_called_often_is_refused() -> None:
     value = onnx.numpy_helper.from_array(np.ones(1 << 18, np.float32))
     constant = onnx.helper.make_node("Constant", [], ["k"], value=value)
-    with at_most(SECONDS), pytest.raises(RelvmUnsupportedError, match="too many for its"):
+    with at_most(SECONDS), pytest.raises(RelvmUnsupportedError, match=r"expand to .* expected at most"):
         from_onnx(calls(11, constant, onnx.helper.make_node("Add", ["a", "k"], ["b"])))
 
 
@@ -337,7 +337,7 @@ def test_doubled_graphs_of_functions_are_refused() -> None:
     proto = model([make("f0", ["x"], ["y"], domain="own", g=graph)], {"x": []}, {})
     proto.functions.extend(functions)
     proto.opset_import.extend(opsets[1:])
-    with at_most(SECONDS), pytest.raises(RelvmUnsupportedError, match="functions and ways become more than"):
+    with at_most(SECONDS), pytest.raises(RelvmUnsupportedError, match="inlined functions and copied branches exceed"):
         from_onnx(proto)
 
 
@@ -345,7 +345,10 @@ def test_sparse_tensors_that_are_almost_empty_are_refused() -> None:
     proto = model([onnx.helper.make_node("Add", ["x", "w"], ["y"])], {"x": [1]}, {})
     value, place = (onnx.numpy_helper.from_array(np.ones(1, t), n) for t, n in ((np.float64, "w"), (np.int64, "at")))
     proto.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(value, place, [1 << 31]))
-    with at_most(SECONDS), pytest.raises(RelvmUnsupportedError, match=r"initializer w: .* too many for its"):
+    with (
+        at_most(SECONDS),
+        pytest.raises(RelvmUnsupportedError, match=r"initializer w: .* expand to .* expected at most"),
+    ):
         from_onnx(proto)
 
 
@@ -356,7 +359,10 @@ def test_external_data_that_is_used_many_times_is_refused(tmp_path: Path) -> Non
         tensor.external_data.add(key="location", value="weights")
     (tmp_path / "weights").write_bytes(bytes(1 << 20))
     (tmp_path / "model.onnx").write_bytes(proto.SerializeToString())
-    with at_most(SECONDS), pytest.raises(RelvmUnsupportedError, match=r"initializer w\d+: .* too many for its"):
+    with (
+        at_most(SECONDS),
+        pytest.raises(RelvmUnsupportedError, match=r"initializer w\d+: .* expand to .* expected at most"),
+    ):
         from_onnx(tmp_path / "model.onnx")
 
 
@@ -452,7 +458,7 @@ def takes(call: OpCall, **known: int) -> int:
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("def main(x: i64) -> i64 = x + " + "9" * 100_000, RelvmSyntaxError, "an integer of too many digits"),
+        ("def main(x: i64) -> i64 = x + " + "9" * 100_000, RelvmSyntaxError, "the integer has too many digits"),
         ("def main(x: i64) -> i64 = x + 1 " + "f" * 100_000, RelvmSyntaxError, r"got f{100}\.\.\."),
         ("def main() -> object = const(f32[0, 9000000000000000000, 9], [])", RelvmUnsupportedError, "2.63 bytes"),
         ("def main() -> object = iota(shape(9000000000000000000, 9))", RelvmUnsupportedError, "2.63 bytes"),

@@ -76,13 +76,16 @@ def test_external_data_are_read_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ({"location": "nowhere"}, "initializer w: its elements are in .*nowhere: No such file"),
-        ({"location": "../weights"}, "external data in '../weights', which is no file in the model's folder"),
-        ({"location": "/etc/passwd"}, "external data in '/etc/passwd', which is no file in the model's folder"),
-        ({"location": "weights", "offset": 4, "length": LARGE.nbytes}, r"bytes 4 to 16388 of weights, which has 16384"),
+        ({"location": "nowhere"}, "initializer w: cannot read the elements from .*nowhere: No such file"),
+        ({"location": "../weights"}, "external data must be a file in the model's folder, got '../weights'"),
+        ({"location": "/etc/passwd"}, "external data must be a file in the model's folder, got '/etc/passwd'"),
+        (
+            {"location": "weights", "offset": 4, "length": LARGE.nbytes},
+            r"bytes 4 to 16388 lie outside weights, which has 16384",
+        ),
         ({"location": "weights", "offset": -4}, "bytes -4 to"),
-        ({"location": "weights", "length": 8}, r"8 bytes for float32 of the dimensions \[64, 64\], expected 16384"),
-        ({"location": "weights", "offset": "x"}, "expected numbers"),
+        ({"location": "weights", "length": 8}, r"expected 16384 bytes for float32 and dimensions \[64, 64\], got 8"),
+        ({"location": "weights", "offset": "x"}, "expected integers as the offset and length"),
         ({}, r"bytes for float32"),
     ],
 )
@@ -98,7 +101,7 @@ def test_external_data_that_are_not_there_are_refused(tmp_path: Path, entries, m
 
 def test_external_data_of_bytes_need_a_path(tmp_path: Path) -> None:
     model = external(tmp_path / "model.onnx", location="weights")
-    with pytest.raises(RelvmUnsupportedError, match="give the model's path"):
+    with pytest.raises(RelvmUnsupportedError, match="pass the path of the model"):
         from_onnx(model.SerializeToString())
 
 

@@ -70,7 +70,7 @@ def test_a_function_calls_another_in_its_graphs_too() -> None:
 
 
 def test_a_function_has_opsets_of_its_own() -> None:
-    """Of opset 11 the axes of a Squeeze are an attribute, and a softmax is of a matrix."""
+    """Of opset 11 axes are an attribute, and a softmax is of a matrix."""
     function = """<domain: "own", opset_import: ["" : 11]> old (x) => (y)
     { wide = Unsqueeze <axes = [0]> (x) soft = Softmax <axis = 1> (wide) y = Squeeze <axes = [0]> (soft) }"""
     graph = "g (float[2, 3] x) => (y) { a = own.old(x) axes = Constant <value_ints = [0]> () y = Unsqueeze(a, axes) }"
@@ -136,14 +136,14 @@ def test_shapes_are_computed_through_calls() -> None:
             "own.f(x)",
             "own.f calls itself",
         ),
-        ([SCALED], "own.scaled(x)", "no attribute factor, which the function own.scaled needs"),
-        ([SCALED], "own.scaled <factor = 1.0> (x, x)", "2 inputs and 1 outputs; the function own.scaled has 1 and 1"),
-        (['<domain: "own", opset_import: []> f (x) => (y) { y = Neg(x) }'], "own.f(x)", "states no opset"),
-        ([], "own.f(x)", r"the operator own\.f is not supported"),
+        ([SCALED], "own.scaled(x)", "missing attribute factor, which function own.scaled requires"),
+        ([SCALED], "own.scaled <factor = 1.0> (x, x)", "got 2 inputs and 1 outputs, but function own.scaled takes 1"),
+        (['<domain: "own", opset_import: []> f (x) => (y) { y = Neg(x) }'], "own.f(x)", "imports no opset"),
+        ([], "own.f(x)", r"operator own\.f is not supported"),
         (
             ['<domain: "own", opset_import: ["" : 18]> f (x, z) => (z) { w = Neg(x) }'],
             "own.f(x)",
-            "output 'z' is an input that the call of the function omits",
+            "output 'z' is an input that the call omits",
         ),
     ],
 )  # fmt: skip
@@ -186,5 +186,5 @@ def test_an_initializer_without_values_in_a_function_of_the_onnx_package() -> No
     node = onnx.helper.make_node("FlexAttention", ["q", "k", "v"], ["y"], domain="ai.onnx.preview", score_mod=modified)
     graph = onnx.helper.make_graph([node], "g", [values["q"], values["k"], values["v"]], [values["y"]])
     opsets = [onnx.helper.make_opsetid("", 26), onnx.helper.make_opsetid("ai.onnx.preview", 1)]
-    with pytest.raises(RelvmFormatError, match="failed to build the function FlexAttention"):
+    with pytest.raises(RelvmFormatError, match="failed to build function FlexAttention"):
         from_onnx(onnx.helper.make_model(graph, opset_imports=opsets))

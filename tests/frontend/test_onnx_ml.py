@@ -135,14 +135,14 @@ def test_one_score_for_two_classes(low: float, base, transform: str) -> None:
     ("change", "message"),
     [
         ({"nodes_values": [1.0]}, "differ in length"),
-        ({"nodes_truenodeids": [9, 0, 0]}, "followed by 9, which there is not"),
-        ({"nodes_truenodeids": [0, 0, 0]}, "no way ends at a leaf"),
-        ({"nodes_nodeids": [0, 0, 2]}, "name a node twice"),
-        ({"nodes_featureids": [-1, 0, 0]}, "below 0"),
-        ({"nodes_featureids": [5, 0, 0]}, "feature 5 of 5"),
-        ({"target_ids": [0, 1]}, "target 1 of 1"),
+        ({"nodes_truenodeids": [9, 0, 0]}, "has the unknown successor 9"),
+        ({"nodes_truenodeids": [0, 0, 0]}, "some nodes never reach a leaf"),
+        ({"nodes_nodeids": [0, 0, 2]}, "define a node twice"),
+        ({"nodes_featureids": [-1, 0, 0]}, "nodes_featureids contains a negative number"),
+        ({"nodes_featureids": [5, 0, 0]}, "feature 5, but x has 5 features"),
+        ({"target_ids": [0, 1]}, "target 1 is outside 0 to 0"),
         ({"target_nodeids": [1, 7]}, "node 7 of tree 0"),
-        ({"aggregate_function": "MEDIAN"}, "there is no such"),
+        ({"aggregate_function": "MEDIAN"}, "unknown aggregate_function 'MEDIAN'"),
     ],
 )
 def test_inconsistent_trees_are_refused(change, message) -> None:
@@ -238,7 +238,7 @@ def test_what_is_no_category_is_told_when_it_comes() -> None:
     made = model("OneHotEncoder", 1, dtype=np.int64, shape=("n",), cats_int64s=[2, 0, 3], zeros=0)
     against_onnxruntime(made, np.array([3, 0, 0, 2]))
     for machine in machines(from_onnx(made), FEWER_WAYS).values():
-        with pytest.raises(RelvmShapeError, match="elements that are no category"):
+        with pytest.raises(RelvmShapeError, match="elements of unknown category"):
             machine["main"](np.array([3, 1]))
 
 
@@ -255,10 +255,10 @@ def test_labels_are_encoded() -> None:
 
 def test_what_is_not_there_yet_is_refused() -> None:
     one = {"coefficients": [1.0] * 5, "intercepts": [0.0]}
-    with pytest.raises(RelvmUnsupportedError, match="one class whose label is a string"):
+    with pytest.raises(RelvmUnsupportedError, match="a single class with a string label"):
         from_onnx(model("LinearClassifier", 2, classlabels_strings=["a"], **one))
     nodes, leaves = trees(2, 2)
-    with pytest.raises(RelvmUnsupportedError, match="one class, with one score"):
+    with pytest.raises(RelvmUnsupportedError, match="a single class with a single score"):
         from_onnx(model("TreeEnsembleClassifier", 2, **nodes, **says("class", leaves, [0]), classlabels_strings=["a"]))
 
 

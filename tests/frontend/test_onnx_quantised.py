@@ -207,9 +207,14 @@ def test_products_to_floats_of_onnxruntime() -> None:
 def test_what_is_refused() -> None:
     x, scale = numbers("float32", 2, 3), np.float32(0.5)
     wrong = [
-        ("QuantizeLinear", [x, scale], {"output_dtype": 6}, "output_dtype i32"),
+        ("QuantizeLinear", [x, scale], {"output_dtype": 6}, "output_dtype is i32"),
         ("DequantizeLinear", [x, scale], {}, r"input 0 \(x\) is tensor\(float\)"),
-        ("QuantizeLinear", [x, np.ones((2, 2), F), np.ones((2, 2), np.uint8)], {}, "one for each place"),
+        (
+            "QuantizeLinear",
+            [x, np.ones((2, 2), F), np.ones((2, 2), np.uint8)],
+            {},
+            "one element for each index along the axis",
+        ),
         ("QuantizeLinear", [x, np.ones((2, 3), F)], {"block_size": 2}, "3 blocks of 2"),
     ]
     for op, arrays, attributes, message in wrong:

@@ -90,5 +90,7 @@ def test_machines_of_their_own_differ() -> None:
 
 
 def test_other_dtypes_are_refused() -> None:
-    with pytest.raises(RelvmUnsupportedError, match="random numbers of i32, expected a float dtype"):
+    with pytest.raises(
+        RelvmUnsupportedError, match="random numbers of dtype i32 are not supported: expected a float dtype"
+    ):
         from_onnx(parse_model("g () => (y) { y = RandomUniform<shape = [4], dtype = 6>() }"))

@@ -133,7 +133,7 @@ def test_sizes_of_weights_may_have_names() -> None:
 def test_what_is_refused() -> None:
     for attributes, error, message in (
         ({"activations": ["Sine"]}, RelvmUnsupportedError, r"RNN, opset 17.*activation sine"),
-        ({"activation_alpha": [1.0]}, RelvmFormatError, "activation_alpha has 1 numbers more"),
+        ({"activation_alpha": [1.0]}, RelvmFormatError, "activation_alpha has 1 elements more"),
         ({"activations": ["Tanh", "Tanh"]}, Exception, "expected 1 names"),
     ):
         proto, _ = cell("RNN", "", **attributes)
@@ -141,5 +141,5 @@ def test_what_is_refused() -> None:
             from_onnx(proto)
     node = helper.make_node("ReverseSequence", ["x", "l"], ["y"], time_axis=1, batch_axis=2)
     proto = make_model([node], [("x", np.float32, [1, 2, 3]), ("l", np.int64, [3])], ["y"])
-    with pytest.raises(RelvmFormatError, match="time_axis is 1 and batch_axis 2"):
+    with pytest.raises(RelvmFormatError, match="time_axis is 1 and batch_axis is 2"):
         from_onnx(proto)

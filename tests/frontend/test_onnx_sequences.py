@@ -301,11 +301,11 @@ def test_what_fails_when_it_runs(text: str, feed: list, error: type, message: st
 
 
 REFUSED = [
-    ("g (seq(int64[N]) s, float[N] x) => (int64 n) { t = SequenceInsert(s, x) }", "dtype f32 in a sequence of i64"),
+    ("g (seq(int64[N]) s, float[N] x) => (int64 n) { t = SequenceInsert(s, x) }", "dtype f32 to a sequence of i64"),
     ("g (seq(complex64[N]) s) => (int64 n) { n = SequenceLength(s) }", "s: element type COMPLEX64 is not supported"),
     ("g (float[N] s) => (int64 n) { n = SequenceLength(s) }", r"input 0 .*, expected a sequence"),
     ("g (float[N] x) => (float y) { s = SequenceEmpty() k = Constant<value = int64 {0}>() y = SequenceAt(s, k) }",
-     "position 0 of a sequence of 0"),
+     "position 0 is out of range; the sequence has 0 items"),
 ]  # fmt: skip
 
 

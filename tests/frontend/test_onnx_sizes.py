@@ -52,13 +52,13 @@ REFUSED = {
           sizes = Concat<axis = 0>(first, rest)
           a, b = Split<axis = 0>(shape, sizes)
         }""",
-        "parts of sizes k, .*: they must be known",
+        "the part sizes must be known, got k, .*",
     ),
     "biases of attention": (
         """
         g (float[n, k, w] x, float[24] b) => (y)
         { y = com.microsoft.MultiHeadAttention<num_heads = 2>(x, x, x, b) }""",
-        "biases of widths w, w, w: they must be known",
+        "the widths of the biases must be known, got w, w, w",
     ),
     "no scale": (
         """

@@ -231,7 +231,7 @@ def test_maps() -> None:
     [
         ("RegexFullMatch", {"pattern": "(?=a)b"}, r"pattern '(?=a)b', at 3: (?= is not supported"),
         ("RegexFullMatch", {"pattern": r"(a)\1"}, r"\1 is not supported"),
-        ("Cast", {"to": TensorProto.BOOL}, "strings as bool are not supported"),
+        ("Cast", {"to": TensorProto.BOOL}, "converting strings to bool is not supported"),
         ("Neg", {}, "input 0 (X) is tensor(string)"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

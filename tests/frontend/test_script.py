@@ -371,9 +371,9 @@ def test_constants_of_a_given_type():
 
 
 def test_what_is_not_called_with_scripts_is_refused():
-    with pytest.raises(RelvmTypeError, match="script takes a function or a class, got 3"):
+    with pytest.raises(RelvmTypeError, match="script: expected a function or a class, got 3"):
         script(3)
-    with pytest.raises(RelvmTypeError, match="module_of takes what @script gives"):
+    with pytest.raises(RelvmTypeError, match="module_of: expected functions decorated with @script"):
         module_of(run)
     with pytest.raises(RelvmTypeError, match="class Settings has no functions"):
         script(type("Settings", (), {"a": 1}))

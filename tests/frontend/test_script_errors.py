@@ -17,92 +17,116 @@ _numbers = itertools.count()
 
 # The body of a function of x: f32[n], c: bool and i: i64, with a mark, ¦, before the place of the error.
 BODIES = [
-    ("¦while c:\n    i = 1.5\nreturn i", RelvmTypeError, "i is i64 before the loop and f64 after a round"),
+    ("¦while c:\n    i = 1.5\nreturn i", RelvmTypeError, "i is i64 before the loop but f64 after an iteration"),
     (
         "¦for k in (1, 2):\n    if i == k:\n        return i\n    elif i > k:\n        continue\nreturn k",
         RelvmSyntaxError,
-        "a break, continue or else in a for loop over a tuple",
+        "a break, continue or else in a for loop over a Python tuple",
     ),
-    ("¦for k in (1, 2, 3) * 30000:\n    x = relu(x)\nreturn x", RelvmSyntaxError, "more than 20000 statements"),
-    ("k = 3\nfor j in (1,) * 60:\n    k = ¦k * k\nreturn x", RelvmSyntaxError, "a value of more than 100000 bits"),
-    ("return i + ¦9 ** 9 ** 9", RelvmSyntaxError, "a value of more than 100000 bits"),
-    ("return i + (¦1 << 10**11)", RelvmSyntaxError, "a value of more than 100000 bits"),
-    ("k = ¦'ab' * 10**11\nreturn x", RelvmSyntaxError, "a value of more than 100000 bits or items"),
-    ("for y in ¦x:\n    x = y\nreturn x", RelvmSyntaxError, "cannot have a for loop"),
-    ("¦with x:\n    pass\nreturn x", RelvmSyntaxError, "cannot have a With"),
+    ("¦for k in (1, 2, 3) * 30000:\n    x = relu(x)\nreturn x", RelvmSyntaxError, "to more than 20000 statements"),
+    (
+        "k = 3\nfor j in (1,) * 60:\n    k = ¦k * k\nreturn x",
+        RelvmSyntaxError,
+        "a Python value of more than 100000 bits",
+    ),
+    ("return i + ¦9 ** 9 ** 9", RelvmSyntaxError, "a Python value of more than 100000 bits"),
+    ("return i + (¦1 << 10**11)", RelvmSyntaxError, "a Python value of more than 100000 bits"),
+    ("k = ¦'ab' * 10**11\nreturn x", RelvmSyntaxError, "a Python value of more than 100000 bits or items"),
+    (
+        "for y in ¦x:\n    x = y\nreturn x",
+        RelvmSyntaxError,
+        "a for loop over anything but range(...) or a Python tuple or list is not supported in a script",
+    ),
+    ("¦with x:\n    pass\nreturn x", RelvmSyntaxError, "the syntax With is not supported in a script"),
     ("¦y: f32[n]\nreturn x", RelvmSyntaxError, "an annotation without a value"),
     ("¦x + 1\nreturn x", RelvmSyntaxError, "an expression whose value is not used"),
     ("¦x[0] = 1\nreturn x", RelvmSyntaxError, None),
-    ("return ¦[y for y in x]", RelvmSyntaxError, "cannot have a ListComp"),
-    ("return ¦0 < x < 1", RelvmTypeError, "bool[n] is no condition; for tensors there are & | ~"),
-    ("return c and ¦x", RelvmTypeError, "f32[n] is no condition"),
+    ("return ¦[y for y in x]", RelvmSyntaxError, "the syntax ListComp is not supported in a script"),
+    ("return ¦0 < x < 1", RelvmTypeError, "bool[n] cannot be a condition; use & | ~ on tensors"),
+    ("return c and ¦x", RelvmTypeError, "f32[n] cannot be a condition"),
     ("return ¦x is x", RelvmSyntaxError, "the operator Is"),
     ("return ¦x // 2", RelvmSyntaxError, "the operator FloorDiv"),
     ("return ¦b'x'", RelvmSyntaxError, "the constant b'x'"),
     ("return ¦[x, x]", RelvmSyntaxError, "write a tuple"),
     ("return relu(¦*x)", RelvmSyntaxError, "a starred argument"),
     ("return softmax(x, **¦c)", RelvmSyntaxError, "a double-starred argument"),
-    ("def g(y: f32[n], z=1):\n    return y\nreturn g(x)", RelvmSyntaxError, "parameters with defaults"),
+    ("def g(y: f32[n], z=1):\n    return y\nreturn g(x)", RelvmSyntaxError, "a parameter that has a default"),
     ("def g(¦y):\n    return y\nreturn g(x)", RelvmSyntaxError, 'parameter y needs a type, such as y: "f32[n]"'),
     ("y = x", RelvmSyntaxError, "a path through the function ends without a return"),
     ("¦if c:\n    return x", RelvmSyntaxError, "a path through the function ends without a return"),
     ("return ¦y", RelvmNameError, "no variable, function or operator y"),
     ("return ¦relus(x)", RelvmNameError, "relus; did you mean relu"),
-    ("if c:\n    y = x\nreturn ¦y", RelvmNameError, "y is assigned on some paths only, in the if of line"),
+    ("if c:\n    y = x\nreturn ¦y", RelvmNameError, "y is assigned only on some paths of the if at line"),
     ("return ¦np.nothing(x)", RelvmNameError, "has no attribute nothing"),
-    ("y: ¦f33[n] = x\nreturn y", RelvmNameError, "the type f33[n]: no type f33; did you mean f32"),
-    ("return match_cast(x, ¦'f32[n')", RelvmSyntaxError, "the type f32[n: expected , or ], got the end of the text"),
-    ("return ¦shape(n, 1 // 0)", RelvmSyntaxError, "a dimension divided by 0"),
+    ("y: ¦f33[n] = x\nreturn y", RelvmNameError, "invalid type f33[n]: no type f33; did you mean f32"),
+    (
+        "return match_cast(x, ¦'f32[n')",
+        RelvmSyntaxError,
+        "invalid type f32[n: expected , or ], got the end of the text",
+    ),
+    ("return ¦shape(n, 1 // 0)", RelvmSyntaxError, "division of a dimension by 0"),
     ("return ¦relu(x, x)", RelvmArgumentError, "relu"),
     ("return ¦softmax(x, axs=1)", RelvmArgumentError, "axs"),
-    ("return softmax(x, axis=¦c)", RelvmTypeError, "axis must be known in advance"),
-    ("return ¦match_cast(x)", RelvmArgumentError, "match_cast takes a value and a type, got 1 arguments"),
-    ("return ¦packed(x)", RelvmArgumentError, "packed takes the function's name"),
-    ("return ¦packed('f', x, reslt='i64')", RelvmArgumentError, "packed takes no argument reslt; did you mean result?"),
-    ("return ¦packed('f', x, pure=1)", RelvmTypeError, "pure is True or False"),
+    ("return softmax(x, axis=¦c)", RelvmTypeError, "axis must be known at translation time"),
+    ("return ¦match_cast(x)", RelvmArgumentError, "match_cast: expected a value and a type, got 1 arguments"),
+    ("return ¦packed(x)", RelvmArgumentError, "packed: expected the name of the function as a string"),
+    ("return ¦packed('f', x, reslt='i64')", RelvmArgumentError, "packed: unknown argument reslt; did you mean result?"),
+    ("return ¦packed('f', x, pure=1)", RelvmTypeError, "packed: pure must be True or False"),
     ("return ¦const('f32[2]', [1])", RelvmTypeError, "expected f32[2], got elements of shape [1]"),
     ("return ¦const('u8[1]', [300])", RelvmTypeError, "300"),
-    ("return ¦const('i64', 1)", RelvmTypeError, "const takes a tensor type and numbers"),
-    ("return ¦const('i64[1]')", RelvmArgumentError, "const takes a type and the elements, got 1"),
-    ("return ¦np.sum(x)", RelvmTypeError, "of Python, which a script cannot call"),
+    ("return ¦const('i64', 1)", RelvmTypeError, "const: expected a tensor type and numbers"),
+    ("return ¦const('i64[1]')", RelvmArgumentError, "const: expected a type and the elements, got 1"),
+    ("return ¦np.sum(x)", RelvmTypeError, "np.sum: a script cannot call the Python object <function sum"),
     ("return ¦len(x)", RelvmNameError, "no variable, function or operator len"),
-    ("return ¦x(1)", RelvmTypeError, "a call of f32[n], which is no function"),
+    ("return ¦x(1)", RelvmTypeError, "cannot call f32[n]; expected a function"),
     ("return ¦x.T", RelvmTypeError, "a value of type f32[n] has no attribute T"),
     ("return ¦x[0]", RelvmTypeError, "a tensor cannot be indexed with []"),
-    ("return ¦(x, x)[i]", RelvmTypeError, "the index of a tuple must be a number known in advance"),
+    ("return ¦(x, x)[i]", RelvmTypeError, "the index of a tuple must be known at translation time"),
     ("return ¦(x, x)[2]", RelvmTypeError, "tuple index out of range"),
-    ("t = packed('t', result='(i64, i64)')\nreturn ¦t[2]", RelvmTypeError, "item 2 of a tuple of 2"),
-    ("t = packed('t', result='(i64, i64)')\nreturn ¦t['a']", RelvmTypeError, "the index of a tuple is an integer"),
+    (
+        "t = packed('t', result='(i64, i64)')\nreturn ¦t[2]",
+        RelvmTypeError,
+        "item 2 is out of range; the tuple has 2 items",
+    ),
+    (
+        "t = packed('t', result='(i64, i64)')\nreturn ¦t['a']",
+        RelvmTypeError,
+        "the index of a tuple must be an integer, got 'a'",
+    ),
     ("¦a, b = x\nreturn a", RelvmTypeError, "a value of type f32[n] cannot be unpacked"),
     ("¦a, b = 1\nreturn a", RelvmTypeError, "1 cannot be unpacked"),
-    ("¦a, b = x, x, x\nreturn a", RelvmTypeError, "expected a tuple of 2, got one of 3"),
+    ("¦a, b = x, x, x\nreturn a", RelvmTypeError, "expected a tuple of 2 items, got one of 3"),
     ("return ¦x + c", RelvmTypeError, "add: y is bool, expected a tensor"),
     ("return ¦1 / 0", RelvmTypeError, "1 / 0: division by zero"),
-    ("return ¦const('i32[1]', [1]) + 0.5", RelvmTypeError, "0.5 is no i32"),
-    ("return ¦const('u8[1]', [1]) + 256", RelvmTypeError, "256 is no u8"),
+    ("return ¦const('i32[1]', [1]) + 0.5", RelvmTypeError, "0.5 cannot be used as i32"),
+    ("return ¦const('u8[1]', [1]) + 256", RelvmTypeError, "256 cannot be used as u8"),
     ("return x + ¦const('f32[2, 3]', [[1, 2, 3], [4, 5, 6]]) + const('f32[2]', [1, 2])", RelvmShapeError, None),
     ("y: i64 = ¦x\nreturn y", RelvmTypeError, "y: expected i64, got f32[n]"),
     ("return ¦x if x else x", RelvmTypeError, "the condition of an if is f32[n]"),
     (
         "if c:\n    y = x\nelse:\n    y = i\nreturn ¦y",
         RelvmTypeError,
-        "y is f32[n] on one path and i64 on another, in the if of line 12",
+        "y is f32[n] on one path but i64 on another (the if at line 12)",
     ),
-    ("return ¦lambda y: y", RelvmTypeError, "the types of this lambda's parameters are not known here"),
+    ("return ¦lambda y: y", RelvmTypeError, "the parameter types of this lambda are unknown"),
     ("g = lambda y: y\nreturn ¦g(x, x)", RelvmArgumentError, "the lambda takes 1 arguments, got 2"),
-    ("¦def g(y: f32[n]):\n    return g(y)\nreturn g(x)", RelvmTypeError, "g calls itself: it needs a result type"),
+    ("¦def g(y: f32[n]):\n    return g(y)\nreturn g(x)", RelvmTypeError, "g is recursive and needs a result type"),
     ("return helper(¦y=x)", RelvmArgumentError, None),
     ("return ¦helper(x, x)", RelvmArgumentError, "helper takes 1 arguments, got 2"),
     ("return ¦shape(q)", RelvmNameError, "no dimension q"),
-    ("return ¦np", RelvmTypeError, "a module of Python cannot be a value of the program"),
+    ("return ¦np", RelvmTypeError, "a Python module cannot be a value of the program"),
     ("return ¦int(1e400)", RelvmTypeError, "i64: cannot convert float infinity to integer"),
     ("return ¦float(None)", RelvmTypeError, "f64: expected a number, got None"),
-    ("return ¦f32('1')", RelvmTypeError, "'1' is no f32"),
-    ("return ¦int(i, 2)", RelvmArgumentError, "int converts one value, got int(i, 2)"),
+    ("return ¦f32('1')", RelvmTypeError, "'1' cannot be used as f32"),
+    ("return ¦int(i, 2)", RelvmArgumentError, "int: expected one value, got int(i, 2)"),
     ("return ¦10**20", RelvmTypeError, "out of the range of i64"),
     ('return "é", ¦nothing', RelvmNameError, "nothing"),
-    ("return ¦i ** 2", RelvmTypeError, "no operator Pow on scalars; there are + - * / // % & | ^ ~ << >> == != < <= >"),
-    ("return ¦i @ i", RelvmTypeError, "no operator MatMult on scalars; there are + -"),
+    (
+        "return ¦i ** 2",
+        RelvmTypeError,
+        "operator Pow is not supported on scalars; expected one of + - * / // % & | ^ ~ << >> == != < <= >",
+    ),
+    ("return ¦i @ i", RelvmTypeError, "operator MatMult is not supported on scalars; expected one of + -"),
     ("return ¦max(i, x, x)", RelvmArgumentError, "max(x, *, axes=None, keepdims=False): too many positional arguments"),
     ("return ¦min(i, 2, axes=0)", RelvmArgumentError, "min(x, *, axes=None, keepdims=False): too many positional"),
     ("return ¦min(i)", RelvmTypeError, "min: x is i64, expected a tensor"),
@@ -111,8 +135,8 @@ BODIES = [
         RelvmTypeError,
         "expected i64, got None",
     ),
-    ("def g(y: i64) -> ¦i64(n + q):\n    return y\nreturn g(i)", RelvmNameError, "dimension q is not known here"),
-    ("def g(y: ¦f32[n + q]):\n    return y\nreturn g(x)", RelvmNameError, "dimension q is not known here"),
+    ("def g(y: i64) -> ¦i64(n + q):\n    return y\nreturn g(i)", RelvmNameError, "dimension q is not defined here"),
+    ("def g(y: ¦f32[n + q]):\n    return y\nreturn g(x)", RelvmNameError, "dimension q is not defined here"),
 ]
 
 
@@ -160,7 +184,7 @@ def test_functions_that_call_each_other_need_result_types():
 
         return odd
 
-    with pytest.raises(RelvmTypeError, match="odd is recursive: it needs a result type"):
+    with pytest.raises(RelvmTypeError, match="odd is recursive and needs a result type; annotate it"):
         functions().module  # noqa: B018
 
 
@@ -169,7 +193,7 @@ def test_a_result_that_cannot_be_of_the_annotated_type():
     def f(x: "f32[n]") -> "i64":
         return x
 
-    with pytest.raises(RelvmTypeError, match=r"the result: expected i64, got f32\[n\]") as caught:
+    with pytest.raises(RelvmTypeError, match=r"result: expected i64, got f32\[n\]") as caught:
         f.module  # noqa: B018
     assert caught.value.offset == 16
 
@@ -185,7 +209,7 @@ def test_a_dimension_of_a_signature_that_no_value_gives():
 
     for function, column in [(result, 32), (parameter, 22)]:
         with pytest.raises(
-            RelvmNameError, match="dimension m is not known here: no parameter's shape gives it"
+            RelvmNameError, match="dimension m is not defined here; no parameter's shape determines it"
         ) as caught:
             function.module  # noqa: B018
         assert (caught.value.filename, caught.value.offset) == (__file__, column)
@@ -201,15 +225,15 @@ def test_a_result_may_name_a_size_that_its_value_gives():
 
 def test_a_function_without_source_is_refused():
     names: dict = {"script": script}
-    with pytest.raises(RelvmSyntaxError, match="the source of f is not available; put it into a file"):
+    with pytest.raises(RelvmSyntaxError, match="the source of f is not available; define the function in a file"):
         exec("@script\ndef f(x: 'f32[n]'):\n    return x", names)
 
 
 def test_a_lambda_and_an_async_function_are_refused():
-    with pytest.raises(RelvmSyntaxError, match="expected a function made by def"):
+    with pytest.raises(RelvmSyntaxError, match="expected a function defined with def"):
         script(lambda: 1)
 
-    with pytest.raises(RelvmSyntaxError, match="expected a function made by def"):
+    with pytest.raises(RelvmSyntaxError, match="expected a function defined with def"):
 
         @script
         async def f():
@@ -248,5 +272,5 @@ def test_a_captured_array_of_an_unknown_dtype_is_refused():
     def f(x: "f32[n]"):
         return x + weight
 
-    with pytest.raises(RelvmTypeError, match="no dtype complex64"):
+    with pytest.raises(RelvmTypeError, match="unknown dtype complex64"):
         f.module  # noqa: B018

@@ -457,13 +457,13 @@ def test_what_a_loop_cannot_be_is_told() -> None:
         return n
 
     for function, error, message in [
-        (changes, RelvmTypeError, "x is i64 before the loop and f64 after a round"),
-        (unset, RelvmNameError, "last is assigned in the loop of line"),
-        (dimension, RelvmNameError, "n has no value here: it is assigned after this, or on other paths"),
-        (untyped, RelvmTypeError, "a return inside a loop needs the type of the function's result"),
-        (sizes, RelvmTypeError, r"the shape of f32\[_\] is not known here"),
-        (tensor, RelvmSyntaxError, r"a for loop over anything but range\(...\) or a tuple or list of Python"),
-        (ends, RelvmSyntaxError, "an else after a loop"),
+        (changes, RelvmTypeError, "x is i64 before the loop but f64 after an iteration"),
+        (unset, RelvmNameError, "last is assigned only in the loop at line"),
+        (dimension, RelvmNameError, "n has no value here; it is assigned later or on other paths"),
+        (untyped, RelvmTypeError, "a return inside a loop requires an annotated result type"),
+        (sizes, RelvmTypeError, r"the shape of f32\[_\] is unknown"),
+        (tensor, RelvmSyntaxError, r"a for loop over anything but range\(...\) or a Python tuple or list"),
+        (ends, RelvmSyntaxError, "the else clause of a loop"),
         (step, RelvmTypeError, "the step of a range is an integer known in advance"),
     ]:
         with pytest.raises(error, match=message):

@@ -255,10 +255,10 @@ def test_a_name_that_some_way_does_not_set_is_told() -> None:
         return n
 
     for function, error, message in [
-        (by_break, RelvmNameError, "last is assigned on some paths out of the loop of line .* only"),
-        (by_no_round, RelvmNameError, "last is assigned in the loop of line .* only, which may have no rounds"),
-        (by_if, RelvmNameError, "last is assigned on some paths only, in the if of line"),
-        (kinds, RelvmTypeError, "last is i64 on one path and f64 on another, in the if of line"),
+        (by_break, RelvmNameError, "last is assigned only on some paths out of the loop at line"),
+        (by_no_round, RelvmNameError, "last is assigned only in the loop at line .*, which may run zero iterations"),
+        (by_if, RelvmNameError, "last is assigned only on some paths of the if at line"),
+        (kinds, RelvmTypeError, r"last is i64 on one path but f64 on another \(the if at line"),
     ]:
         with pytest.raises(error, match=message):
             function.module  # noqa: B018
@@ -311,7 +311,7 @@ def test_a_name_that_a_function_assigns_is_its_own_throughout() -> None:
         (by_closure, "k"),
         (by_dimension, "n"),
     ]:
-        with pytest.raises(RelvmNameError, match=f"{name} has no value here: it is assigned after this, or on other"):
+        with pytest.raises(RelvmNameError, match=f"{name} has no value here; it is assigned later or on other"):
             function.module  # noqa: B018
 
 
@@ -369,8 +369,8 @@ def test_values_of_python_that_differ_are_told_where_they_are_used() -> None:
         return f(n)
 
     for function, message in [
-        (names, "a list of Python cannot be a value of the program"),
-        (lambdas, "the types of this lambda's parameters are not known here; write it as a def"),
+        (names, "a Python list cannot be a value of the program"),
+        (lambdas, "the parameter types of this lambda are unknown; define the function with def"),
     ]:
         with pytest.raises(RelvmTypeError, match=message):
             function.module  # noqa: B018

@@ -94,10 +94,10 @@ def test_bounds_are_stated_by_attributes() -> None:
         (
             {"upper_bounds": (("n", 4),), "lower_bounds": (("n", 5),)},
             RelvmShapeError,
-            "main: dimension n has the lower bound 5, above its upper bound 4",
+            "main: dimension n: lower bound 5 exceeds upper bound 4",
         ),
         ({"upper_bounds": (("nn", 4),)}, RelvmNameError, "no parameter's type has a dimension nn; did you mean n"),
-        ({"upper_bounds": (("n", 4), ("n", 5))}, RelvmShapeError, "dimension n is stated twice"),
+        ({"upper_bounds": (("n", 4), ("n", 5))}, RelvmShapeError, "dimension n has two bounds"),
         ({"upper_bounds": ("n", 4)}, RelvmTypeError, "expected pairs of a dimension and its bound"),
         ({"upper_bounds": 4}, RelvmTypeError, "expected pairs of a dimension and its bound, got 4"),
     ],

@@ -137,7 +137,7 @@ def test_a_branch_does_not_leak_into_its_surroundings():
         (lambda b, x: b.op("add", x, constant(np.zeros((3, 5), np.float32))), RelvmShapeError, "main: add"),
         (lambda b, x: b.call("nothing", x), RelvmNameError, "no function nothing"),
         (lambda b, x: (b.ret(x), b.op("relu", x)), RelvmVerifyError, "after ret"),
-        (lambda b, x: b.module(), RelvmVerifyError, "still open"),
+        (lambda b, x: b.module(), RelvmVerifyError, "function is still being built"),
         (lambda b, x: b.local_function([], lambda this: this, recursive=True), RelvmTypeError, "needs a result type"),
     ],
 )
@@ -149,16 +149,16 @@ def test_a_misuse_says_what_is_wrong(misuse, error, message):
 
 def test_misuse_outside_of_a_function():
     b = Builder()
-    with pytest.raises(RelvmVerifyError, match="outside"):
+    with pytest.raises(RelvmVerifyError, match="only be emitted inside a function"):
         b.op("relu", constant(1.0))
     with pytest.raises(RelvmVerifyError, match="main: no result"), b.function("main", []):
         pass
     b.declare("f", [], SCALAR)
-    with pytest.raises(RelvmNameError, match="f is declared and not built"):
+    with pytest.raises(RelvmNameError, match="f is declared but not built"):
         b.module()
     with b.function("f", []):
         b.ret(constant(1.0))
-    with pytest.raises(RelvmNameError, match="f is built twice"), b.function("f", []):
+    with pytest.raises(RelvmNameError, match="f is already built"), b.function("f", []):
         pass
 
 

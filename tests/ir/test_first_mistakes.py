@@ -53,7 +53,10 @@ def test_numbers_are_results_and_scalars() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: TensorType("f32", ("n", 4)), r"expected an integer or a dimension, got 'n'; dim_var\('n'\) makes one"),
+        (
+            lambda: TensorType("f32", ("n", 4)),
+            r"expected an integer or a dimension, got 'n'; create a dimension with dim_var\('n'\)",
+        ),
         (lambda: TensorType("f32", 4), "TensorType: expected a tuple of dimensions, got int"),
         (lambda: TensorType("float31", (4,)), "float31"),
         (
@@ -61,8 +64,11 @@ def test_numbers_are_results_and_scalars() -> None:
             "add: argument 1 is '3', expected an expression or a number",
         ),
         (lambda: main_of(lambda b, x: b.ret([x])), "ret: expected an expression or a number, got list"),
-        (lambda: main_of(lambda b, i: i + 2.5, [("i", TensorType("i64", (4,)))]), "2.5, no number of i64"),
-        (lambda: main_of(lambda b, n: n @ n, [("n", PrimType(I64))]), "@: there is none of scalars"),
+        (lambda: main_of(lambda b, i: i + 2.5, [("i", TensorType("i64", (4,)))]), "2.5, which i64 cannot represent"),
+        (
+            lambda: main_of(lambda b, n: n @ n, [("n", PrimType(I64))]),
+            "@: scalars are not supported; convert them with to_tensor",
+        ),
     ],
 )
 def test_mistakes_say_what_to_write(make, message: str) -> None:
@@ -82,9 +88,7 @@ def test_a_value_of_a_branch_stays_in_it() -> None:
         return b.op("add", kept[0], x)
 
     params = [("x", TensorType(F32, (dim_var("n"),))), ("c", TensorType("bool", ()))]
-    with pytest.raises(
-        RelvmVerifyError, match=r"test_first_mistakes.py:\d+: .* is a value of a block .* that has ended"
-    ):
+    with pytest.raises(RelvmVerifyError, match=r"test_first_mistakes.py:\d+: .* belongs to a block .* that has ended"):
         main_of(body, params)
 
 

@@ -36,7 +36,7 @@ def _elementwise() -> list[Mistake]:
                 op, (tensor("f32", "n"), tensor("f32", "4")), "n and 4, which cannot be proven equal", RelvmShapeError
             ),
             Mistake(op, (OBJECT, F32), "x is object, expected a tensor"),
-            Mistake(op, (F32, UNTYPED), "the dtype of y is not known"),
+            Mistake(op, (F32, UNTYPED), "the dtype of y is unknown; use match_cast"),
         ]
     rows += [
         Mistake(op, (tensor("bool"), tensor("bool")), "x has dtype bool, expected an integer or float")
@@ -52,14 +52,20 @@ def _elementwise() -> list[Mistake]:
     for op in ("negative", "abs", "sign", "relu", "clip"):
         rows.append(Mistake(op, (tensor("bool", "2"),), "x has dtype bool, expected an integer or float dtype"))
     wrong = [
-        ({"min": 2, "max": 1}, "min is 2, above max, 1"),
+        ({"min": 2, "max": 1}, "min 2 exceeds max 1"),
         ({"min": float("nan")}, "min is nan"),
         ({"max": "1"}, "max is '1'"),
     ]
     rows += [Mistake("clip", (F32,), message, RelvmArgumentError, attributes) for attributes, message in wrong]
     for bound in (300, 0.5):
         rows.append(
-            Mistake("clip", (tensor("i8"),), f"max is {bound}, no number of i8", RelvmArgumentError, {"max": bound})
+            Mistake(
+                "clip",
+                (tensor("i8"),),
+                f"max is {bound}, which i8 cannot represent",
+                RelvmArgumentError,
+                {"max": bound},
+            )
         )
     return rows
 
@@ -73,17 +79,17 @@ def _reductions() -> list[Mistake]:
             RelvmShapeError,
             {"axis": 1},
         ),
-        Mistake("argmin", (F32,), "axis is 2, outside [-2, 2)", attributes={"axis": 2}),
+        Mistake("argmin", (F32,), "axis is 2, which is outside [-2, 2)", attributes={"axis": 2}),
         Mistake("argmax", (F32,), "axis is None, expected an integer", RelvmArgumentError, {"axis": None}),
-        Mistake("softmax", (F32,), "axis is -3, outside [-2, 2)", attributes={"axis": -3}),
+        Mistake("softmax", (F32,), "axis is -3, which is outside [-2, 2)", attributes={"axis": -3}),
         Mistake("softmax", (tensor("i32", "2"),), "x has dtype i32, expected a float dtype"),
-        Mistake("softmax", (tensor("f32"),), "axis is -1, outside [-0, 0)"),
+        Mistake("softmax", (tensor("f32"),), "axis is -1, which is outside [-0, 0)"),
         Mistake("mean", (tensor("i32", "2"),), "x has dtype i32, expected a float dtype"),
     ]
     for op in _REDUCTIONS:
         rows += [
-            Mistake(op, (F32,), "an axis of axes is 2, outside [-2, 2)", attributes={"axes": (2,)}),
-            Mistake(op, (F32,), "axes (0, -2) name an axis twice", attributes={"axes": (0, -2)}),
+            Mistake(op, (F32,), "an entry of axes is 2, which is outside [-2, 2)", attributes={"axes": (2,)}),
+            Mistake(op, (F32,), "axes (0, -2) contain an axis twice", attributes={"axes": (0, -2)}),
             Mistake(op, (F32,), "axes is 1, expected a tuple of integers", RelvmArgumentError, {"axes": 1}),
             Mistake(op, (F32,), "keepdims is 1, expected a bool", RelvmArgumentError, {"keepdims": 1}),
             Mistake(op, (tensor("bool", "2"),), "x has dtype bool"),
@@ -101,13 +107,17 @@ def _attention() -> list[Mistake]:
         mistake("allowed has dtype f32, expected bool", allowed=F32),
         mistake("k has rank 1, expected at least 2", k=tensor("f32", "4")),
         mistake("absent is 'none', expected one of nan, zero, no_nan", RelvmArgumentError, {"absent": "none"}),
-        mistake("n elements of a query, expected a known number in [1, 256]", RelvmShapeError, q=tensor("f32", "2, n")),
-        mistake("257 elements of a value, expected a known", RelvmShapeError, v=tensor("f32", "2, 257")),
-        mistake("elements of a query and of a key differ: 4 and 2", RelvmShapeError, k=tensor("f32", "3, 2")),
-        mistake("elements of a query and of a key differ: 4 and 3", RelvmShapeError, {"transposed": True}),
-        mistake("keys and values differ in number: 3 and 2", RelvmShapeError, v=tensor("f32", "2, 4")),
+        mistake(
+            "a query has n elements, expected a known number in [1, 256]", RelvmShapeError, q=tensor("f32", "2, n")
+        ),
+        mistake("a value has 257 elements, expected a known", RelvmShapeError, v=tensor("f32", "2, 257")),
+        mistake(
+            "numbers of elements of a query and of a key differ: 4 and 2", RelvmShapeError, k=tensor("f32", "3, 2")
+        ),
+        mistake("numbers of elements of a query and of a key differ: 4 and 3", RelvmShapeError, {"transposed": True}),
+        mistake("numbers of keys and values differ: 3 and 2", RelvmShapeError, v=tensor("f32", "2, 4")),
         mistake("does not broadcast: 5 and 2", RelvmShapeError, q=tensor("f32", "5, 1, 4"), k=tensor("f32", "2, 3, 4")),
-        mistake("bias is f32[5, 3, 3], which does not broadcast", RelvmShapeError, bias=tensor("f32", "5, 3, 3")),
+        mistake("bias is f32[5, 3, 3], which cannot be broadcast", RelvmShapeError, bias=tensor("f32", "5, 3, 3")),
     ]
 
 
@@ -121,7 +131,10 @@ def _linear() -> list[Mistake]:
         ),
         Mistake("matmul", (F32, tensor("f32")), "b has rank 0"),
         Mistake(
-            "matmul", (tensor("f32", "3"), F32), "a has rank 1 and is not transposed", attributes={"transpose_a": True}
+            "matmul",
+            (tensor("f32", "3"), F32),
+            "a has rank 1 and cannot be transposed",
+            attributes={"transpose_a": True},
         ),
         Mistake("matmul", (F32, tensor("f64", "4, 3")), "a has dtype f32 and b has f64"),
         Mistake(
@@ -133,7 +146,7 @@ def _linear() -> list[Mistake]:
         Mistake(
             "matmul_packed",
             (F32, tensor("f32", "112")),
-            "columns is 0, expected a number above 0",
+            "columns is 0, expected an integer of at least 1",
             RelvmArgumentError,
             {"columns": 0},
         ),
@@ -159,12 +172,14 @@ def _linear() -> list[Mistake]:
             "u is f32[9, 2, 4], expected f32[16, filters, channels] with at most 384 channels",
             attributes={"pads": (0, 0, 0, 0)},
         ),
-        Mistake("conv", (image, grouped), "channels of x and those of w times 1 differ: 4 and 2", RelvmShapeError),
+        Mistake(
+            "conv", (image, grouped), "channels of x and channels of w times 1 groups differ: 4 and 2", RelvmShapeError
+        ),
         Mistake("conv", (image, weights), "strides has 1 items, expected 2", RelvmArgumentError, {"strides": (1,)}),
         Mistake(
             "conv",
             (image, weights),
-            "pads are (0, 0, -1, 0), expected none below 0",
+            "pads are (0, 0, -1, 0), expected values of at least 0",
             RelvmArgumentError,
             {"pads": (0, 0, -1, 0)},
         ),
@@ -172,12 +187,12 @@ def _linear() -> list[Mistake]:
         Mistake(
             "conv",
             (image, tensor("f32", "7, 2, 3, 3")),
-            "2 groups do not divide 7 filters",
+            "7 filters cannot be divided into 2 groups",
             RelvmShapeError,
             {"groups": 2},
         ),
         Mistake("conv", (image, tensor("f32", "6, 4, 9, 3")), "window 9 exceeds padded input size 8", RelvmShapeError),
-        Mistake("conv", (image, tensor("f32", "6, 4, 3")), "x has rank 4 and w 3"),
+        Mistake("conv", (image, tensor("f32", "6, 4, 3")), "x has rank 4, but w has rank 3"),
         Mistake("conv", (tensor("f32", "2, 3"), tensor("f32", "2, 3")), "x has rank 2, expected at least 3"),
     ]
     for op in ("max_pool", "average_pool", "max_pool_indices"):
@@ -202,9 +217,9 @@ def _linear() -> list[Mistake]:
 def _windows_and_margins() -> list[Mistake]:
     six, grid, table = tensor("f32", "6"), tensor("f32", "2, 3, 4, 5"), tensor("i64", "2, 8")
     return [
-        Mistake("col2im", (six, shape("2, 3, 6")), "x has rank 1, expected 2 and two for each spatial axis"),
+        Mistake("col2im", (six, shape("2, 3, 6")), "x has rank 1, expected 2 and 2 more for each spatial axis"),
         Mistake("col2im", (grid, shape("2, 3")), "shape has rank 2, expected at least 3"),
-        Mistake("col2im", (grid, shape("2, 3, 6, 6")), "x has rank 4 and shape 4"),
+        Mistake("col2im", (grid, shape("2, 3, 6, 6")), "x has rank 4, expected 6 for a shape of rank 4"),
         Mistake("col2im", (grid, shape("2, 4, 6")), "dimension 1 of x and of shape differs: 3 and 4", RelvmShapeError),
         Mistake("col2im", (grid, shape("2, 3, 6")), "strides are (0,)", RelvmArgumentError, {"strides": (0,)}),
         Mistake("col2im", (grid, shape("2, 3, 6")), "pads are (-1, -1)", RelvmArgumentError, {"pads": (-1,)}),
@@ -213,7 +228,7 @@ def _windows_and_margins() -> list[Mistake]:
         Mistake(
             "pad",
             (six,),
-            "value is 1, which mode wrap",
+            "value is 1, but mode wrap does not use it",
             RelvmArgumentError,
             {"pads": (1, 1), "mode": "wrap", "value": 1},
         ),
@@ -221,7 +236,7 @@ def _windows_and_margins() -> list[Mistake]:
         Mistake(
             "pad",
             (tensor("f32", "0"),),
-            "mode wrap needs at least 1 element along axis 0 of x, it has 0",
+            "mode wrap needs at least 1 element along axis 0 of x, got 0",
             RelvmShapeError,
             {"pads": (1, 0), "mode": "wrap"},
         ),
@@ -242,7 +257,10 @@ def _windows_and_margins() -> list[Mistake]:
             attributes={"axis": 0},
         ),
         Mistake(
-            "interpolate", (six, table, tensor("f32", "2, 8")), "axis is 1, outside [-1, 1)", attributes={"axis": 1}
+            "interpolate",
+            (six, table, tensor("f32", "2, 8")),
+            "axis is 1, which is outside [-1, 1)",
+            attributes={"axis": 1},
         ),
         Mistake(
             "interpolate",
@@ -274,41 +292,45 @@ def _shapes() -> list[Mistake]:
             "reshape", (six, shape("4, 2")), "a tensor of shape [6] has 6 elements, but [4, 2] has 8", RelvmShapeError
         ),
         Mistake("reshape", (six, shape("-1, 2")), "the negative dimension -1", RelvmShapeError),
-        Mistake("expand_dims", (six,), "is 2, outside [-2, 2)", attributes={"axes": (2,)}),
-        Mistake("expand_dims", (six,), "name an axis twice", attributes={"axes": (0, -3)}),
-        Mistake("squeeze", (six,), "axis 0 and 1 differ: 6 and 1", RelvmShapeError, {"axes": (0,)}),
+        Mistake("expand_dims", (six,), "is 2, which is outside [-2, 2)", attributes={"axes": (2,)}),
+        Mistake("expand_dims", (six,), "contain an axis twice", attributes={"axes": (0, -3)}),
+        Mistake("squeeze", (six,), "size of axis 0 must be 1: 6 and 1", RelvmShapeError, {"axes": (0,)}),
         Mistake(
             "squeeze", (tensor("f32", "n"),), "n and 1, which cannot be proven equal", RelvmShapeError, {"axes": (0,)}
         ),
         Mistake("squeeze", (tensor("f32", "n"),), "every dimension must be known", RelvmShapeError),
-        Mistake("broadcast_to", (six, shape("1")), "a dimension 6 of x does not become 1", RelvmShapeError),
+        Mistake("broadcast_to", (six, shape("1")), "a dimension 6 of x cannot be broadcast to 1", RelvmShapeError),
         Mistake("broadcast_to", (six, shape("n")), "6 and n, which cannot be proven equal", RelvmShapeError),
-        Mistake("broadcast_to", (F32, shape("4")), "x has rank 2, the shape only 1", RelvmShapeError),
+        Mistake("broadcast_to", (F32, shape("4")), "x has rank 2, but the shape has only 1", RelvmShapeError),
         Mistake("expand", (six, shape("3")), "dimension 0 of x is 6, expected 1 or 3", RelvmShapeError),
-        Mistake("expand", (F32, shape("4")), "x has rank 2, the shape only 1", RelvmShapeError),
+        Mistake("expand", (F32, shape("4")), "x has rank 2, but the shape has only 1", RelvmShapeError),
         Mistake("transpose", (F32,), "perm has 1 items, expected 2", RelvmArgumentError, {"perm": (0,)}),
-        Mistake("transpose", (F32,), "name an axis twice", attributes={"perm": (1, -1)}),
+        Mistake("transpose", (F32,), "contain an axis twice", attributes={"perm": (1, -1)}),
         Mistake("concat", (), "expected at least one tensor", RelvmArgumentError, {"axis": 0}),
         Mistake("concat", (six, tensor("i8", "6")), "xs[0] has dtype f32 and xs[1] has i8", attributes={"axis": 0}),
         Mistake("concat", (six, F32), "the tensors have ranks [1, 2]", attributes={"axis": 0}),
         Mistake("concat", (F32, tensor("f32", "3, 5")), "dimension 1 of xs[0] and xs[1]", RelvmShapeError, {"axis": 0}),
         Mistake("slice", (six,), "end has 0 items, expected 1", RelvmArgumentError, {"begin": (0,), "end": ()}),
         Mistake(
-            "slice", (six,), "expected none to be 0", RelvmArgumentError, {"begin": (0,), "end": (far,), "steps": (0,)}
+            "slice",
+            (six,),
+            "steps are (0,); a step must not be 0",
+            RelvmArgumentError,
+            {"begin": (0,), "end": (far,), "steps": (0,)},
         ),
         Mistake("slice", (six,), "outside [-1, 1)", attributes={"begin": (0,), "end": (1,), "axes": (1,)}),
         Mistake(
             "slice", (six,), "begin is 0, expected a tuple of integers", RelvmArgumentError, {"begin": 0, "end": (1,)}
         ),
         Mistake("gather", (six, six), "indices has dtype f32, expected i32 or i64"),
-        Mistake("gather", (six, tensor("i64")), "axis is 1, outside [-1, 1)", attributes={"axis": 1}),
-        Mistake("gather", (tensor("f32"), tensor("i64")), "axis is 0, outside [-0, 0)"),
+        Mistake("gather", (six, tensor("i64")), "axis is 1, which is outside [-1, 1)", attributes={"axis": 1}),
+        Mistake("gather", (tensor("f32"), tensor("i64")), "axis is 0, which is outside [-0, 0)"),
         Mistake("pad", (F32,), "pads has 2 items, expected 4", RelvmArgumentError, {"pads": (1, 1)}),
-        Mistake("pad", (six,), "dimension 0 becomes -1", RelvmShapeError, {"pads": (-4, -3)}),
+        Mistake("pad", (six,), "dimension 0 of the result would be -1", RelvmShapeError, {"pads": (-4, -3)}),
         Mistake(
             "pad",
             (tensor("i8", "2"),),
-            "value is 0.5, no number of i8",
+            "value is 0.5, which i8 cannot represent",
             RelvmArgumentError,
             {"pads": (1, 1), "value": 0.5},
         ),
@@ -323,9 +345,22 @@ def _positions() -> list[Mistake]:
         by_axis = {"axis": 1}
         rows += [
             Mistake(f"{kind}_elements", (F32, F32, *more), "indices has dtype f32", attributes=by_axis),
-            Mistake(f"{kind}_elements", (F32, tensor("i64", "3"), *more), "x has rank 2 and", attributes=by_axis),
-            Mistake(f"{kind}_elements", (F32, places, *more), "axis is 2, outside [-2, 2)", attributes={"axis": 2}),
-            Mistake(f"{kind}_elements", (F32, wide, *more), "dimension 0 of indices, 4,", RelvmShapeError, by_axis),
+            Mistake(
+                f"{kind}_elements",
+                (F32, tensor("i64", "3"), *more),
+                "x has rank 2, but indices has rank 1",
+                attributes=by_axis,
+            ),
+            Mistake(
+                f"{kind}_elements", (F32, places, *more), "axis is 2, which is outside [-2, 2)", attributes={"axis": 2}
+            ),
+            Mistake(
+                f"{kind}_elements",
+                (F32, wide, *more),
+                "dimension 0 of indices is 4, which exceeds that of x, 3",
+                RelvmShapeError,
+                by_axis,
+            ),
             Mistake(f"{kind}_nd", (F32, places, *more), "depth differ: 2 and 1", RelvmShapeError, {"depth": 1}),
             Mistake(f"{kind}_nd", (F32, tensor("i64"), *more), "indices has rank 0", attributes={"depth": 0}),
             Mistake(f"{kind}_nd", (F32, places, *more), "depth is -1", attributes={"depth": -1}),
@@ -345,10 +380,10 @@ def _positions() -> list[Mistake]:
         Mistake("scatter_elements", (F32, places, tensor("f32", "3, 3")), "2 and 3", RelvmShapeError, {"axis": 0}),
         Mistake("scatter_nd", (F32, places, tensor("f32", "4")), "3 and 4", RelvmShapeError, {"depth": 2}),
         *_cumulations(),
-        Mistake("argtopk", (F32, shape("3")), "x has rank 2 and the shape 1", attributes={"axis": 1}),
-        Mistake("argtopk", (F32, shape("3, 5")), "5 positions of an axis of", RelvmShapeError, {"axis": 1}),
+        Mistake("argtopk", (F32, shape("3")), "x has rank 2, but shape has rank 1", attributes={"axis": 1}),
+        Mistake("argtopk", (F32, shape("3, 5")), "5 positions exceed the axis size 4", RelvmShapeError, {"axis": 1}),
         Mistake("argtopk", (F32, shape("2, 4")), "3 and 2", RelvmShapeError, {"axis": 1}),
-        Mistake("argtopk", (F32, shape("3, 4")), "axis is 2, outside", attributes={"axis": 2}),
+        Mistake("argtopk", (F32, shape("3, 4")), "axis is 2, which is outside", attributes={"axis": 2}),
         Mistake(
             "argtopk",
             (F32, shape("3, 4")),
@@ -365,7 +400,7 @@ def _cumulations() -> list[Mistake]:
     rows = []
     for op in ("cumsum", "cumprod"):
         rows += [
-            Mistake(op, (F32,), "axis is 2, outside [-2, 2)", attributes={"axis": 2}),
+            Mistake(op, (F32,), "axis is 2, which is outside [-2, 2)", attributes={"axis": 2}),
             Mistake(op, (tensor("bool", "3"),), "x has dtype bool", attributes={"axis": 0}),
             Mistake(op, (F32,), "reverse is 1, expected a bool", RelvmArgumentError, {"axis": 0, "reverse": 1}),
         ]
@@ -379,12 +414,14 @@ def _scalars() -> list[Mistake]:
         Mistake("to_scalar", (i64,), "x is i64, expected a tensor"),
         Mistake("to_tensor", (tensor("f32"),), "value is f32[], expected a scalar", attributes={"dtype": "f32"}),
         Mistake(
-            "to_tensor", (f64,), "dtype is i32, which does not go with a scalar of f64", attributes={"dtype": "i32"}
+            "to_tensor", (f64,), "dtype i32 is incompatible with a scalar of type f64", attributes={"dtype": "i32"}
         ),
         Mistake(
-            "to_tensor", (bool_,), "dtype is i64, which does not go with a scalar of bool", attributes={"dtype": "i64"}
+            "to_tensor", (bool_,), "dtype i64 is incompatible with a scalar of type bool", attributes={"dtype": "i64"}
         ),
-        Mistake("to_tensor", (i64,), "dtype is bool, which does not go", attributes={"dtype": "bool"}),
+        Mistake(
+            "to_tensor", (i64,), "dtype bool is incompatible with a scalar of type i64", attributes={"dtype": "bool"}
+        ),
     ]
 
 
@@ -397,11 +434,11 @@ def _integer() -> list[Mistake]:
         *_packed_windows(),
         Mistake("dynamic_quantize", (a,), "x has dtype u8, expected f32"),
         Mistake("matmul_integer", (F32, b, zero, tensor("i8")), "a has dtype f32, expected i8 or u8"),
-        Mistake("matmul_integer", (a, b, zero, zero), "b_zero has dtype u8, expected that of b, i8"),
+        Mistake("matmul_integer", (a, b, zero, zero), "b_zero has dtype u8, expected the dtype of b, i8"),
         Mistake("matmul_integer", (tensor("u8", "5"), b, zero, tensor("i8")), "a has rank 1, expected at least 2"),
         Mistake("matmul_integer", (a, b, tensor("u8", "3"), tensor("i8")), "a_zero has rank 1, expected 0"),
         Mistake("matmul_integer", (a, a, zero, zero), "columns of a and rows of b differ: 5 and 3", RelvmShapeError),
-        Mistake("matmul_integer", (a, b, a, tensor("i8")), "a_zero has 5 numbers along axis -1", RelvmShapeError),
+        Mistake("matmul_integer", (a, b, a, tensor("i8")), "a_zero has size 5 along axis -1", RelvmShapeError),
         Mistake(
             "matmul_integer", (a, b, zero, tensor("i8", "1, 3")), "axis -1 of b_zero and b differs", RelvmShapeError
         ),
@@ -415,7 +452,12 @@ def _bytes_convolved() -> list[Mistake]:
         Mistake("conv_integer", (x, x, zero), "w is u8[1, 4, 5, 5], expected i8 with known dimensions"),
         Mistake("conv_integer", (x, tensor("i8", "n, 4, 3, 3"), zero), "expected i8 with known dimensions"),
         Mistake("conv_integer", (x, w, tensor("i8")), "x_zero is i8[], expected u8 of rank 0"),
-        Mistake("conv_integer", (x, tensor("i8", "2, 3, 3, 3"), zero), "channels of x and those of w", RelvmShapeError),
+        Mistake(
+            "conv_integer",
+            (x, tensor("i8", "2, 3, 3, 3"), zero),
+            "channels of x and channels of w times 1 groups differ",
+            RelvmShapeError,
+        ),
     ]
 
 
@@ -429,9 +471,9 @@ def _packed_windows() -> list[Mistake]:
         Mistake(name, (x, tensor("i8", "n, 3, 3, 8"), sums, zero), "expected i8 with known dimensions"),
         Mistake(name, (x, w, tensor("i8", "2"), zero), "sums is i8[2], expected i32 with known dimensions"),
         Mistake(name, (x, tensor("i8", "2, 8"), sums, zero), "w has rank 2, expected at least 3"),
-        Mistake(name, (x, tensor("i8", "2, 3, 3, 12"), sums, zero), "expected 12 channels in a group", RelvmShapeError),
-        Mistake(name, (tensor("u8", "1, c, 5, 5"), w, sums, zero), "expected 8 channels in a group", RelvmShapeError),
-        Mistake(name, (x, w, tensor("i32", "3"), zero), "expected one for each of 2 filters", RelvmShapeError),
+        Mistake(name, (x, tensor("i8", "2, 3, 3, 12"), sums, zero), "expected 12 channels per group", RelvmShapeError),
+        Mistake(name, (tensor("u8", "1, c, 5, 5"), w, sums, zero), "expected 8 channels per group", RelvmShapeError),
+        Mistake(name, (x, w, tensor("i32", "3"), zero), "expected one element for each of 2 filters", RelvmShapeError),
         Mistake(name, (x, w, sums, zero), "groups is 0", RelvmArgumentError, {"groups": 0}),
     ]
 
@@ -444,12 +486,16 @@ def _packed_bytes() -> list[Mistake]:
         Mistake(name, (zero, b, sums, zero, none), "a has rank 0, expected at least 1", attributes=seven),
         Mistake(name, (a, b, sums, sums, none), "a_zero is i32[7], expected u8 of rank 0", attributes=seven),
         Mistake(name, (a, a, sums, zero, none), "b is u8[3, 5], expected i32 of rank 1", attributes=seven),
-        Mistake(name, (a, b, none, zero, none), "sums has 0 elements and b_zero 0", RelvmShapeError, seven),
-        Mistake(name, (a, b, sums, zero, b), "b_zero 23, expected 7, and 0 or 7", RelvmShapeError, seven),
+        Mistake(name, (a, b, none, zero, none), "sums has 0 elements and b_zero has 0", RelvmShapeError, seven),
+        Mistake(name, (a, b, sums, zero, b), "b_zero has 23, expected 7 and 0 or 7", RelvmShapeError, seven),
         Mistake(name, (a, b, sums, zero, none), "columns is 0", RelvmArgumentError, {"columns": 0}),
         Mistake(name, (a, b, sums, zero, none), "rows of 16 and 0 more", RelvmShapeError, {"columns": 16}),
         Mistake(
-            name, (tensor("u8", "9"), b, sums, zero, none), "a has 9 columns, b 2 words of four", RelvmShapeError, seven
+            name,
+            (tensor("u8", "9"), b, sums, zero, none),
+            "a has 9 columns, but b has 2 words of 4 rows",
+            RelvmShapeError,
+            seven,
         ),
     ]
 
@@ -461,11 +507,25 @@ def _blocks() -> list[Mistake]:
         Mistake(name, (b, b, scales, scales), "a is u8[1, 16, 16], expected f32", attributes=given),
         Mistake(name, (a, a, scales, scales), "b is f32[3, 32], expected u8 of rank 3", attributes=given),
         Mistake(name, (a, b, b, scales), "scales is u8[1, 16, 16], expected f32 of rank 2", attributes=given),
-        Mistake(name, (a, b, scales, tensor("f32", "1, 16")), "expected 2 blocks of 16", RelvmShapeError, given),
-        Mistake(name, (tensor("f32", "9"), b, scales, scales), "a has 9 columns, b 32 rows", RelvmShapeError, given),
+        Mistake(
+            name,
+            (a, b, scales, tensor("f32", "1, 16")),
+            "expected shape [2, 16] (blocks, columns)",
+            RelvmShapeError,
+            given,
+        ),
+        Mistake(
+            name, (tensor("f32", "9"), b, scales, scales), "a has 9 columns, but b has 32 rows", RelvmShapeError, given
+        ),
         Mistake(name, (a, b, scales, scales), "columns is 17", RelvmArgumentError, given | {"columns": 17}),
         Mistake(name, (a, b, scales, scales), "bits is 3", RelvmArgumentError, given | {"bits": 3}),
-        Mistake(name, (a, b, scales, scales), "block is 7 of 4 bits", RelvmArgumentError, given | {"block": 7}),
+        Mistake(
+            name,
+            (a, b, scales, scales),
+            "block is 7, but a block of 4-bit elements must fill whole bytes",
+            RelvmArgumentError,
+            given | {"block": 7},
+        ),
     ]
 
 
@@ -483,7 +543,7 @@ def _recurrent() -> list[Mistake]:
         ({"direction": "both"}, "direction is 'both', expected one of forward, reverse, bidirectional"),
         ({"clip": -1.0}, "clip is -1.0"),
         ({"activations": ("tanh", "tanh")}, "expected 1 names"),
-        ({"activations": ("sine",)}, "no activation 'sine'"),
+        ({"activations": ("sine",)}, "unknown activation 'sine'"),
         ({"alpha": (1.0, 2.0)}, "alpha is (1.0, 2.0), expected 1 numbers"),
         ({"beta": 1.0}, "beta is 1.0, expected 1 numbers"),
     ]

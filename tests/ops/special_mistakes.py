@@ -53,7 +53,7 @@ def region_mistakes() -> list[Mistake]:
         Mistake(
             "grid_sample",
             (x, tensor("f32", "n, 8, 3")),
-            "of axes and of coordinates differ: 2 and 3",
+            "numbers of spatial axes and of coordinates differ: 2 and 3",
             RelvmShapeError,
             linear,
         ),
@@ -78,29 +78,40 @@ def region_mistakes() -> list[Mistake]:
         Mistake(
             "non_max_suppression",
             (tensor("f32", "n, k, 5"), scores, limit, number, number),
-            "a box is not four numbers",
+            "a box must consist of 4 numbers",
             RelvmShapeError,
         ),
         Mistake("lexsort_rows", (x,), "x has rank 4, expected 2"),
         Mistake("row_echelon", (tensor("i32", "3, 3"),), "x has dtype i32"),
         Mistake("row_echelon", (tensor("f32", "3"),), "x has rank 1, expected at least 2"),
-        Mistake("row_echelon", (F32,), "a matrix is not square: 3 and 4", RelvmShapeError),
+        Mistake("row_echelon", (F32,), "the matrices must be square: 3 and 4", RelvmShapeError),
         Mistake("pairwise_coupling", (tensor("i32", "3, 3, 3"),), "x has dtype i32"),
         Mistake("pairwise_coupling", (tensor("f32", "3, 3"),), "x has rank 2, expected 3"),
-        Mistake("pairwise_coupling", (tensor("f32", "n, 3, 4"),), "a matrix is not square: 3 and 4", RelvmShapeError),
+        Mistake(
+            "pairwise_coupling", (tensor("f32", "n, 3, 4"),), "the matrices must be square: 3 and 4", RelvmShapeError
+        ),
         Mistake("pairwise_coupling", (tensor("f32", "n, m, m"),), "m classes, expected a known number"),
         Mistake(
             "pairwise_coupling", (tensor("f32", "n, 513, 513"),), "513 classes, expected a known number from 1 to 512"
         ),
-        Mistake("bit_cast", (F32,), "from f32 to i64, which has other bits", attributes={"to": "i64"}),
+        Mistake(
+            "bit_cast",
+            (F32,),
+            "cannot cast f32 to i64; both must have the same number of bits",
+            attributes={"to": "i64"},
+        ),
     ]
     for op in ("roi_align", "roi_max_pool"):
         rows += [
             Mistake(op, (x, regions, images), "size is (0, 2)", RelvmArgumentError, {"size": (0, 2)}),
             Mistake(op, (x, tensor("f64", "m, 4"), images), "x has dtype f32 and regions has f64", attributes=size),
             Mistake(op, (x, regions, tensor("i32", "m")), "images has dtype i32, expected i64", attributes=size),
-            Mistake(op, (x, tensor("f32", "m, 5"), images), "a region is not four numbers", RelvmShapeError, size),
-            Mistake(op, (x, regions, tensor("i64", "3")), "the numbers of regions and images", RelvmShapeError, size),
+            Mistake(
+                op, (x, tensor("f32", "m, 5"), images), "a region must consist of 4 numbers", RelvmShapeError, size
+            ),
+            Mistake(
+                op, (x, regions, tensor("i64", "3")), "numbers of regions and images differ", RelvmShapeError, size
+            ),
         ]
     return rows
 
@@ -110,23 +121,23 @@ def list_mistakes() -> list[Mistake]:
     none, numbers = ListType(None), ListType(i64)
     index = "index is f32[3, 4], expected an i64 scalar"
     return [
-        Mistake("make_list", (F32, i64), "an item of type i64 in a list of f32[3, 4]"),
+        Mistake("make_list", (F32, i64), "cannot add an item of type i64 to a list of f32[3, 4]"),
         Mistake("list_length", (F32,), "x is f32[3, 4], expected a list"),
         Mistake("list_item", (F32, i64), "x is f32[3, 4], expected a list"),
         Mistake("list_item", (items, F32), index),
-        Mistake("list_item", (none, i64), "x is list[], a list without items"),
-        Mistake("list_append", (items, i64), "an item of type i64 in a list of f32[3, 4]"),
+        Mistake("list_item", (none, i64), "x is list[], expected a list with items"),
+        Mistake("list_append", (items, i64), "cannot add an item of type i64 to a list of f32[3, 4]"),
         Mistake("list_insert", (items, F32, F32), index),
-        Mistake("list_insert", (items, i64, i64), "an item of type i64 in a list of f32[3, 4]"),
+        Mistake("list_insert", (items, i64, i64), "cannot add an item of type i64 to a list of f32[3, 4]"),
         Mistake("list_erase", (OBJECT, i64), "x is object, expected a list"),
-        Mistake("list_concat", (none,), "a list without items", attributes={"axis": 0}),
+        Mistake("list_concat", (none,), "expected a list with items", attributes={"axis": 0}),
         Mistake("list_concat", (numbers,), "x is list[i64], expected a list of tensors", attributes={"axis": 0}),
-        Mistake("list_concat", (items,), "axis is 2, outside [-2, 2)", attributes={"axis": 2}),
+        Mistake("list_concat", (items,), "axis is 2, which is outside [-2, 2)", attributes={"axis": 2}),
         Mistake("list_concat", (items,), "axis is 0.5, expected an integer", RelvmArgumentError, {"axis": 0.5}),
         Mistake("list_stack", (ListType(UNTYPED),), "the dtype of the items of x", attributes={"axis": 0}),
-        Mistake("list_stack", (items,), "axis is -4, outside [-3, 3)", attributes={"axis": -4}),
+        Mistake("list_stack", (items,), "axis is -4, which is outside [-3, 3)", attributes={"axis": -4}),
         Mistake("list_split", (items, i64), "x is list[f32[3, 4]], expected a tensor", attributes={"axis": 0}),
         Mistake("list_split", (F32, F32), "sizes is f32[3, 4], expected a shape", attributes={"axis": 0}),
-        Mistake("list_split", (F32, i64), "axis is 2, outside [-2, 2)", attributes={"axis": 2}),
-        Mistake("list_unstack", (tensor("f32"),), "axis is 0, outside [-0, 0)", attributes={"axis": 0}),
+        Mistake("list_split", (F32, i64), "axis is 2, which is outside [-2, 2)", attributes={"axis": 2}),
+        Mistake("list_unstack", (tensor("f32"),), "axis is 0, which is outside [-0, 0)", attributes={"axis": 0}),
     ]

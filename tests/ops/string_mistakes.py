@@ -10,7 +10,7 @@ from relvm.ir.types import ListType
 
 def string_mistakes() -> list[Mistake]:
     text, numbers, one = tensor("str", "3"), tensor("i64", "3"), tensor("str")
-    refused = "is str[3], which holds strings"
+    refused = "is str[3]; strings are not supported"
     rows = [Mistake(op, (text, text), refused) for op in ("add", "less", "maximum", "bitwise_and")]
     rows += [Mistake(op, (text,), refused) for op in ("exp", "negative", "lexsort_rows")]
     return [
@@ -18,9 +18,11 @@ def string_mistakes() -> list[Mistake]:
         Mistake("gather", (text, text), "dtype str"),
         Mistake("where", (text, text, text), "cond has dtype str, expected bool"),
         Mistake("equal", (text, numbers), "x has dtype str and y has i64"),
-        Mistake("cast", (text,), "string_to_number makes numbers", attributes={"to": "i64"}),
-        Mistake("cast", (numbers,), "string_of_number makes strings", attributes={"to": "str"}),
-        Mistake("pad", (text,), "value is 1, no number of str", RelvmArgumentError, {"pads": (1, 1), "value": 1}),
+        Mistake("cast", (text,), "use string_to_number to convert strings to numbers", attributes={"to": "i64"}),
+        Mistake("cast", (numbers,), "cannot cast to str; use string_of_number", attributes={"to": "str"}),
+        Mistake(
+            "pad", (text,), "value is 1, which str cannot represent", RelvmArgumentError, {"pads": (1, 1), "value": 1}
+        ),
         Mistake(
             "scatter_elements",
             (text, numbers, text),

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import gc
 import itertools
-import logging
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
-from modes import assert_same_bits, plain
+from modes import TARGETS, assert_same_bits, plain
 
 from relvm import vm
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmToolchainError
 from relvm.frontend.text import parse_module
+from relvm.ir.fingerprint import set_origin
 from relvm.runtime.background_compile import Upgrade
 from relvm.runtime.packed_func import register_func
 
@@ -183,17 +184,43 @@ def test_machines_made_before_and_after_and_dropped_meanwhile() -> None:
     assert vm.VirtualMachine(machine.executable)["main"](10, 0) == 55
 
 
-def test_without_a_compiler_bytecode_goes_on_and_says_so(monkeypatch, caplog) -> None:
+@pytest.mark.parametrize("target", TARGETS)
+def test_without_a_compiler_bytecode_goes_on(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELVM_CC", "none")
-    with caplog.at_level(logging.WARNING, "relvm"):
-        machine = vm.VirtualMachine(vm.build(COUNTDOWN, "auto", "numpy"))
-        with pytest.raises(RelvmToolchainError, match="no C compiler"):
-            machine.wait_compiled()
-    assert "continuing with bytecode" in caplog.text
+    machine = vm.VirtualMachine(vm.build(COUNTDOWN, "auto", target))
+    with pytest.raises(RelvmToolchainError, match="no C compiler"):
+        machine.wait_compiled()
     assert machine["main"](10, 0) == 55 and machine.function_kinds == {"main": "bytecode"}
 
 
+def test_kernels_start_as_bytecode_and_become_native() -> None:
+    module = parse_module("def main(x: f32[n], y: f32[n]) -> f32[n] = multiply(exp(x), y)")
+    machine = vm.VirtualMachine(vm.build(module, "auto"))
+    assert machine.executable.program.kernels and machine.executable.program.native is None
+    x = np.linspace(-2, 2, 1000, dtype=np.float32)
+    before = machine["main"](x, x).numpy()
+    assert machine.wait_compiled() and machine.function_kinds == {"main": "native"}
+    compiled = machine.executable.upgrade.executable
+    assert compiled.program.native is not None and not compiled.program.kernels
+    np.testing.assert_allclose(machine["main"](x, x).numpy(), before, rtol=1e-6)
+
+
+def test_the_cache_holds_bytecode_and_then_native_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path / "cache"))
+    module = parse_module("def main(x: f32[n]) -> f32[n] = exp(x)")
+    with monkeypatch.context() as without:
+        without.setenv("RELVM_CC", "none")
+        for _ in range(2):
+            executable = vm.build(set_origin(module, "test of the cache"), "auto")
+            assert executable.program.native is None
+    assert vm.VirtualMachine(vm.build(module, "auto")).wait_compiled()
+    monkeypatch.setenv("RELVM_CC", "none")
+    cached = vm.build(module, "auto")
+    assert cached.program.native is not None and cached.upgrade is None
+    assert vm.VirtualMachine(cached).wait_compiled() is True
+
+
 def test_waiting_where_nothing_will_come_is_an_error() -> None:
-    with pytest.raises(RelvmArgumentError, match='was not built with exec_mode="auto"'):
+    with pytest.raises(RelvmArgumentError, match='not built with exec_mode="auto"'):
         vm.VirtualMachine(vm.build(COUNTDOWN, "bytecode", "numpy")).wait_compiled()
     assert vm.VirtualMachine(vm.build(COUNTDOWN, "compiled", "numpy")).wait_compiled() is True

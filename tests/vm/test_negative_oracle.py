@@ -133,7 +133,7 @@ CASES = [
         "def main(x: f32[n, 2], i: i64[m, k]) = gather_elements(x, i, axis=0)",
         (f(3, 2), np.zeros((1, 3), np.int64)),
         (f(3, 2), np.zeros((1, 2), np.int64)),
-        "dimension 1 of indices, 3, is larger than that of x, 2",
+        "dimension 1 of indices is 3, which exceeds that of x, 2",
     ),
     Case("def main(x: f32[n], y: f32[m]) = expand(x, shape(m))", (f(2), f(3)), (f(1), f(3)), "is 2, expected 1 or 3"),
     # what functions give that are values
@@ -152,7 +152,7 @@ CASES = [
         "def main(x: f32[n, 2], l: i64[n]) = reverse_sequence(x, l, time_axis=1)",
         (f(2, 2), i(1, 3)),
         (f(2, 2), i(1, 2)),
-        "a sequence of 3 steps",
+        "a sequence has 3 steps",
     ),
     Case("def main(s: i64[2]) = tensor_to_shape(s)", (i(1, -1),), (i(1, 1),), "-1"),
 ]

@@ -33,7 +33,8 @@ _HEADERS = {
     "kernel_conversions.h": r"rvm_([iu](8|16|32|64)_of_f(32|64)|saturate_\w+|power_\w+)\(",
     "small_floats.h": rf"rvm_(\w+_of_{_NARROW}|{_NARROW}_of_\w+|odd_f32_of_f64)\(",
     "packed.h": r"rvm_kernel_check\(",
-    "gemm_f32.h": r"rvm_(tile|taps|columns)_f32\(|rvm_copy_bytes\(|rvm_transposed_tile\(",
+    "gemm_f32.h": r"rvm_(tile|taps|columns|window_rows)_f32\(|rvm_copy_bytes\(|rvm_transposed_tile\(",
+    "pooling.h": r"rvm_max_pool_f32\(",
     "winograd.h": r"rvm_winograd_",
 }
 EXACT = "exact_"  # in the file name of kernels that must not use fused multiply-add

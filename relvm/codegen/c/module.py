@@ -37,7 +37,11 @@ _FOR_HEADERS = "/* headers of relvm: "
 _KERNELS, _EXACT, _ROUTINES = "/* unit: kernels */", "/* unit: exact kernels */", "/* unit: routines */"
 _UNIT_KERNELS = 10
 # Headers that are slow to compile or rarely needed, with the functions that require them.
-_HEADERS = {"gemm_int8.h": ("rvm_tile_bytes", "rvm_taps_bytes"), "peak_flops.h": ("rvm_multiply_adds",)}
+_HEADERS = {
+    "gemm_int8.h": ("rvm_tile_bytes", "rvm_taps_bytes"),
+    "peak_flops.h": ("rvm_multiply_adds",),
+    "pooling.h": ("rvm_max_pool_f32",),
+}
 
 
 @dataclass(frozen=True)

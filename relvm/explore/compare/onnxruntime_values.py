@@ -33,7 +33,7 @@ def read_proto(model: Any) -> Any:
             case str() | Path():
                 return onnx.load(model)
     except DecodeError as error:
-        raise RelvmFormatError(f"this is no ONNX model: {error}") from None
+        raise RelvmFormatError(f"not an ONNX model: {error}") from None
     raise RelvmArgumentError(
         f"expected a Module, a path, the bytes of a file or an onnx.ModelProto, got {type(model).__name__}"
     )
@@ -65,7 +65,7 @@ def run_onnxruntime(proto: Any, inputs: Mapping[str, np.ndarray]) -> dict[str, n
     try:
         import onnxruntime
     except ImportError:
-        raise RelvmUnsupportedError("this needs onnxruntime: pip install 'relvm[explore]'") from None
+        raise RelvmUnsupportedError("the comparison requires onnxruntime: pip install 'relvm[explore]'") from None
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 3  # errors only
@@ -74,5 +74,5 @@ def run_onnxruntime(proto: Any, inputs: Mapping[str, np.ndarray]) -> dict[str, n
         session = onnxruntime.InferenceSession(proto.SerializeToString(), options, ["CPUExecutionProvider"])
         found = session.run(names, dict(inputs))
     except Exception as error:  # of several undocumented classes
-        raise RelvmUnsupportedError(f"ONNX Runtime does not run the model: {error}") from error
+        raise RelvmUnsupportedError(f"ONNX Runtime cannot run the model: {error}") from error
     return {name: value for name, value in zip(names, found, strict=True) if isinstance(value, np.ndarray)}

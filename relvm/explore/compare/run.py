@@ -96,9 +96,9 @@ def compare(
     >>> compare(parse_module("def main(x: f32[2, 3]) -> f32[2, 3] = softmax(relu(x), axis=1)")).agrees
     True
     """
-    expect_type("function", function, str, "the name of a function")
+    expect_type("function", function, str, "a function name")
     if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not tolerance >= 0:
-        raise RelvmArgumentError(f"tolerance is {tolerance!r}, expected a number, not below 0")
+        raise RelvmArgumentError(f"tolerance is {tolerance!r}, expected a number of at least 0")
     if modes is not None:
         expect_type("modes", modes, (list, tuple), "a list of modes")
     if isinstance(model, str | os.PathLike):
@@ -230,14 +230,16 @@ def _random_inputs(params: Sequence[Var], sizes: Mapping[str, int], seed: int) -
         try:
             arrays.append(random_array(param.type, sizes, rng))
         except RelvmArgumentError as error:
-            raise RelvmArgumentError(f"input {param.name}: {error}; give the inputs") from None
+            raise RelvmArgumentError(f"input {param.name}: {error}; pass the inputs") from None
     return tuple(arrays)
 
 
 def _expect_random(dims: Mapping[str, Any], inputs: Sequence[Any], params: Sequence[Var]) -> None:
     """Check that `dims` name dimensions of a module's inputs, and that the inputs are random."""
     if inputs:
-        raise RelvmArgumentError(f"dims: {', '.join(dims)}: sizes of random inputs, but inputs are given")
+        raise RelvmArgumentError(
+            f"dims: {', '.join(dims)}: dims sets the sizes of random inputs and cannot be combined with inputs"
+        )
     shapes = (param.type.shape or () for param in params if isinstance(param.type, TensorType))
     names = {var.name for shape in shapes for dim in shape for var in dim_vars(dim)}
     for name in dims:
@@ -247,10 +249,12 @@ def _expect_random(dims: Mapping[str, Any], inputs: Sequence[Any], params: Seque
 
 def _expect_modes(modes: Sequence[str], known: Sequence[str]) -> None:
     for mode in modes:
-        expect_type("modes", mode, str, "the name of a mode")
+        expect_type("modes", mode, str, "a mode name")
         if mode not in known:
-            raise RelvmArgumentError(f"modes: {mode!r}: expected some of {', '.join(known)}{near_matches(mode, known)}")
+            raise RelvmArgumentError(
+                f"modes: {mode!r} is not available; expected modes among {', '.join(known)}{near_matches(mode, known)}"
+            )
     if len(set(modes)) < 2 or len(set(modes)) < len(modes):
-        raise RelvmArgumentError(f"modes: expected at least two different ones, got {', '.join(modes) or 'none'}")
+        raise RelvmArgumentError(f"modes: expected at least two distinct modes, got {', '.join(modes) or 'none'}")
     if modes[0] == ONNXRUNTIME:
-        raise RelvmArgumentError("modes: the others cannot be held against onnxruntime; give it last")
+        raise RelvmArgumentError("modes: onnxruntime cannot be the baseline of the comparison; put it last")

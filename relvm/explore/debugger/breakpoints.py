@@ -80,7 +80,7 @@ def _of_function(program: ProgramCode, where: str) -> list[Place]:
         return []
     code = program.functions[name]
     if int(number) >= len(code.code):
-        raise RelvmIndexError(f"{where}: {name} has the instructions 0 to {len(code.code) - 1}")
+        raise RelvmIndexError(f"{where}: {name} has only the instructions 0 to {len(code.code) - 1}")
     return [(code, int(number))]
 
 
@@ -130,6 +130,8 @@ def _of_origins(codes: Iterable[FunctionCode], is_wanted: Callable[[str], bool])
 def _unknown(program: ProgramCode, codes: list[FunctionCode], where: str | int) -> RelvmNameError:
     known = [*program.functions, *program.names, *program.values]
     inside = f" in {codes[0].name}" if len(codes) == 1 else ""
-    missing = "" if any(any(code.origins) for code in codes) else "; it was not built with debug=True"
+    missing = (
+        "" if any(any(code.origins) for code in codes) else "; build the program with debug=True to find source lines"
+    )
     near = near_matches(where, known) if isinstance(where, str) else ""
-    return RelvmNameError(f"break at {where}: no function, value or line of the source{inside}{near}{missing}")
+    return RelvmNameError(f"break at {where}: no such function, value or source line{inside}{near}{missing}")

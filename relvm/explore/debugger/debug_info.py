@@ -244,7 +244,7 @@ def _stated(program: Program, function: str) -> dict[str, Any]:
             case {"code": [*code], "origins": [*origins], "values": dict() as values}:
                 if _are_texts(code) and all(map(_are_texts, (*origins, *values.values()))):
                     return found
-    raise RelvmFormatError(f"{function}: what the debug section says of it is not what builds write: {stated!r:.200}")
+    raise RelvmFormatError(f"{function}: malformed entry in the debug section: {stated!r:.200}")
 
 
 def _are_texts(value: Any) -> bool:

@@ -130,9 +130,7 @@ class Debugger:
             The function has no such instruction.
         """
         if isinstance(where, bool) or not isinstance(where, str | int):
-            raise RelvmTypeError(
-                f"break at {where!r}: expected a str, or the number of a line, got {type(where).__name__}"
-            )
+            raise RelvmTypeError(f"break at {where!r}: expected a str or a line number, got {type(where).__name__}")
         if when is not None:
             expect_type(f"break at {where}", when, Callable, "a callable condition")
         places = resolve(self.code, where, function)
@@ -149,7 +147,7 @@ class Debugger:
         found = [each for each in self.breakpoints if each.number == number]
         if not found:
             numbers = [str(each.number) for each in self.breakpoints]
-            raise RelvmIndexError(f"no breakpoint {number}: there are {', '.join(numbers) or 'none'}")
+            raise RelvmIndexError(f"no breakpoint {number}; the breakpoints are: {', '.join(numbers) or 'none'}")
         self.breakpoints.remove(found[0])
         kept = {place for each in self.breakpoints for place in each.places}
         for place in set(found[0].places) - kept:
@@ -414,8 +412,9 @@ class Debugger:
             return copied(found[-1])
         names = sorted({called for _, called, _ in held if called})
         raise RelvmNameError(
-            f"no register holds {name} here: there are {', '.join(names) or 'none with names'}"
-            f"{near_matches(str(name), names)}; a value may not be computed yet, be released, or be inside of a kernel"
+            f"no register holds {name} here; the named values are: {', '.join(names) or 'none'}"
+            f"{near_matches(str(name), names)}; a value may not be computed yet, may be released already,"
+            " or may exist only inside a kernel"
         )
 
     def _is_script(self, number: int) -> bool:
@@ -427,7 +426,7 @@ class Debugger:
 
     def _begin(self, function: str, arguments: tuple, named: dict[str, Any], within: int) -> Stop:
         if self._run is not None:
-            raise RelvmArgumentError("a run is under way; `close` gives it up")
+            raise RelvmArgumentError("a run is already in progress; call `close` to abandon it")
         called = self.machine[function]
         self._run = PausedRun(lambda: called(*arguments, **named))
         self._ran = []
@@ -435,7 +434,7 @@ class Debugger:
 
     def _go(self, within: int, skips_housekeeping: bool) -> Stop:
         if self._run is None:
-            raise RelvmArgumentError("nothing is being run; `run` or `start` begins")
+            raise RelvmArgumentError("no run is in progress; call `run` or `start` first")
         self._within, self._skips_housekeeping = within, skips_housekeeping
         self._set_depth()
         self._stop = None
@@ -459,9 +458,11 @@ class Debugger:
 
     def _paused(self) -> Stop:
         if self._stop is None and self._run is not None:
-            raise RelvmBusyError("the run goes on; `resume` waits until it stops, `close` ends it")
+            raise RelvmBusyError(
+                "the run has not stopped; call `resume` to wait until it stops, or `close` to abandon it"
+            )
         if self._stop is None:
-            raise RelvmArgumentError("nothing is being run; `run` or `start` begins")
+            raise RelvmArgumentError("no run is in progress; call `run` or `start` first")
         return self._stop
 
     def _ask(self, question: Callable[[], Any]) -> Any:
@@ -472,7 +473,7 @@ class Debugger:
     def _number(self, frame: int) -> int:
         depth = self._paused().depth
         if not 0 <= frame < depth:
-            raise RelvmIndexError(f"no frame {frame}: there are 0 to {depth - 1}")
+            raise RelvmIndexError(f"no frame {frame}; the frames are 0 to {depth - 1}")
         return depth - 1 - frame
 
 
@@ -503,15 +504,15 @@ def _executable(
         program = Executable.open(program, trust_native=trust_native)
     expect_type("Debugger", program, Executable, "a module, an executable or a path")
     if program.upgrade is not None:
-        raise RelvmArgumentError('Debugger: the executable is built with exec_mode="auto"; build it with debug=True')
+        raise RelvmArgumentError('Debugger: the executable was built with exec_mode="auto"; build it with debug=True')
     return program
 
 
 def _expect_stops(executable: Executable, code: ProgramCode) -> None:
     if not code.functions and any(entry.kind == "native" for entry in executable.program.functions):
         raise RelvmUnsupportedError(
-            "Debugger: all functions of the executable are native code that was not built for debugging;"
-            " build it with debug=True, or by relvm compile --debug"
+            "Debugger: all functions of the executable are native code without debug information;"
+            " build it with debug=True or relvm compile --debug"
         )
 
 

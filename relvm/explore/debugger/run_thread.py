@@ -120,7 +120,7 @@ class PausedRun:
     def _expect_owner(self) -> None:
         if threading.current_thread() is self._thread:
             raise RelvmBusyError(
-                "a debugger cannot be used by what it runs; a condition is given the values as its argument"
+                "the debugged program cannot use its debugger; a condition receives the values as its argument"
             )
 
 

@@ -21,5 +21,5 @@ def new_figure(width: float, height: float) -> Figure:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise RelvmUnsupportedError("pictures need matplotlib: pip install 'relvm[explore]'") from None
+        raise RelvmUnsupportedError("drawing requires matplotlib: pip install 'relvm[explore]'") from None
     return Figure((width, height), layout="constrained")

@@ -58,7 +58,9 @@ class Exploration:
         """Return the stage of that name.  Raise RelvmNameError if it does not exist."""
         found = next((view for view in self.views if view.name == name), None)
         if found is None:
-            raise RelvmNameError(f"no stage {name}: there are {', '.join(self.names)}{near_matches(name, self.names)}")
+            raise RelvmNameError(
+                f"no stage {name}; the stages are {', '.join(self.names)}{near_matches(name, self.names)}"
+            )
         return found
 
     def diff(self, before: str, after: str) -> str:
@@ -83,7 +85,7 @@ class Exploration:
         """
         lines = self[stage].lines
         if not 1 <= line <= len(lines):
-            raise RelvmIndexError(f"stage {stage}: no line {line}: there are {len(lines)}")
+            raise RelvmIndexError(f"stage {stage}: line {line} is out of range; the stage has {len(lines)} lines")
         wanted = set(lines[line - 1].origins)
         return {
             view.name: [number for number, each in enumerate(view.lines, 1) if wanted & set(each.origins)]
@@ -121,7 +123,7 @@ def explore(
     exec_mode
         "bytecode" or "compiled": the form of routines at the end.
     target
-        "c" or "numpy": the implementation of kernels.
+        "c", "bytecode" or "numpy": the implementation of kernels.
     fused
         Whether operators are fused into kernels.
     dims

@@ -51,7 +51,9 @@ def module_of(model: Module | str | Path, dims: Mapping[str, int | tuple[int, in
         expect_path("model", model)
         return read_model(Path(model), dims)
     if dims:
-        raise RelvmArgumentError(f"dims: {', '.join(dims)}: the sizes of a module are its own")
+        raise RelvmArgumentError(
+            f"dims: {', '.join(dims)}: dims applies to model files only; a module already has its sizes"
+        )
     return model
 
 
@@ -72,5 +74,5 @@ def function_name(built: Module, name: str | None) -> str:
     public = [function.name for function in built.functions if not function.private]
     chosen = next(iter(public), "that is public") if name is None else name
     if chosen not in names:
-        raise RelvmNameError(f"no function {chosen} in what is built{near_matches(chosen, names)}")
+        raise RelvmNameError(f"no function {chosen} in the built module{near_matches(chosen, names)}")
     return chosen

@@ -22,7 +22,7 @@ def print_stages(title: str, views: Iterable[View]) -> None:
         from rich.markup import escape
         from rich.table import Table
     except ImportError:
-        raise RelvmUnsupportedError("this needs rich: pip install 'relvm[explore]'") from None
+        raise RelvmUnsupportedError("printing the stages requires rich: pip install 'relvm[explore]'") from None
     table = Table("stage", "ms", "lines", "", "what it does", title=escape(terminal(title)), title_justify="left")
     for view in views:
         milliseconds = f"{view.seconds * 1000:.1f}"

@@ -31,7 +31,7 @@ def call_graph(module: Module, *, kernels: bool = False, target: str = "c", fuse
     kernels
         Whether to include kernels.
     target, fused
-        As for `vm.build`; target: "c" or "numpy".
+        As for `vm.build`; target: "c", "bytecode" or "numpy".
 
     Returns
     -------

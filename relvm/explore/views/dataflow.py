@@ -62,7 +62,7 @@ def draw_dataflow(
     depth
         Number of levels of open boxes.  A closed box is one node, so that 0 gives one node for each kernel.  None: all.
     target, fused
-        As for `vm.build`; target: "c" or "numpy".
+        As for `vm.build`; target: "c", "bytecode" or "numpy".
 
     Returns
     -------
@@ -120,7 +120,7 @@ def dataflow_graph(module: Module, function: str | None, target: str, fused: boo
 
 def _opened(graph: Graph, depth: int | None) -> Graph:
     if depth is not None and depth < 0:
-        raise RelvmArgumentError(f"depth={depth}: expected 0 or more, or None")
+        raise RelvmArgumentError(f"depth={depth}: expected an integer of at least 0, or None")
     return graph if depth is None else collapsed(graph, depth)
 
 

@@ -126,7 +126,7 @@ def browse_calls(module: Module, *, depth: int = 0, target: str = "c", fused: bo
 
 def _expect_depth(depth: int) -> int:
     if depth < 0:
-        raise RelvmArgumentError(f"depth={depth}: expected 0 or more")
+        raise RelvmArgumentError(f"depth={depth}: expected an integer of at least 0")
     return depth
 
 

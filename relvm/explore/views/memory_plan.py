@@ -48,7 +48,7 @@ def draw_memory(
     dims
         Sizes of symbolic dimensions without bounds, by name.
     target, fused
-        As for `vm.build`; target: "c" or "numpy".
+        As for `vm.build`; target: "c", "bytecode" or "numpy".
 
     Returns
     -------
@@ -86,7 +86,7 @@ def format_memory(module: Module, function: str | None = None, *, target: str = 
     function
         Name of the function, by default all functions.
     target, fused
-        As for `vm.build`; target: "c" or "numpy".
+        As for `vm.build`; target: "c", "bytecode" or "numpy".
 
     Raises
     ------
@@ -150,7 +150,9 @@ def _known(size: AnyDim, place: str, dims: Mapping[str, int]) -> int:
     missing = sorted({var.name for var in dim_vars(size)} - dims.keys())
     if missing:
         example = ", ".join(f"{name!r}: 64" for name in missing)
-        raise RelvmArgumentError(f"{place}: {size} bytes need the size of {', '.join(missing)}: dims={{{example}}}")
+        raise RelvmArgumentError(
+            f"{place}: the size of {', '.join(missing)} must be known to compute {size} bytes; pass dims={{{example}}}"
+        )
     return max(0, known_size(evaluate_with(size, lambda var: dims[var.name])))
 
 

@@ -65,7 +65,7 @@ def liveness(
     function
         Name of the function, by default the first public one.
     target, fused
-        As for `vm.build`; target: "c" or "numpy".
+        As for `vm.build`; target: "c", "bytecode" or "numpy".
 
     Raises
     ------

@@ -52,7 +52,9 @@ def draw_roofline(profile: Profile, peaks: Peaks | None = None, *, most: int = 2
     """
     peaks = expect_peaks(profile, peaks)
     if peaks.operations is None:
-        raise RelvmToolchainError("a roofline needs the peak of arithmetic, which is measured with a C compiler")
+        raise RelvmToolchainError(
+            "a roofline requires the peak of arithmetic operations; install a C compiler to measure it"
+        )
     kernels = [row for row in rates(profile, peaks, most) if row.kind in ("kernel", "packed")]
     placed = [row for row in kernels if row.intensity]
     figure = new_figure(11, 6)

@@ -74,7 +74,7 @@ def require_broadcast(node: OnnxNode, dim: AnyDim, wanted: AnyDim) -> None:
     if dim == 1 or difference(dim, wanted) == 0:
         return
     is_long = dim_op("min", dim_op("max", dim - 1, 1 - dim), 1)  # 0 if the size is 1, otherwise 1
-    node.require_equal(dim, (wanted - 1) * is_long + 1, "size {} does not broadcast to {}")
+    node.require_equal(dim, (wanted - 1) * is_long + 1, "size {} cannot be broadcast to {}")
 
 
 def expanded(node: OnnxNode, value: Expr, dims: Sequence[AnyDim]) -> Expr:

@@ -44,7 +44,9 @@ class Imported:
         """Count nodes that are imported or copied.  Raise RelvmUnsupportedError if they exceed the limit."""
         self.nodes += nodes
         if self.nodes > self.most:
-            raise RelvmUnsupportedError(f"{place}: its functions and ways become more than {self.most} nodes")
+            raise RelvmUnsupportedError(
+                f"{place}: inlined functions and copied branches exceed the limit of {self.most} nodes"
+            )
 
 
 class ImportContext(ABC):
@@ -94,7 +96,7 @@ class ImportContext(ABC):
                     raise Unimported
                 return value
             graph = graph.outer
-        raise RelvmFormatError(f"{here}: there is no value {shortened(name)!r} before it")
+        raise RelvmFormatError(f"{here}: value {shortened(name)!r} is not defined before its use")
 
     def tensor(self, value: Value) -> Expr:
         """Return the value as an expression.  A host value becomes a tensor."""
@@ -292,4 +294,4 @@ class ImportContext(ABC):
 def _expect_possible(type_: Type) -> None:
     """Raise RelvmUnsupportedError if a tensor has more axes than the limit."""
     if isinstance(type_, TensorType) and type_.rank is not None and type_.rank > _MAX_AXES:
-        raise RelvmUnsupportedError(f"a tensor of {type_.rank} axes, at most {_MAX_AXES}")
+        raise RelvmUnsupportedError(f"a tensor of rank {type_.rank} exceeds the maximum rank of {_MAX_AXES}")

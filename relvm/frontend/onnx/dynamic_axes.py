@@ -27,7 +27,7 @@ def matches(axes: TensorExpr, rank: int) -> TensorExpr:
     """Return which axis of a tensor is which entry of the vector `axes`: bool[rank, count].  Axes that are out of range
     or given twice are rejected at run time."""
     found = iota(axes.node, rank, 1).apply(ops.equal, counted(axes, rank))
-    assert_none(found.cast(I64).apply(ops.sum, axes=(1,)) > 1, "axes given twice")
+    assert_none(found.cast(I64).apply(ops.sum, axes=(1,)) > 1, "duplicate axes")
     return found
 
 
@@ -82,7 +82,7 @@ def along(x: TensorExpr, axis: TensorExpr) -> TensorExpr:
     """
     rank = len(x.shape)
     if count_of(axis, "an axis") != 1:
-        raise RelvmUnsupportedError(f"an axis of type {axis.type}, expected one number")
+        raise RelvmUnsupportedError(f"expected an axis of one element, got {axis.type}")
     axis = counted(axis.reshape(1), rank)
     sizes, numbers = numbers_of(x.node, x.shape), iota(x.node, rank)
     sides = (numbers < axis, numbers.apply(ops.equal, axis), numbers > axis)

@@ -53,7 +53,7 @@ def size_of(node: OnnxNode, index: int, what: str) -> AnyDim:
         return run_time_sizes(scalar(node, index))[0]
     sizes = node.dims(index, what)
     if len(sizes) != 1:
-        raise RelvmShapeError(f"{what}: {len(sizes)} numbers, expected one")
+        raise RelvmShapeError(f"{what}: expected one number, got {len(sizes)}")
     return sizes[0]
 
 
@@ -75,7 +75,7 @@ def assert_none(wrong: TensorExpr, what: str) -> None:
     """Check that every element of a bool tensor is false, at import time or at run time. what: the error if one is
     true."""
     (count,) = run_time_sizes(wrong.cast(I64).apply(ops.sum))
-    wrong.node.require_equal(count, 0, f"{what}: {{}} elements, expected {{}}")
+    wrong.node.require_equal(count, 0, f"{what}: {{}} found, expected {{}}")
 
 
 def count_of(numbers: TensorExpr, what: str) -> int:
@@ -84,9 +84,9 @@ def count_of(numbers: TensorExpr, what: str) -> int:
     dims = numbers.type.shape
     count = dims[0] if dims else 1
     if dims is None or len(dims) > 1 or not isinstance(count, int):
-        raise RelvmUnsupportedError(f"{what}, of type {numbers.type}: how many numbers it holds must be known")
+        raise RelvmUnsupportedError(f"{what}: expected a known number of elements, got {numbers.type}")
     if count > SIZE_LIMIT:
-        raise RelvmUnsupportedError(f"{what}, of type {numbers.type}: at most {SIZE_LIMIT} numbers may be sizes")
+        raise RelvmUnsupportedError(f"{what}: expected at most {SIZE_LIMIT} elements, got {numbers.type}")
     return count
 
 

@@ -61,11 +61,9 @@ def _of_onnx(node: OnnxNode, key: Key, schema: Any) -> _Call:
                 version, node.proto.SerializeToString(), [type_.SerializeToString() for type_ in types]
             )
         except RuntimeError as error:  # the onnx package writes the body as text and parses it
-            raise RelvmFormatError(
-                f"the onnx package failed to build the function {node.proto.op_type}: {error}"
-            ) from None
+            raise RelvmFormatError(f"the onnx package failed to build function {node.proto.op_type}: {error}") from None
     if not found:
-        raise RelvmUnsupportedError(f"the function {node.proto.op_type} has no body for these inputs and attributes")
+        raise RelvmUnsupportedError(f"function {node.proto.op_type} is not defined for these inputs and attributes")
     body = FunctionProto.FromString(found)
     stated = opsets_of(body.opset_import, node.here)
     for other, opset in node.graph.opsets.items():  # a body that imports no opset uses the model's
@@ -84,7 +82,7 @@ def _type_of(value: Expr | HostValue | None) -> Any:
     if isinstance(value, HostValue):
         return helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(value.dtype.numpy), value.array.shape)
     if not isinstance(value.type, TensorType) or value.type.dtype is None:
-        raise RelvmUnsupportedError(f"an input of a function has type {value.type}, expected a tensor of known dtype")
+        raise RelvmUnsupportedError(f"a function input has type {value.type}, expected a tensor of known dtype")
     dims = value.type.shape if value.type.rank is None or value.type.shape else (None,) * value.type.rank
     shape = None if dims is None else [dim if isinstance(dim, int) or dim is None else str(dim) for dim in dims]
     return helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(value.type.dtype.numpy), shape)
@@ -102,14 +100,16 @@ def _inlined(node: OnnxNode, call: _Call) -> tuple[Any, ...]:
     graph, body = node.graph, call.body
     name = ".".join(part for part in call.key if part)
     if call.key in graph.calls:
-        raise RelvmFormatError(f"the function {name} calls itself")
+        raise RelvmFormatError(f"function {name} calls itself")
     if len(node.inputs) > len(body.input) or len(node.proto.output) > len(body.output):
         counts = f"{len(node.inputs)} inputs and {len(node.proto.output)} outputs"
-        raise RelvmFormatError(f"{counts}; the function {name} has {len(body.input)} and {len(body.output)}")
+        raise RelvmFormatError(
+            f"got {counts}, but function {name} takes {len(body.input)} and returns {len(body.output)}"
+        )
     given = {attribute.name: attribute for attribute in node.proto.attribute}
     for required in body.attribute:
         if required not in given and call.key in graph.functions:
-            raise RelvmFormatError(f"no attribute {required}, which the function {name} needs")
+            raise RelvmFormatError(f"missing attribute {required}, which function {name} requires")
 
     scope = graph.scope(opsets_of(body.opset_import, node.here), node.here, call.key)
     scope.values.update(dict.fromkeys(body.input))

@@ -120,7 +120,7 @@ def from_onnx(
     unknown = sorted(dims.keys() - importer.dim_names.keys() - importer.hints)
     if unknown:
         raise RelvmNameError(
-            f"the model has no dimension {unknown[0]}; it has {', '.join(importer.dim_names) or 'none'}"
+            f"dims: unknown dimension {unknown[0]}; the model has {', '.join(importer.dim_names) or 'none'}"
         )
     module = Module((function,), attributes=(("source", file.place),))
     if not file.origin:
@@ -135,9 +135,7 @@ def _size(name: str, size: Any) -> int | tuple[int, int] | None:
     limits = size if isinstance(size, tuple | list) and len(size) == 2 else (size, size)
     are_integers = all(isinstance(limit, Integral) and not isinstance(limit, bool) for limit in limits)
     if not are_integers or not 0 <= limits[0] <= limits[1]:
-        raise RelvmArgumentError(
-            f"dims: {name} is {size!r}, expected a size, the smallest and the largest one, or None"
-        )
+        raise RelvmArgumentError(f"dims: {name} is {size!r}, expected a size, a (minimum, maximum) pair, or None")
     low, high = map(int, limits)
     return (low, high) if limits is size else low
 
@@ -211,7 +209,7 @@ class GraphImporter(ImportContext):
         here = f"{self.place}: output {shortened(name)!r}"
         value = self.lookup(name, here)
         if value is None:
-            raise RelvmFormatError(f"{here} is an input that the call of the function omits")
+            raise RelvmFormatError(f"{here} is an input that the call omits")
         return value
 
     def bounds(self) -> Attributes:
@@ -236,7 +234,7 @@ class GraphImporter(ImportContext):
         here = self.origin = f"{self.place}: node {shortened(name)!r} ({shortened(proto.op_type)}, opset {opset})"
         self.imported.count(1, self.file.place)
         if domain not in self.opsets:
-            raise RelvmFormatError(f"{here}: the model states no opset for the domain {shortened(domain) or 'ai.onnx'}")
+            raise RelvmFormatError(f"{here}: the model imports no opset for domain {shortened(domain) or 'ai.onnx'}")
         try:
             outputs = self.converted(proto, opset, here)
             results = outputs if isinstance(outputs, tuple) else (outputs,)
@@ -271,7 +269,7 @@ class GraphImporter(ImportContext):
         convert = functions.converter_of(self, proto, opset)
         if convert is None:
             full = shortened(f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type)
-            raise RelvmUnsupportedError(f"the operator {full} is not supported{near_matches(full, supported())}")
+            raise RelvmUnsupportedError(f"operator {full} is not supported{near_matches(full, supported())}")
         is_own = model_checker.key_of(proto) in self.functions
         schema = None if is_own else node_checker.schema_of(proto.domain, proto.op_type, opset)
         if schema:

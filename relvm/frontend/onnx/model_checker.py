@@ -40,12 +40,13 @@ def opsets_of(imports: Iterable[Any], here: str) -> dict[str, int]:
         name = shortened(domain) or "ai.onnx"
         newest = newest_versions().get(domain)
         if version < 1:
-            raise RelvmFormatError(f"{here}: opset {version} of {name}, expected a number from 1 on")
+            raise RelvmFormatError(f"{here}: opset {version} of {name}, expected an integer of at least 1")
         if found.setdefault(domain, version) != version:
-            raise RelvmFormatError(f"{here}: opset_import states {found[domain]} and {version} for {name}")
+            raise RelvmFormatError(f"{here}: opset_import contains both {found[domain]} and {version} for {name}")
         if newest is not None and version > newest:
             raise RelvmUnsupportedError(
-                f"{here}: opset {version} of {name} is not supported: the installed onnx package has them to {newest}"
+                f"{here}: opset {version} of {name} is not supported:"
+                f" the installed onnx package supports up to {newest}"
             )
     return found
 
@@ -74,7 +75,8 @@ def expect_model(model: Any, place: str) -> None:
 
     if not 0 <= model.ir_version <= IR_VERSION:
         raise RelvmUnsupportedError(
-            f"{place}: ir_version {model.ir_version}, the installed onnx package has {IR_VERSION}"
+            f"{place}: ir_version {model.ir_version} is not supported:"
+            f" the installed onnx package supports 0 to {IR_VERSION}"
         )
     _expect_graph(model.graph, place, ChainMap(), 0)
     for function in model.functions:
@@ -89,7 +91,7 @@ def expect_model(model: Any, place: str) -> None:
 def _expect_graph(graph: Any, place: str, around: ChainMap, depth: int) -> None:
     """Check a graph. around: for each value of the enclosing graphs so far, what defines it."""
     if depth > DEEPEST:
-        raise RelvmUnsupportedError(f"{place}: graphs nest deeper than {DEEPEST}")
+        raise RelvmUnsupportedError(f"{place}: subgraphs are nested more than {DEEPEST} levels deep")
     inputs = _expect_once((info.name for info in graph.input), "inputs", place)
     dense, sparse = (each.name for each in graph.initializer), (each.values.name for each in graph.sparse_initializer)
     initializers = _expect_once((*dense, *sparse), "initializers", place)
@@ -101,7 +103,7 @@ def _expect_once(names: Iterable[str], what: str, here: str) -> list[str]:
     for name in (names := list(names)):
         _expect_text(name, here)
         if name in found:
-            raise RelvmFormatError(f"{here}: two {what} are called {shortened(name)!r}")
+            raise RelvmFormatError(f"{here}: two {what} are named {shortened(name)!r}")
         found.add(name)
     return names
 
@@ -118,14 +120,14 @@ def _expect_nodes(nodes: Any, makers: dict[str, str], place: str, around: ChainM
         for name in node.input:
             if name and name not in inside and name in later:
                 raise RelvmFormatError(
-                    f"{here} needs {shortened(name)!r}, which {node_name(later[name])} makes from it:"
-                    " nodes must stand in no circle"
+                    f"{here} uses {shortened(name)!r} before {node_name(later[name])} computes it:"
+                    " nodes must be topologically sorted and acyclic"
                 )
         for graph in graphs_of(node):
             _expect_graph(graph, place, inside, depth + 1)
         for name in node.output:
             if name and name in makers:
-                raise RelvmFormatError(f"{here} makes {shortened(name)!r}, which {makers[name]} gives already")
+                raise RelvmFormatError(f"{here} redefines {shortened(name)!r}, which {makers[name]} already defines")
             makers[name] = node_name(node)
 
 
@@ -148,7 +150,7 @@ def node_name(node: Any) -> str:
 
 def _expect_text(name: Any, here: str) -> None:
     if not isinstance(name, str):  # protobuf returns bytes for a string that is not UTF-8
-        raise RelvmFormatError(f"{here}: the name {bytes(name)[:40]!r} is no UTF-8")
+        raise RelvmFormatError(f"{here}: the name {bytes(name)[:40]!r} is not UTF-8")
 
 
 # ---- functions ----
@@ -168,10 +170,12 @@ def _expect_bounded_calls(model: Any, place: str) -> None:
     """Check that the model stays within the limits after its function calls are inlined."""
     functions = functions_of(model)
     if len(functions) != len(model.functions):
-        raise RelvmFormatError(f"{place}: the model has two functions of one name")
+        raise RelvmFormatError(f"{place}: the model defines a function twice")
     total, _ = _extent_of(model.graph.node, functions, {}, (), place)
     if total > (most := most_nodes(model)):
-        raise RelvmUnsupportedError(f"{place}: with its functions inlined it has {total} nodes, at most {most}")
+        raise RelvmUnsupportedError(
+            f"{place}: the model has {total} nodes after inlining its functions; expected at most {most}"
+        )
 
 
 def most_nodes(model: Any) -> int:
@@ -204,13 +208,13 @@ def _extent_of(
             continue
         here = f"{place}: {node_name(node)}"
         if key in calls:
-            raise RelvmFormatError(f"{here}: the function {'.'.join(part for part in key if part)} calls itself")
+            raise RelvmFormatError(f"{here}: function {'.'.join(part for part in key if part)} calls itself")
         if key not in known and len(calls) < DEEPEST:
             known[key] = _extent_of(function.node, functions, known, (*calls, key), place)
         count, depth = known.get(key, (0, DEEPEST))
         total, deepest = total + count, max(deepest, depth + 1)
         if len(calls) + deepest > DEEPEST:
-            raise RelvmUnsupportedError(f"{here}: calls of functions nest deeper than {DEEPEST}")
+            raise RelvmUnsupportedError(f"{here}: function calls are nested more than {DEEPEST} levels deep")
     return total, deepest
 
 

@@ -79,8 +79,8 @@ class ModelFile:
         stored = (len(self.content) or self.proto.ByteSize()) + sum(map(len, self.files.values()))
         if self.made.bytes > _FREE_BYTES + _GROWTH * stored:
             raise RelvmUnsupportedError(
-                f"{here}: the model becomes {self.made.bytes:,} bytes, too many for its {stored:,}: expected at most"
-                f" {_GROWTH} times as many and {_FREE_BYTES:,}"
+                f"{here}: the tensors of the model, stored in {stored:,} bytes, expand to {self.made.bytes:,};"
+                f" expected at most {_FREE_BYTES:,} bytes plus {_GROWTH} times the stored ones"
             )
 
     def array(self, tensor: Any, here: str) -> np.ndarray:
@@ -98,11 +98,11 @@ class ModelFile:
 
         dims = tuple(tensor.dims)
         if len(dims) > _LONGEST_DIMS or any(dim < 0 for dim in dims):
-            raise RelvmFormatError(f"{here}: no tensor has the dimensions {list(dims)[:_LONGEST_DIMS]}")
+            raise RelvmFormatError(f"{here}: invalid dimensions {list(dims)[:_LONGEST_DIMS]}")
         try:
             dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
         except (KeyError, TypeError):
-            raise RelvmFormatError(f"{here}: no element type has the number {tensor.data_type}") from None
+            raise RelvmFormatError(f"{here}: unknown element type {tensor.data_type}") from None
         if tensor.data_type == TensorProto.STRING:
             return _of_fields(tensor, dims, here)
         is_external = tensor.data_location == TensorProto.EXTERNAL
@@ -116,7 +116,7 @@ class ModelFile:
         expected = -(-math.prod(dims) * bits // 8)
         if len(data) != expected:
             raise RelvmFormatError(
-                f"{here}: {len(data)} bytes for {dtype} of the dimensions {list(dims)}, expected {expected}"
+                f"{here}: expected {expected} bytes for {dtype} and dimensions {list(dims)}, got {len(data)}"
             )
         self.count(len(data), here)
         if bits == dtype.itemsize * 8:
@@ -135,16 +135,23 @@ class ModelFile:
             The tensor has more than 2^31 elements, or `count` rejects the number of bytes.
         """
         dims, values = tuple(sparse.dims), self.array(sparse.values, here)
-        places = self.array(sparse.indices, f"{here}: its indices").astype(np.int64)
+        places = self.array(sparse.indices, f"{here}: indices").astype(np.int64)
         if any(dim < 0 for dim in dims) or values.ndim != 1:
-            raise RelvmFormatError(f"{here}: a sparse tensor of the dimensions {list(dims)}, values {values.shape}")
+            raise RelvmFormatError(
+                f"{here}: a sparse tensor has dimensions {list(dims)} and values of shape {values.shape},"
+                " expected rank 1"
+            )
         if math.prod(dims) > 2**31:
-            raise RelvmUnsupportedError(f"{here}: a sparse tensor of {math.prod(dims)} elements, at most {2**31}")
+            raise RelvmUnsupportedError(
+                f"{here}: a sparse tensor has {math.prod(dims)} elements, expected at most {2**31}"
+            )
         self.count(math.prod(dims) * values.itemsize, here)
         columns = places[:, None] if places.ndim == 1 else places
         extents = np.array((math.prod(dims),) if places.ndim == 1 else dims, np.int64)
         if columns.shape != (len(values), len(extents)) or ((columns < 0) | (columns >= extents)).any():
-            raise RelvmFormatError(f"{here}: the indices are of shape {places.shape}, or outside {list(dims)}")
+            raise RelvmFormatError(
+                f"{here}: the indices, of shape {places.shape}, do not match the values or lie outside {list(dims)}"
+            )
         whole = np.zeros(dims, values.dtype)
         whole.reshape(extents)[tuple(columns.T)] = values
         return whole
@@ -155,29 +162,34 @@ class ModelFile:
         try:
             offset, length = int(entries.get("offset", 0)), int(entries["length"]) if "length" in entries else None
         except ValueError:
-            raise RelvmFormatError(f"{here}: external data at {entries}: expected numbers") from None
+            raise RelvmFormatError(
+                f"{here}: expected integers as the offset and length of external data, got {entries}"
+            ) from None
         location = entries.get("location")
         data = np.frombuffer(self.content, np.uint8) if location is None else self._file(location, here)
         length = len(data) - offset if length is None else length
         if offset < 0 or length < 0 or offset + length > len(data):
             raise RelvmFormatError(
-                f"{here}: bytes {offset} to {offset + length} of {location or 'the model'}, which has {len(data)}"
+                f"{here}: bytes {offset} to {offset + length} lie outside {location or 'the model'},"
+                f" which has {len(data)} bytes"
             )
         return data[offset : offset + length]
 
     def _file(self, location: str, here: str) -> np.ndarray:
         if self.folder is None:
-            raise RelvmUnsupportedError(f"{here}: its elements are in the file {location!r}; give the model's path")
+            raise RelvmUnsupportedError(
+                f"{here}: the elements are in the file {location!r}; pass the path of the model"
+            )
         is_name = bool(location) and "\0" not in location
         folder = os.path.realpath(self.folder)  # realpath treats links in a cycle as files, so opening them fails
         path = Path(os.path.realpath(os.path.join(folder, location if is_name else "..")))
         if not path.is_relative_to(folder):
-            raise RelvmFormatError(f"{here}: external data in {location!r}, which is no file in the model's folder")
+            raise RelvmFormatError(f"{here}: external data must be a file in the model's folder, got {location!r}")
         if path not in self.files:
             try:
                 self.files[path] = np.frombuffer(read_file(path), np.uint8)
             except OSError as error:
-                raise RelvmFormatError(f"{here}: its elements are in {path}: {error.strerror}") from None
+                raise RelvmFormatError(f"{here}: cannot read the elements from {path}: {error.strerror}") from None
         return self.files[path]
 
 
@@ -205,9 +217,7 @@ def read_model(model: Any) -> ModelFile:
     if isinstance(model, bytearray | memoryview):
         model = bytes(model)
     if not isinstance(model, bytes | str | os.PathLike):
-        raise RelvmArgumentError(
-            f"from_onnx: the model is a {type(model).__name__}, expected a path, bytes or an onnx.ModelProto"
-        )
+        raise RelvmArgumentError(f"from_onnx: expected a path, bytes or an onnx.ModelProto, got {type(model).__name__}")
     place = "model" if isinstance(model, bytes) else str(model)
     content = model if isinstance(model, bytes) else read_file(model)
     try:
@@ -228,7 +238,7 @@ def _of_fields(tensor: Any, dims: tuple[int, ...], here: str) -> np.ndarray:
 
     held = sum(len(getattr(tensor, name)) for name in _FIELDS)
     if math.prod(dims) > 2 * held * _MAX_IN_A_FIELD:
-        raise RelvmFormatError(f"{here}: {held} elements for the dimensions {list(dims)}")
+        raise RelvmFormatError(f"{here}: {held} elements are too few for dimensions {list(dims)}")
     try:
         return numpy_helper.to_array(tensor)
     except (TypeError, ValueError, OverflowError) as error:
@@ -297,9 +307,9 @@ def _fields(data: memoryview, start: int, end: int) -> Iterator[tuple[int, int, 
             case 5:
                 stop = begin + 4
             case wire:
-                raise _NoMessage(f"a field of wire type {wire} at byte {at}")
+                raise _NoMessage(f"unknown wire type {wire} at byte {at}")
         if stop > end:
-            raise _NoMessage(f"it ends inside the field at byte {at}")
+            raise _NoMessage(f"the file ends inside the field at byte {at}")
         yield key >> 3, key & 7, at, begin, stop
         at = stop
 
@@ -313,7 +323,7 @@ def _read_varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
         at, shift = at + 1, shift + 7
         if byte < 128:
             return value, at
-    raise _NoMessage(f"no number ends at byte {at}")
+    raise _NoMessage(f"invalid varint at byte {at}")
 
 
 def _varint(value: int) -> bytes:

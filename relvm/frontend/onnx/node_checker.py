@@ -43,27 +43,29 @@ def expect_form(proto: Any, schema: Any) -> None:
     for attribute in proto.attribute:
         name = attribute.name
         if name in found:
-            raise RelvmFormatError(f"the attribute {shortened(name)} is given twice")
+            raise RelvmFormatError(f"attribute {shortened(name)} is given twice")
         found.add(name)
         if name.startswith("__"):  # private attribute of an implementation
             continue
         if name not in known:
-            raise RelvmFormatError(f"no attribute {shortened(name)}{near_matches(shortened(name), known)}")
+            raise RelvmFormatError(f"unknown attribute {shortened(name)}{near_matches(shortened(name), known)}")
         if attribute.ref_attr_name:
-            raise RelvmFormatError(f"the attribute {name} is that of a function, which there is none around the node")
+            raise RelvmFormatError(
+                f"attribute {name} refers to a function attribute, but the node is not inside a function"
+            )
         kind, wanted = attribute.type, known[name].type
         if kind != wanted.value:
             kinds = attribute.AttributeType.DESCRIPTOR.values_by_number
             got = kinds[kind].name if kind in kinds else kind
-            raise RelvmFormatError(f"the attribute {name} is of type {got}, expected {wanted.name}")
+            raise RelvmFormatError(f"attribute {name} has type {got}, expected {wanted.name}")
         field = _SINGLE.get(wanted.name)
         if field and not attribute.HasField(field):
-            raise RelvmFormatError(f"the attribute {name} of type {wanted.name} has no value")
+            raise RelvmFormatError(f"attribute {name} of type {wanted.name} has no value")
         if name in _FLAGS and attribute.i not in (0, 1):
-            raise RelvmFormatError(f"the attribute {name} is {attribute.i}, expected 0 or 1")
+            raise RelvmFormatError(f"attribute {name} is {attribute.i}, expected 0 or 1")
     for name, attribute in known.items():
         if attribute.required and name not in found:
-            raise RelvmFormatError(f"the attribute {name} is missing")
+            raise RelvmFormatError(f"attribute {name} is missing")
 
 
 # Boolean attributes.  ONNX does not define values other than 0 and 1, and implementations differ.
@@ -111,7 +113,7 @@ def _expect_count(what: str, names: Sequence[str], least: int, most: int) -> Non
     if least <= count <= most:
         return
     limits = f"{least}" if least == most else f"{least} or more" if most == _MANY else f"{least} to {most}"
-    raise RelvmFormatError(f"{count} {what}, expected {limits}")
+    raise RelvmFormatError(f"expected {limits} {what}, got {count}")
 
 
 def expect_types(values: Sequence[Expr | HostValue | None], schema: Any) -> None:
@@ -141,7 +143,9 @@ def expect_types(values: Sequence[Expr | HostValue | None], schema: Any) -> None
             continue
         first, other = seen.setdefault(variable, (i, got))
         if other != got:
-            raise RelvmTypeError(f"input {i} ({name}) is {got}, and input {first} {other}: expected the same")
+            raise RelvmTypeError(
+                f"input {i} ({name}) is {got}, but input {first} is {other}; both must have the same type"
+            )
 
 
 @cache

@@ -114,7 +114,7 @@ class OnnxNode:
         exact = exact_quotient(dim, divisor)
         if exact is None:
             exact = dim // divisor
-            self.require_equal(dim, exact * divisor, f"{{}} {what}, expected a multiple of {divisor}, as {{}} is")
+            self.require_equal(dim, exact * divisor, f"{{}} {what}, expected a multiple of {divisor} such as {{}}")
         return exact
 
     def axis(self, default: int, rank: int, name: str = "axis", end: int = 0) -> int:
@@ -125,7 +125,7 @@ class OnnxNode:
         """
         axis = self.attribute(name, default)
         if not -rank <= axis < rank + end:
-            raise RelvmShapeError(f"{name} is {axis}, outside [-{rank}, {rank + end})")
+            raise RelvmShapeError(f"{name} is {axis}, which is outside [-{rank}, {rank + end})")
         return axis + rank if axis < 0 else axis
 
     def has(self, index: int) -> bool:
@@ -150,7 +150,7 @@ class OnnxNode:
         """Return the type of input `index`, whose rank and dtype are known."""
         found = self.tensor(index).type
         if not isinstance(found, TensorType) or found.rank is None or found.dtype is None:
-            raise RelvmUnsupportedError(f"{self.here}: input {index} has type {found}: its rank must be known")
+            raise RelvmUnsupportedError(f"{self.here}: input {index} has type {found}, expected a known rank")
         return found
 
     def known_shape(self, index: int) -> Expr:
@@ -172,13 +172,13 @@ class OnnxNode:
         """Return input `index` as a list of dimensions, which may be symbolic."""
         match self.inputs[index]:
             case HostValue(array=array) | Constant(value=array) if array.ndim > 1:
-                raise RelvmShapeError(f"{what}: numbers of shape {array.shape}, expected a list of them")
+                raise RelvmShapeError(f"{what} has shape {array.shape}, expected rank 0 or 1")
             case HostValue(array=array):
                 return [dim if not isinstance(dim, np.integer) else int(dim) for dim in array.reshape(-1)]
             case Constant(value=array):
                 return [int(dim) for dim in array.reshape(-1)]
         raise RelvmUnsupportedError(
-            f"{self.here}: {what} must be known, or made of dimensions, when the model is imported"
+            f"{self.here}: {what} must be constant or computed from dimensions when the model is imported"
         )
 
     def emit(self, expr: Expr) -> Expr:

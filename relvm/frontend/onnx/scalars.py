@@ -29,7 +29,7 @@ def scalar_of(graph: ImportContext, value: Expr | HostValue, what: str, dtypes: 
         raise RelvmTypeError(f"{what} is {got}, expected a tensor of {' or '.join(map(str, dtypes))}")
     match value:
         case Constant(value=array) | HostValue(array=array) if array.size != 1:
-            raise RelvmShapeError(f"a tensor of shape {list(array.shape)}, expected one element")
+            raise RelvmShapeError(f"{what} has shape {list(array.shape)}, expected one element")
         case Constant(value=array):
             return prim(array.item())
         case HostValue(array=array):

@@ -123,7 +123,7 @@ def slice_range(size: int, start: int, end: int, step: int) -> range:
     INT_MAX extends to the end in either direction, as in ONNX Runtime.
     """
     if step == 0:
-        raise RelvmShapeError("a Slice with a step of 0")
+        raise RelvmShapeError("a step must not be 0")
     to_the_end = end in INT_MAX
     start, end = (bound + size if bound < 0 else bound for bound in (start, end))
     if step > 0:

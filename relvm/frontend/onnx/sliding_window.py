@@ -50,7 +50,7 @@ def _total(node: OnnxNode, axis: int, span: AnyDim, stride: int) -> AnyDim:
         return span - 1
     shape = node.type(0).shape
     if shape is None:
-        raise RelvmUnsupportedError("auto_pad of a tensor whose shape is not known")
+        raise RelvmUnsupportedError("auto_pad requires a known shape")
     return dim_op("max", span - 1 - dim_op("mod", shape[2 + axis] - 1, stride), 0)
 
 

@@ -40,7 +40,7 @@ class TensorExpr:
     @property
     def shape(self) -> tuple[AnyDim, ...]:
         if self.type.shape is None:
-            raise RelvmUnsupportedError(f"{self.node.here}: a tensor of type {self.type}: its shape must be known")
+            raise RelvmUnsupportedError(f"{self.node.here}: the shape of the tensor must be known, got {self.type}")
         return self.type.shape
 
     def apply(self, op: Operator, *others: Any, **attributes: Any) -> TensorExpr:
@@ -150,7 +150,9 @@ def operands(node: OnnxNode) -> list[Expr]:
     first, second = node.type(0).known_rank, node.type(1).known_rank
     behind = first - (axis % first if first else 0) - second
     if not -first <= axis < first or behind < 0:
-        raise RelvmShapeError(f"axis {axis} of rank {first}, where a tensor of rank {second} is to begin")
+        raise RelvmShapeError(
+            f"axis {axis}: an input of rank {second} cannot be broadcast to rank {first} from this axis on"
+        )
     after = tuple(range(second, second + behind))
     return [inputs[0], node.emit(ops.expand_dims(inputs[1], axes=after)) if after else inputs[1]]
 
@@ -168,7 +170,7 @@ def with_margins(
             if count == 0:
                 continue
             if isinstance(count, int) and count < 0:
-                raise RelvmUnsupportedError(f"a margin of {count} beside one that is symbolic or of unknown value")
+                raise RelvmUnsupportedError(f"padding of {count} is not supported beside symbolic or unknown padding")
             dims = [*x.shape[:axis], count, *x.shape[axis + 1 :]]
             part = margin(x, axis, end).apply(ops.broadcast_to, x.node.shape(dims))
             parts.insert(end * len(parts), part)

@@ -47,14 +47,14 @@ def expect_declared(value: Any, proto: Any, here: str) -> None:
     if kind is None or not isinstance(got, TensorType | ListType):
         return
     if (kind == "sequence_type") != isinstance(got, ListType) and kind != "optional_type":
-        raise RelvmTypeError(f"{here} is {got}, and the model states a {kind}")
+        raise RelvmTypeError(f"{here} is {got}, but the model declares a {kind}")
     if kind != "tensor_type" or not isinstance(got, TensorType):
         return
     stated = proto.tensor_type
     number = stated.elem_type
     if number and got.dtype and number != helper.np_dtype_to_tensor_dtype(got.dtype.numpy):
         names = {known: name for name, known in TensorProto.DataType.items()}
-        raise RelvmTypeError(f"{here} is {got}, and the model states the element type {names.get(number, number)}")
+        raise RelvmTypeError(f"{here} is {got}, but the model declares the element type {names.get(number, number)}")
 
 
 def type_of(graph: ImportContext, proto: Any, what: str) -> Type:
@@ -78,7 +78,7 @@ def type_of(graph: ImportContext, proto: Any, what: str) -> Type:
         case "map_type":
             return _map(graph, proto.map_type, what)
     raise RelvmUnsupportedError(
-        f"{graph.place}: {what} is no tensor, sequence, map or optional value but {proto.WhichOneof('value')}"
+        f"{graph.place}: {what} is {proto.WhichOneof('value')}, expected a tensor, sequence, map or optional"
     )
 
 
@@ -96,7 +96,7 @@ def _map(graph: ImportContext, map_: Any, what: str) -> TupleType:
     (relvm/frontend/onnx/ops/ml/label_encoder.py)."""
     value = type_of(graph, map_.value_type, what)
     if not isinstance(value, TensorType):
-        raise RelvmUnsupportedError(f"{graph.place}: {what} is a map of values of type {value}, expected tensors")
+        raise RelvmUnsupportedError(f"{graph.place}: {what} is a map with values of type {value}, expected tensors")
     return TupleType((TensorType(graph.element_type(map_.key_type, what), None, 1), TensorType(value.dtype, None, 1)))
 
 

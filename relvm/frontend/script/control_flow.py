@@ -128,7 +128,7 @@ class ControlFlowTranslator(ExpressionTranslator):
         for type_ in types[1:]:
             both = join(joined, type_)
             if both is None:
-                reason = f"{name} is {joined} on one path and {type_} on another, in {where}"
+                reason = f"{name} is {joined} on one path but {type_} on another ({where})"
                 return Unbound(reason, RelvmTypeError)
             joined = both
         return joined

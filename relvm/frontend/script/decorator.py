@@ -65,7 +65,7 @@ def script(target: Any) -> Script | Module:
         return _module_of_class(target)
     if inspect.isfunction(target):
         return _read(target, {})
-    raise RelvmTypeError(f"script takes a function or a class, got {target!r}")
+    raise RelvmTypeError(f"script: expected a function or a class, got {target!r}")
 
 
 def module_of(*functions: ScriptFunction) -> Module:
@@ -78,7 +78,7 @@ def module_of(*functions: ScriptFunction) -> Module:
     """
     for function in functions:
         if not isinstance(function, ScriptFunction):
-            raise RelvmTypeError(f"module_of takes what @script gives, got {function!r}")
+            raise RelvmTypeError(f"module_of: expected functions decorated with @script, got {function!r}")
     translator = _ModuleTranslator()
     for function in functions:
         translator.require(function)
@@ -124,16 +124,16 @@ def _read(python: Any, members: dict[str, Any]) -> Script:
     except RelvmError:
         raise
     except _UNREADABLE as error:
-        reason = f"{file}: the source of {python.__qualname__} is not available; put it into a file"
+        reason = f"{file}: the source of {python.__qualname__} is not available; define the function in a file"
         raise RelvmSyntaxError(f"{reason}: {error}" if str(error) else reason) from None
     ast.increment_lineno(tree, first - 1)
     if isinstance(tree, ast.If):
         tree = tree.body[0]
     source = Source("".join(linecache.getlines(file)), file)
     if not isinstance(tree, ast.FunctionDef):
-        raise error_at_node(source, RelvmSyntaxError, "expected a function made by def", tree)
+        raise error_at_node(source, RelvmSyntaxError, "expected a function defined with def", tree)
     if tree.name != python.__code__.co_name:
-        reason = f"expected the function {python.__code__.co_name}: the file has changed since it was imported"
+        reason = f"expected the function {python.__code__.co_name}; the file has changed since it was imported"
         raise error_at_node(source, RelvmSyntaxError, reason, tree)
     return Script(python, tree, source, members)
 
@@ -157,7 +157,7 @@ class _ModuleTranslator:
             if self.known[name].python is not function.python:
                 raise RelvmNameError(f"two functions are named {name}")
             if name in self.open and function.tree.returns is None:
-                raise RelvmTypeError(f"{name} is recursive: it needs a result type")
+                raise RelvmTypeError(f"{name} is recursive and needs a result type; annotate it")
             return name
         self.known[name] = function
         translator = StatementTranslator(self.builder, function, {}, self.require)

@@ -117,7 +117,7 @@ class ExpressionTranslator:
         return error_at_node(self.function.source, kind, reason, node)
 
     def unsupported(self, what: str, node: Located) -> RelvmError:
-        return self.error(RelvmSyntaxError, f"a script cannot have {what}", node)
+        return self.error(RelvmSyntaxError, f"{what} is not supported in a script", node)
 
     def located(self, node: Located, action: Callable[[], Any]) -> Any:
         """Return the result of `action`.  An error that it raises without a position gets the position of `node`."""
@@ -134,7 +134,7 @@ class ExpressionTranslator:
         try:
             return parse_type(written.replace("[()]", "[]"), self.dims)
         except RelvmError as error:
-            raise self.error(type(error), f"the type {written}: {error.reason}", node) from None
+            raise self.error(type(error), f"invalid type {written}: {error.reason}", node) from None
 
     def expression(self, node: ast.expr, name: str | None = None, expected: Type | None = None) -> Value:
         """Return the value of an expression. name: of the variable that will hold it.  expected: the type that its use
@@ -191,7 +191,7 @@ class ExpressionTranslator:
             case ast.List(elts=parts):
                 values = [self.expression(part) for part in parts]
                 if any(isinstance(value, Expr) for value in values):
-                    raise self.unsupported("a list of values of the program; write a tuple", node)
+                    raise self.unsupported("a list of values computed by the program (write a tuple)", node)
                 return values
             case ast.BinOp(left=left, op=op, right=right):
                 return self.operation(op, [left, right], node, name)
@@ -213,7 +213,7 @@ class ExpressionTranslator:
                 return self.call(node, name)
             case ast.Lambda():
                 return Template(node, dict(self.scope))
-        raise self.unsupported(f"a {type(node).__name__}", node)
+        raise self.unsupported(f"the syntax {type(node).__name__}", node)
 
     def lookup(self, name: str, node: Located) -> Value:
         """Return the value of a name.  Search the script, its dimensions, the class, the enclosing Python scopes, and
@@ -248,7 +248,7 @@ class ExpressionTranslator:
         operator_name, on_numbers = _OPERATORS[type(op)]
         if all(map(is_static, values)):
             if _most_size(op, values) > _LARGEST_STATIC:
-                raise self.unsupported(f"a value of more than {_LARGEST_STATIC} bits or items", node)
+                raise self.unsupported(f"a Python value of more than {_LARGEST_STATIC} bits or items", node)
             try:
                 return on_numbers(*values)
             except (ArithmeticError, TypeError, ValueError) as error:
@@ -256,7 +256,7 @@ class ExpressionTranslator:
         if all(map(is_scalar, values)):
             return self.scalar_operation(op, values, name)
         if not operator_name:
-            raise self.unsupported(f"the operator {type(op).__name__} on anything but scalars", node)
+            raise self.unsupported(f"the operator {type(op).__name__} on values other than scalars", node)
         return self.builder.op(operator_name, *self.operator_arguments(values), name=name)
 
     def scalar_operation(self, op: ast.AST, values: list[Value], name: str | None) -> Value:
@@ -265,7 +265,7 @@ class ExpressionTranslator:
             return self.builder.prim("not", self.as_bool(values[0]), name=name)
         if type(op) not in _PRIM_FUNCTIONS:
             signs = " ".join(dict.fromkeys(sign for sign, _ in FORMS))
-            raise RelvmTypeError(f"no operator {type(op).__name__} on scalars; there are {signs}")
+            raise RelvmTypeError(f"operator {type(op).__name__} is not supported on scalars; expected one of {signs}")
         if len(values) == 2 and (dim := _dim_operation(_PRIM_FUNCTIONS[type(op)], *values)) is not None:
             return DimValue(dim)
         return self.builder.prim(_PRIM_FUNCTIONS[type(op)], *self.scalars(values), name=name)
@@ -309,7 +309,7 @@ class ExpressionTranslator:
     def as_bool(self, value: Value) -> Value:
         """Convert a condition to bool."""
         if isinstance(value, Expr) and isinstance(value.type, TensorType) and value.type.rank != 0:
-            raise RelvmTypeError(f"{value.type} is no condition; for tensors there are & | ~")
+            raise RelvmTypeError(f"{value.type} cannot be a condition; use & | ~ on tensors")
         return self.converted(value, BOOL)
 
     def truth(self, node: ast.expr) -> Value:
@@ -371,16 +371,16 @@ class ExpressionTranslator:
     def item(self, base: ast.expr, index: ast.expr, name: str | None) -> Value:
         value, at = self.expression(base), self.expression(index)
         if isinstance(at, Expr):
-            raise RelvmTypeError("the index of a tuple must be a number known in advance")
+            raise RelvmTypeError("the index of a tuple must be known at translation time")
         if not isinstance(value, Expr):
             try:
                 return value[at]
             except (TypeError, LookupError) as error:
                 raise RelvmTypeError(f"{ast.unparse(base)}[{at!r}]: {error}") from None
         if isinstance(value.type, TensorType):
-            raise RelvmTypeError("a tensor cannot be indexed with []; use an operator, gather or slice")
+            raise RelvmTypeError("a tensor cannot be indexed with []; use gather or slice")
         if type(at) is not int:
-            raise RelvmTypeError(f"the index of a tuple is an integer, got {at!r}")
+            raise RelvmTypeError(f"the index of a tuple must be an integer, got {at!r}")
         if at < 0 and isinstance(value.type, TupleType):
             at += len(value.type.fields)
         return self.builder.emit(TupleItem(value, at), name)
@@ -394,7 +394,7 @@ class ExpressionTranslator:
             case Expr(type=TensorType(dtype=dtype)) if name == "dtype" and dtype is not None:
                 return dtype
             case Expr(type=TensorType()) if name in ("shape", "ndim", "dtype"):
-                raise RelvmTypeError(f'the {name} of {value.type} is not known here; match_cast(x, "f32[m]") names it')
+                raise RelvmTypeError(f'the {name} of {value.type} is unknown; state it: match_cast(x, "f32[m]")')
             case Expr():
                 raise RelvmTypeError(f"a value of type {value.type} has no attribute {name}")
         if not hasattr(value, name):
@@ -414,9 +414,9 @@ class ExpressionTranslator:
             case ScriptFunctionName():
                 return getattr(self, f"call_{callee.name}")(node, name)
             case DType():
-                raise RelvmArgumentError(f"{ast.unparse(node.func)} converts one value, got {ast.unparse(node)}")
+                raise RelvmArgumentError(f"{ast.unparse(node.func)}: expected one value, got {ast.unparse(node)}")
         if node.keywords:
-            raise self.error(RelvmArgumentError, "arguments are given by position here", node.keywords[0].value)
+            raise self.error(RelvmArgumentError, "expected positional arguments, got a keyword", node.keywords[0].value)
         match callee:
             case Template():
                 return self.expand(callee, node, name)
@@ -425,7 +425,7 @@ class ExpressionTranslator:
             case Expr():
                 pass
             case _:
-                raise RelvmTypeError(f"{ast.unparse(node.func)} is {callee!r} of Python, which a script cannot call")
+                raise RelvmTypeError(f"{ast.unparse(node.func)}: a script cannot call the Python object {callee!r}")
         expected = callee.type.params if isinstance(callee.type, FuncType) else ()
         types = (*expected, *(None,) * len(node.args))
         args = [self.expr(arg, type_) for arg, type_ in zip(node.args, types, strict=False)]
@@ -446,7 +446,7 @@ class ExpressionTranslator:
                 raise self.unsupported("a double-starred argument", keyword.value)
             values[keyword.arg] = self.expression(keyword.value)
             if isinstance(values[keyword.arg], Expr):
-                raise self.error(RelvmTypeError, f"{keyword.arg} must be known in advance", keyword.value)
+                raise self.error(RelvmTypeError, f"{keyword.arg} must be known at translation time", keyword.value)
         return values
 
     def expand(self, template: Template, node: ast.Call, name: str | None) -> Value:
@@ -468,7 +468,7 @@ class ExpressionTranslator:
         """Translate a lambda to a function of the program with these parameter types."""
         params = [param.arg for param in plain_parameters(self, template.node)]
         if len(params) != len(types):
-            raise RelvmArgumentError(f"the lambda takes {len(params)} arguments, expected one of {len(types)}")
+            raise RelvmArgumentError(f"the lambda takes {len(params)} arguments, expected one that takes {len(types)}")
 
         def body(*variables: Expr) -> Expr:
             scope = {**template.scope, **dict(zip(params, variables, strict=True))}
@@ -482,11 +482,11 @@ class ExpressionTranslator:
         self.only(keywords, ("result", "pure"), node)
         function = self.expression(node.args[0]) if node.args else None
         if not isinstance(function, str):
-            raise RelvmArgumentError("packed takes the function's name, a string, and its arguments")
+            raise RelvmArgumentError("packed: expected the name of the function as a string, then its arguments")
         result = self.type(keywords["result"]) if "result" in keywords else OBJECT
         pure = self.expression(keywords["pure"]) if "pure" in keywords else False
         if not isinstance(pure, bool):
-            raise RelvmTypeError("pure is True or False")
+            raise RelvmTypeError("packed: pure must be True or False")
         args = [self.expr(arg) for arg in node.args[1:]]
         return self.builder.packed(function, *args, result=result, pure=pure, name=name)
 
@@ -494,7 +494,7 @@ class ExpressionTranslator:
         """Translate `partial(f, b)`: f with its last arguments bound."""
         self.only({keyword.arg: keyword for keyword in node.keywords}, (), node)
         if not node.args:
-            raise RelvmArgumentError("partial takes a function and its last arguments")
+            raise RelvmArgumentError("partial: expected a function and its last arguments")
         function = self.expr(node.args[0])
         params = function.type.params if isinstance(function.type, FuncType) else ()
         given = node.args[1:]
@@ -506,7 +506,7 @@ class ExpressionTranslator:
         """Translate `match_cast(x, "f32[m]")`."""
         self.only({keyword.arg: keyword for keyword in node.keywords}, (), node)
         if len(node.args) != 2:
-            raise RelvmArgumentError(f"match_cast takes a value and a type, got {len(node.args)} arguments")
+            raise RelvmArgumentError(f"match_cast: expected a value and a type, got {len(node.args)} arguments")
         value = self.expr(node.args[0])
         return self.builder.match_cast(value, self.type(node.args[1]), name)
 
@@ -525,14 +525,14 @@ class ExpressionTranslator:
         """Translate `const(f32[2, 2], [[1, 2], [3, 4]])`."""
         self.only({keyword.arg: keyword for keyword in node.keywords}, (), node)
         if len(node.args) != 2:
-            raise RelvmArgumentError(f"const takes a type and the elements, got {len(node.args)} arguments")
+            raise RelvmArgumentError(f"const: expected a type and the elements, got {len(node.args)} arguments")
         type_, elements = self.type(node.args[0]), self.expression(node.args[1])
         if not isinstance(type_, TensorType) or type_.dtype is None or isinstance(elements, Expr):
-            raise RelvmTypeError(f"const takes a tensor type and numbers, got {ast.unparse(node)}")
+            raise RelvmTypeError(f"const: expected a tensor type and numbers, got {ast.unparse(node)}")
         try:
             array = np.array(elements, type_.dtype.numpy)
         except (ValueError, TypeError, OverflowError) as error:
-            raise RelvmTypeError(f"{ast.unparse(node.args[1])} as {type_}: {error}") from None
+            raise RelvmTypeError(f"cannot convert {ast.unparse(node.args[1])} to {type_}: {error}") from None
         if array.shape != type_.shape:
             raise RelvmTypeError(f"const: expected {type_}, got elements of shape {list(array.shape)}")
         return constant(array)
@@ -540,7 +540,7 @@ class ExpressionTranslator:
     def only(self, keywords: Mapping[str | None, Any], known: tuple[str, ...], node: ast.Call) -> None:
         for keyword in keywords:
             if keyword not in known:
-                reason = f"{ast.unparse(node.func)} takes no argument {keyword}"
+                reason = f"{ast.unparse(node.func)}: unknown argument {keyword}"
                 raise self.error(RelvmArgumentError, f"{reason}{near_matches(keyword or '', known)}", node)
 
 
@@ -574,7 +574,7 @@ def plain_parameters(translator: ExpressionTranslator, node: ast.Lambda | ast.Fu
     """Return the parameters.  Raise RelvmSyntaxError if some are not plain positional parameters."""
     args = node.args
     if args.defaults or args.vararg or args.kwonlyargs or args.kwarg:
-        raise translator.unsupported("parameters with defaults, keyword-only ones or starred ones", node)
+        raise translator.unsupported("a parameter that has a default, is keyword-only or is starred", node)
     return [*args.posonlyargs, *args.args]
 
 

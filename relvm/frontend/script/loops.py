@@ -88,11 +88,11 @@ class LoopTranslator(ControlFlowTranslator):
             Whether the loop contains a return.
         """
         if statement.orelse:
-            raise self.unsupported("an else after a loop", statement)
+            raise self.unsupported("the else clause of a loop", statement)
         counter = self.counter(statement) if isinstance(statement, ast.For) else None
         whole = returns(statement)
         if whole and self.result_type is None:
-            reason = "a return inside a loop needs the type of the function's result; annotate it"
+            reason = "a return inside a loop requires an annotated result type"
             raise self.error(RelvmTypeError, reason, statement)
         assigned = list(dict.fromkeys(stores([statement])))
         later = loads(rest) | live
@@ -129,10 +129,10 @@ class LoopTranslator(ControlFlowTranslator):
             return JoinPoint(
                 [(name, type_) for name, type_ in zip(carried, types, strict=True) if name in exits.names], {}
             )
-        where = f"the loop of line {statement.lineno}"
-        unset = f"is assigned in {where} only, which may have no rounds"
+        where = f"the loop at line {statement.lineno}"
+        unset = f"is assigned only in {where}, which may run zero iterations"
         if _never_ends_by_itself(statement):
-            unset = f"is assigned on some paths out of {where} only"
+            unset = f"is assigned only on some paths out of {where}"
         return self.meeting(exits, stores([statement]), unset, where)
 
     def rest_function(
@@ -160,13 +160,15 @@ class LoopTranslator(ControlFlowTranslator):
             case _:
                 args = []
         if not 1 <= len(args) <= 3:
-            raise self.unsupported("a for loop over anything but range(...) or a tuple or list of Python", call)
+            raise self.unsupported("a for loop over anything but range(...) or a Python tuple or list", call)
         if not isinstance(statement.target, ast.Name):
-            raise self.unsupported("a loop variable that is no name", statement.target)
+            raise self.unsupported("a loop variable that is not a name", statement.target)
         bounds = [self.located(arg, partial(self.bound, arg)) for arg in args[:2]]
         step = self.expression(args[2]) if len(args) == 3 else 1
         if type(step) is not int or step == 0 or not -(1 << 63) <= step < 1 << 63:
-            raise self.error(RelvmTypeError, "the step of a range is an integer known in advance, and not 0", call)
+            raise self.error(
+                RelvmTypeError, "the step of a range must be a nonzero integer known at translation time", call
+            )
         start, stop = bounds if len(bounds) == 2 else (prim(0), bounds[0])
         return _Counter(statement.target.id, start, stop, step)
 
@@ -268,7 +270,7 @@ class LoopTranslator(ControlFlowTranslator):
             both = join(before, self.visible(after))
             if both is None:
                 raise self.error(
-                    RelvmTypeError, f"{name} is {before} before the loop and {after} after a round", statement
+                    RelvmTypeError, f"{name} is {before} before the loop but {after} after an iteration", statement
                 )
             joined.append(both)
         return joined

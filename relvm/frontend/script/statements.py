@@ -45,7 +45,7 @@ class StatementTranslator(LoopTranslator):
         As in Python, a name that the body assigns is local throughout the body.
         """
         outer = self.scope, self.result_type, self.value_type, self.loop
-        reason = "has no value here: it is assigned after this, or on other paths"
+        reason = "has no value here; it is assigned later or on other paths"
         unset = {name: Unbound(f"{name} {reason}") for name in stores(function.body)}
         self.scope, self.result_type, self.loop = {**self.scope, **unset, **dict(params)}, result, None
         self.value_type = result and forget_vars(result, self.builder.known_dims().__contains__)
@@ -70,7 +70,7 @@ class StatementTranslator(LoopTranslator):
                 continue
             for var in type_vars(type_):
                 if var not in known:
-                    reason = f"dimension {var.name} is not known here: no parameter's shape gives it"
+                    reason = f"dimension {var.name} is not defined here; no parameter's shape determines it"
                     raise self.error(RelvmNameError, reason, annotation)
 
     def path(self, body: list[ast.stmt], node: ast.stmt, end: Continuation | None) -> Expr:
@@ -112,7 +112,7 @@ class StatementTranslator(LoopTranslator):
                         return result
                 case ast.Continue() | ast.Break():
                     if self.loop is None:
-                        raise self.unsupported("a break or continue outside of a loop of the program", statement)
+                        raise self.unsupported("a break or continue outside a loop of the program", statement)
                     return self.loop.next() if isinstance(statement, ast.Continue) else self.loop.leave()
                 case ast.FunctionDef():
                     run = _function_run(body[position:])
@@ -147,7 +147,9 @@ class StatementTranslator(LoopTranslator):
             case ast.Expr(value=ast.Call() as call):
                 self.expression(call)
             case _:
-                raise self.unsupported(_STATEMENTS.get(type(statement), f"a {type(statement).__name__}"), statement)
+                raise self.unsupported(
+                    _STATEMENTS.get(type(statement), f"the syntax {type(statement).__name__}"), statement
+                )
 
     def assign(self, target: ast.expr, value: Value) -> None:
         match target:
@@ -157,7 +159,7 @@ class StatementTranslator(LoopTranslator):
                 for part, item in zip(targets, self.items(value, targets, target), strict=True):
                     self.assign(part, item)
             case _:
-                raise self.unsupported("an assignment to anything but names", target)
+                raise self.unsupported("an assignment to anything but a name or a tuple of names", target)
 
     def items(self, value: Value, targets: list[ast.expr], target: ast.expr) -> list[Value]:
         """Return the items of a tuple that is unpacked into `targets`."""
@@ -171,7 +173,7 @@ class StatementTranslator(LoopTranslator):
             case _:
                 raise self.error(RelvmTypeError, f"{value!r} cannot be unpacked", target)
         if size != len(targets):
-            raise self.error(RelvmTypeError, f"expected a tuple of {len(targets)}, got one of {size}", target)
+            raise self.error(RelvmTypeError, f"expected a tuple of {len(targets)} items, got one of {size}", target)
         if not isinstance(value, Expr):
             return list(value)
         names = [part.id if isinstance(part, ast.Name) else None for part in targets]
@@ -198,7 +200,7 @@ class StatementTranslator(LoopTranslator):
         The check is made here because the result of a tail call is returned unchanged.
         """
         node = statement.value or ast.copy_location(ast.Constant(None), statement)
-        value, expected = self.typed("the result", self.result_type, node), self.value_type
+        value, expected = self.typed("result", self.result_type, node), self.value_type
         if expected is None or is_proven(expected, value.type):
             return value
         return self.located(statement, lambda: self.builder.match_cast(value, expected, "result"))
@@ -206,12 +208,14 @@ class StatementTranslator(LoopTranslator):
     def local_function(self, function: ast.FunctionDef) -> Expr:
         """Translate a nested def to a closure over the current variables."""
         if function.decorator_list:
-            raise self.unsupported("a decorated function inside a function", function)
+            raise self.unsupported("a decorator on a nested function", function)
         params, result = self.signature(function)
         recursive = function.name in loads(function.body)
         names = [*([function.name] if recursive else []), *(name for name, _ in params)]
         if recursive and result is None:
-            raise self.error(RelvmTypeError, f"{function.name} calls itself: it needs a result type", function)
+            raise self.error(
+                RelvmTypeError, f"{function.name} is recursive and needs a result type; annotate it", function
+            )
 
         body = self.body_of(function, names, result)
         return self.builder.local_function(params, body, result, name=function.name, recursive=recursive)
@@ -226,10 +230,12 @@ class StatementTranslator(LoopTranslator):
         described = []
         for function in run:
             if function.decorator_list:
-                raise self.unsupported("a decorated function inside a function", function)
+                raise self.unsupported("a decorator on a nested function", function)
             params, result = self.signature(function)
             if result is None:
-                reason = f"{function.name} and the functions next to it call each other: it needs a result type"
+                reason = (
+                    f"{function.name} and adjacent functions call each other, so it needs a result type; annotate it"
+                )
                 raise self.error(RelvmTypeError, reason, function)
 
             described.append((function.name, params, result, self.body_of(function, [*names, *dict(params)], result)))
@@ -244,15 +250,15 @@ class StatementTranslator(LoopTranslator):
         if not isinstance(value, tuple | list):
             return None
         if statement.orelse or any(map(ends_round, statement.body)):
-            raise self.unsupported("a break, continue or else in a for loop over a tuple or list of Python", statement)
+            raise self.unsupported("a break, continue or else in a for loop over a Python tuple or list", statement)
         return list(value)
 
     def unrolled(self, statement: ast.For, values: list[Value]) -> list[ast.stmt]:
         """Unroll a for loop over items known at translation time."""
         self.repeated += len(values) * (1 + len(statement.body))
         if self.repeated > _MAX_REPEATED:
-            reason = f"more than {_MAX_REPEATED} statements of for loops over tuples and lists of Python"
-            raise self.unsupported(f"{reason}; loop over range(...)", statement)
+            reason = f"unrolling for loops over Python tuples and lists to more than {_MAX_REPEATED} statements"
+            raise self.unsupported(f"{reason} (loop over range(...))", statement)
         rounds = ([ast.copy_location(_Assigned(statement.target, item), statement), *statement.body] for item in values)
         return [each for statements in rounds for each in statements]
 
@@ -317,8 +323,8 @@ class StatementTranslator(LoopTranslator):
         return ways, then, orelse
 
     def if_meeting(self, statement: ast.If, ways: OpenPaths) -> JoinPoint:
-        where = f"the if of line {statement.lineno}"
-        return self.meeting(ways, stores([statement]), f"is assigned on some paths only, in {where}", where)
+        where = f"the if at line {statement.lineno}"
+        return self.meeting(ways, stores([statement]), f"is assigned only on some paths of {where}", where)
 
 
 _STATEMENTS = {

@@ -137,7 +137,7 @@ def number_as_tensor(value: Value, dtype: DType) -> Constant:
     except OverflowError:
         array = None
     if array is None:
-        raise RelvmTypeError(f"{value!r} is no {dtype}, the dtype that it is used as")
+        raise RelvmTypeError(f"{value!r} cannot be used as {dtype}")
     return constant(array)
 
 
@@ -169,5 +169,5 @@ def as_expr(value: Value, expected: Type | None = None) -> Expr:
         case DType():
             return DTypeValue(value)
         case Template():
-            raise RelvmTypeError("the types of this lambda's parameters are not known here; write it as a def")
-    raise RelvmTypeError(f"a {type(value).__name__} of Python cannot be a value of the program")
+            raise RelvmTypeError("the parameter types of this lambda are unknown; define the function with def")
+    raise RelvmTypeError(f"a Python {type(value).__name__} cannot be a value of the program")

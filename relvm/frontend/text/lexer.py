@@ -108,7 +108,7 @@ def tokenize(source: Source) -> list[Token]:
         match = _TOKEN.match(source.text, offset)
         if match is None:
             character = source.text[offset]
-            reason = "a string that does not end" if character == '"' else f"unexpected character {character!r}"
+            reason = "unterminated string" if character == '"' else f"unexpected character {character!r}"
             raise source.error(RelvmSyntaxError, reason, offset)
         kind = match.lastgroup or ""
         tokens.append(Token(kind, match.group(), offset, first))
@@ -202,9 +202,9 @@ class TokenReader:
             value = json.loads(token.text)
             value.encode(errors="surrogateescape")  # bytes that are not UTF-8 are kept as surrogates
         except json.JSONDecodeError as error:
-            raise self.error(RelvmSyntaxError, f"a bad string: {error.msg}", token) from None
+            raise self.error(RelvmSyntaxError, f"invalid string: {error.msg}", token) from None
         except UnicodeEncodeError as error:
-            reason = f"a bad string: {value[error.start]!a} is half of a character"
+            reason = f"invalid string: unpaired surrogate {value[error.start]!a}"
             raise self.error(RelvmSyntaxError, reason, token) from None
         return value
 

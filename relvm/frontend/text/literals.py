@@ -32,7 +32,7 @@ class LiteralReader(TypeReader):
             case "int", text if len(text) < 32:
                 value = int(text)
             case "int", _:
-                raise self.error(RelvmSyntaxError, "an integer of too many digits", token)
+                raise self.error(RelvmSyntaxError, "the integer has too many digits", token)
             case ("float", text) | (_, ("inf" | "nan") as text):
                 value = float(text)
             case _:
@@ -86,12 +86,12 @@ class LiteralReader(TypeReader):
         if isinstance(type_, TensorType) and type_.dtype and type_.shape is not None:
             shape = known_sizes(type_.shape)
         if not isinstance(type_, TensorType) or shape is None:
-            reason = f"a constant's type has a dtype and a shape of integers, got {type_}"
+            reason = f"expected a constant type with a dtype and a shape of integers, got {type_}"
             raise self.error(RelvmSyntaxError, reason, start)
         dtype = type_.known_dtype
         self.expect(",")
         if self.at("..."):
-            reason = "the elements of this constant were left out when it was printed"
+            reason = "the elements of this constant were omitted when it was printed"
             raise self.error(RelvmSyntaxError, reason, self.token)
         first = self.token
         if first.kind == "string" and (not dtype.is_string or shape):
@@ -112,15 +112,15 @@ class LiteralReader(TypeReader):
         try:
             data = base64.b64decode(self.string(), validate=True)
         except (binascii.Error, ValueError) as error:
-            raise self.error(RelvmSyntaxError, f"bad base64: {error}", token) from None
+            raise self.error(RelvmSyntaxError, f"invalid base64: {error}", token) from None
         if type_.known_dtype.is_string:
             try:
                 return unpack_strings(data, shape)
             except ValueError as error:
-                raise self.error(RelvmSyntaxError, f"no {type_}: {error}", token) from None
+                raise self.error(RelvmSyntaxError, f"cannot build {type_}: {error}", token) from None
         expected = type_.known_dtype.size_bytes * math.prod(shape)
         if len(data) != expected:
-            raise self.error(RelvmSyntaxError, f"{type_} takes {expected} bytes, got {len(data)}", token)
+            raise self.error(RelvmSyntaxError, f"{type_}: expected {expected} bytes, got {len(data)}", token)
         stored = np.frombuffer(data, type_.known_dtype.numpy.newbyteorder("<"))
         return stored.astype(type_.known_dtype.numpy).reshape(shape)
 
@@ -129,10 +129,10 @@ class LiteralReader(TypeReader):
         if not shape:
             out.append(self.element(dtype))
             return
-        start, count = self.expect("[", f"[ of a list of {shape[0]}"), 0
+        start, count = self.expect("[", f"[ and a list of {shape[0]} items"), 0
         while not self.at("]"):
             if count == shape[0]:
-                raise self.error(RelvmSyntaxError, f"more than {shape[0]} items", self.token)
+                raise self.error(RelvmSyntaxError, f"expected {shape[0]} items, got more", self.token)
             self.elements(dtype, shape[1:], out)
             count += 1
             if not self.accept(","):
@@ -151,5 +151,5 @@ class LiteralReader(TypeReader):
             return self.take().text == "true"
         value = self.number()
         if dtype.is_integer and not isinstance(value, int):
-            raise self.error(RelvmSyntaxError, f"an element of {dtype} is an integer, got {value}", token)
+            raise self.error(RelvmSyntaxError, f"expected an integer element of {dtype}, got {value}", token)
         return value

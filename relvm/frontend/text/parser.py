@@ -190,7 +190,7 @@ class _Parser(LiteralReader):
         elif self.at("{"):
             body = self.block()
         else:
-            raise self.unexpected("{ or = and the body of the function")
+            raise self.unexpected("{ or = and the function body")
         self.scopes.pop()
         return Function(name, params, body, result_type, pure, attributes, claims_pure=claims_pure, origin=origin)
 
@@ -203,7 +203,7 @@ class _Parser(LiteralReader):
         token = self.identifier("a parameter")
         self.expect(":", ": and the parameter's type")
         if token.text in self.scopes[-1]:
-            raise self.error(RelvmSyntaxError, f"parameter {token.text} is there twice", token)
+            raise self.error(RelvmSyntaxError, f"two parameters are named {token.text}", token)
         var = Var(token.text, type=self.type(), origins=(self.source.origin(token.offset),))
         self.bind(var)
         return var
@@ -296,7 +296,7 @@ class _Parser(LiteralReader):
     def match_cast(self, token: Token, stated: Type | None) -> MatchCast:
         start = self.take()
         if stated is not None:
-            raise self.error(RelvmSyntaxError, "match_cast states the type already", start)
+            raise self.error(RelvmSyntaxError, "match_cast already states the type", start)
         self.expect("(")
         value = self.expression()
         self.expect(",")
@@ -436,7 +436,7 @@ class _Parser(LiteralReader):
             if self.following.text == "=" and self.token.kind in ("name", "string"):
                 self.attribute(attributes)
             elif attributes:
-                raise self.unexpected("an attribute: arguments come before them")
+                raise self.unexpected("an attribute (arguments must precede attributes)")
             else:
                 args.append(self.expression())
             if not self.accept(","):
@@ -487,7 +487,7 @@ class _Parser(LiteralReader):
             case "kill":
                 return Kill(self.primary())
             case "match_cast":
-                raise self.error(RelvmSyntaxError, "match_cast stands only right after the = of a binding", token)
+                raise self.error(RelvmSyntaxError, "match_cast is only allowed right after the = of a binding", token)
         raise self.error(RelvmSyntaxError, f"expected an expression, got the keyword {token}", token)
 
     def known_name(self, what: str, known: Collection[str]) -> str:

@@ -86,7 +86,9 @@ class TypeReader(TokenReader):
             raise self.unexpected("[")
         if dtype not in (BOOL, I64, F64):
             raise self.error(
-                RelvmSyntaxError, f"there is no {name} scalar, only bool, i64 and f64; a 0-d tensor is {name}[]", token
+                RelvmSyntaxError,
+                f"a scalar must be bool, i64 or f64, got {name}; write {name}[] for a 0-d tensor",
+                token,
             )
         if dtype != I64 or self.token.first or not self.accept("("):
             return PrimType(dtype)
@@ -114,13 +116,13 @@ class TypeReader(TokenReader):
         if None not in dims:
             return tuple(dims), len(dims)
         if any(dim is not None for dim in dims):
-            raise self.error(RelvmSyntaxError, "either all dimensions are _ or none is", start)
+            raise self.error(RelvmSyntaxError, "expected either all dimensions to be _ or none", start)
         return None, len(dims)
 
     def size(self) -> AnyDim:
         token, dim = self.token, self.dim()
         if isinstance(dim, int) and dim < 0:
-            raise self.error(RelvmSyntaxError, f"a dimension is at least 0, got {dim}", token)
+            raise self.error(RelvmSyntaxError, f"a dimension must be at least 0, got {dim}", token)
         return dim
 
     def dim(self) -> AnyDim:
@@ -139,7 +141,7 @@ class TypeReader(TokenReader):
             sign = self.take()
             right = self.dim_factor()
             if right == 0 and sign.text != "*":
-                raise self.error(RelvmSyntaxError, "a dimension divided by 0", sign)
+                raise self.error(RelvmSyntaxError, "division of a dimension by 0", sign)
             left = self.combined(sign, left, right)
         return left
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from relvm.ir.dtypes import I64
 from relvm.ir.symbolic import AnyDim, known_size
@@ -18,7 +18,6 @@ from relvm.kernels.loop_ir import (
     Literal,
     Local,
     Scalar,
-    Select,
     as_scalar,
     maximum,
     minimum,
@@ -203,21 +202,27 @@ def _bring_planes(
         first, last = valid_range(wide, columns, shape.strides[1], offset)
         first = k.let("first", minimum(first, columns))
         bounds[phase] = offset, first, k.let("last", maximum(last, first))
+
+    def bring(from_row: Scalar, to_row: Scalar, columns: Sequence[Scalar], origin: Scalar, to: int) -> None:
+        source = origin + from_row * shape.strides[0] * wide + columns[1] * shape.strides[1]
+        target = Address(block, from_row * pitch + to)
+        steps = shape.strides[0] * wide, shape.strides[1], to_row - from_row
+        k.invoke("rvm_window_rows_f32", target, pitch, Address(x, source), *steps, *columns)
+
+    zero = Literal(0, I64)
     for row_phase in dict.fromkeys(row for row, _ in shape.phases):
-        with k.loop(count[0] + shape.reach[0], name="n") as n:
-            place = k.let("place", (at[0] + n) * shape.strides[0] + (row_phase - shape.pads[0]))
-            inside = (place >= 0).logical_and(place < high)
-            for phase, (offset, first, last) in bounds.items():
-                if (row_phase, phase) not in shape.phases:
-                    continue
-                to = k.let("to", n * pitch + shape.plane(plane, (row_phase, phase)))
-                low = k.let("low", Select(inside, first, columns))
-                stop = k.let("stop", Select(inside, last, columns))
-                source = k.let("source", start + place * wide + offset)
-                if not is_whole:
-                    with k.loop(low, name="i", simd=True) as i:
-                        k.store(block, (to + i,), 0)
-                    with k.loop(columns, start=stop, name="i", simd=True) as i:
-                        k.store(block, (to + i,), 0)
-                with k.loop(stop, start=low, name="i", simd=True) as i:
-                    k.store(block, (to + i,), x.flat(source + i * shape.strides[1]))
+        rows = k.let("rows", count[0] + shape.reach[0])
+        begin = k.let("begin", at[0] * shape.strides[0] + (row_phase - shape.pads[0]))
+        above, below = valid_range(high, rows, shape.strides[0], begin)
+        above = k.let("above", minimum(above, rows))
+        below = k.let("below", maximum(below, above))
+        for phase, (offset, first, last) in bounds.items():
+            if (row_phase, phase) not in shape.phases:
+                continue
+            origin = start + begin * wide + offset, shape.plane(plane, (row_phase, phase))
+            if is_whole:
+                bring(above, below, (first, first, last, last), *origin)
+            else:
+                bring(zero, above, (zero, zero, zero, columns), *origin)
+                bring(above, below, (zero, first, last, columns), *origin)
+                bring(below, rows, (zero, zero, zero, columns), *origin)

@@ -55,7 +55,7 @@ def window_of(op: str, sizes: Sequence[AnyDim], strides: Ints, pads: Ints, dilat
         ("dilations", dilations, rank, 1),
     ):
         expect_integers(op, name, given, count)
-        message = "{}: {} are {}, expected none below {}"
+        message = "{}: {} are {}, expected values of at least {}"
         expect(all(n >= least for n in given), message, op, name, given, least, error=RelvmArgumentError)
     return Window(tuple(sizes), strides, pads, dilations)
 

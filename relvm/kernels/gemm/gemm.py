@@ -15,7 +15,18 @@ from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.symbolic import AnyDim
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.fused_expr import NotFusable
-from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Select, Size, Unary, minimum
+from relvm.kernels.loop_ir import (
+    Address,
+    Buffer,
+    KernelBuilder,
+    Literal,
+    Local,
+    Scalar,
+    Select,
+    Unary,
+    constant_value,
+    minimum,
+)
 from relvm.kernels.lowering_rules import clip
 
 ROWS, DEPTH = 6, 512
@@ -125,7 +136,7 @@ def gemm(
             column = k.let("column", number % blocks * width)
             left, right, counters = operands(batch_place(k, number / blocks, batch))
             count = k.let("width", minimum(columns - column, width))
-            known = _known(columns)
+            known = constant_value(columns)
             narrow = None if known is None else known % width
             is_packed = isinstance(right, Prepacked)
             product = _PanelMatmul(
@@ -140,7 +151,7 @@ def gemm(
 
 def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, depth: Scalar) -> None:
     """Write a product whose right panels are copied, in chunks if they may be deep."""
-    deep, width, result = _known(depth), product.width, product.result
+    deep, width, result = constant_value(depth), product.width, product.result
     if deep is not None and deep <= (_MAX_WORDS if isinstance(product.left, LhsInt8) else DEPTH):
         panel = k.allocate("panel", result.dtype, (max(deep, 1) * width,))
         zero = k.let("from", Literal(0, I64))
@@ -192,7 +203,7 @@ class _PanelMatmul:
         goes_on: whether the tile continues from kept partial sums.   is_part: whether its sums are kept for a later
         part.
         """
-        k, rows = self.k, _known(self.rows)
+        k, rows = self.k, constant_value(self.rows)
 
         def tiles(row: Scalar, count: int) -> None:
             self._tile(k.let("row", row), count, first, span, right, start, goes_on, is_part)
@@ -399,17 +410,9 @@ def clear_rest(k: KernelBuilder, panel: Buffer, rows: Scalar, count: Scalar, wid
         k.store(panel, (p * width + j,), 0)
 
 
-def _known(size: Scalar) -> int | None:
-    """Return a size as an integer, or None if it is not known."""
-    match size:
-        case Literal(value=int() as value) | Size(dim=int() as value):
-            return value
-    return None
-
-
 def _most_rows(rows: Scalar) -> int:
     """Return the most rows of a tile, at least 1."""
-    known = _known(rows)
+    known = constant_value(rows)
     return ROWS if known is None else min(ROWS, max(known, 1))
 
 

@@ -34,7 +34,7 @@ def packed_rows(name: str, b: TensorType, columns: int) -> int:
     Raises RelvmArgumentError: `columns` is not a positive integer.  RelvmShapeError: no matrix has that size.
     """
     is_count = isinstance(columns, int) and not isinstance(columns, bool) and columns > 0
-    expect(is_count, "{}: columns is {!r}, expected a number above 0", name, columns, error=RelvmArgumentError)
+    expect(is_count, "{}: columns is {!r}, expected an integer of at least 1", name, columns, error=RelvmArgumentError)
     elements: Any = b.known_shape[0]
     rows, rest = divmod(elements - _spare(columns), columns)
     message = "{}: b has {} elements, expected rows of {} and {} more"

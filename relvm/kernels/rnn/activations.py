@@ -123,7 +123,7 @@ def choose(
     message = "{}: activations are {!r}, expected {} names"
     expect(is_list, message, op, names, count, error=RelvmArgumentError)
     for name in names:
-        message = "{}: no activation {!r}; there are {}"
+        message = "{}: unknown activation {!r}; expected one of {}"
         expect(name in ACTIVATIONS, message, op, name, ", ".join(ACTIVATIONS), error=RelvmArgumentError)
     found = [ACTIVATIONS[name] for name in names]
     alphas = _numbers(op, "alpha", alpha, [each.alpha for each in found])

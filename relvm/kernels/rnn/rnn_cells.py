@@ -150,7 +150,7 @@ def _numpy_steps(op, x, starts, lengths, direction, chosen, cell: Cell) -> tuple
     directions, _, hidden = starts[0].shape
     wrong = next((n for n in lengths if not 0 <= n <= steps), None)
     if wrong is not None:
-        raise RelvmShapeError(f"{op}: a sequence of {wrong} steps, expected 0 to {steps}")
+        raise RelvmShapeError(f"{op}: a sequence has {wrong} steps, expected 0 to {steps}")
     y = np.zeros((steps, directions, batch, hidden), x.dtype)
     last = [np.array(start) for start in starts]
     parts = np.split(x, directions, axis=2)

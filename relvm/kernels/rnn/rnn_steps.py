@@ -157,7 +157,7 @@ def each_step(
         with k.loop(batch, name="n") as n:
             length = k.let("length", lengths[n].to(I64))
             outside = (length < 0).logical_or(length > steps)
-            k.fail(outside, "SHAPE_ERROR", f"{op}: a sequence of %lld steps, expected 0 to %lld", length, steps)
+            k.fail(outside, "SHAPE_ERROR", f"{op}: a sequence has %lld steps, expected 0 to %lld", length, steps)
     walk = _Walk(k, (steps, batch), r, states, None if all_steps else lengths, y, DIRECTIONS[direction], step)
     sequences = x.shape[1]
     counts = _counts(sequences)

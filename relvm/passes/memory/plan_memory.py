@@ -112,7 +112,7 @@ class _Placing:
         """Append the allocation of the result, then the call."""
         made = tensors_made(binding.var, call)
         if not made:
-            error = RelvmUnsupportedError(f"kernel {call.kernel}: a result of type {call.type}")
+            error = RelvmUnsupportedError(f"kernel {call.kernel}: a result of type {call.type} is not supported")
             raise located(error, binding.var.origin)
         outputs = tuple(self.tensor(value, type_) for value, type_ in made)
         origins = tuple(dict.fromkeys((*binding.var.origins, *call.origins)))

@@ -118,9 +118,9 @@ def test_partial_application_in_a_script() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        ("builtin.make_closure(@one, x, x)", RelvmArgumentError, "2 arguments given to a function of 1"),
+        ("builtin.make_closure(@one, x, x)", RelvmArgumentError, "cannot bind 2 arguments; the function takes 1"),
         ("builtin.make_closure(@one, 3)", RelvmTypeError, r"argument 0 of one: expected f32\[_\], got i64"),
-        ("builtin.make_closure(x)", RelvmTypeError, r"arguments given to f32\[n\], which is no function"),
+        ("builtin.make_closure(x)", RelvmTypeError, r"cannot bind arguments to f32\[n\]; expected a function"),
     ],
 )
 def test_partial_application_with_a_mistake_is_told(call, error, message) -> None:
@@ -254,7 +254,7 @@ def test_impure_local_functions_stay_impure() -> None:
     for machine in both(text):
         log.clear()
         assert machine["main"](5) == 5 and log == [5, 5, 6]
-    with pytest.raises(RelvmTypeError, match="says that it has no effects"):
+    with pytest.raises(RelvmTypeError, match="declared as pure with ->"):
         vm.build(parse_module(text.replace("def main(x: i64) =>", "def main(x: i64) ->")))
 
 

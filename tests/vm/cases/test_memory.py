@@ -308,7 +308,7 @@ def test_a_lower_bound_alone_is_not_taken_for_static() -> None:
         (
             'upper_bounds=(("n", 3),), lower_bounds=(("n", 4),)',
             RelvmShapeError,
-            "lower bound 4, above its upper bound 3",
+            "lower bound 4 exceeds upper bound 3",
         ),
         ('upper_bounds=(("k", 3),)', RelvmNameError, "no parameter's type has a dimension k"),
     ],

@@ -57,7 +57,7 @@ def _prelu(node: OnnxNode) -> Expr:
     if node.opset < 7 and slope.type.rank == 1 and node.type(0).known_rank > 1:
         slope = per_channel(node, 1, node.type(0).known_rank)
     if slope.type.rank is not None and slope.type.rank > node.type(0).known_rank:
-        raise RelvmUnsupportedError(f"a slope of type {slope.type} for x of type {x.type}")
+        raise RelvmUnsupportedError(f"slope {slope.type} has a higher rank than x, {x.type}")
     return (x < 0).where(x * slope, x).expr
 
 
@@ -142,7 +142,7 @@ def _shrink(node: OnnxNode) -> Expr:
     x, own = term(node, 0), node.type(0).known_dtype
     if not own.is_float:
         if own.bits > 32:
-            raise RelvmUnsupportedError(f"Shrink of {own}, which no float holds exactly")
+            raise RelvmUnsupportedError(f"Shrink of {own} is not supported: f64 cannot represent all values")
         x = x.cast(F64)
     bias, limit = node.attribute("bias", 0.0), node.attribute("lambd", 0.5)
     above = (x > limit).where(x - bias, 0)
@@ -172,7 +172,7 @@ def _hardmax(node: OnnxNode) -> Expr:
     """
     x, axes, shape = term(node, 0), _axes(node), node.type(0).shape
     if shape is None:
-        raise RelvmUnsupportedError(f"Hardmax of a tensor of type {x.type}: its shape must be known")
+        raise RelvmUnsupportedError(f"Hardmax requires a known shape, got {x.type}")
     if node.opset < 13:
         before = len(shape) - len(axes)
         x, axes = x.reshape(product(shape[:before]), product(shape[before:])), (1,)

@@ -35,7 +35,9 @@ def _rotary_embedding(node: OnnxNode) -> Expr:
     size = x.shape[3]
     turned = node.attribute("rotary_embedding_dim", 0) or size
     if not isinstance(size, int) or not isinstance(turned, int) or turned % 2 or not 0 < turned <= size:
-        raise RelvmUnsupportedError(f"heads of size {size} of which {turned} elements are turned")
+        raise RelvmUnsupportedError(
+            f"cannot rotate {turned} elements of heads of size {size}; expected an even number of at most the size"
+        )
     cos, sin = (_angles(node, i) for i in (1, 2))
     result = rotated(x, cos, sin, turned, bool(node.attribute("interleaved", 0)))
     return (joined(result).reshape(*shape) if flat else result).expr
@@ -76,7 +78,7 @@ def heads_of(x: TensorExpr, count: AnyDim) -> TensorExpr:
     """Split the heads: (batch, length, heads * size) -> (batch, heads, length, size)."""
     batch, length, width = x.shape
     if not isinstance(width, int) or not isinstance(count, int) or count < 1 or width % count:
-        raise RelvmShapeError(f"{count} heads of a tensor of type {x.type}")
+        raise RelvmShapeError(f"cannot split {x.type} into {count} heads")
     return x.reshape(batch, length, count, width // count).apply(ops.transpose, perm=(0, 2, 1, 3))
 
 
@@ -104,7 +106,7 @@ def _attention(node: OnnxNode) -> tuple[Expr, ...]:
     scale = node.attribute("scale")
     if scale is None:
         if not isinstance(q.shape[3], int):
-            raise RelvmUnsupportedError(f"heads of size {q.shape[3]} without a scale")
+            raise RelvmUnsupportedError(f"the head size must be known if scale is absent, got {q.shape[3]}")
         scale = 1 / math.sqrt(q.shape[3])
     outputs = [scores_of(q, k) * scale]
     cap = node.attribute("softcap", 0.0)
@@ -130,7 +132,7 @@ def _sharing(q: TensorExpr, k: TensorExpr) -> int:
     if many == few:
         return 1
     if not isinstance(many, int) or not isinstance(few, int) or few < 1 or many % few:
-        raise RelvmShapeError(f"{many} heads of queries for {few} of keys and values")
+        raise RelvmShapeError(f"{many} query heads must be a multiple of {few} key/value heads")
     return many // few
 
 

@@ -52,7 +52,7 @@ def converted(x: TensorExpr, dtype: DType, saturate: bool = True, round_mode: st
     if x.type.dtype == STR:
         is_plain = dtype in (F32, F64) or (dtype.is_integer and dtype.is_arithmetic)
         if not is_plain and not dtype.is_float:
-            raise RelvmUnsupportedError(f"strings as {dtype} are not supported")
+            raise RelvmUnsupportedError(f"converting strings to {dtype} is not supported")
         numbers = x.apply(ops.string_to_number, to=dtype.name if is_plain else F32.name)
         return numbers.expr if is_plain else converted(numbers, dtype, saturate, round_mode)
     if dtype.name == _POWERS:

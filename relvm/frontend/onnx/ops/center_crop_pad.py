@@ -18,10 +18,12 @@ def _center_crop_pad(node: OnnxNode) -> Expr:
     """Crops each axis to its center, or pads it with zeros on both sides.  The odd element is cut off, or added, at the
     end."""
     x = shaped(node, 0)
-    rank, sizes = len(x.shape), sizes_of(node, 1, "the shape")
+    rank, sizes = len(x.shape), sizes_of(node, 1, "shape")
     axes = node.attribute("axes", list(range(rank)))
     if len(axes) != len(sizes) or not all(-rank <= axis < rank for axis in axes):
-        raise RelvmShapeError(f"{len(sizes)} sizes for the axes {axes} of a tensor of rank {rank}")
+        raise RelvmShapeError(
+            f"expected one size for each of the axes {axes} of a tensor of rank {rank}, got {len(sizes)}"
+        )
     before: list[AnyDim] = [0] * rank
     after: list[AnyDim] = [0] * rank
     wanted = list(x.shape)

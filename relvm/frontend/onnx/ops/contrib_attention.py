@@ -28,7 +28,7 @@ def _refuse(node: OnnxNode, inputs: dict[int, str], attributes: tuple[str, ...] 
     found = [name for index, name in inputs.items() if node.has(index)]
     found += [name for name in attributes if node.attribute(name, 0)]
     if found:
-        raise RelvmUnsupportedError(f"{', '.join(found)}: not supported")
+        raise RelvmUnsupportedError(f"{', '.join(found)} is not supported")
 
 
 @converts("Attention", domain=_MICROSOFT)
@@ -41,7 +41,7 @@ def _attention(node: OnnxNode) -> tuple[Expr, ...]:
     width = weights.shape[1]
     sizes = node.attribute("qkv_hidden_sizes") or ([width // 3] * 3 if isinstance(width, int) else [])
     if sum(sizes) != width:
-        raise RelvmShapeError(f"weights of {width} columns for hidden sizes {sizes}")
+        raise RelvmShapeError(f"the weights have {width} columns, expected the sum of the hidden sizes {sizes}")
     whole = x.apply(ops.matmul, weights)
     whole = whole + wide_of(term(node, 2)) if node.has(2) else whole
     q, k, v = (heads_of(part, node.attribute("num_heads", 0)) for part in _columns(whole, sizes))
@@ -68,7 +68,7 @@ def _multi_head_attention(node: OnnxNode) -> tuple[Expr, ...]:
         sizes = [each.shape[1] * each.shape[3] if len(each.shape) == 4 else each.shape[2] for each in (q, k, v)]
         known = known_sizes(sizes)
         if known is None:
-            raise RelvmUnsupportedError(f"biases of widths {', '.join(map(str, sizes))}: they must be known")
+            raise RelvmUnsupportedError(f"the widths of the biases must be known, got {', '.join(map(str, sizes))}")
         biases = _columns(wide_of(term(node, 3)), known)
         q, k, v = (
             each + (bias if len(each.shape) == 3 else bias.reshape(each.shape[1], 1, each.shape[3]))
@@ -114,7 +114,7 @@ def _scale(node: OnnxNode, q: TensorExpr) -> float:
     if scale:
         return scale
     if not isinstance(size, int):
-        raise RelvmUnsupportedError(f"heads of size {size} without a scale")
+        raise RelvmUnsupportedError(f"the head size must be known if scale is absent, got {size}")
     return 1 / math.sqrt(size)
 
 
@@ -143,13 +143,13 @@ def _seen(node: OnnxNode, index: int, queries: AnyDim, keys: AnyDim) -> TensorEx
     match len(mask.shape):
         case 1:
             if node.type(index).known_shape[0] != node.type(0).known_shape[0]:
-                raise RelvmUnsupportedError(f"a mask of type {mask.type}, expected a length for each of the batch")
+                raise RelvmUnsupportedError(f"mask has type {mask.type}, expected one length per batch element")
             lengths = mask.cast(I64).apply(ops.expand_dims, axes=(1, 2, 3))
             return iota(node, 1, 1, 1, keys) < lengths
         case 2 | 3 as rank:
             mask = TensorExpr(node, node.graph.checked(mask.expr, (*mask.shape[:-1], keys)))
             return mask.apply(ops.expand_dims, axes=(1, 2) if rank == 2 else (1,)).apply(ops.greater, 0)
-    raise RelvmUnsupportedError(f"a mask of type {mask.type}, for {queries} queries, is not supported")
+    raise RelvmUnsupportedError(f"a mask of type {mask.type} is not supported for {queries} queries")
 
 
 @converts("RotaryEmbedding", domain=_MICROSOFT)
@@ -173,7 +173,7 @@ def _rotary_embedding(node: OnnxNode) -> Expr:
 def _turned(node: OnnxNode, index: int) -> int:
     half = node.type(index).known_shape[1]
     if not isinstance(half, int):
-        raise RelvmUnsupportedError(f"a table of {half} angles: how many must be known")
+        raise RelvmUnsupportedError(f"the number of angles in the tables must be known, got {half}")
     return 2 * half
 
 
@@ -227,7 +227,7 @@ def _grouped(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
         whole = wide_of(shaped(node, 0))
         width, every = whole.shape[2], sum(counts)
         if not isinstance(width, int) or every < 1 or width % every:
-            raise RelvmShapeError(f"{counts} heads of a tensor of type {whole.type}")
+            raise RelvmShapeError(f"cannot split {whole.type} into {counts} heads")
         parts = _columns(whole, [count * (width // every) for count in counts])
     q, k, v = (heads_of(part, count) for part, count in zip(parts, counts, strict=True))
     return q, k, v

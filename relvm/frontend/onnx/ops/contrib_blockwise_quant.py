@@ -25,9 +25,11 @@ def _matmul_bits(node: OnnxNode) -> Expr:
     columns, depth, block = (node.attribute(name) for name in ("N", "K", "block_size"))
     bits = node.attribute("bits", 4)
     if node.has(4) or bits not in BITS:
-        raise RelvmUnsupportedError(f"g_idx, or bits of {bits}: not supported")
+        raise RelvmUnsupportedError(f"g_idx, or bits {bits}, is not supported")
     if not all(isinstance(size, int) and size > 0 for size in (columns, depth, block)) or block % 8 or depth % 8:
-        raise RelvmUnsupportedError(f"K {depth}, N {columns} and block_size {block}: expected multiples of 8 of K")
+        raise RelvmUnsupportedError(
+            f"K {depth}, N {columns} and block_size {block} are not supported: K and block_size must be multiples of 8"
+        )
     blocks = -(-depth // block)
     packed = _of_size(node, 1, "the weights", columns * blocks * block * bits // 8).reshape(columns, -1)
     scales = _of_size(node, 2, "the scales", columns * blocks).reshape(columns, blocks)
@@ -58,14 +60,14 @@ def _zeros(node: OnnxNode, columns: int, blocks: int, bits: int) -> np.ndarray:
 def _of_size(node: OnnxNode, index: int, what: str, size: int) -> np.ndarray:
     array = node.known(index, what)
     if array.size != size:
-        raise RelvmShapeError(f"{what} are {array.size} elements, expected {size}")
+        raise RelvmShapeError(f"{what} have {array.size} elements, expected {size}")
     return array
 
 
 def _unpacked(rows: np.ndarray, bits: int) -> np.ndarray:
     """Unpack numbers from rows of bytes, lowest bits first."""
     if rows.dtype != np.uint8:
-        raise RelvmFormatError(f"packed numbers are {rows.dtype}, expected uint8")
+        raise RelvmFormatError(f"packed numbers have dtype {rows.dtype}, expected uint8")
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     return ((rows[..., None] >> shifts) & np.uint8(2**bits - 1)).reshape(len(rows), -1)
 
@@ -79,12 +81,14 @@ def _gather_blocks(node: OnnxNode) -> Expr:
     axis, along = node.axis(0, rank, "gather_axis"), node.axis(1, rank, "quantize_axis")
     block, packed = node.attribute("block_size", 128), own == U8 and bits < 8
     if not own.is_integer or axis == along or block < 1 or bits not in BITS or (packed and axis == rank - 1):
-        raise RelvmUnsupportedError(f"data of {own}, {bits} bits, block_size {block}, axes {axis} and {along}")
+        raise RelvmUnsupportedError(
+            f"data of {own} with {bits} bits, block_size {block} and axes {axis} and {along} is not supported"
+        )
     if len(scales.shape) != rank or scales.shape[axis] != data.shape[axis]:
-        raise RelvmShapeError(f"scales are {scales.type}, expected as many along axis {axis} as of {data.type}")
+        raise RelvmShapeError(f"scales have type {scales.type}, expected the size of {data.type} along axis {axis}")
     size = data.shape[axis]
     if not isinstance(size, int):
-        raise RelvmUnsupportedError(f"data of type {data.type}: the size of axis {axis} must be known")
+        raise RelvmUnsupportedError(f"the size of axis {axis} must be known, got {data.type}")
     there = places.apply(ops.less, size).apply(ops.logical_and, places.apply(ops.greater_equal, -size))
     rows = there.where(places, 0)
     numbers, scales = (values.apply(ops.gather, rows, axis=axis) for values in (data, scales))

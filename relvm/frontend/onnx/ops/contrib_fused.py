@@ -41,7 +41,7 @@ def _fused_matmul(node: OnnxNode) -> Expr:
     transposed.
     """
     if node.attribute("transBatchA", 0) or node.attribute("transBatchB", 0):
-        raise RelvmUnsupportedError("transBatchA and transBatchB, a transposition of the other axes, are not supported")
+        raise RelvmUnsupportedError("transBatchA and transBatchB are not supported")
     transposed = {
         f"transpose_{name.lower()}": bool(node.attribute(f"trans{name}", 0)) and node.type(i).known_rank > 1
         for i, name in enumerate("AB")
@@ -88,7 +88,7 @@ def _activated(node: OnnxNode, x: Expr, numbers: list[float]) -> Expr:
     name = node.attribute("activation", "")
     names = _ACTIVATIONS.get(name)
     if names is None or len(numbers) > len(names):
-        raise RelvmUnsupportedError(f"activation {name!r} with {len(numbers)} numbers is not supported")
+        raise RelvmUnsupportedError(f"activation {name!r} with {len(numbers)} parameters is not supported")
     if not name:
         return x
     attributes: dict[str, Any] = dict(zip(names, numbers, strict=False))

@@ -16,7 +16,7 @@ from relvm.ir.symbolic import AnyDim, exact_quotient, product
 def _conv_transpose(node: OnnxNode) -> Expr:
     x, w, groups = term(node, 0), term(node, 1), node.attribute("group", 1)
     if x.type.shape is None or w.type.shape is None:
-        raise RelvmUnsupportedError(f"ConvTranspose of types {x.type} and {w.type}: the shapes must be known")
+        raise RelvmUnsupportedError(f"ConvTranspose requires known shapes, got {x.type} and {w.type}")
     (batch, channels, *places), (depths, filters, *window) = x.shape, w.shape
     if not isinstance(channels, int):  # the number that the weights have
         x, channels = TensorExpr(node, node.graph.checked(x.expr, (batch, depths, *places))), depths
@@ -63,7 +63,7 @@ def _extent(
     for n, total, size in zip(places, whole, sizes, strict=True):
         left = total - size
         if not isinstance(left, int):
-            raise RelvmUnsupportedError(f"output_shape {stated} for the symbolic dimension {n}")
+            raise RelvmUnsupportedError(f"output_shape {stated} is not supported for the symbolic dimension {n}")
         totals.append(max(0, left))
     # All modes but SAME_UPPER put the odd element before, as SAME_LOWER does.
     pads = split_pads("SAME_UPPER" if mode == "SAME_UPPER" else "SAME_LOWER", totals)
@@ -72,11 +72,14 @@ def _extent(
 
 @converts("Col2Im")
 def _col2im(node: OnnxNode) -> Expr:
-    x, window = TensorExpr(node, node.known_shape(0)), sizes_of(node, 2, "the block_shape of a Col2Im")
+    x, window = TensorExpr(node, node.known_shape(0)), sizes_of(node, 2, "block_shape")
     rank = len(window)
-    image = sizes_of(node, 1, "the image_shape of a Col2Im", rank)
+    image = sizes_of(node, 1, "image_shape", rank)
     if len(x.shape) != 3 or len(image) != rank:
-        raise RelvmShapeError(f"Col2Im of {x.type} to {len(image)} axes by {rank}, expected rank 3 and equal numbers")
+        raise RelvmShapeError(
+            f"x is {x.type}, expected rank 3; image_shape has {len(image)} elements and block_shape has {rank},"
+            " expected the same number"
+        )
     strides = tuple(node.attribute("strides", [1] * rank))
     dilations = tuple(node.attribute("dilations", [1] * rank))
     pads = node.attribute("pads", [0] * (2 * rank))
@@ -92,7 +95,7 @@ def _channels(node: OnnxNode, rows: AnyDim, block: AnyDim) -> AnyDim:
     """Return the number of channels, each of `block` rows.  If it is only known at run time, the reshape checks it."""
     channels = exact_quotient(rows, block)
     if channels is None and isinstance(rows, int) and isinstance(block, int):
-        raise RelvmShapeError(f"{rows} rows are no multiple of a block of {block}")
+        raise RelvmShapeError(f"{rows} rows must be a multiple of the block size {block}")
     if channels is None:
         above, below = numbers_of(node, [rows]), numbers_of(node, [block])
         (channels,) = run_time_sizes(above / below.apply(ops.maximum, 1))

@@ -15,7 +15,7 @@ def _cumulation(node: OnnxNode) -> Expr:
     op = ops.cumsum if node.proto.op_type == "CumSum" else ops.cumprod
     flags = {name: bool(node.attribute(name, 0)) for name in ("exclusive", "reverse")}
     if is_known(node, 1):
-        (axis,) = node.known(1, "the axis").reshape(-1).tolist()
+        (axis,) = node.known(1, "axis").reshape(-1).tolist()
         return op(node.tensor(0), axis=axis, **flags)
     x = TensorExpr(node, node.known_shape(0))
     return along(x, term(node, 1)).apply(op, axis=1, **flags).reshape(*x.shape).expr

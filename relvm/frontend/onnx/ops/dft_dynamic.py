@@ -27,12 +27,14 @@ def transform(
     """
     node, rank = x.node, len(x.shape)
     axis = counted(axis, rank)
-    assert_none(axis.apply(ops.equal, rank - 1), "axes of a transform that are that of the parts")
+    assert_none(
+        axis.apply(ops.equal, rank - 1), "transforms along the last axis, which holds the real and imaginary parts"
+    )
     before, size, behind = along(x, axis).shape
     dims = (before, size, behind // parts, parts)
     halved = inverse and onesided
     if halved and parts == 1:
-        raise RelvmShapeError("the frequencies of an inverse transform that is onesided must be complex")
+        raise RelvmShapeError("a onesided inverse transform requires complex frequencies")
     if length is None:
         length = 2 * (size - 1) if halved else size
     kept = dim_op("min", size, length // 2 + 1 if halved else length)
@@ -50,10 +52,8 @@ def frames(x: TensorExpr, parts: int, *, onesided: bool) -> TensorExpr:
     node."""
     node, (batch, size, _) = x.node, x.shape
     step = scalar(node, 1).cast(I64)
-    assert_none(step < 1, "steps below 1")
-    length = (
-        size_of(node, 3, "the length of a frame") if node.has(3) else node.known_shape(2).tensor_type.known_shape[0]
-    )
+    assert_none(step < 1, "frame steps below 1")
+    length = size_of(node, 3, "frame_length") if node.has(3) else node.known_shape(2).tensor_type.known_shape[0]
     room = numbers_of(node, [size]) - numbers_of(node, [length])
     assert_none(room < 0, "frames longer than the signal")
     (many,) = run_time_sizes(room / step + 1)
@@ -70,7 +70,7 @@ def _of_whole(
     """Return the matrix from `size` elements to frequencies, (size * parts, count * 2), the number of frequencies, and
     2."""
     if onesided and parts == 2:
-        raise RelvmUnsupportedError("onesided is for real signals: a complex one has no half that says all")
+        raise RelvmUnsupportedError("onesided requires a real signal, got a complex one")
     count = length // 2 + 1 if onesided else length
     real, imaginary = _wave(node, length, size, count, 1 if inverse else -1)
     if inverse:
@@ -107,7 +107,7 @@ def _wave(
 ) -> tuple[TensorExpr, TensorExpr]:
     """Return the real and imaginary parts of exp(direction * 2j * pi * row * column / length): f64[rows, columns]."""
     whole = numbers_of(node, [length])
-    assert_none((whole < 1).apply(ops.logical_or, whole > LONGEST), f"lengths of a transform outside [1, {LONGEST}]")
+    assert_none((whole < 1).apply(ops.logical_or, whole > LONGEST), f"transform lengths outside [1, {LONGEST}]")
     turns = (iota(node, rows, 1) * iota(node, columns)).apply(ops.modulo, whole)
     angle = turns.cast(F64) * (2 * math.pi * direction) / whole.cast(F64)
     return angle.apply(ops.cos), angle.apply(ops.sin)

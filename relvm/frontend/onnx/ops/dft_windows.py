@@ -30,7 +30,7 @@ def _window(node: OnnxNode) -> Expr:
     """In a periodic window, the element after the last would equal the first.  In a symmetric window, the last element
     equals the first.
     """
-    size = size_of(node, 0, "the size of a window")
+    size = size_of(node, 0, "the window size")
     dtype = node.graph.element_type(node.attribute("output_datatype", 1), node.proto.op_type)
     steps = number_of(node, size if node.attribute("periodic", 1) else size - 1)
     steps = steps.cast(F64) if isinstance(steps, TensorExpr) else steps
@@ -53,14 +53,16 @@ def _dft(node: OnnxNode) -> Expr:
     else:
         axis = node.attribute("axis", 1) if node.opset < 20 else -2
     if axis == -1 or (axis is not None and not -rank <= axis < rank - 1):
-        raise RelvmShapeError(f"axis {axis} of a signal of rank {rank}, whose last axis is that of its parts")
+        raise RelvmShapeError(
+            f"axis {axis} is invalid for a signal of rank {rank}, whose last axis holds the real and imaginary parts"
+        )
     if axis is None or not _is_number(node, 1) or not isinstance(x.shape[axis], int):
         at = term(node, 2).reshape(1) if axis is None else TensorExpr(node, constant(np.array([axis])))
-        length = size_of(node, 1, "the length of a DFT") if node.has(1) else None
+        length = size_of(node, 1, "dft_length") if node.has(1) else None
         return transform(x, at.cast(I64), length, _parts(x), inverse=inverse, onesided=onesided).expr
     axis %= rank
     size, parts = x.shape[axis], _parts(x)
-    length = int(node.known(1, "the length of a DFT").item()) if node.has(1) else None
+    length = int(node.known(1, "dft_length").item()) if node.has(1) else None
     if inverse and onesided:
         matrix = _inverse_of_half(2 * (size - 1) if length is None else length, size, parts, x.dtype)
     else:
@@ -81,14 +83,14 @@ def _stft(node: OnnxNode) -> Expr:
     """Becomes a convolution whose filters are the rows of the DFT matrix, each multiplied by the window."""
     x = TensorExpr(node, node.known_shape(0))
     if len(x.shape) != 3:
-        raise RelvmShapeError(f"a signal of rank {len(x.shape)}, expected 3")
+        raise RelvmShapeError(f"signal has rank {len(x.shape)}, expected 3")
     parts, onesided = _parts(x), bool(node.attribute("onesided", 1))
     length = shaped(node, 2).shape[0] if not node.has(3) else 1
     if not _is_number(node, 1) or not _is_number(node, 3) or not isinstance(length, int):
         return frames(x, parts, onesided=onesided).expr
-    step = int(node.known(1, "the step of a STFT").item())
+    step = int(node.known(1, "frame_step").item())
     if node.has(3):
-        length = int(node.known(3, "the length of a frame").item())
+        length = int(node.known(3, "frame_length").item())
     matrix = _matrix(length, length, parts, onesided, False, x.dtype)
     count = matrix.shape[2]
     node.graph.file.count(matrix.nbytes, node.here)
@@ -108,7 +110,7 @@ def _is_number(node: OnnxNode, index: int) -> bool:
 def _parts(x: TensorExpr) -> int:
     """Return 1 for a real signal, 2 for a complex one."""
     if x.shape[-1] not in (1, 2):
-        raise RelvmShapeError(f"a signal of shape {x.type}: its last dimension must be known to be 1 or 2")
+        raise RelvmShapeError(f"signal has type {x.type}, expected a last dimension of 1 or 2")
     return x.shape[-1]
 
 
@@ -123,7 +125,7 @@ def _matrix(length: int, size: int, parts: int, onesided: bool, inverse: bool, d
         The matrix would be too large, or `onesided` is set for a complex signal.
     """
     if onesided and parts == 2:
-        raise RelvmUnsupportedError("onesided is for real signals: a complex one has no half that says all")
+        raise RelvmUnsupportedError("onesided requires a real signal, got a complex one")
     count = length // 2 + 1 if onesided else length
     wave = _wave(length, min(size, length), count, 1 if inverse else -1) / (length if inverse else 1)
     real = np.stack((wave.real, wave.imag), axis=-1)
@@ -137,7 +139,7 @@ def _inverse_of_half(length: int, size: int, parts: int, dtype: DType) -> np.nda
     Each frequency counts twice, except the first and, for an even length, the last.
     """
     if parts == 1:
-        raise RelvmShapeError("the frequencies of an inverse transform that is onesided must be complex")
+        raise RelvmShapeError("a onesided inverse transform requires complex frequencies")
     wave = _wave(length, min(size, length // 2 + 1), length, 1) / length
     both = (np.arange(len(wave)) * 2 % length != 0)[:, None] + 1
     return (np.stack((wave.real, -wave.imag), axis=1) * both[:, None])[..., None].astype(dtype.numpy)
@@ -146,7 +148,9 @@ def _inverse_of_half(length: int, size: int, parts: int, dtype: DType) -> np.nda
 def _wave(length: int, rows: int, columns: int, direction: int) -> np.ndarray:
     """Return exp(direction * 2j * pi * row * column / length)."""
     if not 1 <= length <= LONGEST:
-        raise RelvmUnsupportedError(f"a Fourier transform of {length} elements, expected 1 to {LONGEST}")
+        raise RelvmUnsupportedError(
+            f"a Fourier transform of {length} elements is not supported: expected 1 to {LONGEST}"
+        )
     turns = np.outer(np.arange(rows), np.arange(columns)) % length  # large angles would lose precision
     return np.exp(direction * 2j * np.pi * turns / length)
 
@@ -157,7 +161,7 @@ def _mel_weight_matrix(node: OnnxNode) -> Expr:
     edges are equally spaced on the mel scale and rounded down to bins of the spectrum.  Source:
     onnx/reference/ops/op_mel_weight_matrix.py.
     """
-    bands, length = size_of(node, 0, "the number of bands"), size_of(node, 1, "the length of a transform")
+    bands, length = size_of(node, 0, "num_mel_bins"), size_of(node, 1, "dft_length")
     rate, lowest, highest = (scalar(node, i).cast(F64) for i in (2, 3, 4))
     low, high = (2595 / math.log(10) * (edge / 700).apply(ops.log1p) for edge in (lowest, highest))
     count = number_of(node, bands + 2)

@@ -66,10 +66,12 @@ def _dynamic_quantize_lstm(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
     names = node.attribute("activations") or [*_ACTIVATIONS[:2], "Tanh"] * len(backwards)
     names = [name.capitalize() for name in names]
     if len(names) != 3 * len(backwards) or not set(names) <= set(_ACTIVATIONS):
-        raise RelvmUnsupportedError(f"activations {names}, expected three of {_ACTIVATIONS} for each direction")
+        raise RelvmUnsupportedError(
+            f"activations {names} are not supported: expected three of {_ACTIVATIONS} for each direction"
+        )
     rows = node.type(2).shape
     if rows is None or len(rows) != 3 or rows[0] != len(backwards):
-        raise RelvmShapeError(f"R is {node.type(2)}, expected a matrix for each of {len(backwards)} directions")
+        raise RelvmShapeError(f"R is {node.type(2)}, expected one matrix for each of {len(backwards)} directions")
     made = [_one_way(node, i, backward, names[3 * i : 3 * i + 3]) for i, backward in enumerate(backwards)]
     joined = [_stack(parts, axis) for parts, axis in zip(zip(*made, strict=True), (1, 0, 0), strict=True)]
     return joined[0], joined[1], joined[2]

@@ -69,7 +69,9 @@ def _parsed(equation: str, ranks: list[int]) -> tuple[list[tuple[Label, ...]], t
     left, arrow, right = equation.replace(" ", "").partition("->")
     texts = left.split(",")
     if len(texts) != len(ranks):
-        raise RelvmArgumentError(f"the equation {equation!r} has {len(texts)} operands, the node {len(ranks)}")
+        raise RelvmArgumentError(
+            f"the equation {equation!r} has {len(texts)} operands, but the node has {len(ranks)} inputs"
+        )
     terms = [_labels(equation, text, rank) for text, rank in zip(texts, ranks, strict=True)]
     found = [label for term in terms for label in term]
     hidden = sorted({label for label in found if isinstance(label, int)}, reverse=True)
@@ -80,7 +82,7 @@ def _parsed(equation: str, ranks: list[int]) -> tuple[list[tuple[Label, ...]], t
     unknown = [label for label in result if label not in found]
     if unknown or len(set(result)) != len(result):
         raise RelvmArgumentError(
-            f"the equation {equation!r}: every label of the result is an operand's, and none twice"
+            f"the equation {equation!r}: every output label must occur in an operand, and only once in the output"
         )
     return terms, result
 
@@ -89,9 +91,7 @@ def _labels(equation: str, text: str, rank: int) -> tuple[Label, ...]:
     before, dots, after = text.partition("...")
     hidden = rank - len(before) - len(after)
     if not all(letter in string.ascii_letters for letter in before + after) or hidden < 0 or (hidden and not dots):
-        raise RelvmArgumentError(
-            f"the equation {equation!r}: {text!r} does not name the axes of a tensor of rank {rank}"
-        )
+        raise RelvmArgumentError(f"the equation {equation!r}: {text!r} does not match an operand of rank {rank}")
     return (*before, *range(hidden - 1, -1, -1), *after)
 
 
@@ -104,7 +104,7 @@ def _without_repeats(tensor: TensorExpr, labels: tuple[Label, ...]) -> Labelled:
         second = labels.index(label, first + 1)
         rest = tuple(axis for axis in range(len(labels)) if axis not in (first, second))
         size = tensor.shape[first]
-        expect_equal_dims("Einsum", f"the sizes of label {label} differ", size, tensor.shape[second])
+        expect_equal_dims("Einsum", f"sizes of label {label} differ", size, tensor.shape[second])
         flat = tensor.apply(ops.transpose, perm=(first, second, *rest))
         flat = flat.reshape(size * size, *(tensor.shape[axis] for axis in rest))
         diagonal = iota(tensor.node, size) * (number_of(tensor.node, size) + 1)
@@ -150,7 +150,7 @@ def _product(a: Labelled, b: Labelled, later: set[Label]) -> Labelled:
     a, b = a.summed(later | set(b.labels)), b.summed(later | set(a.labels))
     for label in a.labels:
         if label in b.labels:
-            expect_equal_dims("Einsum", f"the sizes of label {label} differ", a.size(label), b.size(label))
+            expect_equal_dims("Einsum", f"sizes of label {label} differ", a.size(label), b.size(label))
     common = [label for label in a.labels if label in b.labels]
     batch = tuple(label for label in common if label in later)
     inner = tuple(label for label in common if label not in later)

@@ -132,8 +132,8 @@ def _dropout(node: OnnxNode) -> Expr | tuple[Expr, Expr]:
         trained = scalar(node, 2)
         drops = trained.apply(ops.logical_and, scalar(node, 1).apply(ops.not_equal, 0)) if node.has(1) else trained
         if isinstance(drops.expr, Constant) and drops.expr.value:
-            raise RelvmUnsupportedError("Dropout in training mode, which takes random numbers, is not supported")
-        assert_none(drops, "elements that training drops at random, which is not supported")
+            raise RelvmUnsupportedError("Dropout in training mode is not supported")
+        assert_none(drops, "elements to drop in training mode, which is not supported")
     x = node.tensor(0)
     if len(node.proto.output) < 2 or not node.proto.output[1]:
         return x
@@ -168,7 +168,7 @@ def _constant(node: OnnxNode) -> Constant:
     value = node.attribute("value")
     if value is None:
         kind = node.proto.attribute[0].name if node.proto.attribute else "none"
-        raise RelvmUnsupportedError(f"a Constant by attribute {kind} is not supported")
+        raise RelvmUnsupportedError(f"a Constant with the attribute {kind} is not supported")
     return node.graph.constant(value, node.here)
 
 
@@ -176,7 +176,7 @@ def _constant(node: OnnxNode) -> Constant:
 def _constant_of_shape(node: OnnxNode) -> Expr:
     value = node.attribute("value")
     fill = np.float32(0) if value is None else np.asarray(value).reshape(())
-    return filled(node, fill, *sizes_of(node, 0, "the shape"))
+    return filled(node, fill, *sizes_of(node, 0, "shape"))
 
 
 @converts("Shape")
@@ -212,9 +212,9 @@ def _slice(node: OnnxNode) -> Expr:
     elif any(not is_known(node, i) or is_symbolic(node, i) for i in range(1, len(node.inputs)) if node.has(i)):
         return symbolic_slice(node)
     else:
-        begin, end = (node.known(i, "the bounds of a Slice").tolist() for i in (1, 2))
-        axes = node.known(3, "the axes of a Slice").tolist() if node.has(3) else None
-        steps = node.known(4, "the steps of a Slice").tolist() if node.has(4) else None
+        begin, end = (node.known(i, "the Slice bounds").tolist() for i in (1, 2))
+        axes = node.known(3, "the Slice axes").tolist() if node.has(3) else None
+        steps = node.known(4, "the Slice steps").tolist() if node.has(4) else None
     axes = range(len(begin)) if axes is None else axes
     steps = [1] * len(begin) if steps is None else steps
     shape = node.type(0).shape
@@ -249,7 +249,7 @@ def _softmax(node: OnnxNode) -> Expr:
         return ops.softmax(x, axis=axis)
     shape = x.tensor_type.shape
     if shape is None:
-        raise RelvmUnsupportedError("Softmax of opset below 13 of a tensor whose shape is not known")
+        raise RelvmUnsupportedError("Softmax before opset 13 requires a known shape")
     matrix = node.emit(ops.reshape(x, node.shape([product(shape[:axis]), product(shape[axis:])])))
     return ops.reshape(node.emit(ops.softmax(matrix, axis=1)), node.shape(list(shape)))
 

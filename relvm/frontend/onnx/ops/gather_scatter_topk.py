@@ -35,7 +35,9 @@ def _gather_nd(node: OnnxNode) -> Expr:
         return ops.gather_nd(x.expr, indices.expr, depth=depth)
     x, dims = shaped(node, 0), indices.shape
     if not 0 < batch < min(len(x.shape), len(dims)):
-        raise RelvmShapeError(f"batch_dims is {batch}, of tensors of rank {len(x.shape)} and {len(dims)}")
+        raise RelvmShapeError(
+            f"batch_dims is {batch}, expected less than the ranks of data, {len(x.shape)}, and indices, {len(dims)}"
+        )
     numbers = iota(node, *dims[:batch], *[1] * (len(dims) - batch))
     numbers = numbers.apply(ops.broadcast_to, node.shape([*dims[:-1], 1]))
     indices = numbers.apply(ops.concat, indices.cast(I64), axis=-1)
@@ -59,7 +61,7 @@ def _tensor_scatter(node: OnnxNode) -> Expr:
     mode, rank = node.attribute("mode", "linear"), len(x.shape)
     axis = node.axis(-2, rank)
     if axis == 0:
-        raise RelvmShapeError("axis is that of the batch, expected one after it")
+        raise RelvmShapeError("axis must not be the batch axis 0")
     if mode not in ("linear", "circular"):
         raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
     dims = [1] * rank
@@ -77,7 +79,7 @@ def _tensor_scatter(node: OnnxNode) -> Expr:
 def _depth(indices: TensorExpr) -> int:
     dims = indices.type.shape
     if not dims or not isinstance(dims[-1], int):
-        raise RelvmUnsupportedError(f"indices of type {indices.type}: how many there are in a row must be known")
+        raise RelvmUnsupportedError(f"indices is {indices.type}, expected a known last dimension")
     return dims[-1]
 
 
@@ -85,7 +87,7 @@ def _depth(indices: TensorExpr) -> int:
 def _top_k(node: OnnxNode) -> tuple[Expr, Expr]:
     """The values are always sorted, even if sorted=0."""
     x = shaped(node, 0)
-    count = node.attribute("k") if node.opset < 10 else size_of(node, 1, "the number of elements")
+    count = node.attribute("k") if node.opset < 10 else size_of(node, 1, "k")
     axis = node.axis(-1, len(x.shape))
     shape = node.shape([*x.shape[:axis], count, *x.shape[axis + 1 :]])
     found = x.apply(ops.argtopk, shape, axis=axis, largest=bool(node.attribute("largest", 1)))

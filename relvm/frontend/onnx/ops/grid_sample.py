@@ -26,7 +26,7 @@ def _grid_sample(node: OnnxNode) -> Expr:
         raise RelvmUnsupportedError(f"mode {asked!r} is not supported")
     sizes = list(x.shape[2:])
     if grid.type.rank != len(sizes) + 2:
-        raise RelvmShapeError(f"a grid of rank {grid.type.rank} for x of rank {len(sizes) + 2}")
+        raise RelvmShapeError(f"grid has rank {grid.type.rank}, expected the rank of x, {len(sizes) + 2}")
     aligned = bool(node.attribute("align_corners", 0))
     extents = numbers_of(node, sizes).cast(grid.dtype)
     at = grid.backwards(-1) + 1  # ONNX has the coordinate along the last axis first
@@ -43,9 +43,9 @@ def _affine_grid(node: OnnxNode) -> Expr:
     if len(theta.shape) != 3 or theta.shape[1] not in (2, 3):
         raise RelvmShapeError(f"theta is {theta.type}, expected (n, 2, 3) or (n, 3, 4)")
     rank, dtype = theta.shape[1], theta.dtype
-    images, _, *sizes = sizes_of(node, 1, "the size")
+    images, _, *sizes = sizes_of(node, 1, "size")
     if len(sizes) != rank:
-        raise RelvmShapeError(f"{len(sizes) + 2} sizes for theta of type {theta.type}")
+        raise RelvmShapeError(f"size has {len(sizes) + 2} elements, expected {rank + 2} for theta of type {theta.type}")
     axes = [_along(node, size, dtype, bool(node.attribute("align_corners", 0))) for size in sizes]
     columns = []
     for axis in reversed(range(rank)):
@@ -75,17 +75,17 @@ def _deform_conv(node: OnnxNode) -> Expr:
     """Samples x like im2col, but shifts each position of a window by its own offset; then multiplies by the weights."""
     x, w, offset = (shaped(node, i) for i in range(3))
     if len(x.shape) != 4:
-        raise RelvmUnsupportedError(f"x of rank {len(x.shape)}: only images, of rank 4, are supported")
+        raise RelvmUnsupportedError(f"x of rank {len(x.shape)} is not supported: expected rank 4")
     kernel = node.attribute("kernel_shape", list(w.shape[2:]))
     if not all(isinstance(extent, int) for extent in kernel):
-        raise RelvmUnsupportedError("the kernel's shape must be known when the model is imported")
+        raise RelvmUnsupportedError("the kernel shape must be known when the model is imported")
     strides, dilations = (tuple(node.attribute(name, [1, 1])) for name in ("strides", "dilations"))
     pads = pads_of(node, tuple(kernel), strides, dilations)
     (images, channels), groups = x.shape[:2], node.attribute("group", 1)
     shares, window = node.attribute("offset_group", 1), kernel[0] * kernel[1]
     out = list(offset.shape[2:])
     if not isinstance(channels, int) or channels % shares or channels % groups:
-        raise RelvmShapeError(f"{channels} channels in {groups} groups, {shares} of offsets")
+        raise RelvmShapeError(f"{channels} channels must be a multiple of group, {groups}, and offset_group, {shares}")
     moved = offset.reshape(images * shares, window, 2, product(out)).apply(ops.transpose, perm=(0, 1, 3, 2))
     at = moved + _window_places(node, kernel, strides, dilations, pads, out, offset.type.dtype)
     split = x.reshape(images * shares, channels // shares, *x.shape[2:])

@@ -30,7 +30,7 @@ def _if(node: OnnxNode) -> tuple[Any, ...]:
         if branch.input or len(branch.output) != len(node.proto.output):
             counts = f"{len(branch.input)} inputs and {len(branch.output)} outputs"
             raise RelvmFormatError(
-                f"a branch with {counts}, expected none and {len(node.proto.output)} as the node has"
+                f"a branch has {counts}, expected 0 inputs and {len(node.proto.output)} outputs, as the node has"
             )
     if isinstance(cond, Constant) and cond.value.size == 1:
         return _taken(node.graph, branches[0 if cond.value.item() else 1])
@@ -70,7 +70,7 @@ def _merged(graph: ImportContext, cond: Expr, then: Block, orelse: Block) -> tup
     """Return the values of an If."""
     type_ = join(then.type, orelse.type)
     if type_ is None or _dtypes(then.type) != _dtypes(orelse.type):
-        raise RelvmTypeError(f"the branches give {then.type} and {orelse.type}")
+        raise RelvmTypeError(f"the branches return incompatible types: {then.type} and {orelse.type}")
     merged = graph.emit(If(cond, then, orelse, type=type_), "merged")
     if not isinstance(type_, TupleType):
         return (merged,)

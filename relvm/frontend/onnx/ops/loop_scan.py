@@ -62,14 +62,15 @@ from relvm.ir.types import (
 def _loop(node: OnnxNode) -> tuple[Any, ...]:
     body = node.attribute("body")
     if len(body.input) < 2:
-        raise RelvmFormatError(f"the body has {len(body.input)} inputs, expected 2 or more")
+        raise RelvmFormatError(f"the body has {len(body.input)} inputs, expected at least 2")
     number, condition, *names = (info.name for info in body.input)
     limit = scalar_of(node.graph, node.value(0), "the trip count") if node.has(0) else None
     go = scalar_of(node.graph, node.value(1), "the condition", (BOOL,)) if node.has(1) else prim(True)
     initial = node.inputs[2:]
     if len(names) != len(initial) or len(body.output) <= len(names):
         raise RelvmFormatError(
-            f"the body has {len(body.input)} inputs and {len(body.output)} outputs, the node {len(node.inputs)} inputs"
+            f"the body has {len(body.input)} inputs and {len(body.output)} outputs, which do not match the"
+            f" {len(node.inputs)} inputs of the node"
         )
 
     def given(graph: ImportContext, i: Expr) -> None:
@@ -80,7 +81,7 @@ def _loop(node: OnnxNode) -> tuple[Any, ...]:
     rows = [info.name for info in body.output[1 + len(names) :]]
     is_kept = _source(node, body, body.output[0].name) == condition
     if limit is None and is_kept and _is_true(go):
-        raise RelvmUnsupportedError("the loop never ends: it has no limit, and its condition stays true")
+        raise RelvmUnsupportedError("the loop never ends: it has no trip count, and its condition is always true")
     return _Repeated(node, body, limit, go, states, rows, None if is_kept else body.output[0].name, given).results(
         [(0, False)] * len(rows)
     )
@@ -90,16 +91,16 @@ def _loop(node: OnnxNode) -> tuple[Any, ...]:
 def _scan(node: OnnxNode) -> tuple[Any, ...]:
     body, count = node.attribute("body"), node.attribute("num_scan_inputs")
     if not 1 <= count <= len(node.inputs):
-        raise RelvmFormatError(f"num_scan_inputs is {count}, of {len(node.inputs)} inputs")
+        raise RelvmFormatError(f"num_scan_inputs is {count}, expected 1 to {len(node.inputs)}, the number of inputs")
     if node.opset < 9:
         if node.has(0):
-            raise RelvmUnsupportedError("a Scan of sequences of their own lengths (sequence_lens) is not supported")
+            raise RelvmUnsupportedError("sequence_lens is not supported")
         if not node.attribute(_OF_ONE):
             return _scan(_over_batch(node))
         node = replace(node, inputs=node.inputs[1:])
     first = len(node.inputs) - count
     if len(body.input) != len(node.inputs) or len(body.output) < first:
-        raise RelvmFormatError(f"the body has {len(body.input)} inputs, the node {len(node.inputs)}")
+        raise RelvmFormatError(f"the body has {len(body.input)} inputs, but the node has {len(node.inputs)}")
     axes = _each(node, "scan_input_axes", count)
     backwards = _each(node, "scan_input_directions" if node.opset >= 9 else "directions", count, most=1)
     scanned = [node.known_shape(first + i) for i in range(count)]
@@ -163,10 +164,10 @@ def _over_batch(node: OnnxNode) -> OnnxNode:
 def _sequence_map(node: OnnxNode) -> tuple[Any, ...]:
     body, inputs = node.attribute("body"), node.tensors()
     if len(body.input) != len(inputs):
-        raise RelvmFormatError(f"the body has {len(body.input)} inputs, the node {len(inputs)}")
+        raise RelvmFormatError(f"the body has {len(body.input)} inputs, but the node has {len(inputs)}")
     lists = [x for x in inputs if isinstance(x.type, ListType)]
     if not inputs or not isinstance(inputs[0].type, ListType):
-        raise RelvmTypeError("input 0 is no sequence")
+        raise RelvmTypeError("input 0 must be a sequence")
     if any(isinstance(x.type, ListType) and x.type.item is None for x in inputs):
         return tuple(node.emit(ops.make_list()) for _ in body.output)
     lengths = [node.emit(ops.list_length(x)) for x in lists]
@@ -328,7 +329,7 @@ class _Repeated:
         are 0."""
         node, (axis, reverse) = self.node, place
         if not isinstance(row.type, TensorType):
-            raise RelvmUnsupportedError(f"a scan output of rows of type {row.type}, expected tensors")
+            raise RelvmUnsupportedError(f"a scan output has type {row.type} in an iteration, expected a tensor")
         if row.type.rank is None:
             return node.emit(ops.list_stack(rows, axis=axis))  # fails without a row: the rank is unknown
         axis = expect_axis(node.proto.op_type, axis, row.type.rank + 1, "scan_output_axes")
@@ -403,9 +404,9 @@ def _wider(name: str, type_: Type, found: Type, own: set[DimVar]) -> Type:
         or not isinstance(found, TensorType)
         or (found.dtype, found.rank) != (type_.dtype, type_.rank)
     ):
-        raise RelvmTypeError(f"{name} is {type_} before the loop and {found} after a round")
+        raise RelvmTypeError(f"{name} is {type_} before the loop but {found} after an iteration")
     if type_.rank is None:
-        raise RelvmUnsupportedError(f"{name} is {type_}: the rank of what a loop carries must be known")
+        raise RelvmUnsupportedError(f"{name} is {type_}, but a loop-carried value must have a known rank")
     same = [False] * type_.rank
     if type_.shape is not None and found.shape is not None:
         same = [dim == got for dim, got in zip(type_.shape, found.shape, strict=True)]

@@ -27,7 +27,7 @@ def _computed_in(node: OnnxNode, own: DType) -> tuple[DType, DType]:
     """Return the dtype that stash_type names, and the dtype to compute in, which is at least as wide as the input's."""
     stash = node.graph.element_type(node.attribute("stash_type", 1), "stash_type")
     if not stash.is_float:
-        raise RelvmUnsupportedError(f"stash_type {stash} is no float dtype")
+        raise RelvmUnsupportedError(f"stash_type is {stash}, expected a float dtype")
     return stash, F64 if F64 in (stash, own) else stash
 
 
@@ -35,7 +35,7 @@ def _computed_in(node: OnnxNode, own: DType) -> tuple[DType, DType]:
 def _batch_normalization(node: OnnxNode) -> Expr | tuple[Expr, ...]:
     """Multiplies by a scale and adds a shift for each channel.  Both are constants if the statistics are constants."""
     if node.attribute("spatial", 1) != 1:
-        raise RelvmUnsupportedError("spatial=0, a mean for each element, is not supported")
+        raise RelvmUnsupportedError("spatial=0 is not supported")
     x, epsilon = term(node, 0), node.attribute("epsilon", 1e-5)
     own, rank = node.type(0).known_dtype, node.type(0).known_rank
     scale, bias, mean, variance = (per_channel(node, i, rank) for i in range(1, 5))
@@ -56,7 +56,9 @@ def _batch_normalization(node: OnnxNode) -> Expr | tuple[Expr, ...]:
 def _instance_normalization(node: OnnxNode) -> Expr:
     x, rank = term(node, 0), node.type(0).known_rank
     for index, name in ((1, "scales"), (2, "biases")):
-        node.require_equal(x.shape[1], term(node, index).shape[0], f"{{}} channels and {{}} {name}")
+        node.require_equal(
+            x.shape[1], term(node, index).shape[0], f"expected {{}} {name}, one for each channel, got {{}}"
+        )
     _, apart, variance = centred(x, tuple(range(2, rank)))
     factor = per_channel(node, 1, rank) * inverse_deviation(variance, node.attribute("epsilon", 1e-5))
     return (apart * factor + per_channel(node, 2, rank)).expr
@@ -68,7 +70,7 @@ def _group_normalization(node: OnnxNode) -> Expr:
     x, shape = term(node, 0), node.type(0).shape
     groups = node.attribute("num_groups")
     if shape is None:
-        raise RelvmUnsupportedError(f"GroupNormalization of a tensor of type {x.type}: its shape must be known")
+        raise RelvmUnsupportedError(f"GroupNormalization requires a known shape, got {x.type}")
     if groups < 1:
         raise RelvmShapeError(f"num_groups is {groups}, expected at least 1")
     in_group = node.exact_quotient(shape[1], groups, "channels")
@@ -136,9 +138,9 @@ def _local_response(node: OnnxNode) -> Expr:
     """Computes x / (bias + alpha * mean)^beta, where mean is the mean square of `size` neighboring channels."""
     x, shape, size = term(node, 0), node.type(0).shape, node.attribute("size")
     if shape is None:
-        raise RelvmUnsupportedError(f"LRN of a tensor of type {x.type}: its shape must be known")
+        raise RelvmUnsupportedError(f"LRN requires a known shape, got {x.type}")
     if not 1 <= size <= _MAX_CHANNELS:
-        raise RelvmUnsupportedError(f"LRN of {size} channels, expected 1 to {_MAX_CHANNELS}")
+        raise RelvmUnsupportedError(f"size is {size}, expected 1 to {_MAX_CHANNELS}")
     squares = (x * x).reshape(shape[0], 1, shape[1], product(shape[2:]))
     before = (size - 1) // 2
     pads = (before, 0, size - 1 - before, 0)

@@ -21,7 +21,7 @@ def _stepped(node: OnnxNode, kinds: int, step: Callable[..., tuple[TensorExpr, .
     """Return step(rate, time, tensor, gradient, state...) for each tensor, with the results grouped by kind."""
     count, rest = divmod(len(node.inputs) - 2, kinds)
     if rest or count < 1:
-        raise RelvmFormatError(f"{len(node.inputs)} inputs, expected 2 and {kinds} for each tensor")
+        raise RelvmFormatError(f"got {len(node.inputs)} inputs, expected 2 plus {kinds} for each tensor")
     results = []
     for i in range(count):
         x, *others = (term(node, 2 + kind * count + i) for kind in range(kinds))

@@ -46,7 +46,7 @@ def _pad(node: OnnxNode) -> Expr:
             return _at_run_time(node, mode).expr
         return with_margins(x, before, after, lambda x, axis, end: TensorExpr(node, value)).expr
     if any(isinstance(count, int) and count < 0 for count in (*before, *after)):
-        raise RelvmUnsupportedError(f"mode {mode} with numbers below 0: {before}, {after}")
+        raise RelvmUnsupportedError(f"mode {mode} does not support negative pads: {before}, {after}")
     if known:
         return ops.pad(x.expr, pads=(*before, *after), mode=mode)
     if may_take_away:
@@ -60,15 +60,15 @@ def _pad(node: OnnxNode) -> Expr:
 
 def _counts(node: OnnxNode, rank: int) -> tuple[list[AnyDim], list[AnyDim]]:
     """Return the padding before and after each axis."""
-    stated = list(node.attribute("pads")) if node.opset < 11 else node.dims(1, "the pads of a Pad")
-    axes = [int(axis) for axis in node.known(3, "the axes of a Pad").reshape(-1)] if node.has(3) else range(rank)
+    stated = list(node.attribute("pads")) if node.opset < 11 else node.dims(1, "pads")
+    axes = [int(axis) for axis in node.known(3, "axes").reshape(-1)] if node.has(3) else range(rank)
     if len(stated) != 2 * len(axes):
-        raise RelvmShapeError(f"{len(stated)} pads for {len(axes)} axes, expected two for each")
+        raise RelvmShapeError(f"pads has {len(stated)} elements, expected 2 for each of {len(axes)} axes")
     before: list[AnyDim] = [0] * rank
     after: list[AnyDim] = [0] * rank
     for i, axis in enumerate(axes):
         if not -rank <= axis < rank:
-            raise RelvmShapeError(f"the axes name {axis}, outside [-{rank}, {rank})")
+            raise RelvmShapeError(f"axes contains {axis}, which is outside [-{rank}, {rank})")
         before[axis], after[axis] = stated[i], stated[len(axes) + i]
     return before, after
 
@@ -81,10 +81,10 @@ def _at_run_time(node: OnnxNode, mode: str) -> TensorExpr:
     x, pads = TensorExpr(node, node.known_shape(0)), term(node, 1).cast(I64)
     pads = pads.apply(ops.clip, min=-_FARTHEST, max=_FARTHEST)
     rank = len(x.shape)
-    count = count_of(term(node, 3), "the axes of a Pad") if node.has(3) else rank
+    count = count_of(term(node, 3), "axes") if node.has(3) else rank
     pads = TensorExpr(node, node.graph.checked(pads.expr, (2 * count,)))
     if mode != "constant":
-        assert_none(pads < 0, f"pads below 0 in mode {mode}")
+        assert_none(pads < 0, f"negative pads in mode {mode}")
     ends = [pads.apply(ops.slice, begin=(start,), end=(start + count,)) for start in (0, count)]
     if node.has(3):
         found = matches(term(node, 3).reshape(count), rank)
@@ -169,7 +169,7 @@ def _blocks(node: OnnxNode) -> tuple[TensorExpr, tuple[AnyDim, ...], int, str]:
     """Return the input, its four dimensions, the block size and the mode."""
     x, size, mode = term(node, 0), node.attribute("blocksize"), node.attribute("mode", "DCR")
     if x.type.shape is None or len(x.shape) != 4:
-        raise RelvmUnsupportedError(f"{node.proto.op_type} of a tensor of type {x.type}, expected one of rank 4")
+        raise RelvmUnsupportedError(f"input is {x.type}, expected rank 4")
     if mode not in ("DCR", "CRD"):
         raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
     return x, x.shape, size, mode

@@ -64,7 +64,7 @@ def _max_pool(node: OnnxNode) -> tuple[Expr, ...]:
     if len(node.proto.output) < 2 or not node.proto.output[1]:
         return (values,)
     if pads != pool.pads:
-        raise RelvmUnsupportedError(f"the indices of a MaxPool with padding of symbolic sizes {pool.pads}")
+        raise RelvmUnsupportedError(f"the Indices output is not supported for symbolic pads: {pool.pads}")
     column_major = bool(node.attribute("storage_order", 0))
     return values, ops.max_pool_indices(x.expr, **pool.attributes(pads), column_major=column_major)
 
@@ -78,7 +78,7 @@ def _max_unpool(node: OnnxNode) -> Expr:
     kernel = node.attribute("kernel_shape")
     strides, pads = node.attribute("strides", [1] * len(kernel)), node.attribute("pads", [0] * (2 * len(kernel)))
     if len(kernel) != rank - 2:
-        raise RelvmShapeError(f"a kernel of shape {kernel} for a tensor of rank {rank}")
+        raise RelvmShapeError(f"kernel_shape is {kernel}, expected {rank - 2} elements for a tensor of rank {rank}")
     spatial = zip(x.shape[2:], strides, kernel, pads, pads[len(kernel) :], strict=False)
     own = [*x.shape[:2], *((n - 1) * step + size - before - after for n, step, size, before, after in spatial)]
     flat = TensorExpr(node, filled(node, node.type(0).known_dtype.numpy.type(0), product(own)))
@@ -86,7 +86,7 @@ def _max_unpool(node: OnnxNode) -> Expr:
     whole = flat.apply(ops.scatter_elements, *rows, axis=0).reshape(*own)
     if not node.has(2):
         return whole.expr
-    added = [size - had for size, had in zip(sizes_of(node, 2, "the output shape"), own, strict=True)]
+    added = [size - had for size, had in zip(sizes_of(node, 2, "output_shape"), own, strict=True)]
     zero = TensorExpr(node, whole.operand(0))
     return with_margins(whole, [0] * rank, added, lambda x, axis, end: zero).expr
 
@@ -108,7 +108,9 @@ def _average_pool(node: OnnxNode) -> Expr:
         return ops.average_pool(x.expr, **attributes)
     guessed = any(not isinstance(n, int) and step > 1 for n, step in zip(x.shape[2:], pool.strides, strict=True))
     if guessed and node.attribute("auto_pad", "NOTSET").startswith("SAME"):
-        raise RelvmUnsupportedError("count_include_pad with auto_pad of symbolic dimensions and strides above 1")
+        raise RelvmUnsupportedError(
+            "count_include_pad with auto_pad is not supported for symbolic dimensions and strides above 1"
+        )
     if pool.pads == pool.stated:
         return ops.average_pool(x.expr, **attributes, count_include_pad=True)
     rank = len(pool.kernel)

@@ -67,7 +67,9 @@ def _along(node: OnnxNode, value: Expr, x: TensorType, axis: int, block: int) ->
     if value.tensor_type.rank == 0:
         return value
     if value.tensor_type.rank != 1 or x.rank is None or value.tensor_type.shape is None:
-        raise RelvmUnsupportedError(f"a scale or zero point of type {value.type} for {x}: expected one for each place")
+        raise RelvmUnsupportedError(
+            f"scale or zero point has type {value.type}, expected one element for each index along the axis of {x}"
+        )
     axis = expect_axis(node.proto.op_type, axis, x.rank)
     return node.emit(ops.reshape(value, node.shape([*value.tensor_type.shape, *[1] * (x.rank - 1 - axis)])))
 
@@ -76,20 +78,18 @@ def of_blocks(node: OnnxNode, value: Expr, x: TensorType, axis: int, block: int)
     """Repeat each number for its block.  The last block ends with the axis."""
     shape = value.tensor_type.shape
     if x.shape is None or shape is None or len(shape) != len(x.shape):
-        raise RelvmUnsupportedError(
-            f"block_size {block} for {x} and numbers of type {value.type}: shapes must be known"
-        )
+        raise RelvmUnsupportedError(f"block_size {block} requires known shapes of equal rank, got {x} and {value.type}")
     axis = expect_axis(node.proto.op_type, axis, len(shape))
     before, count, after = shape[:axis], shape[axis], shape[axis + 1 :]
     if isinstance(count, int) and isinstance(x.shape[axis], int) and count != -(-x.shape[axis] // block):
-        raise RelvmShapeError(f"{count} blocks of {block} along axis {axis} of {x}")
+        raise RelvmShapeError(f"{count} blocks of {block} elements do not fit axis {axis} of {x}")
     spread = node.emit(ops.expand_dims(value, axes=(axis + 1,)))
     spread = node.emit(ops.broadcast_to(spread, node.shape([*before, count, block, *after])))
     whole = node.emit(ops.reshape(spread, node.shape([*before, count * block, *after])))
     if exact_quotient(x.shape[axis], block) == count:
         return whole
     if not isinstance(x.shape[axis], int):
-        raise RelvmUnsupportedError(f"block_size {block} for the axis of {x.shape[axis]} places")
+        raise RelvmUnsupportedError(f"block_size {block} is not supported for an axis of symbolic size {x.shape[axis]}")
     return node.emit(ops.slice(whole, begin=(0,), end=(x.shape[axis],), axes=(axis,)))
 
 
@@ -116,7 +116,8 @@ def _quantize(node: OnnxNode) -> Expr:
     dtype = named if zero is None else zero.known_element_type
     if (wanted and named != dtype) or not ((dtype.is_integer and dtype.bits <= 16) or _is_code(dtype)):
         raise RelvmUnsupportedError(
-            f"output_dtype {named} and a zero point of {dtype}: expected one, of at most 16 bits"
+            f"output_dtype is {named} and the zero point has dtype {dtype};"
+            " both must be the same dtype of at most 16 bits"
         )
     if same := bytes_again(node, x, scale, zero, dtype):
         return same
@@ -144,7 +145,7 @@ def _dequantize(node: OnnxNode) -> Expr:
     scale, zero = _scale_and_zero(node, x.tensor_type, axis, block)
     own = x.known_element_type
     if not scale.known_element_type.is_float or not ((own.is_integer and own.bits <= 32) or _is_code(own)):
-        raise RelvmUnsupportedError(f"x of {own} with a scale of {scale.element_type}")
+        raise RelvmUnsupportedError(f"x of {own} with a scale of {scale.element_type} is not supported")
     if own.is_integer:
         result = dequantised(node, x, scale, zero)
         if not block:

@@ -55,7 +55,7 @@ def _multinomial(node: OnnxNode) -> Expr:
     rows, count, last = x.shape[0], node.attribute("sample_size", 1), x.shape[1]
     dtype = node.graph.element_type(node.attribute("dtype", 6), "dtype")
     if not isinstance(last, int) or dtype not in (I32, I64):
-        raise RelvmUnsupportedError(f"a Multinomial of {last} classes as {dtype}: expected a number, and i32 or i64")
+        raise RelvmUnsupportedError(f"expected a known number of classes and dtype i32 or i64, got {last} and {dtype}")
     bounds = x.apply(ops.softmax, axis=1).apply(ops.cumsum, axis=1)
     drawn = _fractions(node, (rows, count), x.dtype).cast(x.dtype)
     passed = drawn.apply(ops.expand_dims, axes=(2,)) > bounds.apply(ops.expand_dims, axes=(1,))
@@ -69,7 +69,7 @@ def _wanted(node: OnnxNode) -> tuple[tuple[AnyDim, ...], DType]:
     like = shaped(node, 0) if node.inputs else None
     dtype = like.dtype if like and number is None else node.graph.element_type(number or 1, "dtype")
     if not dtype.is_float:
-        raise RelvmUnsupportedError(f"random numbers of {dtype}, expected a float dtype")
+        raise RelvmUnsupportedError(f"random numbers of dtype {dtype} are not supported: expected a float dtype")
     return like.shape if like else tuple(node.attribute("shape")), dtype
 
 

@@ -49,8 +49,8 @@ def _range(node: OnnxNode) -> Expr:
     """Computes start + i * delta.  The number of elements may be known only at run time."""
     start, delta, dtype = scalar(node, 0), scalar(node, 2), node.type(0).known_dtype
     if isinstance(delta.expr, Constant) and not delta.expr.value:
-        raise RelvmArgumentError("delta is 0")
-    assert_none(delta.apply(ops.equal, 0), "a delta of 0")
+        raise RelvmArgumentError("delta must not be 0")
+    assert_none(delta.apply(ops.equal, 0), "deltas equal to 0")
     count = _range_count(node)
     return (iota(node, count).cast(dtype) * delta + start).expr
 
@@ -64,10 +64,10 @@ def _range_count(node: OnnxNode) -> AnyDim:
             return max(0, math.ceil((known[1] - known[0]) / known[2]))
         start, limit, delta = (value.cast(F64) for value in (start, limit, delta))
         count = ((limit - start) / delta).apply(ops.ceil)
-        assert_none((count < 2.0**62).apply(ops.logical_not), "numbers without an end")
+        assert_none((count < 2.0**62).apply(ops.logical_not), "infinite or undefined counts")
         return run_time_sizes(count.apply(ops.maximum, 0).cast(I64))[0]
     if all(is_known(node, i) for i in range(3)):
-        (first,), (last,), (step,) = (node.dims(i, "a bound of a Range") for i in range(3))
+        (first,), (last,), (step,) = (node.dims(i, "a Range bound") for i in range(3))
         if isinstance(step, int):
             apart = last - first if step > 0 else first - last
             return dim_op("max", dim_op("floordiv", apart + (abs(step) - 1), abs(step)), 0)
@@ -81,9 +81,9 @@ def _range_count(node: OnnxNode) -> AnyDim:
 @converts("Tile")
 def _tile(node: OnnxNode) -> Expr:
     x = TensorExpr(node, node.known_shape(0))
-    repeats = sizes_of(node, 1, "the repeats", len(x.shape))
+    repeats = sizes_of(node, 1, "repeats", len(x.shape))
     if len(repeats) != len(x.shape):
-        raise RelvmShapeError(f"{len(repeats)} repeats for a tensor of rank {len(x.shape)}")
+        raise RelvmShapeError(f"repeats has {len(repeats)} elements, expected {len(x.shape)}, the rank of the input")
     return repeated(x, repeats).expr
 
 
@@ -128,7 +128,7 @@ def _split(node: OnnxNode) -> tuple:
     return tuple(results)
 
 
-_PARTS_DIFFER = "the size of the axis and the sum of the parts' differ"
+_PARTS_DIFFER = "size of the axis and sum of the part sizes differ"
 
 
 def _split_on_host(node: OnnxNode, value: HostValue) -> tuple[HostValue, ...]:
@@ -138,7 +138,7 @@ def _split_on_host(node: OnnxNode, value: HostValue) -> tuple[HostValue, ...]:
     expect_equal_dims("Split", _PARTS_DIFFER, shape[axis], sum(sizes))
     known = known_sizes(sizes)
     if known is None:
-        raise RelvmUnsupportedError(f"parts of sizes {', '.join(map(str, sizes))}: they must be known")
+        raise RelvmUnsupportedError(f"the part sizes must be known, got {', '.join(map(str, sizes))}")
     ends = np.cumsum(known[:-1], dtype=np.int64)
     return tuple(HostValue(array, value.dtype) for array in np.split(value.array, ends, axis))
 
@@ -148,23 +148,25 @@ def _split_sizes(node: OnnxNode, size: AnyDim, count: int) -> list[AnyDim]:
     if node.opset < 13:
         given = node.attribute("split")
     else:
-        given = sizes_of(node, 1, "the sizes of the parts", count) if node.has(1) else None
+        given = sizes_of(node, 1, "split", count) if node.has(1) else None
     if given is not None:
         if len(given) != count:
-            raise RelvmShapeError(f"{len(given)} sizes for {count} outputs")
+            raise RelvmShapeError(f"split has {len(given)} elements, expected {count}, the number of outputs")
         return list(given)
     wanted = node.attribute("num_outputs", count)
     if wanted != count:
-        raise RelvmShapeError(f"num_outputs is {wanted}, and there are {count} outputs")
+        raise RelvmShapeError(f"num_outputs is {wanted}, but the node has {count} outputs")
     equal = exact_quotient(size, count)
     if equal is not None:
         return [equal] * count
     if node.opset < 18:
         if isinstance(size, int):
-            raise RelvmShapeError(f"an axis of size {size} in {count} equal parts")
+            raise RelvmShapeError(f"cannot split an axis of size {size} into {count} equal parts")
         return [size // count] * count  # the caller checks that there is no remainder
     longest = dim_op("floordiv", size + (count - 1), count)
-    message = f"{count} parts of which only the last is shorter take more than {{}} elements, the axis has {{}}"
+    message = (
+        f"{count} parts, of which only the last may be shorter, need at least {{}} elements, but the axis has {{}}"
+    )
     node.require_at_most(longest * (count - 1), size, message)
     return [longest] * (count - 1) + [size - longest * (count - 1)]
 
@@ -173,7 +175,7 @@ def _split_sizes(node: OnnxNode, size: AnyDim, count: int) -> list[AnyDim]:
 def _trilu(node: OnnxNode) -> Expr:
     x = shaped(node, 0)
     if len(x.shape) < 2:
-        raise RelvmShapeError(f"a tensor of rank {len(x.shape)}, expected at least 2")
+        raise RelvmShapeError(f"input has rank {len(x.shape)}, expected at least 2")
     diagonal = scalar(node, 1) if node.has(1) else 0
     compare = ops.greater_equal if node.attribute("upper", 1) else ops.less_equal
     return _diagonals(node, *x.shape[-2:]).apply(compare, diagonal).where(x, 0).expr
@@ -188,7 +190,7 @@ def _diagonals(node: OnnxNode, rows: AnyDim, columns: AnyDim) -> TensorExpr:
 def _eye_like(node: OnnxNode) -> Expr:
     shape = shaped(node, 0).shape
     if len(shape) != 2:
-        raise RelvmShapeError(f"a tensor of rank {len(shape)}, expected 2")
+        raise RelvmShapeError(f"input has rank {len(shape)}, expected 2")
     wanted = node.attribute("dtype")
     dtype = node.type(0).known_dtype if wanted is None else node.graph.element_type(wanted, "EyeLike")
     return _diagonals(node, *shape).apply(ops.equal, node.attribute("k", 0)).cast(dtype).expr
@@ -198,7 +200,7 @@ def _eye_like(node: OnnxNode) -> Expr:
 def _one_hot(node: OnnxNode) -> Expr:
     """An index outside [-depth, depth) gives a row that contains only the off value."""
     indices, values = term(node, 0).cast(I64), term(node, 2)
-    depth = size_of(node, 1, "the depth")
+    depth = size_of(node, 1, "depth")
     rank = node.type(0).known_rank + 1
     axis = node.axis(-1, rank)
     indices = (indices < 0).where(indices + number_of(node, depth), indices)

@@ -85,7 +85,7 @@ def _reduce(node: OnnxNode) -> Expr:
     elif node.has(1) and not is_known(node, 1) and node.type(1).shape != (0,):
         return _reduced_at_run_time(node, function).expr
     else:
-        axes = node.known(1, "the axes of a reduction").tolist() if node.has(1) and is_known(node, 1) else None
+        axes = node.known(1, "axes").tolist() if node.has(1) and is_known(node, 1) else None
     chosen = tuple(axes) if axes else () if node.attribute("noop_with_empty_axes", 0) else None
     return function(x, axes=chosen, keepdims=bool(node.attribute("keepdims", 1))).expr
 
@@ -101,7 +101,7 @@ def _reduced_at_run_time(node: OnnxNode, function: Callable[..., TensorExpr]) ->
     result = function(apart.x, axes=apart.axes, keepdims=False)
     if node.attribute("keepdims", 1):
         return result
-    left = rank - count_of(axes, "the axes of a reduction without keepdims")
+    left = rank - count_of(axes, "axes without keepdims")
     return result.reshape(*run_time_sizes(rest_of(apart.kept, gone, left)))
 
 

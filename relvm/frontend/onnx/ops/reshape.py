@@ -22,7 +22,7 @@ def _reshape(node: OnnxNode) -> Expr:
     if node.opset >= 5 and not is_known(node, 1):
         return _reshaped_at_run_time(node).expr
     x = node.graph.known_shape(node.tensor(0))
-    wanted = list(node.attribute("shape")) if node.opset < 5 else node.dims(1, "the shape of a Reshape")
+    wanted = list(node.attribute("shape")) if node.opset < 5 else node.dims(1, "shape")
     return ops.reshape(x, node.shape(_reshaped(node, x.tensor_type, wanted, bool(node.attribute("allowzero", 0)))))
 
 
@@ -33,12 +33,12 @@ def _reshaped(node: OnnxNode, type_: TensorType, wanted: list[AnyDim], allow_zer
     if that meaning gives another size.
     """
     if type_.shape is None:
-        raise RelvmUnsupportedError(f"Reshape of a tensor of type {type_}: its shape must be known")
+        raise RelvmUnsupportedError(f"the shape of the input must be known, got {type_}")
     dims: list[AnyDim] = []
     for i, dim in enumerate(wanted):
         copies = isinstance(dim, int) and dim == 0 and not allow_zero
         if copies and i >= len(type_.shape):
-            raise RelvmShapeError(f"Reshape: 0 at position {i} of {wanted}, and the input has rank {len(type_.shape)}")
+            raise RelvmShapeError(f"shape {wanted} has a 0 at index {i}, but the input has rank {len(type_.shape)}")
         dims.append(type_.shape[i] if copies else dim)
         if isinstance(dim, int) or range_of(dim, {}).low > 0 or (i < len(type_.shape) and dim == type_.shape[i]):
             continue
@@ -47,21 +47,23 @@ def _reshaped(node: OnnxNode, type_: TensorType, wanted: list[AnyDim], allow_zer
         else:
             node.require_at_most(0, dim, f"size {i} must be at least {{}}, got {{}}")
             copied = (1 - dim_op("min", dim_op("max", dim, 0), 1)) * type_.shape[i]
-            node.require_equal(copied, 0, f"size {i} is 0, which stands for {{}} here, not for {{}}")
+            node.require_equal(copied, 0, f"size {i} is 0, which means {{}} (copied from the input), not {{}}")
     rest = [i for i, dim in enumerate(dims) if isinstance(dim, int) and dim == -1]
     if not rest:
         return dims
     if len(rest) > 1:
-        raise RelvmShapeError(f"Reshape: more than one -1 in {wanted}")
+        raise RelvmShapeError(f"shape {wanted} has more than one -1")
     others = product(dim for i, dim in enumerate(dims) if i != rest[0])
     total = product(type_.shape)
     if not isinstance(others, int):
-        node.require_at_most(1, others, "-1 has no value where the other sizes have a product below {}: it is {}")
+        node.require_at_most(
+            1, others, "-1 cannot be inferred: the product of the other sizes must be at least {}, got {}"
+        )
     left = exact_quotient(total, others)
     if left is None and others != 0:
         left = total // others
     if left is None:
-        raise RelvmShapeError(f"Reshape: -1 in {wanted} has no value for {type_}")
+        raise RelvmShapeError(f"-1 in shape {wanted} cannot be inferred for an input of type {type_}")
     dims[rest[0]] = left
     return dims
 
@@ -69,16 +71,18 @@ def _reshaped(node: OnnxNode, type_: TensorType, wanted: list[AnyDim], allow_zer
 def _reshaped_at_run_time(node: OnnxNode) -> TensorExpr:
     """Resolve the shape of a Reshape that is only known at run time."""
     x, wanted = TensorExpr(node, node.known_shape(0)), term(node, 1).cast(I64)
-    rank, count = len(x.shape), count_of(wanted, "the shape of a Reshape")
+    rank, count = len(x.shape), count_of(wanted, "shape")
     if not node.attribute("allowzero", 0):
         copies = wanted.apply(ops.equal, 0)
         if count > rank:
-            assert_none(copies.apply(ops.slice, begin=(rank,), end=(count,)), "zeros behind the axes of the input")
+            assert_none(copies.apply(ops.slice, begin=(rank,), end=(count,)), "zeros beyond the rank of the input")
         wanted = copies.where(numbers_of(node, (*x.shape, *[0] * count)[:count]), wanted)
     is_rest = wanted.apply(ops.equal, -1)
-    assert_none(is_rest.cast(I64).apply(ops.sum) > 1, "more than one -1")
+    assert_none(is_rest.cast(I64).apply(ops.sum) > 1, "repeated -1")
     others = is_rest.where(1, wanted).apply(ops.prod)
-    assert_none(others.apply(ops.equal, 0).apply(ops.logical_and, is_rest), "a -1 beside a 0, which has no value")
+    assert_none(
+        others.apply(ops.equal, 0).apply(ops.logical_and, is_rest), "sizes of -1 beside a 0, which cannot be inferred"
+    )
     rest = numbers_of(node, [product(x.shape)]) / others.apply(ops.maximum, 1)
     return x.reshape(*run_time_sizes(is_rest.where(rest, wanted)))
 
@@ -94,14 +98,14 @@ def _flatten(node: OnnxNode) -> Expr:
 def _unsqueeze(node: OnnxNode) -> Expr:
     if node.opset >= 13 and not is_known(node, 1):
         return _unsqueezed_at_run_time(node).expr
-    axes = node.attribute("axes") if node.opset < 13 else node.known(1, "the axes of an Unsqueeze").reshape(-1).tolist()
+    axes = node.attribute("axes") if node.opset < 13 else node.known(1, "axes").reshape(-1).tolist()
     return ops.expand_dims(node.tensor(0), axes=tuple(axes))
 
 
 def _unsqueezed_at_run_time(node: OnnxNode) -> TensorExpr:
     """Convert an Unsqueeze whose axes are only known at run time: new axes get size 1, the others the input's sizes."""
     x, axes = TensorExpr(node, node.known_shape(0)), term(node, 1)
-    count = count_of(axes, "the axes of an Unsqueeze")
+    count = count_of(axes, "axes")
     rank = len(x.shape) + count
     new = chosen_axes(axes.reshape(count), rank)
     if count == rank:
@@ -116,7 +120,7 @@ def _expand(node: OnnxNode) -> Expr:
     """Broadcasts in both directions: a 1 in the target shape keeps the input's own dimension."""
     if not is_known(node, 1):
         return _expanded_at_run_time(node).expr
-    x, wanted = node.known_shape(0), node.dims(1, "the shape of an Expand")
+    x, wanted = node.known_shape(0), node.dims(1, "shape")
     shape = x.tensor_type.known_shape
     rank = max(len(shape), len(wanted))
     own = [1] * (rank - len(shape)) + list(shape)
@@ -137,7 +141,7 @@ def _expanded_dim(have: AnyDim, want: AnyDim) -> AnyDim:
 def _expanded_at_run_time(node: OnnxNode) -> TensorExpr:
     """Broadcast axes of size 1 to a shape that is only known at run time."""
     x, wanted = TensorExpr(node, node.known_shape(0)), term(node, 1).cast(I64)
-    count = count_of(wanted, "the shape of an Expand")
+    count = count_of(wanted, "shape")
     rank = max(len(x.shape), count)
     x = x.reshape(*[1] * (rank - len(x.shape)), *x.shape)
     if count < rank:
@@ -145,7 +149,7 @@ def _expanded_at_run_time(node: OnnxNode) -> TensorExpr:
     wanted, own = wanted.reshape(rank), numbers_of(node, x.shape)
     single = own.apply(ops.equal, 1)
     fits = single.apply(ops.logical_or, wanted.apply(ops.equal, 1)).apply(ops.logical_or, wanted.apply(ops.equal, own))
-    assert_none(fits.apply(ops.logical_not), "sizes that do not broadcast")
+    assert_none(fits.apply(ops.logical_not), "sizes that cannot be broadcast")
     repeats = run_time_sizes(single.where(wanted, 1))
     known = [isinstance(dim, int) and dim != 1 for dim in x.shape]
     return repeated(x, [1 if once else repeat for once, repeat in zip(known, repeats, strict=True)])

@@ -75,7 +75,7 @@ def _resize(node: OnnxNode) -> Expr:
     axes = list(expect_axes("Resize", tuple(node.attribute("axes", range(rank))), rank))
     by_scales, by_sizes = (node.has(i) and not _is_empty(node, i) for i in (2, 3))
     if by_scales == by_sizes:
-        raise RelvmFormatError(f"a Resize takes scales or sizes, this has {'both' if by_scales else 'neither'}")
+        raise RelvmFormatError(f"expected either scales or sizes, got {'both' if by_scales else 'neither'}")
     how = node.attribute("coordinate_transformation_mode", "half_pixel")
     roi = _roi(node, axes) if how == "tf_crop_and_resize" else [_WHOLE] * len(axes)
     targets = _by_scales(node, 2, axes, roi) if by_scales else _by_sizes(node, axes, roi)
@@ -97,29 +97,29 @@ def _roi(node: OnnxNode, axes: list[int]) -> list[Roi]:
     if not is_known(node, 1):
         bounds = _elements(node, 1, 2 * len(axes), F64)
     else:
-        known = node.known(1, "the roi of a Resize").astype(np.float64)
+        known = node.known(1, "roi").astype(np.float64)
         if not np.isfinite(known).all():
-            raise RelvmShapeError(f"the roi is {known.tolist()}, expected finite numbers")
+            raise RelvmShapeError(f"roi is {known.tolist()}, expected finite numbers")
         bounds = [_ratio(bound) for bound in known.reshape(-1).tolist()]
     if len(bounds) != 2 * len(axes):
-        raise RelvmShapeError(f"a roi of {len(bounds)} numbers for {len(axes)} axes, expected two for each")
+        raise RelvmShapeError(f"roi has {len(bounds)} elements, expected 2 for each of {len(axes)} axes")
     return list(zip(bounds[: len(axes)], bounds[len(axes) :], strict=True))
 
 
 def _shape(node: OnnxNode) -> tuple[AnyDim, ...]:
     shape = node.type(0).shape
     if shape is None:
-        raise RelvmUnsupportedError(f"{node.proto.op_type} of a tensor of type {node.type(0)}: its shape must be known")
+        raise RelvmUnsupportedError(f"the shape of the input must be known, got {node.type(0)}")
     return shape
 
 
 def _by_scales(node: OnnxNode, index: int, axes: list[int], roi: list) -> list[_Target]:
     """Return the axes to resize by scales, input `index`.  The size is the dimension times the scale, rounded down."""
     if is_known(node, index):
-        return _by_numbers(node, axes, node.known(index, "the scales of a Resize").tolist(), roi)
+        return _by_numbers(node, axes, node.known(index, "scales").tolist(), roi)
     targets = []
     for axis, scale, part in zip(axes, _elements(node, index, len(axes), F32), roi, strict=True):
-        assert_none((scale > 0).apply(ops.logical_not), "scales that are not above 0")
+        assert_none((scale > 0).apply(ops.logical_not), "scales not greater than 0")
         size = _size_at_run_time(node, _shape(node)[axis], scale)
         targets.append(_Target(axis, size, quotient_near(scale), part, may_stay=True))
     return targets
@@ -133,7 +133,7 @@ def _size_at_run_time(node: OnnxNode, dim: AnyDim, scale: TensorExpr | np.float3
 
 def _by_numbers(node: OnnxNode, axes: list[int], scales: list[float], roi: list) -> list[_Target]:
     if len(scales) != len(axes) or any(scale <= 0 for scale in scales):
-        raise RelvmShapeError(f"scales are {scales}, expected {len(axes)} numbers above 0")
+        raise RelvmShapeError(f"scales is {scales}, expected {len(axes)} positive numbers")
     targets = []
     for axis, scale, part in zip(axes, scales, roi, strict=True):
         ratio, dim = _ratio(scale), _shape(node)[axis]
@@ -161,9 +161,9 @@ def _ratio(scale: float) -> Fraction:
 
 
 def _by_sizes(node: OnnxNode, axes: list[int], roi: list) -> list[_Target]:
-    sizes = sizes_of(node, 3, "the sizes of a Resize", len(axes))
+    sizes = sizes_of(node, 3, "sizes", len(axes))
     if len(sizes) != len(axes):
-        raise RelvmShapeError(f"{len(sizes)} sizes for {len(axes)} axes")
+        raise RelvmShapeError(f"sizes has {len(sizes)} elements, expected {len(axes)}, one for each axis")
     policy = node.attribute("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
         late = not is_known(node, 3)
@@ -172,7 +172,9 @@ def _by_sizes(node: OnnxNode, axes: list[int], roi: list) -> list[_Target]:
         raise RelvmUnsupportedError(f"keep_aspect_ratio_policy {policy!r} is not supported")
     dims = [_shape(node)[axis] for axis in axes]
     if 0 in dims:
-        raise RelvmUnsupportedError(f"keep_aspect_ratio_policy {policy} from sizes {dims} to {sizes}")
+        raise RelvmUnsupportedError(
+            f"keep_aspect_ratio_policy {policy} is not supported for an axis of size 0: {dims} to {sizes}"
+        )
     pairs = zip(dims, sizes, strict=True)
     known = [(dim, size) for dim, size in pairs if isinstance(dim, int) and isinstance(size, int)]
     if len(known) < len(axes):
@@ -190,7 +192,7 @@ def _of_one_ratio(
     """Resize all axes by the scale of one of them, which keeps the aspect ratio.  Sizes are rounded to the nearest,
     half up."""
     old, new = numbers_of(node, dims), numbers_of(node, sizes)
-    assert_none(old < 1, "axes without elements, whose aspect ratio cannot be kept")
+    assert_none(old < 1, "axes of size 0, which have no aspect ratio")
     place = (new.cast(F64) / old.cast(F64)).apply(choose, axis=0, keepdims=True)
     above, below = (numbers.apply(ops.gather, place, axis=0) for numbers in (new, old))
     wanted = run_time_sizes((old * above * 2 + below) / (below * 2))
@@ -210,7 +212,7 @@ def _resized(node: OnnxNode, targets: list[_Target], how: str, nearest: str) -> 
     crops = how == "tf_crop_and_resize"
     changed = [t for t in targets if crops or (t.size != shape[t.axis] if t.scale is None else t.scale != 1)]
     if mode != "nearest" and not own.is_float:
-        raise RelvmUnsupportedError(f"mode {mode} of {own}: how it rounds is not defined")
+        raise RelvmUnsupportedError(f"mode {mode} of {own} is not supported: ONNX does not define its rounding")
     outside: list[tuple[int, TensorExpr]] = []
     for target in sorted(changed, key=lambda target: -target.axis):
         repeats = _repeats(shape[target.axis], target, how, nearest) if mode == "nearest" else None

@@ -65,7 +65,7 @@ class _Sizes:
         self.directions = 2 if self.direction == "bidirectional" else 1
         hidden = node.attribute("hidden_size") or node.type(2).known_shape[2]
         if not isinstance(hidden, int):
-            raise RelvmUnsupportedError(f"hidden_size must be known; R has {hidden} units")
+            raise RelvmUnsupportedError(f"hidden_size must be known, got {hidden}")
         self.hidden = hidden
         self.batch_first = node.attribute("layout", 0) == 1
         x, self.weights = node.known_shape(0), node.known_shape(1)
@@ -145,7 +145,9 @@ class _Sizes:
                 0.0 if number is None else left.pop(0) if left else number for number in usual_numbers
             )
             if left:
-                raise RelvmFormatError(f"activation_{which} has {len(left)} numbers more than {names} take")
+                raise RelvmFormatError(
+                    f"activation_{which} has {len(left)} elements more than the activations {names} take"
+                )
         clip = node.attribute("clip")
         return {"direction": self.direction, "activations": tuple(names), "clip": clip, **numbers}
 
@@ -163,5 +165,5 @@ class _Sizes:
 def _reverse_sequence(node: OnnxNode) -> Expr:
     time, batch = node.attribute("time_axis", 0), node.attribute("batch_axis", 1)
     if (time, batch) not in ((0, 1), (1, 0)):
-        raise RelvmFormatError(f"time_axis is {time} and batch_axis {batch}, expected 0 and 1, or 1 and 0")
+        raise RelvmFormatError(f"time_axis is {time} and batch_axis is {batch}, expected 0 and 1, or 1 and 0")
     return ops.reverse_sequence(node.tensor(0), node.tensor(1), time_axis=time)

@@ -66,7 +66,7 @@ def _place(index: Expr, items: tuple[Expr, ...] | None, past: int = 0) -> int | 
     value = int(index.value)
     place = value + len(items) if value < 0 else value
     if not 0 <= place < len(items) + past:
-        raise RelvmIndexError(f"position {value} of a sequence of {len(items)}")
+        raise RelvmIndexError(f"position {value} is out of range; the sequence has {len(items)} items")
     return place
 
 
@@ -78,9 +78,9 @@ def _item_type(list_: Expr) -> Type | None:
 def _expect_dtype(node: OnnxNode, list_: Expr, item: Expr) -> None:
     known = _item_type(list_)
     if not isinstance(item.type, TensorType):
-        raise RelvmTypeError(f"an item of type {item.type}, expected a tensor")
+        raise RelvmTypeError(f"expected a tensor as an item, got {item.type}")
     if isinstance(known, TensorType) and known.dtype != item.type.dtype:
-        raise RelvmTypeError(f"an item of dtype {item.type.dtype} in a sequence of {known.dtype}")
+        raise RelvmTypeError(f"cannot add an item of dtype {item.type.dtype} to a sequence of {known.dtype}")
 
 
 @converts("SequenceEmpty")
@@ -185,7 +185,7 @@ def _sizes(node: OnnxNode) -> Expr:
         return Prim(1, I64)
     sizes = node.tensor(1)
     if not isinstance(sizes.type, TensorType) or sizes.type.rank not in (0, 1):
-        raise RelvmUnsupportedError(f"sizes of type {sizes.type}: their rank must be known, 0 or 1")
+        raise RelvmUnsupportedError(f"split has type {sizes.type}, expected a known rank of 0 or 1")
     if sizes.type.rank == 0:
         return _index(node, 1)
     wide = sizes if sizes.type.dtype == I64 else node.emit(ops.cast(sizes, to="i64"))
@@ -200,19 +200,19 @@ def _known_sizes(node: OnnxNode, extent: AnyDim | None) -> list[int] | None:
         return [1] * extent if extent <= MAX_KNOWN_ITEMS else None
     if not is_known(node, 1):
         return None
-    known = known_sizes(node.dims(1, "the sizes of the parts"))
+    known = known_sizes(node.dims(1, "split"))
     if known is None:
         return None
     sizes = list(known)
     if node.tensor(1).tensor_type.rank == 0:
         (each,) = sizes
         if each < 1:
-            raise RelvmShapeError(f"parts of {each}, expected at least 1")
+            raise RelvmShapeError(f"split is {each}, expected at least 1")
         if -(-extent // each) > MAX_KNOWN_ITEMS:
             return None
         sizes = [min(each, extent - first) for first in range(0, extent, each)]
     if min(sizes, default=0) < 0 or sum(sizes) != extent:
-        raise RelvmShapeError(f"parts of {sizes}, the axis has {extent}")
+        raise RelvmShapeError(f"the part sizes {sizes} must add up to the axis size {extent}")
     return sizes
 
 
@@ -232,7 +232,7 @@ def _value(node: OnnxNode, x: Expr) -> Expr:
     """Return `x`, checked at run time not to be null if its type allows null."""
     match x.type:
         case OptionalType(None):
-            raise RelvmTypeError("the value of an optional that has none")
+            raise RelvmTypeError("the optional has no value")
         case OptionalType(Type() as type_):
             value = node.graph.var("value", type_)
             node.graph.bindings.append(MatchCast(value, x, node.here))
@@ -246,7 +246,7 @@ def _optional(node: OnnxNode) -> Expr:
         return node.tensor(0)
     stated: Any = node.attribute("type")
     if stated is None:
-        raise RelvmTypeError("neither a value nor a type")
+        raise RelvmTypeError("expected an input or the attribute type, got neither")
     type_of(node.graph, stated, "the type of the value")
     return Null()
 

@@ -26,9 +26,9 @@ def symbolic_slice(node: OnnxNode) -> Expr:
     x = TensorExpr(node, node.known_shape(0))
     if any(node.has(i) and not is_known(node, i) for i in range(1, 5)):
         return _run_time_slice(x).expr
-    begins, ends = (node.dims(i, "the bounds of a Slice") for i in (1, 2))
-    axes = node.known(3, "the axes of a Slice").tolist() if node.has(3) else list(range(len(begins)))
-    if node.has(4) and any(step != 1 for step in node.dims(4, "the steps of a Slice")):
+    begins, ends = (node.dims(i, "the Slice bounds") for i in (1, 2))
+    axes = node.known(3, "the Slice axes").tolist() if node.has(3) else list(range(len(begins)))
+    if node.has(4) and any(step != 1 for step in node.dims(4, "the Slice steps")):
         return _run_time_slice(x).expr
     for axis, begin, end in zip(axes, begins, ends, strict=True):
         dim = x.shape[axis]
@@ -69,7 +69,7 @@ def _run_time_slice(x: TensorExpr) -> TensorExpr:
     node = x.node
     begins, ends = (term(node, i).cast(I64) for i in (1, 2))
     axes, steps = (term(node, i).cast(I64) if node.has(i) else None for i in (3, 4))
-    count = count_of(begins if axes is None else axes, "the axes of a Slice")
+    count = count_of(begins if axes is None else axes, "the Slice axes")
     begins, ends = (TensorExpr(node, node.graph.checked(bounds.expr, (count,))) for bounds in (begins, ends))
     chosen: Sequence[int]
     if axes is None:
@@ -90,7 +90,7 @@ def _run_time_slice(x: TensorExpr) -> TensorExpr:
 
 def _step(step: TensorExpr) -> TensorExpr | int:
     """Return the step, as a number if it is known.  It must not be 0, and is clamped to the length of an axis."""
-    assert_none(step.apply(ops.equal, 0), "steps of 0")
+    assert_none(step.apply(ops.equal, 0), "steps equal to 0")
     step = step.apply(ops.maximum, -_FARTHEST).apply(ops.minimum, _FARTHEST)
     return int(step.expr.value.item()) if isinstance(step.expr, Constant) else step
 

@@ -21,7 +21,7 @@ def _squeeze(node: OnnxNode) -> Expr:
     if node.opset < 13:
         axes = node.attribute("axes")
     else:
-        axes = node.known(1, "the axes of a Squeeze").tolist() if node.has(1) else None
+        axes = node.known(1, "axes").tolist() if node.has(1) else None
     x = node.tensor(0)
     if axes is None:
         return _squeeze_all(node, x)
@@ -35,9 +35,9 @@ def _squeeze(node: OnnxNode) -> Expr:
 
 def _squeezed_at_run_time(node: OnnxNode) -> TensorExpr:
     x, axes = TensorExpr(node, node.known_shape(0)), term(node, 1)
-    rank, count = len(x.shape), count_of(axes, "the axes of a Squeeze")
+    rank, count = len(x.shape), count_of(axes, "axes")
     gone, sizes = chosen_axes(axes.reshape(count), rank), numbers_of(node, x.shape)
-    assert_none(gone.apply(ops.logical_and, sizes.apply(ops.not_equal, 1)), "axes to squeeze of another size than 1")
+    assert_none(gone.apply(ops.logical_and, sizes.apply(ops.not_equal, 1)), "axes to squeeze whose size is not 1")
     return x.reshape(*run_time_sizes(rest_of(sizes, gone, rank - count)))
 
 

@@ -90,7 +90,7 @@ def _tokenizer(node: OnnxNode) -> Expr:
     if separators is not None and separators.tolist() == [""]:
         pattern = "(?s)."
     if not pattern or node.attribute("mark", 0) or texts(node, "stopwords") is not None:
-        raise RelvmUnsupportedError("other separators than an empty one, marks and stop words are not supported")
+        raise RelvmUnsupportedError("only an empty separator is supported, without marks and stop words")
     least = node.attribute("mincharnum", 1)
     if least > 1:
         raise RelvmUnsupportedError(f"mincharnum={least} is not supported")
@@ -120,5 +120,5 @@ def text_of_number(x: TensorExpr) -> Expr:
     if dtype == STR:
         return x.expr
     if not (dtype.is_bool or dtype.name == "f16" or dtype.is_arithmetic):
-        raise RelvmUnsupportedError(f"elements of {dtype} as strings are not supported")
+        raise RelvmUnsupportedError(f"converting {dtype} to strings is not supported")
     return ops.string_of_number((x.cast(F32) if dtype == BF16 else x).expr)

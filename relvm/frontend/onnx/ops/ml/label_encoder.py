@@ -44,9 +44,9 @@ def place_of(x: TensorExpr, keys: np.ndarray) -> TensorExpr:
 def mapped(x: TensorExpr, keys: np.ndarray, values: np.ndarray, default: object) -> Expr:
     """Look up each element's value by its key, or the default.  The last of equal keys counts, and NaN may be a key."""
     if len(keys) != len(values):
-        raise RelvmFormatError(f"{len(keys)} keys and {len(values)} values")
+        raise RelvmFormatError(f"expected as many keys as values, got {len(keys)} and {len(values)}")
     if x.dtype.numpy != keys.dtype:
-        raise RelvmFormatError(f"keys of {keys.dtype} for x of {x.type.dtype}")
+        raise RelvmFormatError(f"keys have dtype {keys.dtype}, expected the dtype of x, {x.type.dtype}")
     kept = list({"nan" if key != key else key: i for i, key in enumerate(keys.tolist())}.values())
     table = np.empty(len(kept) + 1, values.dtype)
     table[:-1], table[-1] = values[kept], default
@@ -89,7 +89,7 @@ def _listed(node: OnnxNode, what: str) -> np.ndarray:
     ]
     given = [each for each in (tensor, *lists) if each is not None]
     if len(given) != 1:
-        raise RelvmFormatError(f"{len(given)} attributes give the {what}, expected one")
+        raise RelvmFormatError(f"expected one attribute with the {what}, got {len(given)}")
     return given[0].reshape(-1)
 
 
@@ -148,7 +148,7 @@ def _dict_vectorizer(node: OnnxNode) -> Expr:
     names, integers = texts(node, "string_vocabulary"), numbers(node, "int64_vocabulary", np.int64)
     vocabulary = integers if names is None else names
     if vocabulary is None or vocabulary.dtype != keys.dtype.numpy or len(set(vocabulary)) < len(vocabulary):
-        raise RelvmFormatError(f"the vocabulary is missing, not of {keys.type.dtype}, or names something twice")
+        raise RelvmFormatError(f"the vocabulary must contain distinct keys of dtype {keys.type.dtype}")
     row = _dense(node, place_of(keys, vocabulary), values, len(vocabulary))
     return (row.apply(ops.expand_dims, axes=(0,)) if len(row.shape) == 1 else row).expr
 
@@ -164,9 +164,11 @@ def _cast_map(node: OnnxNode) -> Expr:
     keys, values = _map(node)
     name, form = node.attribute("cast_to", "TO_FLOAT"), node.attribute("map_form", "DENSE")
     if name not in _CAST_TO or form not in ("DENSE", "SPARSE"):
-        raise RelvmFormatError(f"cast_to is {name!r} and map_form {form!r}: there is no such")
+        raise RelvmFormatError(
+            f"cast_to is {name!r} and map_form is {form!r}, expected one of {', '.join(_CAST_TO)} and DENSE or SPARSE"
+        )
     if keys.type.dtype != I64:
-        raise RelvmFormatError(f"keys of {keys.type.dtype}, expected i64")
+        raise RelvmFormatError(f"keys have dtype {keys.type.dtype}, expected i64")
     values = TensorExpr(node, node.emit(converted(values, _CAST_TO[name])))
     if form == "DENSE":
         order = keys.apply(ops.argtopk, node.shape([keys.shape[0]]), axis=0, largest=False)

@@ -28,13 +28,13 @@ from relvm.ir.expr import Expr, constant
 def _linear(x: TensorExpr, coefficients: np.ndarray, intercepts: np.ndarray | None, outputs: int) -> TensorExpr:
     """Return x * coefficients' + intercepts: (rows, outputs)."""
     if outputs < 1 or len(coefficients) % outputs:
-        raise RelvmFormatError(f"{len(coefficients)} coefficients for {outputs} results")
+        raise RelvmFormatError(f"{len(coefficients)} coefficients cannot be divided among {outputs} outputs")
     own = x.type.known_dtype.numpy
     scores = x.apply(ops.matmul, constant(np.ascontiguousarray(coefficients.reshape(outputs, -1).T.astype(own))))
     if intercepts is None:
         return scores
     if len(intercepts) not in (1, outputs):
-        raise RelvmFormatError(f"{len(intercepts)} intercepts for {outputs} results")
+        raise RelvmFormatError(f"expected 1 or {outputs} intercepts, got {len(intercepts)}")
     return scores.apply(ops.add, constant(intercepts.astype(own)))
 
 
@@ -65,7 +65,7 @@ def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
     results = transformed(node, scores)
     holds = results.apply(ops.greater_equal, threshold).reshape(x.shape[0]).cast(I64)
     if labels is not None and labels.dtype == STR.numpy:
-        raise RelvmUnsupportedError("one class whose label is a string is not supported")
+        raise RelvmUnsupportedError("a single class with a string label is not supported")
     return (holds if labels is None else holds * int(labels[0])).expr, results.expr
 
 
@@ -91,7 +91,7 @@ def _kernel(node: OnnxNode, x: TensorExpr, vectors: np.ndarray) -> TensorExpr:
             )
             distances = (spread * spread).apply(ops.sum, axes=(2,), keepdims=False)
             return (distances * -gamma).apply(ops.exp)
-    raise RelvmFormatError(f"kernel_type is {kind!r}: there is no such")
+    raise RelvmFormatError(f"unknown kernel_type {kind!r}")
 
 
 @converts("SVMRegressor", domain=DOMAIN)
@@ -123,7 +123,9 @@ def _svm_classifier(node: OnnxNode) -> tuple[Expr, Expr]:
         scores = _linear(x, coefficients, rho[:1], classes)
         return labelled(node, column_of_largest(scores), labels), transformed(node, scores).expr
     if len(counts) != classes:
-        raise RelvmFormatError(f"vectors_per_class has {len(counts)} numbers for {classes} classes")
+        raise RelvmFormatError(
+            f"vectors_per_class has {len(counts)} elements, expected {classes}, the number of classes"
+        )
     total = int(counts.sum())
     node.graph.file.count(classes * (classes - 1) // 2 * (4 * total + 16 * classes), node.here)
     kernels = _kernel(node, x, needed(node, "support_vectors").reshape(total, -1))
@@ -154,7 +156,9 @@ def _probabilities(duels: TensorExpr, classes: int, slopes: np.ndarray, shifts: 
     """Return the probability of each class, by Platt scaling of each pairwise decision: (rows, classes)."""
     pairs, own = list(itertools.combinations(range(classes), 2)), duels.type.known_dtype.numpy
     if not len(slopes) == len(shifts) == len(pairs):
-        raise RelvmFormatError(f"prob_a and prob_b have {len(slopes)} and {len(shifts)} numbers for {len(pairs)} pairs")
+        raise RelvmFormatError(
+            f"prob_a and prob_b have {len(slopes)} and {len(shifts)} elements, expected {len(pairs)}"
+        )
     lost = duels.apply(ops.multiply, constant(slopes.astype(own))).apply(ops.add, constant(shifts.astype(own)))
     first = (0 - lost).apply(ops.sigmoid).apply(ops.clip, min=1e-7, max=1 - 1e-7)
     place = np.zeros((classes, classes), np.int64)

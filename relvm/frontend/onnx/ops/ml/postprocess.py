@@ -40,7 +40,7 @@ def needed(node: OnnxNode, name: str, dtype: np.dtype | type = np.float32) -> np
     """Return the same as `numbers`, or raise RelvmFormatError if both are absent."""
     found = numbers(node, name, dtype)
     if found is None:
-        raise RelvmFormatError(f"there is no attribute {name}")
+        raise RelvmFormatError(f"attribute {name} is missing")
     return found
 
 
@@ -65,7 +65,7 @@ def transformed(node: OnnxNode, scores: TensorExpr) -> TensorExpr:
         case "PROBIT":
             return _probit(scores)
         case other:
-            raise RelvmFormatError(f"post_transform is {other!r}: there is no such")
+            raise RelvmFormatError(f"unknown post_transform {other!r}")
 
 
 def _softmax_zero(scores: TensorExpr) -> TensorExpr:

@@ -52,7 +52,7 @@ def _imputer(node: OnnxNode) -> Expr:
         node.attribute(f"replaced_value_{kind}", 0),
     )
     if values is None:
-        raise RelvmFormatError(f"there is no attribute imputed_value_{kind}s for x of {x.type.dtype}")
+        raise RelvmFormatError(f"attribute imputed_value_{kind}s is missing, but x has dtype {x.type.dtype}")
     missing = x.apply(ops.not_equal, x) if replaced != replaced else x.apply(ops.equal, replaced)
     return ops.where(missing.expr, constant(values), x.expr)
 
@@ -79,7 +79,9 @@ def _feature_vectorizer(node: OnnxNode) -> Expr:
     for i, size in enumerate(sizes or []):
         columns = parts[i].shape[1]
         if not isinstance(columns, int):
-            raise RelvmUnsupportedError(f"inputdimensions for input {i} of {columns} columns")
+            raise RelvmUnsupportedError(
+                f"inputdimensions requires a known number of columns, got {columns} for input {i}"
+            )
         if size < columns:
             parts[i] = parts[i].apply(ops.slice, begin=(0,), end=(size,), axes=(1,))
         elif size > columns:
@@ -96,9 +98,9 @@ def _one_hot(node: OnnxNode) -> Expr:
     if x.type.dtype == STR and names is not None:
         x, categories = place_among(x, names), np.arange(len(names))
     if categories is None or x.type.dtype == STR:
-        raise RelvmFormatError(f"there are no categories for x of {x.type.dtype}")
+        raise RelvmFormatError(f"the attribute with the categories for dtype {x.type.dtype} of x is missing")
     spread = x.cast(I64).apply(ops.expand_dims, axes=(len(x.shape),))
     found = spread.apply(ops.equal, constant(categories)).cast(F32)
     if not node.attribute("zeros", 1):
-        assert_none(found.sum((len(x.shape),)) < 1, "elements that are no category")
+        assert_none(found.sum((len(x.shape),)) < 1, "elements of unknown category")
     return found.expr

@@ -33,7 +33,7 @@ def _grams_of(node: OnnxNode, pool: np.ndarray) -> list[_Grams]:
     columns, found, used = node.attribute("ngram_indexes"), [], 0
     for length, (start, end) in enumerate(pairwise([*starts, len(pool)]), 1):
         if start > end or (end - start) % length:
-            raise RelvmFormatError(f"ngram_counts are {starts}, of a pool of {len(pool)} numbers")
+            raise RelvmFormatError(f"ngram_counts are {starts}, which do not fit a pool of {len(pool)} elements")
         rows = np.array(pool[start:end], np.int64).reshape(-1, length)
         own = dict(zip(map(tuple, rows.tolist()), columns[used : used + len(rows)], strict=True))
         used += len(rows)
@@ -55,19 +55,21 @@ def _tf_idf_vectorizer(node: OnnxNode) -> Expr:
     size = max(columns) + 1
     if min(columns) < 0 or size > _MAX_COLUMNS:
         raise RelvmUnsupportedError(
-            f"ngram_indexes from {min(columns)} to {size - 1}, expected 0 to {_MAX_COLUMNS - 1}"
+            f"ngram_indexes lie in {min(columns)} to {size - 1}, expected 0 to {_MAX_COLUMNS - 1}"
         )
     words, pool = texts(node, "pool_strings"), np.array(node.attribute("pool_int64s") or [], np.int64)
     if x.type.dtype == STR and words is not None:
         x, pool = place_among(x, words), np.array(list(map(_first(words).get, words)), np.int64)
     if len(pool) == 0 or x.type.dtype == STR:
-        raise RelvmFormatError(f"there is no pool for x of {x.type.dtype}")
+        raise RelvmFormatError(f"the pool for dtype {x.type.dtype} of x is missing")
     if len(x.shape) > 2:
-        raise RelvmShapeError(f"a tensor of rank {len(x.shape)}, expected at most 2")
+        raise RelvmShapeError(f"x has rank {len(x.shape)}, expected at most 2")
     if not 0 <= node.attribute("max_skip_count") <= _MAX_SKIPPED:
-        raise RelvmUnsupportedError(f"max_skip_count is {node.attribute('max_skip_count')}, at most {_MAX_SKIPPED}")
+        raise RelvmUnsupportedError(
+            f"max_skip_count is {node.attribute('max_skip_count')}, expected at most {_MAX_SKIPPED}"
+        )
     if len(set(columns)) != len(columns):
-        raise RelvmUnsupportedError("ngram_indexes that name an element of the result twice")
+        raise RelvmUnsupportedError("duplicate ngram_indexes are not supported")
     batch = list(x.shape[:1]) if len(x.shape) == 2 else []
     rows = x.cast(I64).reshape(*(batch or [1]), x.shape[-1] if x.shape else 1)
     columns = [np.zeros(0, np.int64)]

@@ -74,7 +74,7 @@ class Forest:
             if (longer == steps).all():
                 return int(steps[self.roots].max(initial=0))
             steps = longer
-        raise RelvmFormatError("the trees have nodes from which no way ends at a leaf")
+        raise RelvmFormatError("the trees contain a cycle: some nodes never reach a leaf")
 
     def with_leaves_first(self, weights: np.ndarray) -> Forest:
         """Return the same forest with the leaves first, one leaf for each distinct row of `weights`.
@@ -100,10 +100,10 @@ class Forest:
     def scores(self, x: TensorExpr, aggregate: str) -> TensorExpr:
         """Return the scores, (rows, targets), without base values."""
         if aggregate not in _AGGREGATES:
-            raise RelvmFormatError(f"aggregate_function is {aggregate!r}: there is no such")
+            raise RelvmFormatError(f"unknown aggregate_function {aggregate!r}")
         columns = x.shape[1] if isinstance(x.shape[1], int) else 2**31
         if self.features.max(initial=0) >= columns:
-            raise RelvmFormatError(f"the trees look at feature {self.features.max()} of {columns}")
+            raise RelvmFormatError(f"the trees use feature {self.features.max()}, but x has {columns} features")
         depth = self.depth()
         missing = {"MIN": np.inf, "MAX": -np.inf}.get(aggregate, 0.0)
         forest = self.with_leaves_first(np.where(np.isnan(self.weights), missing, self.weights).astype(np.float32))
@@ -141,10 +141,10 @@ def _named_forest(node: OnnxNode, prefix: str, targets: int) -> Forest:
         or {len(t) for t in (tree, number, features, yes, no, thresholds, tracks)} != {count}
         or len(row) != count
     ):
-        raise RelvmFormatError("the tables of nodes_ differ in length, or name a node twice")
+        raise RelvmFormatError("the nodes_ attributes differ in length or define a node twice")
     unknown = sorted({*modes} - {*_MODES, "LEAF"})
     if unknown:
-        raise RelvmUnsupportedError(f"nodes_modes has {unknown[0]!r}, which is not supported")
+        raise RelvmUnsupportedError(f"mode {unknown[0]!r} in nodes_modes is not supported")
     ways = []
     for table in (yes, no):
         way = [
@@ -153,9 +153,7 @@ def _named_forest(node: OnnxNode, prefix: str, targets: int) -> Forest:
         ]
         if -1 in way:
             at = way.index(-1)
-            raise RelvmFormatError(
-                f"node {number[at]} of tree {tree[at]} is followed by {table[at]}, which there is not"
-            )
+            raise RelvmFormatError(f"node {number[at]} of tree {tree[at]} has the unknown successor {table[at]}")
         ways.append(np.array(way))
     roots = list({int(t): i for i, t in reversed(list(enumerate(tree)))}.values())[::-1]
     _expect_few_targets(targets)
@@ -168,7 +166,7 @@ def _named_forest(node: OnnxNode, prefix: str, targets: int) -> Forest:
     ):
         if (t, n) not in row or not 0 <= target < targets:
             raise RelvmFormatError(
-                f"node {n} of tree {t} says something of {prefix} {target} of {targets}: there is no such"
+                f"node {n} of tree {t} is unknown, or its {prefix} {target} is outside 0 to {targets - 1}"
             )
         held = weights[row[t, n], target]
         weights[row[t, n], target] = weight + (0 if np.isnan(held) else held)
@@ -176,7 +174,7 @@ def _named_forest(node: OnnxNode, prefix: str, targets: int) -> Forest:
     leaf = np.array([mode == "LEAF" for mode in modes])
     features = np.where(leaf, 0, features)
     if (features < 0).any():
-        raise RelvmFormatError("nodes_featureids has a number below 0")
+        raise RelvmFormatError("nodes_featureids contains a negative number")
     yes, no = ways
     return Forest(features, thresholds, np.array(tests), yes, no, np.array(sorted(roots)), weights)
 
@@ -185,7 +183,7 @@ def _expect_few_targets(targets: int) -> None:
     """Raise RelvmUnsupportedError if a forest has more targets, which are columns of a table, than any realistic
     model."""
     if targets > _MAX_TARGETS:
-        raise RelvmUnsupportedError(f"n_targets is {targets}, at most {_MAX_TARGETS}")
+        raise RelvmUnsupportedError(f"n_targets is {targets}, expected at most {_MAX_TARGETS}")
 
 
 def _integers(node: OnnxNode, name: str) -> np.ndarray:
@@ -212,7 +210,7 @@ def _with_base(node: OnnxNode, scores: TensorExpr, targets: int) -> TensorExpr:
     if base is None:
         return scores
     if len(base) not in (1, targets):
-        raise RelvmFormatError(f"{len(base)} base_values for {targets} targets")
+        raise RelvmFormatError(f"base_values has {len(base)} elements, expected 1 or {targets}")
     return scores.apply(ops.add, constant(base))
 
 
@@ -231,7 +229,7 @@ def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
         scores = _with_base(node, scores, classes)
         return labelled(node, column_of_largest(scores), labels), transformed(node, scores).expr
     if classes == 1:
-        raise RelvmUnsupportedError("one class, with one score, is not supported")
+        raise RelvmUnsupportedError("a single class with a single score is not supported")
     score = scores.apply(ops.slice, begin=(named[0],), end=(named[0] + 1,), axes=(1,))
     base = numbers(node, "base_values")
     if base is not None:
@@ -249,7 +247,7 @@ def binary_scores(node: OnnxNode, score: TensorExpr, all_positive: bool) -> Tens
     """
     match node.attribute("post_transform", "NONE"):
         case "PROBIT":
-            raise RelvmUnsupportedError("PROBIT of one score for two classes is not supported")
+            raise RelvmUnsupportedError("PROBIT is not supported for two classes with a single score")
         case "LOGISTIC":
             return transformed(node, beside(0 - score, score))
     return beside(1 - score if all_positive else 0 - score, score)
@@ -286,21 +284,21 @@ def _tabled_forest(node: OnnxNode, targets: int) -> Forest:
     tracks = _tracks(node, count)
     tables = (modes, splits, tracks, *ways, *at_leaf)
     if {len(table) for table in tables} != {count} or len(weights) != leaves:
-        raise RelvmFormatError("the tables of nodes_ or of leaf_ differ in length")
+        raise RelvmFormatError("the nodes_ attributes or the leaf_ attributes differ in length")
     _expect_few_targets(targets)
     members = _member_sets(node, modes)
     node.graph.file.count((leaves + count + sum(map(len, members.values()))) * targets * 8, node.here)
     rows = _Rows(targets)
     for weight, each in zip(weights.tolist(), target.tolist(), strict=True):
         if not 0 <= each < targets:
-            raise RelvmFormatError(f"leaf_targetids has {each}, there are {targets} targets")
+            raise RelvmFormatError(f"leaf_targetids contains {each}, expected 0 to {targets - 1}")
         rows.leaf(weight, each)
     # A node is one row.  A set-membership node is one row for each member; all but its first stand behind the other
     # nodes.
     for i in range(count):
         bounded = all(0 <= way[i] < (leaves if leaf[i] else count) for way, leaf in zip(ways, at_leaf, strict=True))
         if not bounded or not 0 <= modes[i] < len(_MODES_5):
-            raise RelvmFormatError(f"node {i} has mode {modes[i]}, or is followed by what there is not")
+            raise RelvmFormatError(f"node {i} has an invalid mode, {modes[i]}, or an unknown successor")
         yes, no = (int(way[i]) if leaf[i] else leaves + int(way[i]) for way, leaf in zip(ways, at_leaf, strict=True))
         test = _MODES.get(_MODES_5[modes[i]], "==") + "?" * bool(tracks[i])
         rows.node(int(features[i]), splits[i].item(), test, yes, no)
@@ -308,7 +306,7 @@ def _tabled_forest(node: OnnxNode, targets: int) -> Forest:
         rows.spread(leaves + i, values)
     is_leaf = [bool(a and b) and ways[0][r] == ways[1][r] for r, (a, b) in enumerate(zip(*at_leaf, strict=True))]
     if not all(0 <= root < count for root in roots):
-        raise RelvmFormatError(f"tree_roots has {roots.tolist()} of {count} nodes")
+        raise RelvmFormatError(f"tree_roots is {roots.tolist()}, expected nodes 0 to {count - 1}")
     return rows.forest([int(ways[0][r]) if is_leaf[r] else leaves + int(r) for r in roots])
 
 
@@ -323,7 +321,9 @@ def _member_sets(node: OnnxNode, modes: np.ndarray) -> dict[int, list[float]]:
         else:
             sets[-1].append(value)
     if len(sets) - 1 != len(nodes):
-        raise RelvmFormatError(f"membership_values has {len(sets) - 1} sets for {len(nodes)} nodes")
+        raise RelvmFormatError(
+            f"membership_values has {len(sets) - 1} sets, expected {len(nodes)}, one for each BRANCH_MEMBER node"
+        )
     return dict(zip(nodes, sets, strict=False))
 
 
