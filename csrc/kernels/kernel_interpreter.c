@@ -356,7 +356,7 @@ static rvm_status run_invoke(run *state, const rvm_kernel_instruction *step, uin
   const rvm_micro_watch watch = {.spend = spend_work, .host = state};
   const int came = kernel->run(arguments, &watch);
   if (came == RVM_MICRO_ENDED) return state->ended;
-  return came == RVM_MICRO_DONE ? RVM_OK : fail_bounds(state, place, "buffers, or has arguments that it may not have");
+  return came == RVM_MICRO_DONE ? RVM_OK : fail_bounds(state, place, "buffers, or its arguments are invalid");
 }
 
 /* ---- the loop ---- */
@@ -396,6 +396,7 @@ static void set_block(run *state, int64_t first, int64_t stop, int64_t width) {
     place++;                                                                           \
     goto look;                                                                         \
   }
+#define ROWS_COST(rows) (STRIP_COST + (rows) / 4)
 /* What a function costs for so many elements. */
 #define FUNCTION_COST(function, count) (1 + ((count) * (function)->cost) / RVM_STRIP)
 
@@ -536,12 +537,12 @@ static rvm_status run_from(run *state, uint32_t place) {
         const char *from = rows_place(state, step->b, R(c), rows, R(d), width, R(e), step->g);
         if (!from) return fail_bounds(state, place, "buffer");
         char *to = state->at[step->a];
-        const int64_t pitch = R(d) * size;
+        const int64_t pitch = (int64_t)(U(d) * (uint64_t)size); /* anything if there is one row */
         if (R(e) == 1)
           for (int64_t i = 0; i < rows; i++) memmove(to + i * width * size, from + i * pitch, (size_t)(width * size));
         else
           for (int64_t i = 0; i < rows; i++) moves_of(state, step->g)->strided(width, to + i * width * size, from + i * pitch, R(e));
-        SPENT(PLACES_COST)
+        SPENT(R(e) == 1 ? ROWS_COST(rows) : PLACES_COST)
       }
       case RVM_KOP_store_rows: {
         const int64_t n = state->strip, width = R(e), rows = width > 0 ? n / width : 0, size = step->g;
@@ -550,12 +551,12 @@ static rvm_status run_from(run *state, uint32_t place) {
         if (!to) return fail_bounds(state, place, "buffer");
         const int is_strip = step->f >= scalars;
         const char *from = state->at[step->f];
-        const int64_t pitch = R(c) * size, by = is_strip ? width * size : 0;
+        const int64_t pitch = (int64_t)(U(c) * (uint64_t)size), by = is_strip ? width * size : 0;
         if (R(d) == 1 && is_strip)
           for (int64_t i = 0; i < rows; i++) memmove(to + i * pitch, from + i * by, (size_t)(width * size));
         else
           for (int64_t i = 0; i < rows; i++) moves_of(state, step->g)->spread(width, to + i * pitch, R(d), from + i * by, is_strip);
-        SPENT(PLACES_COST)
+        SPENT(R(d) == 1 ? ROWS_COST(rows) : PLACES_COST)
       }
       case RVM_KOP_scatter: {
         const int64_t n = state->strip;

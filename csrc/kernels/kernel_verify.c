@@ -144,11 +144,13 @@ static uint32_t strip_bytes(const rvm_kernel_instruction *step, size_t at) {
     case RVM_KOP_view_written: return step->d;
     case RVM_KOP_gather: return at == 0 ? step->d : at == 2 ? 8 : 1;
     case RVM_KOP_strided: return at == 0 ? step->e : 1;
+    case RVM_KOP_load_rows:
+    case RVM_KOP_store_rows: return step->g;
     case RVM_KOP_scatter: return at == 1 ? 8 : step->d;
     case RVM_KOP_store_strided: return step->e;
     case RVM_KOP_choose: return at == 1 ? 1 : step->e;
     case RVM_KOP_move: return step->c;
-    default: return 8; /* iota */
+    default: return 8; /* iota, iota_rows */
   }
 }
 
@@ -163,7 +165,7 @@ static rvm_status check_views(const rvm_kernel_program *program, const lookup *l
     uint8_t *bytes = &lookup->view_bytes[operands[i] - first];
     if (letters[i] == 'w' && *bytes == 0) *bytes = (uint8_t)step->d;
     if (*bytes != strip_bytes(step, i))
-      return BAD(error, "instruction %u, %s: operand %c is a view of elements of another size, or of none before it", place,
+      return BAD(error, "instruction %u, %s: operand %c must be a view that an earlier instruction makes, of elements of the same size", place,
                  opcode_names[step->op], (char)('a' + i));
   }
   return RVM_OK;
@@ -213,7 +215,7 @@ static rvm_status check_instruction(const rvm_kernel_program *program, const loo
       if (step->a < scalars && (step->b >= scalars || step->c >= scalars))
         return BAD(error, "instruction %u, apply: strips cannot give a scalar result", place);
       if (rvm_element_functions[step->d].arity == 1 && step->b != step->c)
-        return BAD(error, "instruction %u, apply: a function of one operand has two", place);
+        return BAD(error, "instruction %u, apply: the function takes one operand, and c must be b", place);
       return RVM_OK;
     }
     case RVM_KOP_accumulate:
@@ -225,7 +227,7 @@ static rvm_status check_instruction(const rvm_kernel_program *program, const loo
     }
     case RVM_KOP_fail: {
       if (step->d != lookup->values[step->b] || step->d > MAX_VALUES)
-        return BAD(error, "instruction %u, fail: wrong number of values", place);
+        return BAD(error, "instruction %u, fail: expected %u values and at most %d, got %u", place, lookup->values[step->b], MAX_VALUES, step->d);
       return check_registers(program, place, step->c, step->d, error);
     }
     case RVM_KOP_invoke: return check_invoke(program, place, error);

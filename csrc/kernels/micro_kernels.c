@@ -32,6 +32,11 @@ static const void *place(const rvm_micro_argument *argument, int64_t low, int64_
   if (at < 0 || at > size || low < -at || high > size - at || (uintptr_t)argument->at % (uint64_t)bytes != 0) return NULL;
   return argument->at + at * bytes;
 }
+/* Whether two ranges of floats have an element in common; those that are copied may not. */
+static int overlap(const float *a, int64_t a_count, const float *b, int64_t b_count) {
+  const uintptr_t left = (uintptr_t)a, right = (uintptr_t)b;
+  return a_count > 0 && b_count > 0 && left < right + (uint64_t)b_count * 4 && right < left + (uint64_t)a_count * 4;
+}
 #define PLACE(T, name, index, low, high)                                       \
   T *const name = (T *)(uintptr_t)place(&argument[index], low, high, (int64_t)sizeof(T)); \
   if (!name) return RVM_MICRO_REFUSED
@@ -187,16 +192,22 @@ static int run_rvm_window_rows_f32(const rvm_micro_argument *argument, const rvm
   SIZE(end, 8);
   SIZE(high, 9);
   if (low > first || first > end || end > high) return RVM_MICRO_REFUSED;
-  PLACE(float, to, 0, low, rows > 0 && high > low ? last_of(rows, to_row) + high : low);
-  PLACE(const float, x, 2, 0, rows > 0 && end > first ? last_of(rows, x_row) + last_of(end - first, step) + 1 : 0);
-  for (int64_t row = 0, count; row < rows; row += count) {
-    count = least_of(portion(high - low, 1), rows - row);
-    SPEND(count * (high - low + 1));
-    rvm_window_rows_f32(to + row * to_row, to_row, x + row * x_row, x_row, step, count, low, first, end, high);
+  EXPECT_WORK((double)(high - low), 0x1p26);
+  if (rows == 0 || high == low) return RVM_MICRO_DONE;
+  const int64_t written = last_of(rows, to_row) + high, read = end > first ? last_of(rows, x_row) + last_of(end - first, step) + 1 : 0;
+  PLACE(float, to, 0, low, written);
+  PLACE(const float, x, 2, 0, read);
+  if (overlap(to + low, written - low, x, read)) return RVM_MICRO_REFUSED;
+  const int64_t most = portion(high - low, 1);
+  for (int64_t r = 0; r < rows; r += most) {
+    const int64_t some = least_of(rows - r, most);
+    SPEND(some * (high - low));
+    rvm_window_rows_f32(to + r * to_row, to_row, x + (read ? r * x_row : 0), x_row, step, some, low, first, end, high);
   }
   return RVM_MICRO_DONE;
 }
 
+/* Parts of one row, where that is long; else some rows. */
 static int run_rvm_max_pool_f32(const rvm_micro_argument *argument, const rvm_micro_watch *watch) {
   SIZE(planes, 2);
   SIZE(high, 3);
@@ -210,36 +221,40 @@ static int run_rvm_max_pool_f32(const rvm_micro_argument *argument, const rvm_mi
   SIZE(row_pad, 11);
   SIZE(pad, 12);
   SIZE(row_dilation, 13);
-  SIZE(dilation, 14);
-  if (column_taps < 1 || row_stride < 1 || stride < 1 || row_dilation < 1 || dilation < 1) return RVM_MICRO_REFUSED;
-  if ((column_taps - 1) * dilation >= RVM_POOL_LINE) return RVM_MICRO_REFUSED;
-  if (planes * rows > LARGEST || high * wide > LARGEST) return RVM_MICRO_REFUSED;
+  SIZE(column_dilation, 14);
+  if (column_taps < 1 || row_stride < 1 || column_stride < 1 || row_dilation < 1 || column_dilation < 1) return RVM_MICRO_REFUSED;
+  if ((column_taps - 1) * column_dilation >= RVM_POOL_LINE || planes * rows > LARGEST || high * wide > LARGEST)
+    return RVM_MICRO_REFUSED;
+  EXPECT_WORK((double)(row_taps + 1) * RVM_POOL_LINE, 0x1p26);
+  if (columns == 0) return RVM_MICRO_DONE;
   PLACE(float, out, 0, 0, planes * rows * columns);
   PLACE(const float, x, 1, 0, planes * (high * wide));
-  /* Of a row: its windows, and the lines of the input that a strip of them reads. */
-  const double work = (double)columns * (double)column_taps + (double)row_taps * ((double)wide + RVM_POOL_LINE);
-  EXPECT_WORK(work, 0x1p30);
+  const int64_t reach = (column_taps - 1) * column_dilation, line = (RVM_POOL_LINE - 1 - reach) / column_stride + 1;
+  const int64_t of_line = (row_taps + 1) * ((line - 1) * column_stride + reach + 1) + line * column_taps;
+  const int64_t most_columns = portion(of_line, 1) * line; /* `line` columns are computed at a time */
+  const int64_t lines = (least_of(columns, most_columns) + line - 1) / line, most_rows = portion(of_line * lines, 1);
   for (int64_t plane = 0; plane < planes; plane++)
-    for (int64_t row = 0, end; row < rows; row = end) {
-      end = row + least_of(portion((int64_t)work, 1), rows - row);
-      SPEND((end - row) * ((int64_t)work + 1));
-      const float *const from = x + plane * (high * wide);
-      float *const to = out + (plane * rows + row) * columns;
-#define CALL(taps, stride, dilation)                                                                                      \
-  rvm_max_pool_rows(to, from, high, wide, row, end, columns, row_taps, taps, row_stride, stride, row_pad, pad, row_dilation, \
-                    dilation)
-      if (dilation == 1 && column_taps == 2 && stride == 2)
-        CALL(2, 2, 1);
-      else if (dilation == 1 && column_taps == 3 && stride == 2)
-        CALL(3, 2, 1);
-      else if (dilation == 1 && column_taps == 3 && stride == 1)
-        CALL(3, 1, 1);
-      else if (dilation == 1 && column_taps == 4 && stride == 4)
-        CALL(4, 4, 1);
-      else
-        CALL(column_taps, stride, dilation);
+    for (int64_t r = 0; r < rows; r += columns > most_columns ? 1 : most_rows)
+      for (int64_t j = 0; j < columns; j += most_columns) {
+        const int64_t across = least_of(columns - j, most_columns);
+        const int64_t down = columns > most_columns ? 1 : least_of(rows - r, most_rows);
+        const int64_t pad = column_pad - j * column_stride;
+        SPEND(of_line * ((across + line - 1) / line) * down);
+#define CALL(taps, stride, dilation)                                                                                         \
+  rvm_max_pool_f32(out + (plane * rows + r) * columns + j, x + plane * (high * wide), 1, high, wide, down, across, row_taps, \
+                   taps, row_stride, stride, row_pad - r * row_stride, pad, row_dilation, dilation)
+        if (column_dilation == 1 && column_taps == 2 && column_stride == 2)
+          CALL(2, 2, 1);
+        else if (column_dilation == 1 && column_taps == 3 && column_stride == 2)
+          CALL(3, 2, 1);
+        else if (column_dilation == 1 && column_taps == 3 && column_stride == 1)
+          CALL(3, 1, 1);
+        else if (column_dilation == 1 && column_taps == 4 && column_stride == 4)
+          CALL(4, 4, 1);
+        else
+          CALL(column_taps, column_stride, column_dilation);
 #undef CALL
-    }
+      }
   return RVM_MICRO_DONE;
 }
 
@@ -381,14 +396,17 @@ static int run_rvm_attention(const rvm_micro_argument *argument, const rvm_micro
   const int64_t panel_columns = keys < RVM_ATTENTION_PANEL ? rounded(keys, 16) : RVM_ATTENTION_PANEL;
   if (rows == 0) return RVM_MICRO_DONE;
   PLACE(const float, q, 4, 0, rows * depth);
-  PLACE(const float, k, 5, 0, keys > 0 && depth > 0 ? last_of(keys, k_row) + last_of(depth, k_step) + 1 : 0);
+  const int64_t k_count = keys > 0 && depth > 0 ? last_of(keys, k_row) + last_of(depth, k_step) + 1 : 0;
+  const int64_t copy_count = columns != width ? least_of(keys, most) * columns : 0;
+  PLACE(const float, k, 5, 0, k_count);
   PLACE(const float, v, 8, 0, keys * width);
   PLACE(const uint8_t, allowed, 9, 0, keys > 0 ? last_of(rows, allowed_row) + last_of(keys, allowed_step) + 1 : 0);
   PLACE(const float, bias, 12, 0, keys > 0 ? last_of(rows, bias_row) + last_of(keys, bias_step) + 1 : 0);
   PLACE(float, scores, 18, 0, rows * most);
   PLACE(float, panel, 19, 0, depth * panel_columns);
-  PLACE(float, copy, 20, 0, columns != width ? least_of(keys, most) * columns : 0);
+  PLACE(float, copy, 20, 0, copy_count);
   PLACE(float, out, 21, 0, rows * columns);
+  if (overlap(panel, depth * panel_columns, k, k_count) || overlap(copy, copy_count, v, keys * width)) return RVM_MICRO_REFUSED;
   const int64_t at_once = portion(keys * of_key, RVM_ATTENTION_TILE);
   for (int64_t r = 0, count; r < rows; r += count) {
     count = rows - r < at_once + RVM_ATTENTION_FEW ? rows - r : at_once;

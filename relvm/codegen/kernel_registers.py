@@ -185,8 +185,8 @@ def allocate_slots(code: list[Instruction | Label], kind: str) -> dict[Reg, int]
     """Return slots for the registers of one kind: those whose lives do not overlap share one.
 
     A life is from the first to the last instruction that names the register.  If a loop reads a register from before
-    it, the life lasts until the loop ends.  Views share a slot only if their elements have the same size, which the
-    verifier demands.
+    it, the life lasts until the loop ends.  Views share a slot only if their elements have the same size: the verifier
+    demands it.
     """
     first: dict[Reg, int] = {}
     last: dict[Reg, int] = {}

@@ -105,55 +105,55 @@ static void headers_are_checked(void) {
   begin();
   E(end);
   bytes = kernel_finish(&k, &size_bytes);
-  CHECK_FAILS(read_bytes(bytes, 63), RVM_BAD_EXECUTABLE, "too short, or not aligned", error);
+  CHECK_FAILS(read_bytes(bytes, 63), RVM_BAD_EXECUTABLE, "the program is too short or misaligned", error);
   bytes = memset(aligned_alloc(64, 128), 0, 128);
   rvm_kernel_program program;
-  CHECK_FAILS(rvm_kernel_program_read(bytes + 4, 120, &program, &error), RVM_BAD_EXECUTABLE, "too short, or not aligned", error);
-  CHECK_FAILS(read_bytes(bytes, 128), RVM_BAD_EXECUTABLE, "it has version 0, expected 1", error);
-  REFUSED("it has version 1", HEADER(ZERO, 1));
-  REFUSED("counts that do not fit", HEADER(VIEWS, 65535 - w0));
+  CHECK_FAILS(rvm_kernel_program_read(bytes + 4, 120, &program, &error), RVM_BAD_EXECUTABLE, "the program is too short or misaligned", error);
+  CHECK_FAILS(read_bytes(bytes, 128), RVM_BAD_EXECUTABLE, "unsupported version 0, expected 1", error);
+  REFUSED("unsupported version 1", HEADER(ZERO, 1));
+  REFUSED("the counts in the header are inconsistent", HEADER(VIEWS, 65535 - w0));
   ACCEPTED(HEADER(VIEWS, 65534 - w0));
-  REFUSED("counts that do not fit", HEADER(STRIPS, UINT32_MAX - v0));
-  REFUSED("counts that do not fit", HEADER(TENSORS, 65534));
+  REFUSED("the counts in the header are inconsistent", HEADER(STRIPS, UINT32_MAX - v0));
+  REFUSED("the counts in the header are inconsistent", HEADER(TENSORS, 65534));
   REFUSED("the table of tensors is too short", HEADER(TENSORS, 65533));
-  REFUSED("counts that do not fit", HEADER(ARRAYS, UINT32_MAX));
-  REFUSED("counts that do not fit", HEADER(INPUTS, 6));
+  REFUSED("the counts in the header are inconsistent", HEADER(ARRAYS, UINT32_MAX));
+  REFUSED("the counts in the header are inconsistent", HEADER(INPUTS, 6));
   ACCEPTED(HEADER(INPUTS, 5));
-  REFUSED("counts that do not fit", HEADER(STEPS, -1));
-  REFUSED("counts that do not fit", HEADER(STEPS, 65535));
-  REFUSED("another size than its header says", HEADER(STEPS, 65534));
-  REFUSED("counts that do not fit", HEADER(ARGUMENTS, 65536));
-  REFUSED("another size than its header says", HEADER(ARGUMENTS, 65535));
-  REFUSED("counts that do not fit", HEADER(SCRATCH, 1u << 31));
+  REFUSED("the counts in the header are inconsistent", HEADER(STEPS, -1));
+  REFUSED("the counts in the header are inconsistent", HEADER(STEPS, 65535));
+  REFUSED("the size does not match the header", HEADER(STEPS, 65534));
+  REFUSED("the counts in the header are inconsistent", HEADER(ARGUMENTS, 65536));
+  REFUSED("the size does not match the header", HEADER(ARGUMENTS, 65535));
+  REFUSED("the counts in the header are inconsistent", HEADER(SCRATCH, 1u << 31));
   ACCEPTED(HEADER(SCRATCH, INT32_MAX));
-  REFUSED("counts that do not fit", HEADER(CONSTANTS, v0));
-  REFUSED("counts that do not fit", HEADER(SIZES, UINT32_MAX));
-  REFUSED("another size than its header says", HEADER(CONSTANTS, 6));
-  REFUSED("another size than its header says", HEADER(TENSOR_WORDS, 1000));
-  REFUSED("another size than its header says", HEADER(TENSOR_WORDS, UINT32_MAX));
-  REFUSED("another size than its header says", HEADER(ARRAYS, 1000));
-  REFUSED("another size than its header says", HEADER(MESSAGE_BYTES, 1000));
+  REFUSED("the counts in the header are inconsistent", HEADER(CONSTANTS, v0));
+  REFUSED("the counts in the header are inconsistent", HEADER(SIZES, UINT32_MAX));
+  REFUSED("the size does not match the header", HEADER(CONSTANTS, 6));
+  REFUSED("the size does not match the header", HEADER(TENSOR_WORDS, 1000));
+  REFUSED("the size does not match the header", HEADER(TENSOR_WORDS, UINT32_MAX));
+  REFUSED("the size does not match the header", HEADER(ARRAYS, 1000));
+  REFUSED("the size does not match the header", HEADER(MESSAGE_BYTES, 1000));
   begin();
-  CHECK_FAILS(read_it(), RVM_BAD_EXECUTABLE, "counts that do not fit", error); /* no instruction */
+  CHECK_FAILS(read_it(), RVM_BAD_EXECUTABLE, "the counts in the header are inconsistent", error); /* no instruction */
   begin();
   E(copy, FREE, ONE);
   CHECK_FAILS(read_it(), RVM_BAD_EXECUTABLE, "its last instruction is not end", error);
   begin();
   E(copy, FREE, v0);
-  CHECK_FAILS(read_it(), RVM_BAD_EXECUTABLE, "copy: operand b is 10", error);
+  CHECK_FAILS(read_it(), RVM_BAD_EXECUTABLE, "copy: operand b has the invalid value 10", error);
   /* a part that is cut off at each length */
   begin();
   E(end);
   bytes = kernel_finish(&k, &size_bytes);
   for (int64_t size = 64; size < size_bytes; size += 8) {
     unsigned char *copy = memcpy(aligned_alloc(64, 1024), bytes, (size_t)size);
-    CHECK_FAILS(read_bytes(copy, size), RVM_BAD_EXECUTABLE, "another size than its header says", error);
+    CHECK_FAILS(read_bytes(copy, size), RVM_BAD_EXECUTABLE, "the size does not match the header", error);
   }
   bytes = realloc(bytes, 2048); /* and one too long */
   unsigned char *longer = memset(aligned_alloc(64, 2048), 0, 2048);
   memcpy(longer, bytes, (size_t)size_bytes);
   free(bytes);
-  CHECK_FAILS(read_bytes(longer, size_bytes + 8), RVM_BAD_EXECUTABLE, "another size than its header says", error);
+  CHECK_FAILS(read_bytes(longer, size_bytes + 8), RVM_BAD_EXECUTABLE, "the size does not match the header", error);
 }
 
 static int64_t *word(int at) { return (int64_t *)(void *)k.tensors.bytes + at; }
@@ -161,23 +161,23 @@ static int64_t *word(int at) { return (int64_t *)(void *)k.tensors.bytes + at; }
 static uint32_t *array_word(int at) { return (uint32_t *)(void *)k.arrays.bytes + at; }
 
 static void tables_are_checked(void) {
-  REFUSED("tensor 0 has an unknown dtype or a wrong rank", *word(0) = -1);
-  REFUSED("tensor 0 has an unknown dtype or a wrong rank", *word(0) = RVM_DTYPE_COUNT);
-  REFUSED("tensor 0 has an unknown dtype or a wrong rank", *word(0) = RVM_DTYPE_str);
+  REFUSED("tensor 0 has an unknown dtype or an invalid rank", *word(0) = -1);
+  REFUSED("tensor 0 has an unknown dtype or an invalid rank", *word(0) = RVM_DTYPE_COUNT);
+  REFUSED("tensor 0 has an unknown dtype or an invalid rank", *word(0) = RVM_DTYPE_str);
   ACCEPTED(*word(0) = RVM_DTYPE_f64);
-  REFUSED("tensor 0 has an unknown dtype or a wrong rank", *word(1) = -1);
-  REFUSED("tensor 0 has an unknown dtype or a wrong rank", *word(1) = RVM_MAX_RANK + 1);
+  REFUSED("tensor 0 has an unknown dtype or an invalid rank", *word(1) = -1);
+  REFUSED("tensor 0 has an unknown dtype or an invalid rank", *word(1) = RVM_MAX_RANK + 1);
   REFUSED("the table of tensors is too short", *word(1) = RVM_MAX_RANK);
   REFUSED("the table of tensors is too short", *word(13) = 2);
   REFUSED("the table of tensors is too short", HEADER(TENSORS, 6));
-  REFUSED("another number of words or sizes", HEADER(TENSORS, 4), HEADER(SIZES, 1));
-  REFUSED("tensor 0 names an unknown size", *word(2) = -2);
-  REFUSED("tensor 0 names an unknown size", *word(2) = -2, HEADER(SIZES, 2));
-  REFUSED("tensor 1 names an unknown size", *word(5) = -2);
-  REFUSED("tensor 1 names an unknown size", *word(5) = -3, HEADER(SIZES, 2));
-  REFUSED("tensor 1 names an unknown size", *word(5) = INT64_MIN);
+  REFUSED("the table of tensors does not match its number of words or sizes", HEADER(TENSORS, 4), HEADER(SIZES, 1));
+  REFUSED("tensor 0 refers to an unknown size", *word(2) = -2);
+  REFUSED("tensor 0 refers to an unknown size", *word(2) = -2, HEADER(SIZES, 2));
+  REFUSED("tensor 1 refers to an unknown size", *word(5) = -2);
+  REFUSED("tensor 1 refers to an unknown size", *word(5) = -3, HEADER(SIZES, 2));
+  REFUSED("tensor 1 refers to an unknown size", *word(5) = INT64_MIN);
   ACCEPTED(*word(5) = -2, HEADER(SIZES, 2));
-  REFUSED("another number of words or sizes", HEADER(SIZES, 2));
+  REFUSED("the table of tensors does not match its number of words or sizes", HEADER(SIZES, 2));
   ACCEPTED(*word(5) = 7);
   ACCEPTED(*word(5) = INT64_MAX);
   REFUSED("array 0 lies outside", *array_word(0) = 8);
@@ -185,10 +185,10 @@ static void tables_are_checked(void) {
   REFUSED("array 1 lies outside", *array_word(3) = ARRAY_2_BYTES + 1);
   REFUSED("array 1 lies outside", *array_word(3) = UINT32_MAX);
   ACCEPTED(*array_word(2) = ARRAY_BYTES + 128, *array_word(3) = 0);
-  REFUSED("the messages do not end with a zero each", HEADER(MESSAGES, 1));
-  REFUSED("the messages do not end with a zero each", HEADER(MESSAGES, 3));
-  REFUSED("the messages do not end with a zero each", k.messages.bytes[k.messages.size - 1] = 'x');
-  REFUSED("the messages do not end with a zero each", k.messages.bytes[k.messages.size - 1] = 'x', k.messages.bytes[3] = 0);
+  REFUSED("a message does not end with NUL", HEADER(MESSAGES, 1));
+  REFUSED("a message does not end with NUL", HEADER(MESSAGES, 3));
+  REFUSED("a message does not end with NUL", k.messages.bytes[k.messages.size - 1] = 'x');
+  REFUSED("a message does not end with NUL", k.messages.bytes[k.messages.size - 1] = 'x', k.messages.bytes[3] = 0);
   begin();
   k.messages.size = 0;
   HEADER(MESSAGES, 0), HEADER(MESSAGE_BYTES, 0);
@@ -196,55 +196,55 @@ static void tables_are_checked(void) {
   CHECK_OK(read_it(), error);
 }
 
-#define OPERAND(letter, value, ...) REFUSED(", " #letter ": operand " value, __VA_ARGS__)
+#define OPERAND(op, letter, value, ...) REFUSED(#op ": operand " #letter " has the invalid value " value, __VA_ARGS__)
 
 static void operands_are_checked(void) {
   REFUSED("instruction 0 has opcode", kernel_step(&k, (uint16_t[8]){RVM_KOP_COUNT}));
   REFUSED("instruction 0 has opcode 65535", kernel_step(&k, (uint16_t[8]){65535}));
-  OPERAND(end, "a is 1", E(end, 1));
-  OPERAND(end, "g is 1", E(end, 0, 0, 0, 0, 0, 0, 1));
-  OPERAND(copy, "c is 1", E(copy, FREE, ONE, 1));
-  OPERAND(copy, "a is 10", E(copy, v0, ONE));
-  OPERAND(copy, "b is 10", E(copy, FREE, v0));
+  OPERAND(end, a, "1", E(end, 1));
+  OPERAND(end, g, "1", E(end, 0, 0, 0, 0, 0, 0, 1));
+  OPERAND(copy, c, "1", E(copy, FREE, ONE, 1));
+  OPERAND(copy, a, "10", E(copy, v0, ONE));
+  OPERAND(copy, b, "10", E(copy, FREE, v0));
   ACCEPTED(E(copy, FLAG, FLAG));
-  OPERAND(fill, "a is 9", E(fill, FLAG, ONE, ONE, 4));
-  OPERAND(fill, "a is 13", E(fill, w0, ONE, ONE, 4));
+  OPERAND(fill, a, "9", E(fill, FLAG, ONE, ONE, 4));
+  OPERAND(fill, a, "13", E(fill, w0, ONE, ONE, 4));
   ACCEPTED(E(fill, v0, ONE, ONE, 4), E(fill, v2, ONE, ONE, 4));
-  OPERAND(fill, "d is 3", E(fill, v0, ONE, ONE, 3));
-  OPERAND(fill, "d is 0", E(fill, v0, ONE, ONE, 0));
-  OPERAND(fill, "d is 16", E(fill, v0, ONE, ONE, 16));
+  OPERAND(fill, d, "3", E(fill, v0, ONE, ONE, 3));
+  OPERAND(fill, d, "0", E(fill, v0, ONE, ONE, 0));
+  OPERAND(fill, d, "16", E(fill, v0, ONE, ONE, 16));
   ACCEPTED(E(fill, v0, ONE, ONE, 1), E(fill, v0, ONE, ONE, 2), E(fill, v0, ONE, ONE, 8));
-  OPERAND(iota, "a is 9", E(iota, FLAG, ONE, ONE));
-  OPERAND(iota, "a is 16", E(iota, ALL, ONE, ONE));
+  OPERAND(iota, a, "9", E(iota, FLAG, ONE, ONE));
+  OPERAND(iota, a, "16", E(iota, ALL, ONE, ONE));
   ACCEPTED(E(iota, v0, ONE, ONE), E(iota, v2, ONE, ONE));
   ACCEPTED(E(view_written, w2, OUT_I64, ONE, 8), E(iota, w2, ONE, ONE));
-  OPERAND(view, "a is 12", E(view, v2, IN_F32, ONE, 4));
-  OPERAND(view, "a is 16", E(view, ALL, IN_F32, ONE, 4));
-  OPERAND(view, "b is 7", E(view, w0, 7, ONE, 4));
+  OPERAND(view, a, "12", E(view, v2, IN_F32, ONE, 4));
+  OPERAND(view, a, "16", E(view, ALL, IN_F32, ONE, 4));
+  OPERAND(view, b, "7", E(view, w0, 7, ONE, 4));
   ACCEPTED(E(view, w0, ARRAY_2, ONE, 4));
-  OPERAND(view_written, "b is 2", E(view_written, w0, IN_BOOL, ONE, 1));
-  OPERAND(view_written, "b is 7", E(view_written, w0, 7, ONE, 1));
+  OPERAND(view_written, b, "2", E(view_written, w0, IN_BOOL, ONE, 1));
+  OPERAND(view_written, b, "7", E(view_written, w0, 7, ONE, 1));
   ACCEPTED(E(view_written, w0, OUT_F32, ONE, 4));
-  OPERAND(move, "a is 9", E(move, FLAG, v0, 4));
-  OPERAND(move, "b is 16", E(move, v0, ALL, 4));
+  OPERAND(move, a, "9", E(move, FLAG, v0, 4));
+  OPERAND(move, b, "16", E(move, v0, ALL, 4));
   ACCEPTED(E(move, v0, FLAG, 4));
-  OPERAND(gather, "e is 16", E(gather, v0, IN_F32, v1, 4, ALL));
+  OPERAND(gather, e, "16", E(gather, v0, IN_F32, v1, 4, ALL));
   ACCEPTED(E(gather, v0, IN_F32, v1, 4, NO), E(gather, v0, IN_F32, v1, 4, v2));
-  OPERAND(apply, "d is", E(apply, v0, v0, v0, (uint16_t)rvm_element_function_count));
-  OPERAND(apply, "a is 16", E(apply, ALL, v0, v0, ADD));
+  OPERAND(apply, d, "", E(apply, v0, v0, v0, (uint16_t)rvm_element_function_count));
+  OPERAND(apply, a, "16", E(apply, ALL, v0, v0, ADD));
   ACCEPTED(E(apply, FREE, ONE, ONE, ADD), E(apply, v0, v0, FREE, ADD));
-  OPERAND(jump, "a is 2", E(jump, 2));
+  OPERAND(jump, a, "2", E(jump, 2));
   ACCEPTED(E(jump, 1));
-  OPERAND(invoke, "a is", E(invoke, (uint16_t)rvm_micro_kernel_count, 0, 0));
-  OPERAND(invoke, "b is 1", E(invoke, 0, 1, 0));
-  OPERAND(invoke, "c is 1", E(invoke, 0, 0, 1));
-  OPERAND(parallel, "f is 3", E(parallel, FREE, FREE_2, ONE, ONE, 2, 3, 0), E(end));
-  OPERAND(parallel, "g is 3", E(parallel, FREE, FREE_2, ONE, ONE, 2, 0, 3), E(end));
+  OPERAND(invoke, a, "", E(invoke, (uint16_t)rvm_micro_kernel_count, 0, 0));
+  OPERAND(invoke, b, "1", E(invoke, 0, 1, 0));
+  OPERAND(invoke, c, "1", E(invoke, 0, 0, 1));
+  OPERAND(parallel, f, "3", E(parallel, FREE, FREE_2, ONE, ONE, 2, 3, 0), E(end));
+  OPERAND(parallel, g, "3", E(parallel, FREE, FREE_2, ONE, ONE, 2, 0, 3), E(end));
   ACCEPTED(E(parallel, FREE, FREE_2, ONE, ONE, 2, 2, 2), E(end));
-  OPERAND(fail, "a is 0", E(fail, RVM_OK, 0, 0, 0));
-  OPERAND(fail, "a is 16", E(fail, RVM_TIMEOUT + 1, 0, 0, 0));
+  OPERAND(fail, a, "0", E(fail, RVM_OK, 0, 0, 0));
+  OPERAND(fail, a, "16", E(fail, RVM_TIMEOUT + 1, 0, 0, 0));
   ACCEPTED(E(fail, RVM_TIMEOUT, 0, 0, 0), E(fail, 1, 0, 0, 0));
-  OPERAND(fail, "b is 2", E(fail, 1, 2, 0, 0));
+  OPERAND(fail, b, "2", E(fail, 1, 2, 0, 0));
   REFUSED("load: a tensor has elements of another size", E(load, FREE, IN_F32, ONE, 8));
   REFUSED("store: a tensor has elements of another size", E(store, OUT_F32, ONE, ONE, 8));
   REFUSED("gather: a tensor has elements of another size", E(gather, v0, IN_BOOL, v1, 4, NO));
@@ -253,47 +253,47 @@ static void operands_are_checked(void) {
 
 static void functions_and_calls_are_checked(void) {
   const uint16_t neg = function_of(4, 4, 1, 0), less = function_of(1, 4, 2, 0);
-  REFUSED("apply: a scalar result of strips", E(apply, FREE, v0, ONE, ADD));
-  REFUSED("apply: a scalar result of strips", E(apply, FREE, ONE, v0, ADD));
-  REFUSED("apply: two operands of a function of one", E(apply, v0, FREE, v1, neg));
-  REFUSED("apply: two operands of a function of one", E(apply, FREE, FREE, FREE_2, neg));
+  REFUSED("apply: strips cannot give a scalar result", E(apply, FREE, v0, ONE, ADD));
+  REFUSED("apply: strips cannot give a scalar result", E(apply, FREE, ONE, v0, ADD));
+  REFUSED("apply: the function takes one operand, and c must be b", E(apply, v0, FREE, v1, neg));
+  REFUSED("apply: the function takes one operand, and c must be b", E(apply, FREE, FREE, FREE_2, neg));
   ACCEPTED(E(apply, v0, v1, v1, neg), E(apply, v0, v1, v2, ADD));
-  REFUSED("accumulate: the function does not combine two elements", E(accumulate, v0, v1, neg));
-  REFUSED("accumulate: the function does not combine two elements", E(accumulate, v0, v1, less));
-  REFUSED("fold: the function does not combine two elements", E(fold, FREE, v1, ONE, neg));
+  REFUSED("accumulate: the function must take two elements", E(accumulate, v0, v1, neg));
+  REFUSED("accumulate: the function must take two elements", E(accumulate, v0, v1, less));
+  REFUSED("fold: the function must take two elements", E(fold, FREE, v1, ONE, neg));
   ACCEPTED(E(accumulate, v0, v1, ADD), E(fold, FREE, v1, ONE, ADD));
-  REFUSED("fail: a wrong number of values", E(fail, 1, 0, 0, 1), kernel_arguments(&k, (uint16_t[]){0}, 1));
-  REFUSED("fail: a wrong number of values", E(fail, 1, 1, 0, 1), kernel_arguments(&k, (uint16_t[]){0}, 1));
-  REFUSED("its arguments exceed the table", E(fail, 1, 1, 1, 2), kernel_arguments(&k, (uint16_t[]){0, 0}, 2));
-  REFUSED("argument 1 is not a scalar", E(fail, 1, 1, 0, 2), kernel_arguments(&k, (uint16_t[]){0, v0}, 2));
-  REFUSED("argument 0 is not a scalar", E(fail, 1, 1, 0, 2), kernel_arguments(&k, (uint16_t[]){v0, 0}, 2));
+  REFUSED("fail: expected 0 values and at most 16, got 1", E(fail, 1, 0, 0, 1), kernel_arguments(&k, (uint16_t[]){0}, 1));
+  REFUSED("fail: expected 2 values and at most 16, got 1", E(fail, 1, 1, 0, 1), kernel_arguments(&k, (uint16_t[]){0}, 1));
+  REFUSED("the arguments exceed the table", E(fail, 1, 1, 1, 2), kernel_arguments(&k, (uint16_t[]){0, 0}, 2));
+  REFUSED("argument 1 must be a scalar", E(fail, 1, 1, 0, 2), kernel_arguments(&k, (uint16_t[]){0, v0}, 2));
+  REFUSED("argument 0 must be a scalar", E(fail, 1, 1, 0, 2), kernel_arguments(&k, (uint16_t[]){v0, 0}, 2));
   ACCEPTED(E(fail, 1, 1, 0, 2), kernel_arguments(&k, (uint16_t[]){0, FLAG}, 2));
   char message[17 * 4 + 1] = "";
   uint16_t zeros[17] = {0};
   for (int i = 0; i < 16; i++) strcat(message, "%lld");
   ACCEPTED(kernel_message(&k, message), E(fail, 1, 2, 0, 16), kernel_arguments(&k, zeros, 16));
   strcat(message, "%lld");
-  REFUSED("fail: a wrong number of values", kernel_message(&k, message), E(fail, 1, 2, 0, 17), kernel_arguments(&k, zeros, 17));
-  REFUSED("parallel: what follows does not end before e", E(parallel, FREE, FREE_2, ONE, ONE, 1, 0, 0), E(end));
-  REFUSED("parallel: what follows does not end before e", E(parallel, FREE, FREE_2, ONE, ONE, 0, 0, 0), E(end));
-  REFUSED("parallel: what follows does not end before e", E(parallel, FREE, FREE_2, ONE, ONE, 2, 0, 0), E(copy, FREE, ONE));
+  REFUSED("fail: expected 17 values and at most 16, got 17", kernel_message(&k, message), E(fail, 1, 2, 0, 17), kernel_arguments(&k, zeros, 17));
+  REFUSED("parallel: the loop body must end before instruction e", E(parallel, FREE, FREE_2, ONE, ONE, 1, 0, 0), E(end));
+  REFUSED("parallel: the loop body must end before instruction e", E(parallel, FREE, FREE_2, ONE, ONE, 0, 0, 0), E(end));
+  REFUSED("parallel: the loop body must end before instruction e", E(parallel, FREE, FREE_2, ONE, ONE, 2, 0, 0), E(copy, FREE, ONE));
   const uint16_t copy = (uint16_t)row_of("rvm_copy_bytes"); /* P p i */
   const uint16_t good[] = {ARRAY, ZERO_, IN_F32, ZERO_, ONE};
 #define INVOKES(first, count, ...) E(invoke, copy, first, count), kernel_arguments(&k, (uint16_t[]){__VA_ARGS__}, sizeof((uint16_t[]){__VA_ARGS__}) / 2)
   ACCEPTED(E(invoke, copy, 0, 5), kernel_arguments(&k, good, 5));
-  REFUSED("its arguments exceed the table", INVOKES(1, 4, ONE, ARRAY, ZERO_, IN_F32, ZERO_));
-  REFUSED("its arguments exceed the table", INVOKES(0, 1, ARRAY));
-  REFUSED("its arguments exceed the table", INVOKES(0, 2, ARRAY, ZERO_));
-  REFUSED("its arguments exceed the table", INVOKES(0, 4, ARRAY, ZERO_, IN_F32, ZERO_));
-  REFUSED("a wrong number of arguments", INVOKES(0, 4, ARRAY, ZERO_, IN_F32, ZERO_, ONE));
-  REFUSED("a wrong number of arguments", INVOKES(0, 6, ARRAY, ZERO_, IN_F32, ZERO_, ONE, ONE));
-  REFUSED("an argument is not a buffer that it may use", INVOKES(0, 5, IN_F32, ZERO_, IN_F32, ZERO_, ONE));
-  REFUSED("an argument is not a buffer that it may use", INVOKES(0, 5, ARRAY, ZERO_, 7, ZERO_, ONE));
-  REFUSED("an argument is not a scalar", INVOKES(0, 5, ARRAY, ZERO_, IN_F32, v0, ONE));
-  REFUSED("an argument is not a scalar", INVOKES(0, 5, ARRAY, ZERO_, IN_F32, ZERO_, v0));
+  REFUSED("the arguments exceed the table", INVOKES(1, 4, ONE, ARRAY, ZERO_, IN_F32, ZERO_));
+  REFUSED("the arguments exceed the table", INVOKES(0, 1, ARRAY));
+  REFUSED("the arguments exceed the table", INVOKES(0, 2, ARRAY, ZERO_));
+  REFUSED("the arguments exceed the table", INVOKES(0, 4, ARRAY, ZERO_, IN_F32, ZERO_));
+  REFUSED("wrong number of arguments", INVOKES(0, 4, ARRAY, ZERO_, IN_F32, ZERO_, ONE));
+  REFUSED("wrong number of arguments", INVOKES(0, 6, ARRAY, ZERO_, IN_F32, ZERO_, ONE, ONE));
+  REFUSED("an argument must be a buffer that the instruction may access", INVOKES(0, 5, IN_F32, ZERO_, IN_F32, ZERO_, ONE));
+  REFUSED("an argument must be a buffer that the instruction may access", INVOKES(0, 5, ARRAY, ZERO_, 7, ZERO_, ONE));
+  REFUSED("an argument must be a scalar", INVOKES(0, 5, ARRAY, ZERO_, IN_F32, v0, ONE));
+  REFUSED("an argument must be a scalar", INVOKES(0, 5, ARRAY, ZERO_, IN_F32, ZERO_, v0));
 }
 
-#define OTHER_SIZE(letter, ...) REFUSED("operand " #letter " is a view of elements of another size, or of none before it", __VA_ARGS__)
+#define OTHER_SIZE(letter, ...) REFUSED("operand " #letter " must be a view that an earlier instruction makes, of elements of the same size", __VA_ARGS__)
 #define VIEW(w, buffer, bytes) E(view, w, buffer, ZERO_, bytes)
 #define VIEWS() VIEW(w0, ARRAY, 4), VIEW(w1, ARRAY, 8), VIEW(w2, ARRAY, 1)
 
@@ -315,6 +315,9 @@ static void views_have_elements_of_one_size(void) {
   OTHER_SIZE(e, VIEWS(), E(gather, v0, ARRAY, v0, 4, w0));
   OTHER_SIZE(a, VIEWS(), E(strided, w1, ARRAY, ONE, ONE, 4, NO));
   OTHER_SIZE(f, VIEWS(), E(strided, v0, ARRAY, ONE, ONE, 4, w0));
+  OTHER_SIZE(a, VIEWS(), E(load_rows, w1, ARRAY, ONE, ONE, ONE, ONE, 4));
+  OTHER_SIZE(f, VIEWS(), E(store_rows, ARRAY, ONE, ONE, ONE, ONE, w1, 4));
+  OTHER_SIZE(a, VIEWS(), E(iota_rows, w0, ONE, ONE, ONE, ONE));
   OTHER_SIZE(b, VIEWS(), E(scatter, ARRAY, w0, v0, 4));
   OTHER_SIZE(c, VIEWS(), E(scatter, ARRAY, v0, w1, 4));
   OTHER_SIZE(d, VIEWS(), E(store_strided, ARRAY, ONE, ONE, w1, 4));
@@ -324,6 +327,7 @@ static void views_have_elements_of_one_size(void) {
   OTHER_SIZE(d, VIEWS(), E(choose, v0, v0, v0, w1, 4));
   ACCEPTED(VIEWS(), VIEWS(), E(move, w0, w0, 4), E(move, v0, FREE, 4), E(iota, w1, ONE, ONE), E(apply, w1, w0, w0, to_i64), E(accumulate, v0, w0, ADD_F32),
            E(gather, w0, ARRAY, w1, 4, w2), E(gather, w0, ARRAY, w1, 4, NO), E(strided, w0, ARRAY, ONE, ONE, 4, w2),
+           E(load_rows, w0, ARRAY, ONE, ONE, ONE, ONE, 4), E(store_rows, ARRAY, ONE, ONE, ONE, ONE, w0, 4), E(iota_rows, w1, ONE, ONE, ONE, ONE),
            E(scatter, ARRAY, w1, w0, 4), E(store_strided, ARRAY, ONE, ONE, w0, 4), E(choose, w0, w2, w0, w0, 4));
 }
 
@@ -404,9 +408,11 @@ static rvm_status run_with(const rvm_value *arguments, int32_t count) {
     E(end);                                                          \
     CHECK_FAILS(run_with(tensors, 5), status, text, error);          \
   } while (0)
-#define LEAVES(what, ...) FAILS_WITH(RVM_INDEX_ERROR, "leaves its " what, __VA_ARGS__)
+#define LEAVES(what, ...) FAILS_WITH(RVM_INDEX_ERROR, "outside its " what, __VA_ARGS__)
 /* The strip is of `count` elements, a scalar, from here on. */
 #define STRIP(count) E(strips, FREE_3, ZERO_, count, (uint16_t)(HERE + 1))
+/* As many rows of so many elements as a strip has room for; FREE_2 is the width. */
+#define BLOCK(width) set(FREE_2, width), E(blocks, FREE_3, ZERO_, MANY, FREE_2, (uint16_t)(HERE + 1))
 /* s = value, from the constants. */
 static void set(uint16_t to, int64_t value) {
   E(copy, to, ZERO_);
@@ -433,6 +439,13 @@ static void accesses_stay_inside_of_their_buffers(void) {
     LEAVES("buffer", set(FREE, wrong[i]), STRIP(ONE), E(iota, v0, FREE, ONE), E(scatter, OUT_F32, v0, ONE, 4));
     LEAVES("buffer", set(FREE, wrong[i]), STRIP(ONE), E(fill, v0, ONE, ONE, 1), E(strided, v1, IN_F32, FREE, ONE, 4, v0));
     /* a step that leads there */
+    LEAVES("buffer", set(FREE, wrong[i]), STRIP(ONE), E(load_rows, v0, IN_F32, FREE, ZERO_, ZERO_, ONE, 4));
+    LEAVES("buffer", set(FREE, wrong[i]), STRIP(ONE), E(store_rows, OUT_F32, FREE, ZERO_, ZERO_, ONE, ONE, 4));
+    LEAVES("buffer", set(FREE, wrong[i]), BLOCK(2), E(load_rows, v0, IN_F32, ZERO_, FREE, ZERO_, FREE_2, 4));
+    LEAVES("buffer", set(FREE, wrong[i]), BLOCK(2), E(load_rows, v0, IN_F32, ZERO_, ZERO_, FREE, FREE_2, 4));
+    LEAVES("buffer", set(FREE, wrong[i]), BLOCK(2), E(store_rows, OUT_F32, ZERO_, FREE, ZERO_, FREE_2, v0, 4));
+    LEAVES("buffer", set(FREE, wrong[i]), BLOCK(2), E(store_rows, OUT_F32, ZERO_, ZERO_, FREE, FREE_2, ONE, 4));
+    RUNS(set(FREE, wrong[i]), STRIP(ONE), E(load_rows, v0, IN_F32, ZERO_, FREE, FREE, ONE, 4), E(store_rows, OUT_F32, ZERO_, FREE, FREE, ONE, v0, 4));
     LEAVES("buffer", set(FREE, wrong[i]), set(FREE_2, 2), STRIP(FREE_2), E(strided, v0, IN_F32, ZERO_, FREE, 4, NO));
     LEAVES("buffer", set(FREE, wrong[i]), set(FREE_2, 2), STRIP(FREE_2), E(store_strided, OUT_F32, ZERO_, FREE, ONE, 4));
     LEAVES("buffer", set(FREE, wrong[i]), set(FREE_2, 2), STRIP(FREE_2), E(fill, v0, ONE, FREE_2, 1), E(strided, v1, IN_F32, ZERO_, FREE, 4, v0));
@@ -486,6 +499,15 @@ static void strips_have_room(void) {
   LEAVES("strip", SHORT_VIEWS(), E(iota, w1, ZERO_, ONE));
   LEAVES("strip", SHORT_VIEWS(), E(accumulate, v0, w0, ADD_F32));
   LEAVES("strip", STRIP(ONE), E(accumulate, v0, ONE, ADD_F32));
+  LEAVES("strip", SHORT_VIEWS(), E(load_rows, w0, IN_F32, ZERO_, ZERO_, ZERO_, ONE, 4));
+  LEAVES("strip", SHORT_VIEWS(), E(store_rows, ARRAY, ZERO_, ZERO_, ZERO_, ONE, w0, 4));
+  LEAVES("strip", SHORT_VIEWS(), E(iota_rows, w1, ZERO_, ZERO_, ZERO_, ONE));
+  const int64_t widths[] = {0, -1, 3, 513, INT64_MAX, INT64_MIN}; /* none of which divides 512 */
+  for (int i = 0; i < COUNT_OF(widths); i++) {
+    LEAVES("strip", set(FREE, widths[i]), STRIP(MANY), E(load_rows, v0, IN_F32, ZERO_, ZERO_, ZERO_, FREE, 4));
+    LEAVES("strip", set(FREE, widths[i]), STRIP(MANY), E(store_rows, ARRAY, ZERO_, ZERO_, ZERO_, FREE, v0, 4));
+    LEAVES("strip", set(FREE, widths[i]), STRIP(MANY), E(iota_rows, v0, ZERO_, ZERO_, ZERO_, FREE));
+  }
   LEAVES("strip", READ_VIEWS(), E(move, w0, v0, 4)); /* not to be written */
   LEAVES("strip", READ_VIEWS(), E(iota, w1, ZERO_, ONE));
   /* a jump past the instruction that makes the view */
@@ -512,6 +534,19 @@ static void strips_go_on(void) {
   /* no elements at all */
   RUNS(E(strips, FREE, ONE, ZERO_, (uint16_t)(HERE + 1)), E(strips, FREE, MANY, MINUS, (uint16_t)(HERE + 1)), E(iota, v0, ONE, ONE));
   RUNS(E(strips, FREE, MINUS, MANY, (uint16_t)(HERE + 1)), E(iota, v0, ONE, ONE)); /* 2^63 of them */
+}
+
+/* The transposed matrix of 3 rows of 200, which is read by its columns: 170 rows of 3, then 30. */
+static void blocks_go_on(void) {
+  RUNS(set(FREE, 3), set(FREE_2, 200), E(blocks, FREE_3, ZERO_, FREE_2, FREE, (uint16_t)(HERE + 6)),
+       E(load_rows, v0, IN_F32, FREE_3, ONE, FREE_2, FREE, 4), E(mul, FLAG, FREE_3, FREE), E(store_rows, OUT_F32, FLAG, FREE, ONE, FREE, v0, 4),
+       E(iota_rows, v1, FREE_3, ONE, FREE_2, FREE), E(next_block, FREE_3, FREE_2, FREE, (uint16_t)(HERE - 4)));
+  for (int i = 0; i < ROOM; i++) CHECK(out[i] == (float)(i % 3 * 200 + i / 3));
+  RUNS(set(FREE, 3), set(FREE_2, 200), BLOCK(3), E(iota_rows, v1, MINUS, ONE, LAST, FREE_2), E(move, v0, ZERO_, 8), set(FREE, 3),
+       E(store_rows, OUT_I64, ZERO_, FREE, ONE, FREE, v1, 8));
+  for (int i = 0; i < 510; i++) CHECK_INT(out_index[i], -1 + i / 3 + i % 3 * (ROOM - 1));
+  RUNS(BLOCK(0), BLOCK(-1), BLOCK(513), E(blocks, FREE_3, ONE, ONE, ONE, (uint16_t)(HERE + 1)), E(iota, v0, ONE, ONE));
+  RUNS(BLOCK(512), E(iota, v0, ONE, ONE), E(move, v1, v0, 8), E(next_block, FREE_3, ZERO_, FREE_2, 0));
 }
 
 static void scalars_have_no_undefined_results(void) {
@@ -580,8 +615,8 @@ static void arguments_are_compared_with_the_tensors(void) {
   begin(), E(end);
   CHECK_FAILS(run_with(tensors, -1), RVM_ARGUMENT_ERROR, "expected 5 arguments, got -1", error);
   GIVEN(0, int_value(1), RVM_TYPE_ERROR, "argument 0 is not a tensor");
-  GIVEN(1, tensor_value(RVM_DTYPE_u64, 1, short_dims), RVM_TYPE_ERROR, "argument 1 has another dtype or rank");
-  GIVEN(1, tensor_value(RVM_DTYPE_i64, 2, two), RVM_TYPE_ERROR, "argument 1 has another dtype or rank");
+  GIVEN(1, tensor_value(RVM_DTYPE_u64, 1, short_dims), RVM_TYPE_ERROR, "argument 1 does not have the dtype and rank");
+  GIVEN(1, tensor_value(RVM_DTYPE_i64, 2, two), RVM_TYPE_ERROR, "argument 1 does not have the dtype and rank");
   GIVEN(1, tensor_value(RVM_DTYPE_i64, 1, short_dims), RVM_SHAPE_ERROR, "expected dimension 0 of argument 1 to be 600, got 599");
   begin();
   *word(2) = 7;
@@ -638,7 +673,7 @@ static void tensors_without_elements_have_none(void) {
   const int32_t dtypes[] = {RVM_DTYPE_f32, RVM_DTYPE_i64, RVM_DTYPE_bool, RVM_DTYPE_f32, RVM_DTYPE_i64};
   for (int i = 0; i < 5; i++) given[i] = tensor_value(dtypes[i], 1, none);
   begin(), E(load, FREE, IN_F32, ZERO_, 4), E(end);
-  CHECK_FAILS(run_with(given, 5), RVM_INDEX_ERROR, "leaves its buffer", error);
+  CHECK_FAILS(run_with(given, 5), RVM_INDEX_ERROR, "outside its buffer", error);
   begin(), E(strips, FREE, ZERO_, s0, 1), E(view, w0, IN_F32, ZERO_, 4), E(end);
   CHECK_OK(run_with(given, 5), error);
   for (int i = 0; i < 5; i++) rvm_value_release(&given[i]);
@@ -675,7 +710,7 @@ static void parallel_loops_are_whole(void) {
     RUNS(PARALLEL(ZERO_, ONE), E(fail, 1, 0, 0, 0), E(jump, 1), E(jump, 1), E(end));
     RUNS(PARALLEL(MINUS, ONE), E(fail, 1, 0, 0, 0), E(jump, 1), E(jump, 1), E(end));
     RUNS(PARALLEL(ONE, ZERO_), E(copy, FREE_3, ONE), E(copy, FREE_3, ONE), E(copy, FREE_3, ONE), E(end));
-    FAILS_WITH(RVM_BAD_EXECUTABLE, "parallel in parallel", E(parallel, FREE, FREE_2, s0, ONE, 3, 0, 0),
+    FAILS_WITH(RVM_BAD_EXECUTABLE, "parallel loops cannot be nested", E(parallel, FREE, FREE_2, s0, ONE, 3, 0, 0),
                E(parallel, FREE, FREE_2, ONE, ONE, 3, 0, 0), E(end));
     FAILS_WITH(RVM_SHAPE_ERROR, "", PARALLEL(s0, ONE), E(fail, RVM_SHAPE_ERROR, 0, 0, 0), E(jump, 1), E(jump, 1), E(end));
     /* views of outside are not there inside; arrays from f to g are each part's own */
@@ -724,6 +759,8 @@ static void every_loop_has_an_end(void) {
   ENDS(E(strips, FREE, ONE, ZERO_, 0));
   ENDS(E(strips, FREE, ZERO_, MANY, 2), E(iota, v0, ONE, ONE), E(next_strip, FREE, MANY, 1));
   ENDS(E(next_strip, FREE, MANY, 0)); /* strips of none */
+  ENDS(E(blocks, FREE, ZERO_, MANY, ONE, 2), E(iota, v0, ONE, ONE), E(next_block, FREE, MANY, ONE, 1));
+  ENDS(E(blocks, FREE, ZERO_, MANY, ZERO_, 0));
   ENDS(E(parallel, FREE, FREE_2, ONE, ONE, 2, 0, 0), E(end), E(jump, 0));
   ENDS(E(parallel, FREE, FREE_2, ONE, ONE, 3, 0, 0), E(jump, 1), E(end));
   for (threads = 2; threads <= 3; threads++) {
@@ -758,6 +795,11 @@ static void looks_follow_each_other(void) {
   LOOKS(10, STRIP(MANY), E(fill, v1, ZERO_, MANY, 1); THOUSAND_OF(E(strided, v0, IN_F32, ZERO_, ONE, 4, v1)));
   LOOKS(10, STRIP(MANY); THOUSAND_OF(E(store_strided, OUT_F32, ZERO_, ZERO_, v0, 4)));
   LOOKS(1, STRIP(MANY); THOUSAND_OF(E(store_strided, OUT_F32, ZERO_, ONE, v0, 4)));
+  LOOKS(10, STRIP(MANY); THOUSAND_OF(E(load_rows, v0, IN_F32, ZERO_, ZERO_, ONE, ONE, 4)));
+  LOOKS(10, STRIP(MANY); THOUSAND_OF(E(load_rows, v0, IN_F32, ZERO_, ONE, ZERO_, ONE, 4)));
+  LOOKS(10, STRIP(MANY); THOUSAND_OF(E(store_rows, OUT_F32, ZERO_, ZERO_, ONE, ONE, v0, 4)));
+  LOOKS(10, STRIP(MANY); THOUSAND_OF(E(store_rows, OUT_F32, ZERO_, ONE, ZERO_, ONE, v0, 4)));
+  LOOKS(1, STRIP(MANY); THOUSAND_OF(E(iota_rows, v0, ZERO_, ONE, ONE, ONE)));
   LOOKS(1, STRIP(MANY); THOUSAND_OF(E(move, v0, v1, 4)));
   LOOKS(1, STRIP(MANY); THOUSAND_OF(E(move, v0, ONE, 4)));
   LOOKS(1, STRIP(MANY); THOUSAND_OF(E(choose, v0, v1, v1, v1, 4)));
@@ -776,7 +818,7 @@ static void micro_kernels_end_with_the_run(void) {
   const uint16_t good[] = {ARRAY, ZERO_, IN_F32, ZERO_, LAST}, bad[] = {ARRAY, MINUS, IN_F32, ZERO_, LAST};
   RUNS(kernel_arguments(&k, good, 5), E(invoke, copy, 0, 5), set(FREE, 100), E(load, FREE, ARRAY, FREE, 4), E(store, OUT_F32, ZERO_, FREE, 4));
   CHECK(out[0] == 100);
-  LEAVES("buffers, or has arguments that it may not have", kernel_arguments(&k, bad, 5), E(invoke, copy, 0, 5));
+  LEAVES("buffers", kernel_arguments(&k, bad, 5), E(invoke, copy, 0, 5));
   ENDS(kernel_arguments(&k, good, 5), E(invoke, copy, 0, 5), E(jump, 0));
   steps_left = 1; /* the look is within the micro-kernel */
   begin(), kernel_arguments(&k, good, 5);
@@ -827,7 +869,7 @@ static void the_section_is_checked(void) {
   BAD_SECTION("kernel program 0 exceeds its section", 1, 0, 1, 0, 1, size + 8);
   BAD_SECTION("kernel program 0 exceeds its section", 1, 0, 1, 0, 1, UINT32_MAX - 7);
   BAD_SECTION("kernel program 0 exceeds its section", 1, 0, 1, 0, 1, size - 4);
-  BAD_SECTION("another size than its header says", 1, 0, 1, 0, 1, size - 8);
+  BAD_SECTION("the size does not match the header", 1, 0, 1, 0, 1, size - 8);
   BAD_SECTION("bytes follow the last kernel program", 2, 0, 1, 0, 1, size);
   BAD_SECTION("function second is native, but the native section is missing", 1, 0, 1, 0, 1, size);
   CHECK_FAILS(load_section("a b c d", (uint32_t[]){1, 0, 1, size}, 4, 1, 0), RVM_BAD_EXECUTABLE,
@@ -906,6 +948,7 @@ int main(void) {
   accesses_stay_inside_of_their_buffers();
   strips_have_room();
   strips_go_on();
+  blocks_go_on();
   scalars_have_no_undefined_results();
   stated_failures_have_their_text();
   arguments_are_compared_with_the_tensors();

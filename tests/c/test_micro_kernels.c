@@ -35,6 +35,18 @@ static const call calls[] = {
   {"rvm_taps_f32", "SSqwwwF", {70, 3, 3, 3, 1 + 128, 128, 1}},
   {"rvm_taps_f32", "SSqwwwF", {5, 1200, 1200, 1200, 1 + 64, 64, 0}},
   {"rvm_taps_f32", "SSqwwwF", {5, 0, 0, 0, 0, 64, 0}},
+  /* to, to_row, x, x_row, step, rows, low, first, end, high */
+  {"rvm_window_rows_f32", "wSwSSSSSSS", {2 * 20 + 12, 20, 2 * 30 + 4 * 2 + 1, 30, 2, 3, 1, 3, 8, 12}},
+  {"rvm_window_rows_f32", "wSwSSSSSSS", {20 + 12, 20, 30 + 12, 30, 1, 2, 0, 0, 12, 12}},
+  {"rvm_window_rows_f32", "wSwSSSSSSS", {20 + 12, 20, 0, 30, 1, 2, 0, 12, 12, 12}},
+  {"rvm_window_rows_f32", "wSwSSSSSSS", {3000000, 3000000, 1, 0, 0, 1, 0, 0, 3000000, 3000000}},
+  /* out, x, planes, high, wide, rows, columns, taps, strides, pads and dilations of rows and columns */
+  {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {2 * 4 * 5, 2 * 6 * 7, 2, 6, 7, 4, 5, 3, 3, 1, 1, 1, 1, 1, 1}},
+  {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {2 * 3 * 3, 2 * 6 * 7, 2, 6, 7, 3, 3, 3, 3, 2, 2, 1, 1, 1, 1}},
+  {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {3 * 3, 6 * 6, 1, 6, 6, 3, 3, 2, 2, 2, 2, 0, 0, 1, 1}},
+  {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {4, 64, 1, 8, 8, 2, 2, 4, 4, 4, 4, 0, 0, 1, 1}},
+  {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {3 * 900, 6 * 1000, 1, 6, 1000, 3, 900, 2, 3, 1, 1, 5, 40, 3, 50}},
+  {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {2 * 60000, 1, 1, 1, 1, 2, 60000, 100, 1, 1, 600, 0, 0, 1, 1}},
   {"rvm_copy_bytes", "bbS", {9, 9, 9}},
   {"rvm_copy_bytes", "bbS", {5000000, 5000000, 5000000}},
   {"rvm_transposed_tile", "wwS", {256, 15 * 17 + 16, 17}},
@@ -230,6 +242,16 @@ static void numbers_are_checked(void) {
   refused("rvm_tile_bytes", 0, 1, 0);
   refused("rvm_columns_f32", 2, 0, 0);
   refused("rvm_columns_f32", 2, 0, 8);
+  refused("rvm_window_rows_f32", 0, 6, 4);
+  refused("rvm_window_rows_f32", 0, 7, 9);
+  refused("rvm_window_rows_f32", 0, 8, 13);
+  for (int i = 8; i <= 14; i++)
+    if (i < 11 || i > 12) refused("rvm_max_pool_f32", 0, i, 0);
+  refused("rvm_max_pool_f32", 0, 8, 513);
+  refused("rvm_max_pool_f32", 0, 14, 256);
+  refused("rvm_max_pool_f32", 0, 2, LARGEST); /* the products of which do not fit */
+  refused("rvm_max_pool_f32", 0, 3, LARGEST);
+  refused("rvm_max_pool_f32", 0, 7, 1 << 17);
   refused("rvm_words_of_bytes", 0, 3, 0);
   refused("rvm_words_of_line", 0, 5, 0);
   refused("rvm_words_of_line", 0, 7, 0); /* a step, by which it divides */
@@ -261,6 +283,7 @@ static void too_much_is_refused(void) {
     {"rvm_winograd_product", "SSSSwww", {1, 16, LARGEST, LARGEST, 0, 0, 0}},
     {"rvm_winograd_output", "SSww", {LARGEST, LARGEST, 0, 0}},
     {"rvm_winograd_output", "SSww", {LARGEST, 0, 0, 0}},
+    {"rvm_window_rows_f32", "wSwSSSSSSS", {0, 0, 0, 0, 0, LARGEST, 0, 0, LARGEST, LARGEST}},
     {"rvm_attention", "SSSSwwSSwbSSwSSffFwwww", {1, LARGEST, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1024, 0, 0, 0}},
   };
   for (int i = 0; i < COUNT_OF(much); i++) {
@@ -281,6 +304,9 @@ static void portions_are_small(void) {
     {"rvm_tile_bytes", "SSSbSFFwSwS", {1, 16, 1 << 20, 1 << 20, 0, 0, 1, 16, 0, 16, 0}},
     {"rvm_columns_f32", "SSSSqqSwwSwSF", {7, LARGEST, 16, 600, 600, 600, 0, 2, 17, 0, 16, 0, 0}},
     {"rvm_taps_f32", "SSqwwwF", {100000, 2000, 2000, 2000, 1 + 100032, 100032, 0}},
+    {"rvm_window_rows_f32", "wSwSSSSSSS", {100, 0, 100, 0, 1, LARGEST, 0, 0, 100, 100}},
+    {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {1 << 20, 1, 1, 1, 1, 1 << 10, 1 << 10, 100000, 1, 1, 600, 0, 0, 1, 1}},
+    {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {1 << 20, 1, 1 << 18, 0, 1, 4, 1, 100000, 1, 1, 1, 0, 0, 1, 1}},
     {"rvm_attention", "SSSSwwSSwbSSwSSffFwwww", {96, 1 << 16, 64, 0, 96 * 64, 64, 0, 1, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 96 * 320, 64 * 64, 0, 0}},
   };
   for (int i = 0; i < COUNT_OF(much); i++) {
@@ -289,7 +315,7 @@ static void portions_are_small(void) {
     portions_allowed = 1;
     CHECK_INT(run(&much[i], arguments), RVM_MICRO_ENDED);
     CHECK_INT(portions, 2);
-    CHECK(most_work < 12 * RVM_MICRO_PORTION); /* six rows of attention are not cut */
+    CHECK(most_work < 16 * RVM_MICRO_PORTION); /* six rows of attention are not cut */
     release(&much[i], arguments);
   }
 }
@@ -330,6 +356,35 @@ static void offsets_may_be_overwritten(void) {
   CHECK_INT(kernel_of(&the_columns)->run(columns, &watch), RVM_MICRO_DONE);
 }
 
+/* Elements that are copied do not lie where they are copied to. */
+static void copies_do_not_overlap(void) {
+  const struct {
+    const char *name;
+    int nth, to, from;
+  } rows[] = {{"rvm_window_rows_f32", 1, 0, 2}, {"rvm_attention", 0, 19, 5}, {"rvm_attention", 0, 20, 8}};
+  for (int i = 0; i < COUNT_OF(rows); i++)
+    for (int row = 0, nth = rows[i].nth; row < COUNT_OF(calls); row++) {
+      if (strcmp(calls[row].name, rows[i].name) != 0 || nth-- != 0) continue;
+      rvm_micro_argument arguments[MOST];
+      make(&calls[row], arguments);
+      portions_allowed = INT64_MAX;
+      const rvm_micro_argument to = arguments[rows[i].to], from = arguments[rows[i].from];
+      rvm_micro_argument both = {.at = calloc((size_t)(to.bytes + from.bytes) + 64, 1), .bytes = to.bytes + from.bytes};
+      const int64_t ends[] = {to.bytes / 4, to.bytes / 4 - 1, 0};
+      for (int k = 0; k < COUNT_OF(ends); k++) {
+        arguments[rows[i].to] = arguments[rows[i].from] = both;
+        arguments[rows[i].from].number = ends[k];
+        EXPECT(row, k, "overlapping, or just not", run(&calls[row], arguments), k == 0 ? RVM_MICRO_DONE : RVM_MICRO_REFUSED);
+        arguments[rows[i].from].number = 0;
+        arguments[rows[i].to].number = k == 0 ? from.bytes / 4 : k == 1 ? from.bytes / 4 - 1 : 0;
+        EXPECT(row, k, "overlapping, or just not", run(&calls[row], arguments), k == 0 ? RVM_MICRO_DONE : RVM_MICRO_REFUSED);
+      }
+      free(both.at);
+      arguments[rows[i].to] = to, arguments[rows[i].from] = from;
+      release(&calls[row], arguments);
+    }
+}
+
 static void offsets_are_checked(void) {
   const struct {
     const char *name;
@@ -364,6 +419,7 @@ int main(void) {
   too_much_is_refused();
   portions_are_small();
   offsets_may_be_overwritten();
+  copies_do_not_overlap();
   offsets_are_checked();
   return CHECK_RESULT();
 }
