@@ -217,9 +217,9 @@ static int run_rvm_max_pool_f32(const rvm_micro_argument *argument, const rvm_mi
   SIZE(row_taps, 7);
   SIZE(column_taps, 8);
   SIZE(row_stride, 9);
-  SIZE(stride, 10);
+  SIZE(column_stride, 10);
   SIZE(row_pad, 11);
-  SIZE(pad, 12);
+  SIZE(column_pad, 12);
   SIZE(row_dilation, 13);
   SIZE(column_dilation, 14);
   if (column_taps < 1 || row_stride < 1 || column_stride < 1 || row_dilation < 1 || column_dilation < 1) return RVM_MICRO_REFUSED;
