@@ -10,6 +10,9 @@
 #include "kernel_levels.h"
 #include "kernel_interpreter.h"
 
+/* Labels as values: each instruction jumps to the next one's body by itself, so that the processor can tell them apart. */
+#pragma GCC diagnostic ignored "-Wpedantic"
+
 enum {
   STRIP_BYTES = RVM_STRIP * 8,
   /* Costs between two looks at the limits.  A scalar instruction costs 1; nothing takes more than about half a microsecond for
@@ -361,14 +364,24 @@ static rvm_status run_invoke(run *state, const rvm_kernel_instruction *step, uin
 
 /* ---- the loop ---- */
 
-#define R(operand) state->scalars[step->operand].i64
-#define U(operand) state->scalars[step->operand].bits
+#define R(operand) registers[step->operand].i64
+#define U(operand) registers[step->operand].bits
 
 /* Returns how many elements of [first, stop) the next strip has. */
 static inline int64_t strip_length(int64_t first, int64_t stop) {
   if (first >= stop) return 0;
   const uint64_t left = (uint64_t)stop - (uint64_t)first;
   return left < RVM_STRIP ? (int64_t)left : RVM_STRIP;
+}
+
+/* Copies an element of 1, 2, 4 or 8 bytes. */
+static inline void copy_element(void *to, const void *from, uint32_t bytes) {
+  switch (bytes) {
+    case 1: memcpy(to, from, 1); break;
+    case 2: memcpy(to, from, 2); break;
+    case 4: memcpy(to, from, 4); break;
+    default: memcpy(to, from, 8);
+  }
 }
 
 static void set_block(run *state, int64_t first, int64_t stop, int64_t width) {
@@ -378,13 +391,16 @@ static void set_block(run *state, int64_t first, int64_t stop, int64_t width) {
   state->strip = state->rows * width;
 }
 
+#define AGAIN goto *bodies[(step = &code[place])->op]
+#define NEXT goto *bodies[(step = &code[++place])->op]
+
 /* Goes to an instruction, which costs what lies between: a loop's body where it goes back. */
 #define GO(target)                                                                     \
   {                                                                                    \
     const uint32_t to = target;                                                        \
     state->fuel -= to < place ? (int64_t)(place - to) : 1;                             \
     place = to;                                                                        \
-    if (state->fuel > 0) continue;                                                     \
+    if (state->fuel > 0) AGAIN;                                                        \
     goto look;                                                                         \
   }
 
@@ -392,7 +408,7 @@ static void set_block(run *state, int64_t first, int64_t stop, int64_t width) {
 #define SPENT(cost)                                                                    \
   {                                                                                    \
     state->fuel -= (cost);                                                             \
-    if (state->fuel > 0) break;                                                        \
+    if (state->fuel > 0) NEXT;                                                         \
     place++;                                                                           \
     goto look;                                                                         \
   }
@@ -404,251 +420,253 @@ static rvm_status run_from(run *state, uint32_t place) {
   const rvm_kernel_program *program = state->program;
   const rvm_kernel_instruction *const code = program->code;
   const uint32_t scalars = program->scalar_count;
-  for (;;) {
-    const rvm_kernel_instruction *const step = &code[place];
-    switch ((enum rvm_kernel_opcode)step->op) {
-      case RVM_KOP_end: return RVM_OK;
-      case RVM_KOP_jump:
-        GO(step->a)
-      case RVM_KOP_unless:
-        if (state->scalars[step->a].is_true) break;
-        GO(step->b)
-      case RVM_KOP_loop:
-        R(a) = R(b);
-        if (R(a) < R(c)) break;
-        GO(step->d)
-      case RVM_KOP_next:
-        U(a)++;
-        if (R(a) >= R(b)) break;
-        GO(step->c)
-      case RVM_KOP_strips:
-        R(a) = R(b);
-        state->strip = strip_length(R(a), R(c));
-        if (state->strip > 0) break;
-        GO(step->d)
-      case RVM_KOP_next_strip:
-        U(a) += (uint64_t)state->strip;
-        state->strip = strip_length(R(a), R(b));
-        if (state->strip <= 0) break;
-        GO(step->c)
-      case RVM_KOP_blocks:
-        R(a) = R(b);
-        set_block(state, R(a), R(c), R(d));
-        if (state->strip > 0) break;
-        GO(step->e)
-      case RVM_KOP_next_block:
-        U(a) += (uint64_t)state->rows;
-        set_block(state, R(a), R(b), R(c));
-        if (state->strip <= 0) break;
-        GO(step->d)
-      case RVM_KOP_parallel: {
-        const rvm_status status = run_parallel(state, place);
-        if (status) return status;
-        GO(step->e)
-      }
-      case RVM_KOP_fail: return fail_as_stated(state, step);
-      case RVM_KOP_invoke: {
-        const rvm_status status = run_invoke(state, step, place);
-        if (status) return status;
-        SPENT(INVOKE_COST)
-      }
-      case RVM_KOP_copy: R(a) = R(b); break;
-      case RVM_KOP_add: U(a) = U(b) + U(c); break;
-      case RVM_KOP_sub: U(a) = U(b) - U(c); break;
-      case RVM_KOP_mul: U(a) = U(b) * U(c); break;
-      case RVM_KOP_div: U(a) = R(c) == 0 ? 0 : R(c) == -1 ? 0 - U(b) : (uint64_t)(R(b) / R(c)); break;
-      case RVM_KOP_mod: R(a) = R(c) == 0 || R(c) == -1 ? 0 : R(b) % R(c); break;
-      case RVM_KOP_multiply_add: U(a) = U(b) * U(c) + U(d); break;
-      case RVM_KOP_larger: R(a) = R(b) > R(c) ? R(b) : R(c); break;
-      case RVM_KOP_smaller: R(a) = R(b) < R(c) ? R(b) : R(c); break;
-      case RVM_KOP_lt: R(a) = R(b) < R(c); break;
-      case RVM_KOP_le: R(a) = R(b) <= R(c); break;
-      case RVM_KOP_eq: R(a) = R(b) == R(c); break;
-      case RVM_KOP_ne: R(a) = R(b) != R(c); break;
-      case RVM_KOP_select: R(a) = state->scalars[step->b].is_true ? R(c) : R(d); break;
-      case RVM_KOP_load: {
-        const char *from = place_of(state, step->b, R(c), 1, step->d);
-        if (!from) return fail_bounds(state, place, "buffer");
-        memcpy(&state->scalars[step->a], from, step->d);
-        break;
-      }
-      case RVM_KOP_store: {
-        char *to = place_of(state, step->a, R(b), 1, step->d);
-        if (!to) return fail_bounds(state, place, "buffer");
-        memcpy(to, &state->scalars[step->c], step->d);
-        break;
-      }
-      case RVM_KOP_apply: {
-        const rvm_element_function *function = &state->level->functions[step->d];
-        if (step->a < scalars) {
-          function->run(1, state->at[step->a], state->at[step->b], state->at[step->c], 0);
-          SPENT(FUNCTION_COST(function, 1))
-        }
-        const int64_t n = state->strip;
-        if (!can_write(state, step->a, n * function->result_bytes) ||
-            !can_read(state, scalars, step->b, n * function->operand_bytes) ||
-            !can_read(state, scalars, step->c, n * function->operand_bytes))
-          return fail_bounds(state, place, "strip");
-        const int which = (step->b >= scalars ? RVM_LEFT_IS_STRIP : 0) | (step->c >= scalars ? RVM_RIGHT_IS_STRIP : 0);
-        if (which == 0) return fail_bounds(state, place, "strip: it has only scalars");
-        function->run(n, state->at[step->a], state->at[step->b], state->at[step->c], which);
-        SPENT(FUNCTION_COST(function, n))
-      }
-      case RVM_KOP_view:
-      case RVM_KOP_view_written: {
-        char *at = place_of(state, step->b, R(c), state->strip, step->d);
-        if (!at) return fail_bounds(state, place, "buffer");
-        state->at[step->a] = at;
-        state->readable[step->a] = state->strip * step->d;
-        state->writable[step->a] = step->op == RVM_KOP_view_written ? state->readable[step->a] : 0;
-        break;
-      }
-      case RVM_KOP_gather: {
-        const int64_t n = state->strip;
-        int64_t copied[RVM_STRIP];
-        const int has_mask = step->e != RVM_NO_REGISTER;
-        if (!can_write(state, step->a, n * step->d) || step->c < scalars || !can_read(state, scalars, step->c, n * 8) ||
-            (has_mask && (step->e < scalars || !can_read(state, scalars, step->e, n))))
-          return fail_bounds(state, place, "strip");
-        if (!moves_of(state, step->d)->gather(n, state->at[step->a], state->buffers[step->b], state->buffer_bytes[step->b] / step->d,
-                                              indices_of(state, step->c, copied),
-                                              has_mask ? (const uint8_t *)state->at[step->e] : NULL))
-          return fail_bounds(state, place, "buffer");
-        SPENT(PLACES_COST)
-      }
-      case RVM_KOP_strided: {
-        const int64_t n = state->strip;
-        if (!can_write(state, step->a, n * step->e)) return fail_bounds(state, place, "strip");
-        if (step->f != RVM_NO_REGISTER) {
-          if (step->f < scalars || !can_read(state, scalars, step->f, n)) return fail_bounds(state, place, "strip");
-          if (!moves_of(state, step->e)->masked(n, state->at[step->a], state->buffers[step->b], state->buffer_bytes[step->b] / step->e,
-                                                R(c), R(d), (const uint8_t *)state->at[step->f]))
-            return fail_bounds(state, place, "buffer");
-          SPENT(PLACES_COST)
-        }
-        const char *from = strided_place(state, step->b, R(c), R(d), n, step->e);
-        if (!from) return fail_bounds(state, place, "buffer");
-        moves_of(state, step->e)->strided(n, state->at[step->a], from, R(d));
-        SPENT(PLACES_COST)
-      }
-      case RVM_KOP_load_rows: {
-        const int64_t n = state->strip, width = R(f), rows = width > 0 ? n / width : 0, size = step->g;
-        if (rows * width != n || !can_write(state, step->a, n * size)) return fail_bounds(state, place, "strip");
-        const char *from = rows_place(state, step->b, R(c), rows, R(d), width, R(e), step->g);
-        if (!from) return fail_bounds(state, place, "buffer");
-        char *to = state->at[step->a];
-        const int64_t pitch = (int64_t)(U(d) * (uint64_t)size); /* anything if there is one row */
-        if (R(e) == 1)
-          for (int64_t i = 0; i < rows; i++) memmove(to + i * width * size, from + i * pitch, (size_t)(width * size));
-        else
-          for (int64_t i = 0; i < rows; i++) moves_of(state, step->g)->strided(width, to + i * width * size, from + i * pitch, R(e));
-        SPENT(R(e) == 1 ? ROWS_COST(rows) : PLACES_COST)
-      }
-      case RVM_KOP_store_rows: {
-        const int64_t n = state->strip, width = R(e), rows = width > 0 ? n / width : 0, size = step->g;
-        if (rows * width != n || !can_read(state, scalars, step->f, n * size)) return fail_bounds(state, place, "strip");
-        char *to = rows_place(state, step->a, R(b), rows, R(c), width, R(d), step->g);
-        if (!to) return fail_bounds(state, place, "buffer");
-        const int is_strip = step->f >= scalars;
-        const char *from = state->at[step->f];
-        const int64_t pitch = (int64_t)(U(c) * (uint64_t)size), by = is_strip ? width * size : 0;
-        if (R(d) == 1 && is_strip)
-          for (int64_t i = 0; i < rows; i++) memmove(to + i * pitch, from + i * by, (size_t)(width * size));
-        else
-          for (int64_t i = 0; i < rows; i++) moves_of(state, step->g)->spread(width, to + i * pitch, R(d), from + i * by, is_strip);
-        SPENT(R(d) == 1 ? ROWS_COST(rows) : PLACES_COST)
-      }
-      case RVM_KOP_scatter: {
-        const int64_t n = state->strip;
-        int64_t copied[RVM_STRIP];
-        if (step->b < scalars || !can_read(state, scalars, step->b, n * 8) || !can_read(state, scalars, step->c, n * step->d))
-          return fail_bounds(state, place, "strip");
-        if (!moves_of(state, step->d)->scatter(n, state->buffers[step->a], state->buffer_bytes[step->a] / step->d,
-                                               indices_of(state, step->b, copied), state->at[step->c], step->c >= scalars))
-          return fail_bounds(state, place, "buffer");
-        SPENT(PLACES_COST)
-      }
-      case RVM_KOP_store_strided: {
-        const int64_t n = state->strip;
-        if (!can_read(state, scalars, step->d, n * step->e)) return fail_bounds(state, place, "strip");
-        char *to = strided_place(state, step->a, R(b), R(c), n, step->e);
-        if (!to) return fail_bounds(state, place, "buffer");
-        if (R(c) == 1 && step->d >= scalars) {
-          memmove(to, state->at[step->d], (size_t)(n * step->e));
-          SPENT(STRIP_COST)
-        }
-        moves_of(state, step->e)->spread(n, to, R(c), state->at[step->d], step->d >= scalars);
-        SPENT(PLACES_COST)
-      }
-      case RVM_KOP_choose: {
-        const int64_t n = state->strip;
-        if (!can_write(state, step->a, n * step->e) || !can_read(state, scalars, step->b, n) ||
-            !can_read(state, scalars, step->c, n * step->e) || !can_read(state, scalars, step->d, n * step->e))
-          return fail_bounds(state, place, "strip");
-        moves_of(state, step->e)
-            ->choose(n, state->at[step->a], (const uint8_t *)state->at[step->b], step->b >= scalars, state->at[step->c],
-                     step->c >= scalars, state->at[step->d], step->d >= scalars);
-        SPENT(STRIP_COST)
-      }
-      case RVM_KOP_move: {
-        const int64_t bytes = state->strip * step->c;
-        if (!can_write(state, step->a, bytes) || !can_read(state, scalars, step->b, bytes)) return fail_bounds(state, place, "strip");
-        if (step->b >= scalars) {
-          memmove(state->at[step->a], state->at[step->b], (size_t)bytes);
-          SPENT(STRIP_COST)
-        }
-        moves_of(state, step->c)->splat(state->strip, state->at[step->a], state->at[step->b]);
-        SPENT(STRIP_COST)
-      }
-      case RVM_KOP_fill: {
-        const int64_t count = R(c) < RVM_STRIP ? R(c) : RVM_STRIP;
-        moves_of(state, step->d)->splat(count, state->at[step->a], state->at[step->b]);
-        SPENT(STRIP_COST)
-      }
-      case RVM_KOP_iota: {
-        if (!can_write(state, step->a, state->strip * 8)) return fail_bounds(state, place, "strip");
-        int64_t *out = (int64_t *)state->at[step->a];
-        const uint64_t first = (uint64_t)R(b), by = (uint64_t)R(c);
-        for (int64_t i = 0; i < state->strip; i++) out[i] = (int64_t)(first + (uint64_t)i * by);
-        SPENT(STRIP_COST)
-      }
-      case RVM_KOP_iota_rows: {
-        const int64_t n = state->strip, width = R(e), rows = width > 0 ? n / width : 0;
-        if (rows * width != n || !can_write(state, step->a, n * 8)) return fail_bounds(state, place, "strip");
-        uint64_t *out = (uint64_t *)state->at[step->a];
-        for (int64_t i = 0; i < rows; i++)
-          for (int64_t j = 0; j < width; j++) *out++ = U(b) + (uint64_t)i * U(c) + (uint64_t)j * U(d);
-        SPENT(STRIP_COST)
-      }
-      case RVM_KOP_accumulate: {
-        const rvm_element_function *function = &state->level->functions[step->c];
-        const int64_t n = state->strip, bytes = function->operand_bytes;
-        if (!can_write(state, step->a, RVM_LANES * bytes) || step->b < scalars || !can_read(state, scalars, step->b, n * bytes))
-          return fail_bounds(state, place, "strip");
-        char *lanes = state->at[step->a];
-        for (int64_t i = 0; i < n; i += RVM_LANES)
-          function->run(n - i < RVM_LANES ? n - i : RVM_LANES, lanes, lanes, state->at[step->b] + i * bytes,
-                        RVM_LEFT_IS_STRIP | RVM_RIGHT_IS_STRIP);
-        SPENT(FUNCTION_COST(function, n))
-      }
-      case RVM_KOP_fold: {
-        const rvm_element_function *function = &state->level->functions[step->d];
-        int64_t count = R(c) < RVM_STRIP ? R(c) : RVM_STRIP;
-        if (count <= 0) break;
-        if (!can_write(state, step->b, count * function->operand_bytes)) return fail_bounds(state, place, "strip");
-        fold(function, state->at[step->b], count);
-        function->run(1, state->at[step->a], state->at[step->a], state->at[step->b], 0);
-        SPENT(FUNCTION_COST(function, count))
-      }
-      case RVM_KOP_COUNT: return rvm_fail(state->result, RVM_BAD_EXECUTABLE, "kernel bytecode: unknown opcode");
-    }
-    place++;
-    continue;
-  look: {
-    const rvm_status status = refuel(state);
+  scalar *const registers = state->scalars;
+  const rvm_kernel_instruction *step;
+  static const void *const bodies[] = {
+#define KERNEL_OP(name, operands, meaning) &&do_##name,
+#include "kernel_opcodes.def"
+#undef KERNEL_OP
+  };
+  AGAIN;
+  do_end: return RVM_OK;
+  do_jump:
+    GO(step->a)
+  do_unless:
+    if (registers[step->a].is_true) NEXT;
+    GO(step->b)
+  do_loop:
+    R(a) = R(b);
+    if (R(a) < R(c)) NEXT;
+    GO(step->d)
+  do_next:
+    U(a)++;
+    if (R(a) >= R(b)) NEXT;
+    GO(step->c)
+  do_strips:
+    R(a) = R(b);
+    state->strip = strip_length(R(a), R(c));
+    if (state->strip > 0) NEXT;
+    GO(step->d)
+  do_next_strip:
+    U(a) += (uint64_t)state->strip;
+    state->strip = strip_length(R(a), R(b));
+    if (state->strip <= 0) NEXT;
+    GO(step->c)
+  do_blocks:
+    R(a) = R(b);
+    set_block(state, R(a), R(c), R(d));
+    if (state->strip > 0) NEXT;
+    GO(step->e)
+  do_next_block:
+    U(a) += (uint64_t)state->rows;
+    set_block(state, R(a), R(b), R(c));
+    if (state->strip <= 0) NEXT;
+    GO(step->d)
+  do_parallel: {
+    const rvm_status status = run_parallel(state, place);
     if (status) return status;
+    GO(step->e)
   }
+  do_fail: return fail_as_stated(state, step);
+  do_invoke: {
+    const rvm_status status = run_invoke(state, step, place);
+    if (status) return status;
+    SPENT(INVOKE_COST)
   }
+  do_copy: R(a) = R(b); NEXT;
+  do_add: U(a) = U(b) + U(c); NEXT;
+  do_sub: U(a) = U(b) - U(c); NEXT;
+  do_mul: U(a) = U(b) * U(c); NEXT;
+  do_div: U(a) = R(c) == 0 ? 0 : R(c) == -1 ? 0 - U(b) : (uint64_t)(R(b) / R(c)); NEXT;
+  do_mod: R(a) = R(c) == 0 || R(c) == -1 ? 0 : R(b) % R(c); NEXT;
+  do_multiply_add: U(a) = U(b) * U(c) + U(d); NEXT;
+  do_larger: R(a) = R(b) > R(c) ? R(b) : R(c); NEXT;
+  do_smaller: R(a) = R(b) < R(c) ? R(b) : R(c); NEXT;
+  do_lt: R(a) = R(b) < R(c); NEXT;
+  do_le: R(a) = R(b) <= R(c); NEXT;
+  do_eq: R(a) = R(b) == R(c); NEXT;
+  do_ne: R(a) = R(b) != R(c); NEXT;
+  do_select: R(a) = registers[step->b].is_true ? R(c) : R(d); NEXT;
+  do_load: {
+    const char *from = place_of(state, step->b, R(c), 1, step->d);
+    if (!from) return fail_bounds(state, place, "buffer");
+    copy_element(&registers[step->a], from, step->d);
+    NEXT;
+  }
+  do_store: {
+    char *to = place_of(state, step->a, R(b), 1, step->d);
+    if (!to) return fail_bounds(state, place, "buffer");
+    copy_element(to, &registers[step->c], step->d);
+    NEXT;
+  }
+  do_apply: {
+    const rvm_element_function *function = &state->level->functions[step->d];
+    if (step->a < scalars) {
+      function->run(1, state->at[step->a], state->at[step->b], state->at[step->c], 0);
+      SPENT(FUNCTION_COST(function, 1))
+    }
+    const int64_t n = state->strip;
+    if (!can_write(state, step->a, n * function->result_bytes) ||
+        !can_read(state, scalars, step->b, n * function->operand_bytes) ||
+        !can_read(state, scalars, step->c, n * function->operand_bytes))
+      return fail_bounds(state, place, "strip");
+    const int which = (step->b >= scalars ? RVM_LEFT_IS_STRIP : 0) | (step->c >= scalars ? RVM_RIGHT_IS_STRIP : 0);
+    if (which == 0) return fail_bounds(state, place, "strip: it has only scalars");
+    function->run(n, state->at[step->a], state->at[step->b], state->at[step->c], which);
+    SPENT(FUNCTION_COST(function, n))
+  }
+  do_view:
+  do_view_written: {
+    char *at = place_of(state, step->b, R(c), state->strip, step->d);
+    if (!at) return fail_bounds(state, place, "buffer");
+    state->at[step->a] = at;
+    state->readable[step->a] = state->strip * step->d;
+    state->writable[step->a] = step->op == RVM_KOP_view_written ? state->readable[step->a] : 0;
+    NEXT;
+  }
+  do_gather: {
+    const int64_t n = state->strip;
+    int64_t copied[RVM_STRIP];
+    const int has_mask = step->e != RVM_NO_REGISTER;
+    if (!can_write(state, step->a, n * step->d) || step->c < scalars || !can_read(state, scalars, step->c, n * 8) ||
+        (has_mask && (step->e < scalars || !can_read(state, scalars, step->e, n))))
+      return fail_bounds(state, place, "strip");
+    if (!moves_of(state, step->d)->gather(n, state->at[step->a], state->buffers[step->b], state->buffer_bytes[step->b] / step->d,
+                                          indices_of(state, step->c, copied),
+                                          has_mask ? (const uint8_t *)state->at[step->e] : NULL))
+      return fail_bounds(state, place, "buffer");
+    SPENT(PLACES_COST)
+  }
+  do_strided: {
+    const int64_t n = state->strip;
+    if (!can_write(state, step->a, n * step->e)) return fail_bounds(state, place, "strip");
+    if (step->f != RVM_NO_REGISTER) {
+      if (step->f < scalars || !can_read(state, scalars, step->f, n)) return fail_bounds(state, place, "strip");
+      if (!moves_of(state, step->e)->masked(n, state->at[step->a], state->buffers[step->b], state->buffer_bytes[step->b] / step->e,
+                                            R(c), R(d), (const uint8_t *)state->at[step->f]))
+        return fail_bounds(state, place, "buffer");
+      SPENT(PLACES_COST)
+    }
+    const char *from = strided_place(state, step->b, R(c), R(d), n, step->e);
+    if (!from) return fail_bounds(state, place, "buffer");
+    moves_of(state, step->e)->strided(n, state->at[step->a], from, R(d));
+    SPENT(PLACES_COST)
+  }
+  do_load_rows: {
+    const int64_t n = state->strip, width = R(f), rows = width > 0 ? n / width : 0, size = step->g;
+    if (rows * width != n || !can_write(state, step->a, n * size)) return fail_bounds(state, place, "strip");
+    const char *from = rows_place(state, step->b, R(c), rows, R(d), width, R(e), step->g);
+    if (!from) return fail_bounds(state, place, "buffer");
+    char *to = state->at[step->a];
+    const int64_t pitch = (int64_t)(U(d) * (uint64_t)size); /* anything if there is one row */
+    if (R(e) == 1)
+      for (int64_t i = 0; i < rows; i++) memmove(to + i * width * size, from + i * pitch, (size_t)(width * size));
+    else
+      for (int64_t i = 0; i < rows; i++) moves_of(state, step->g)->strided(width, to + i * width * size, from + i * pitch, R(e));
+    SPENT(R(e) == 1 ? ROWS_COST(rows) : PLACES_COST)
+  }
+  do_store_rows: {
+    const int64_t n = state->strip, width = R(e), rows = width > 0 ? n / width : 0, size = step->g;
+    if (rows * width != n || !can_read(state, scalars, step->f, n * size)) return fail_bounds(state, place, "strip");
+    char *to = rows_place(state, step->a, R(b), rows, R(c), width, R(d), step->g);
+    if (!to) return fail_bounds(state, place, "buffer");
+    const int is_strip = step->f >= scalars;
+    const char *from = state->at[step->f];
+    const int64_t pitch = (int64_t)(U(c) * (uint64_t)size), by = is_strip ? width * size : 0;
+    if (R(d) == 1 && is_strip)
+      for (int64_t i = 0; i < rows; i++) memmove(to + i * pitch, from + i * by, (size_t)(width * size));
+    else
+      for (int64_t i = 0; i < rows; i++) moves_of(state, step->g)->spread(width, to + i * pitch, R(d), from + i * by, is_strip);
+    SPENT(R(d) == 1 ? ROWS_COST(rows) : PLACES_COST)
+  }
+  do_scatter: {
+    const int64_t n = state->strip;
+    int64_t copied[RVM_STRIP];
+    if (step->b < scalars || !can_read(state, scalars, step->b, n * 8) || !can_read(state, scalars, step->c, n * step->d))
+      return fail_bounds(state, place, "strip");
+    if (!moves_of(state, step->d)->scatter(n, state->buffers[step->a], state->buffer_bytes[step->a] / step->d,
+                                           indices_of(state, step->b, copied), state->at[step->c], step->c >= scalars))
+      return fail_bounds(state, place, "buffer");
+    SPENT(PLACES_COST)
+  }
+  do_store_strided: {
+    const int64_t n = state->strip;
+    if (!can_read(state, scalars, step->d, n * step->e)) return fail_bounds(state, place, "strip");
+    char *to = strided_place(state, step->a, R(b), R(c), n, step->e);
+    if (!to) return fail_bounds(state, place, "buffer");
+    if (R(c) == 1 && step->d >= scalars) {
+      memmove(to, state->at[step->d], (size_t)(n * step->e));
+      SPENT(STRIP_COST)
+    }
+    moves_of(state, step->e)->spread(n, to, R(c), state->at[step->d], step->d >= scalars);
+    SPENT(PLACES_COST)
+  }
+  do_choose: {
+    const int64_t n = state->strip;
+    if (!can_write(state, step->a, n * step->e) || !can_read(state, scalars, step->b, n) ||
+        !can_read(state, scalars, step->c, n * step->e) || !can_read(state, scalars, step->d, n * step->e))
+      return fail_bounds(state, place, "strip");
+    moves_of(state, step->e)
+        ->choose(n, state->at[step->a], (const uint8_t *)state->at[step->b], step->b >= scalars, state->at[step->c],
+                 step->c >= scalars, state->at[step->d], step->d >= scalars);
+    SPENT(STRIP_COST)
+  }
+  do_move: {
+    const int64_t bytes = state->strip * step->c;
+    if (!can_write(state, step->a, bytes) || !can_read(state, scalars, step->b, bytes)) return fail_bounds(state, place, "strip");
+    if (step->b >= scalars) {
+      memmove(state->at[step->a], state->at[step->b], (size_t)bytes);
+      SPENT(STRIP_COST)
+    }
+    moves_of(state, step->c)->splat(state->strip, state->at[step->a], state->at[step->b]);
+    SPENT(STRIP_COST)
+  }
+  do_fill: {
+    const int64_t count = R(c) < RVM_STRIP ? R(c) : RVM_STRIP;
+    moves_of(state, step->d)->splat(count, state->at[step->a], state->at[step->b]);
+    SPENT(STRIP_COST)
+  }
+  do_iota: {
+    if (!can_write(state, step->a, state->strip * 8)) return fail_bounds(state, place, "strip");
+    int64_t *out = (int64_t *)state->at[step->a];
+    const uint64_t first = (uint64_t)R(b), by = (uint64_t)R(c);
+    for (int64_t i = 0; i < state->strip; i++) out[i] = (int64_t)(first + (uint64_t)i * by);
+    SPENT(STRIP_COST)
+  }
+  do_iota_rows: {
+    const int64_t n = state->strip, width = R(e), rows = width > 0 ? n / width : 0;
+    if (rows * width != n || !can_write(state, step->a, n * 8)) return fail_bounds(state, place, "strip");
+    uint64_t *out = (uint64_t *)state->at[step->a];
+    for (int64_t i = 0; i < rows; i++)
+      for (int64_t j = 0; j < width; j++) *out++ = U(b) + (uint64_t)i * U(c) + (uint64_t)j * U(d);
+    SPENT(STRIP_COST)
+  }
+  do_accumulate: {
+    const rvm_element_function *function = &state->level->functions[step->c];
+    const int64_t n = state->strip, bytes = function->operand_bytes;
+    if (!can_write(state, step->a, RVM_LANES * bytes) || step->b < scalars || !can_read(state, scalars, step->b, n * bytes))
+      return fail_bounds(state, place, "strip");
+    char *lanes = state->at[step->a];
+    for (int64_t i = 0; i < n; i += RVM_LANES)
+      function->run(n - i < RVM_LANES ? n - i : RVM_LANES, lanes, lanes, state->at[step->b] + i * bytes,
+                    RVM_LEFT_IS_STRIP | RVM_RIGHT_IS_STRIP);
+    SPENT(FUNCTION_COST(function, n))
+  }
+  do_fold: {
+    const rvm_element_function *function = &state->level->functions[step->d];
+    int64_t count = R(c) < RVM_STRIP ? R(c) : RVM_STRIP;
+    if (count <= 0) NEXT;
+    if (!can_write(state, step->b, count * function->operand_bytes)) return fail_bounds(state, place, "strip");
+    fold(function, state->at[step->b], count);
+    function->run(1, state->at[step->a], state->at[step->a], state->at[step->b], 0);
+    SPENT(FUNCTION_COST(function, count))
+  }
+
+look: {
+  const rvm_status status = refuel(state);
+  if (status) return status;
+  AGAIN;
+}
 }
 
 /* ---- calls ---- */
