@@ -1,5 +1,4 @@
 /* kernel_interpreter.c: runs a program of kernel bytecode. */
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,257 +6,35 @@
 #include "compiler.h"
 #include "dtype.h"
 #include "errors.h"
-#include "kernel_levels.h"
 #include "kernel_interpreter.h"
+#include "kernel_run.h"
 
 /* Labels as values: each instruction jumps to the next one's body by itself, so that the processor can tell them apart. */
 #pragma GCC diagnostic ignored "-Wpedantic"
 
+
+static rvm_status fail_bounds(const rvm_kernel_run *state, uint32_t place, const char *what) {
+  return rvm_fail(state->result, RVM_INDEX_ERROR, "kernel bytecode: instruction %u accesses memory outside its %s", place, what);
+}
+
 enum {
-  STRIP_BYTES = RVM_STRIP * 8,
-  /* Costs between two looks at the limits.  A scalar instruction costs 1; nothing takes more than about half a microsecond for
-     each 1 that it costs. */
-  FUEL = 1 << 13,
   STRIP_COST = 16,     /* of an instruction on strips */
   PLACES_COST = 128,   /* of one that goes to memory at a place of its own for each element */
   INVOKE_COST = 64,    /* of a micro-kernel, and 1 for each INVOKE_WORK of its work */
   INVOKE_WORK = 512,
-  PARALLEL_COST = 256, /* of a parallel loop */
-  SETUP_REGISTERS = 64, /* registers whose setup costs 1 */
-  PART_WORDS = RVM_MAX_THREADS / 64,
 };
-
-typedef union scalar {
-  int64_t i64;
-  uint8_t is_true;
-  uint64_t bits;
-  float f32;
-} scalar;
-
-/* What a run, or a part of one, works on. */
-typedef struct run {
-  const rvm_kernel_program *program;
-  const rvm_kernel_level *level;
-  const rvm_kernel_host *host;
-  rvm_value *result;
-  scalar *scalars;
-  char **at;             /* of each register, its first element */
-  int64_t *readable;     /* of each register: bytes */
-  int64_t *writable;
-  char **buffers;
-  int64_t *buffer_bytes;
-  char *strips, *scratch;
-  int64_t strip;         /* elements of the current strip */
-  int64_t rows;          /* of the strip, where it is a block of rows */
-  int64_t fuel;
-  rvm_status ended;      /* what a look within a micro-kernel gave */
-  struct parallel_loop *loop; /* that this is a part of, or NULL */
-  int32_t is_helper;          /* it runs on another thread than the machine's */
-} run;
-
-/* What the parts of a parallel loop share.  result: of a part that the machine's own thread runs. */
-typedef struct parallel_loop {
-  run *outer; /* the machine's own thread alone changes it */
-  const void *thread;
-  rvm_value result;
-  uint32_t place, first, last, first_array, last_array;
-  _Atomic(rvm_status) status;
-  _Atomic(int64_t) helped;  /* what other threads have spent, and the machine's own does not know yet */
-  char *memory;             /* of the parts that run at the same time, `part_bytes` each */
-  int64_t part_bytes;
-  _Atomic(uint64_t) free_parts[PART_WORDS]; /* a bit for each */
-} parallel_loop;
-
-static rvm_status run_from(run *state, uint32_t place);
-
-static rvm_status fail_bounds(const run *state, uint32_t place, const char *what) {
-  return rvm_fail(state->result, RVM_INDEX_ERROR, "kernel bytecode: instruction %u accesses memory outside its %s", place, what);
-}
-
-/* Tells of the fuel that is used, and looks whether the run is to end.  Helpers cannot spend: they end where they alone have
-   used what the machine has left. */
-static rvm_status refuel(run *state) {
-  parallel_loop *loop = state->loop;
-  const rvm_kernel_host *host = state->host;
-  int64_t used = FUEL - state->fuel;
-  state->fuel = FUEL;
-  if (loop) {
-    const rvm_status status = atomic_load_explicit(&loop->status, memory_order_relaxed);
-    if (status) return status;
-  }
-  if (state->is_helper) {
-    used += atomic_fetch_add(&loop->helped, used);
-    return used > host->steps_left || host->is_ending(host->machine) ? RVM_INTERRUPTED : RVM_OK;
-  }
-  if (loop) used += atomic_exchange(&loop->helped, 0);
-  return host->spend(host->machine, used, state->result);
-}
 
 /* What a micro-kernel calls before each portion of its work. */
 static int spend_work(void *host, int64_t work) {
-  run *state = host;
+  rvm_kernel_run *state = host;
   state->fuel -= 1 + work / INVOKE_WORK;
-  if (state->fuel <= 0) state->ended = refuel(state);
+  if (state->fuel <= 0) state->ended = rvm_kernel_refuel(state);
   return state->ended == RVM_OK;
-}
-
-/* ---- memory ---- */
-
-static int64_t memory_bytes(const rvm_kernel_program *program) {
-  const int64_t registers = (int64_t)program->scalar_count + program->strip_count + program->view_count;
-  const int64_t buffers = (int64_t)program->tensor_count + program->array_count;
-  const int64_t bytes = 8 * (program->scalar_count + 3 * registers + 2 * buffers) + RVM_ALIGNMENT +
-                        (int64_t)STRIP_BYTES * program->strip_count + program->scratch_bytes;
-  return (bytes + RVM_ALIGNMENT - 1) / RVM_ALIGNMENT * RVM_ALIGNMENT;
-}
-
-/* Addresses are not left in memory that the program gets again. */
-static void forget_addresses(const rvm_kernel_program *program, char *memory) {
-  const size_t registers = (size_t)program->scalar_count + program->strip_count + program->view_count;
-  const size_t buffers = (size_t)program->tensor_count + program->array_count;
-  memset(memory, 0, 8 * (program->scalar_count + 3 * registers + 2 * buffers));
-}
-
-/* Lays the parts of a run out in `memory`; the buffers of tensors are set by the caller. */
-static void lay_out(run *state, char *memory) {
-  const rvm_kernel_program *program = state->program;
-  const size_t scalars = program->scalar_count, strips = program->strip_count, views = program->view_count;
-  const size_t registers = scalars + strips + views, buffers = (size_t)program->tensor_count + program->array_count;
-  state->scalars = (scalar *)memory;
-  state->at = (char **)(state->scalars + scalars);
-  state->readable = (int64_t *)(state->at + registers);
-  state->writable = state->readable + registers;
-  state->buffers = (char **)(state->writable + registers);
-  state->buffer_bytes = (int64_t *)(state->buffers + buffers);
-  const uintptr_t end = (uintptr_t)(state->buffer_bytes + buffers);
-  state->strips = (char *)((end + RVM_ALIGNMENT - 1) / RVM_ALIGNMENT * RVM_ALIGNMENT);
-  state->scratch = state->strips + strips * STRIP_BYTES;
-  for (size_t i = 0; i < scalars; i++) {
-    state->at[i] = (char *)&state->scalars[i];
-    state->readable[i] = state->writable[i] = INT64_MAX;
-    state->scalars[i].bits = 0;
-  }
-  for (size_t i = 0; i < strips; i++) {
-    state->at[scalars + i] = state->strips + i * STRIP_BYTES;
-    state->readable[scalars + i] = state->writable[scalars + i] = STRIP_BYTES;
-  }
-  for (size_t i = scalars + strips; i < registers; i++) {
-    state->at[i] = state->strips; /* of which nothing may be read */
-    state->readable[i] = state->writable[i] = 0;
-  }
-  for (uint32_t i = 0; i < program->array_count; i++) {
-    state->buffers[program->tensor_count + i] = state->scratch + program->arrays[i].offset;
-    state->buffer_bytes[program->tensor_count + i] = program->arrays[i].size_bytes;
-  }
-}
-
-/* ---- parallel loops ---- */
-
-static _Thread_local char this_thread; /* whose address tells threads apart */
-
-/* Returns the memory of a part, and its number in *part.  There is one for each thread. */
-static char *take_part(parallel_loop *loop, int *part) {
-  for (int word = 0; word < PART_WORDS; word++) {
-    uint64_t free_parts = atomic_load(&loop->free_parts[word]);
-    while (free_parts) {
-      const int bit = __builtin_ctzll(free_parts);
-      *part = 64 * word + bit;
-      if (atomic_compare_exchange_weak(&loop->free_parts[word], &free_parts, free_parts & ~((uint64_t)1 << bit)))
-        return loop->memory + *part * loop->part_bytes;
-    }
-  }
-  return NULL; /* never: there is one for each thread */
-}
-
-static void run_part(const void *shared, int64_t first, int64_t last) {
-  parallel_loop *loop = (parallel_loop *)shared;
-  run *outer = loop->outer;
-  const rvm_kernel_program *program = outer->program;
-  int part;
-  if (atomic_load(&loop->status)) return;
-  char *memory = take_part(loop, &part);
-  if (!memory) {
-    atomic_store(&loop->status, RVM_OUT_OF_MEMORY);
-    return;
-  }
-  run inner = *outer;
-  rvm_value failure = {.tag = RVM_TAG_NIL};
-  lay_out(&inner, memory);
-  memcpy(inner.scalars, outer->scalars, program->scalar_count * sizeof *inner.scalars);
-  const size_t tensors = program->tensor_count, buffers = tensors + program->array_count;
-  for (size_t i = 0; i < buffers; i++)
-    if (i < tensors + loop->first_array || i >= tensors + loop->last_array) inner.buffers[i] = outer->buffers[i];
-  memcpy(inner.buffer_bytes, outer->buffer_bytes, buffers * sizeof *inner.buffer_bytes);
-  inner.scalars[loop->first].i64 = first;
-  inner.scalars[loop->last].i64 = last;
-  inner.loop = loop;
-  inner.is_helper = loop->thread != &this_thread;
-  inner.result = inner.is_helper ? &failure : &loop->result;
-  inner.fuel = FUEL - (program->scalar_count + program->strip_count + program->view_count + buffers) / SETUP_REGISTERS;
-  const rvm_status status = run_from(&inner, loop->place + 1);
-  if (inner.is_helper)
-    atomic_fetch_add(&loop->helped, FUEL - inner.fuel);
-  else
-    outer->fuel -= FUEL - inner.fuel;
-  if (status) atomic_store(&loop->status, status);
-  rvm_value_release(&failure);
-  forget_addresses(program, memory);
-  atomic_fetch_or(&loop->free_parts[part / 64], (uint64_t)1 << part % 64);
-}
-
-static rvm_status run_parallel(run *state, uint32_t place) {
-  const rvm_kernel_instruction *step = &state->program->code[place];
-  const rvm_kernel_host *host = state->host;
-  const int64_t count = state->scalars[step->c].i64, grain = state->scalars[step->d].i64;
-  if (state->loop) return rvm_fail(state->result, RVM_BAD_EXECUTABLE, "kernel bytecode: parallel loops cannot be nested");
-  if (count <= 0) return RVM_OK;
-  const int is_shared = host->threads > 1 && grain > 0 && count > grain;
-  const int parts = is_shared ? host->threads : 1;
-  parallel_loop loop = {.outer = state,
-                        .thread = &this_thread,
-                        .result = {.tag = RVM_TAG_NIL},
-                        .place = place,
-                        .first = step->a,
-                        .last = step->b,
-                        .first_array = step->f,
-                        .last_array = step->g,
-                        .part_bytes = memory_bytes(state->program)};
-  atomic_init(&loop.status, RVM_OK);
-  atomic_init(&loop.helped, 0);
-  for (int word = 0; word < PART_WORDS; word++) {
-    const int here = parts - 64 * word;
-    atomic_init(&loop.free_parts[word], here <= 0 ? 0 : here >= 64 ? UINT64_MAX : ((uint64_t)1 << here) - 1);
-  }
-  rvm_value storage;
-  rvm_status status = rvm_storage_new(host->pool, parts * loop.part_bytes, &storage);
-  if (status) {
-    *state->result = storage;
-    return status;
-  }
-  loop.memory = (char *)storage.as.storage->bytes;
-  if (is_shared)
-    host->parallel(host->machine, run_part, &loop, count, grain);
-  else
-    run_part(&loop, 0, count);
-  rvm_value_release(&storage);
-  status = atomic_load(&loop.status);
-  if (loop.result.tag == RVM_TAG_ERROR) {
-    *state->result = loop.result;
-    return loop.result.as.error->status;
-  }
-  const int64_t helped = atomic_load(&loop.helped);
-  state->fuel -= PARALLEL_COST;
-  rvm_status ended = host->spend(host->machine, helped, state->result);
-  if (!ended && status == RVM_INTERRUPTED) ended = host->poll(host->machine, state->result);
-  if (ended) return ended;
-  if (status == RVM_INTERRUPTED) return rvm_fail(state->result, status, "interrupted");
-  if (status == RVM_OUT_OF_MEMORY) return rvm_fail(state->result, status, "kernel bytecode: out of memory in a parallel loop");
-  return status ? rvm_fail(state->result, status, "kernel bytecode: a parallel loop accesses memory outside its buffers") : RVM_OK;
 }
 
 /* ---- failures that the program states ---- */
 
-static rvm_status fail_as_stated(const run *state, const rvm_kernel_instruction *step) {
+static rvm_status fail_as_stated(const rvm_kernel_run *state, const rvm_kernel_instruction *step) {
   const rvm_kernel_program *program = state->program;
   const char *message = program->messages;
   for (uint32_t i = step->b; i > 0; i--) message += strlen(message) + 1;
@@ -280,14 +57,14 @@ static rvm_status fail_as_stated(const run *state, const rvm_kernel_instruction 
 /* ---- elements ---- */
 
 /* The place of element `position` of a buffer, from which `count` elements of `bytes` bytes are there; NULL: they are not. */
-static inline char *place_of(const run *state, uint32_t buffer, int64_t position, int64_t count, uint32_t bytes) {
+static inline char *place_of(const rvm_kernel_run *state, uint32_t buffer, int64_t position, int64_t count, uint32_t bytes) {
   const int64_t limit = state->buffer_bytes[buffer] / bytes;
   if (position < 0 || position > limit || count > limit - position) return NULL;
   return state->buffers[buffer] + position * bytes;
 }
 
 /* The same for elements `step` apart. */
-static inline char *strided_place(const run *state, uint32_t buffer, int64_t position, int64_t step, int64_t count, uint32_t bytes) {
+static inline char *strided_place(const rvm_kernel_run *state, uint32_t buffer, int64_t position, int64_t step, int64_t count, uint32_t bytes) {
   const int64_t limit = state->buffer_bytes[buffer] / bytes;
   int64_t last;
   if (position < 0 || position >= limit || !rvm_multiply(step, count - 1, &last) || !rvm_add(last, position, &last) || last < 0 ||
@@ -297,7 +74,7 @@ static inline char *strided_place(const run *state, uint32_t buffer, int64_t pos
 }
 
 /* The same for `rows` rows, `row_step` apart, of `width` elements, `step` apart; there is at least one. */
-static inline char *rows_place(const run *state, uint32_t buffer, int64_t position, int64_t rows, int64_t row_step, int64_t width,
+static inline char *rows_place(const rvm_kernel_run *state, uint32_t buffer, int64_t position, int64_t rows, int64_t row_step, int64_t width,
                                int64_t step, uint32_t bytes) {
   const int64_t limit = state->buffer_bytes[buffer] / bytes;
   int64_t down, across, corner;
@@ -310,15 +87,15 @@ static inline char *rows_place(const run *state, uint32_t buffer, int64_t positi
   return state->buffers[buffer] + position * bytes;
 }
 
-static inline const rvm_strip_moves *moves_of(const run *state, uint32_t bytes) {
+static inline const rvm_strip_moves *moves_of(const rvm_kernel_run *state, uint32_t bytes) {
   return &state->level->moves[bytes == 8 ? 3 : bytes / 2];
 }
 
 /* Whether registers have room for the strip. */
-static inline int can_read(const run *state, uint32_t scalars, uint16_t index, int64_t bytes) {
+static inline int can_read(const rvm_kernel_run *state, uint32_t scalars, uint16_t index, int64_t bytes) {
   return index < scalars || bytes <= state->readable[index];
 }
-static inline int can_write(const run *state, uint16_t index, int64_t bytes) { return bytes <= state->writable[index]; }
+static inline int can_write(const rvm_kernel_run *state, uint16_t index, int64_t bytes) { return bytes <= state->writable[index]; }
 
 /* Combines `count` elements in pairs that are half of them apart, until one is left. */
 static void fold(const rvm_element_function *function, char *elements, int64_t count) {
@@ -331,14 +108,14 @@ static void fold(const rvm_element_function *function, char *elements, int64_t c
 }
 
 /* The indices of a strip.  While other threads run, they may change those in a buffer after they are compared: they are copied. */
-static const int64_t *indices_of(const run *state, uint16_t index, int64_t *copied) {
+static const int64_t *indices_of(const rvm_kernel_run *state, uint16_t index, int64_t *copied) {
   const int64_t *indices = (const int64_t *)state->at[index];
   if (!state->loop || index < state->program->scalar_count + state->program->strip_count) return indices;
   memcpy(copied, indices, (size_t)state->strip * sizeof *copied);
   return copied;
 }
 
-static rvm_status run_invoke(run *state, const rvm_kernel_instruction *step, uint32_t place) {
+static rvm_status run_invoke(rvm_kernel_run *state, const rvm_kernel_instruction *step, uint32_t place) {
   const rvm_micro_kernel *kernel = &state->level->micro_kernels[step->a];
   rvm_micro_argument arguments[RVM_MICRO_KERNEL_ARGUMENTS];
   const uint16_t *operand = state->program->arguments + step->b;
@@ -352,7 +129,7 @@ static rvm_status run_invoke(run *state, const rvm_kernel_instruction *step, uin
       argument->number = position; /* in elements: the micro-kernel knows their size */
       continue;
     }
-    const scalar value = state->scalars[*operand++];
+    const rvm_kernel_scalar value = state->scalars[*operand++];
     argument->number = value.i64;
     argument->f32 = value.f32;
   }
@@ -384,7 +161,7 @@ static inline void copy_element(void *to, const void *from, uint32_t bytes) {
   }
 }
 
-static void set_block(run *state, int64_t first, int64_t stop, int64_t width) {
+static void set_block(rvm_kernel_run *state, int64_t first, int64_t stop, int64_t width) {
   const uint64_t left = first < stop ? (uint64_t)stop - (uint64_t)first : 0;
   const uint64_t most = width > 0 ? (uint64_t)(RVM_STRIP / width) : 0;
   state->rows = (int64_t)(left < most ? left : most);
@@ -416,11 +193,11 @@ static void set_block(run *state, int64_t first, int64_t stop, int64_t width) {
 /* What a function costs for so many elements. */
 #define FUNCTION_COST(function, count) (1 + ((count) * (function)->cost) / RVM_STRIP)
 
-static rvm_status run_from(run *state, uint32_t place) {
+rvm_status rvm_kernel_run_from(rvm_kernel_run *state, uint32_t place) {
   const rvm_kernel_program *program = state->program;
   const rvm_kernel_instruction *const code = program->code;
   const uint32_t scalars = program->scalar_count;
-  scalar *const registers = state->scalars;
+  rvm_kernel_scalar *const registers = state->scalars;
   const rvm_kernel_instruction *step;
   static const void *const bodies[] = {
 #define KERNEL_OP(name, operands, meaning) &&do_##name,
@@ -463,7 +240,7 @@ static rvm_status run_from(run *state, uint32_t place) {
     if (state->strip <= 0) NEXT;
     GO(step->d)
   do_parallel: {
-    const rvm_status status = run_parallel(state, place);
+    const rvm_status status = rvm_kernel_run_parallel(state, place);
     if (status) return status;
     GO(step->e)
   }
@@ -663,7 +440,7 @@ static rvm_status run_from(run *state, uint32_t place) {
   }
 
 look: {
-  const rvm_status status = refuel(state);
+  const rvm_status status = rvm_kernel_refuel(state);
   if (status) return status;
   AGAIN;
 }
@@ -681,7 +458,7 @@ static int is_writable(const rvm_tensor *tensor) {
 }
 
 /* Compares the arguments with the program's tensors, and sets the sizes and buffers. */
-static rvm_status bind_tensors(run *state, const rvm_value *arguments, int32_t count) {
+static rvm_status bind_tensors(rvm_kernel_run *state, const rvm_value *arguments, int32_t count) {
   const rvm_kernel_program *program = state->program;
   static char RVM_ALIGNED(8) nothing[8]; /* where a tensor without elements has them */
   const int64_t *word = program->tensors;
@@ -718,22 +495,22 @@ static rvm_status bind_tensors(run *state, const rvm_value *arguments, int32_t c
 rvm_status rvm_kernel_program_run(const rvm_kernel_program *program, const rvm_kernel_host *host, const rvm_value *arguments,
                                   int32_t count, rvm_value *result) {
   rvm_value storage;
-  rvm_status status = rvm_storage_new(host->pool, memory_bytes(program), &storage);
+  rvm_status status = rvm_storage_new(host->pool, rvm_kernel_memory_bytes(program), &storage);
   if (status) {
     *result = storage;
     return status;
   }
-  run state = {.program = program, .level = rvm_kernel_level_here(), .host = host, .result = result, .fuel = FUEL};
-  lay_out(&state, (char *)storage.as.storage->bytes);
+  rvm_kernel_run state = {.program = program, .level = rvm_kernel_level_here(), .host = host, .result = result, .fuel = RVM_KERNEL_FUEL};
+  rvm_kernel_lay_out(&state, (char *)storage.as.storage->bytes);
   status = bind_tensors(&state, arguments, count);
   if (!status) {
     memcpy(state.scalars + program->size_count, program->constants, program->constant_count * sizeof *program->constants);
     result->tag = RVM_TAG_NIL;
-    status = run_from(&state, 0);
-    const rvm_status ended = status ? RVM_OK : host->spend(host->machine, FUEL - state.fuel, result);
+    status = rvm_kernel_run_from(&state, 0);
+    const rvm_status ended = status ? RVM_OK : host->spend(host->machine, RVM_KERNEL_FUEL - state.fuel, result);
     if (ended) status = ended;
   }
-  forget_addresses(program, (char *)storage.as.storage->bytes);
+  rvm_kernel_forget_addresses(program, (char *)storage.as.storage->bytes);
   rvm_value_release(&storage);
   return status;
 }
