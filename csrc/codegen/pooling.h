@@ -40,6 +40,25 @@ static inline __attribute__((always_inline)) void rvm_max_pool_columns(float *ou
   }
 }
 
+/* Rows [begin, stop) of the result for one plane x, as rvm_max_pool_f32; out is the first of them. */
+static inline __attribute__((always_inline)) void rvm_max_pool_rows(float *out, const float *x, int64_t high, int64_t wide,
+                                                                    int64_t begin, int64_t stop, int64_t columns,
+                                                                    int64_t row_taps, int64_t column_taps,
+                                                                    int64_t row_stride, int64_t stride, int64_t row_pad,
+                                                                    int64_t pad, int64_t row_dilation, int64_t dilation) {
+  const int64_t most = (RVM_POOL_LINE - 1 - (column_taps - 1) * dilation) / stride + 1;
+  for (int64_t row = begin; row < stop; row++, out += columns) {
+    const int64_t y = row * row_stride - row_pad;
+    if (columns <= most) { /* sizes that the compiler knows stay constants */
+      rvm_max_pool_columns(out, x, high, wide, y, 0, columns, row_taps, column_taps, stride, pad, row_dilation, dilation);
+      continue;
+    }
+    for (int64_t first = 0; first < columns; first += most)
+      rvm_max_pool_columns(out, x, high, wide, y, first, columns - first < most ? columns - first : most, row_taps, column_taps,
+                           stride, pad, row_dilation, dilation);
+  }
+}
+
 /* The maximum of each window over the two axes of `planes` planes: `high` by `wide` elements become `rows` by `columns`.  Each
    pair of numbers is for rows and for columns: the sizes, strides, padding before the first element, and dilations of windows.
    What lies outside of a plane does not count.  The rows of the windows are combined first.
@@ -49,18 +68,9 @@ static inline __attribute__((always_inline)) void rvm_max_pool_f32(float *out, c
                                                                    int64_t row_taps, int64_t column_taps,
                                                                    int64_t row_stride, int64_t stride, int64_t row_pad,
                                                                    int64_t pad, int64_t row_dilation, int64_t dilation) {
-  const int64_t most = (RVM_POOL_LINE - 1 - (column_taps - 1) * dilation) / stride + 1;
-  for (int64_t plane = 0; plane < planes; plane++, x += high * wide)
-    for (int64_t row = 0; row < rows; row++, out += columns) {
-      const int64_t y = row * row_stride - row_pad;
-      if (columns <= most) { /* sizes that the compiler knows stay constants */
-        rvm_max_pool_columns(out, x, high, wide, y, 0, columns, row_taps, column_taps, stride, pad, row_dilation, dilation);
-        continue;
-      }
-      for (int64_t first = 0; first < columns; first += most)
-        rvm_max_pool_columns(out, x, high, wide, y, first, columns - first < most ? columns - first : most, row_taps,
-                             column_taps, stride, pad, row_dilation, dilation);
-    }
+  for (int64_t plane = 0; plane < planes; plane++)
+    rvm_max_pool_rows(out + plane * rows * columns, x + plane * high * wide, high, wide, 0, rows, columns, row_taps,
+                      column_taps, row_stride, stride, row_pad, pad, row_dilation, dilation);
 }
 
 #endif
