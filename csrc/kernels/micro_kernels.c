@@ -226,7 +226,7 @@ static int run_rvm_max_pool_f32(const rvm_micro_argument *argument, const rvm_mi
   if ((column_taps - 1) * column_dilation >= RVM_POOL_LINE || planes * rows > LARGEST || high * wide > LARGEST)
     return RVM_MICRO_REFUSED;
   EXPECT_WORK((double)(row_taps + 1) * RVM_POOL_LINE, 0x1p26);
-  if (columns == 0) return RVM_MICRO_DONE;
+  if (rows == 0 || columns == 0) return RVM_MICRO_DONE;
   PLACE(float, out, 0, 0, planes * rows * columns);
   PLACE(const float, x, 1, 0, planes * (high * wide));
   const int64_t reach = (column_taps - 1) * column_dilation, line = (RVM_POOL_LINE - 1 - reach) / column_stride + 1;
