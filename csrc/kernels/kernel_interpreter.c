@@ -193,7 +193,7 @@ static void set_block(rvm_kernel_run *state, int64_t first, int64_t stop, int64_
 /* What a function costs for so many elements. */
 #define FUNCTION_COST(function, count) (1 + ((count) * (function)->cost) / RVM_STRIP)
 
-rvm_status rvm_kernel_run_from(rvm_kernel_run *state, uint32_t place) {
+static rvm_status interpret(rvm_kernel_run *state, uint32_t place) {
   const rvm_kernel_program *program = state->program;
   const rvm_kernel_instruction *const code = program->code;
   const uint32_t scalars = program->scalar_count;
@@ -500,13 +500,13 @@ rvm_status rvm_kernel_program_run(const rvm_kernel_program *program, const rvm_k
     *result = storage;
     return status;
   }
-  rvm_kernel_run state = {.program = program, .level = rvm_kernel_level_here(), .host = host, .result = result, .fuel = RVM_KERNEL_FUEL};
+  rvm_kernel_run state = {.program = program, .level = rvm_kernel_level_here(), .host = host, .interpret = interpret, .result = result, .fuel = RVM_KERNEL_FUEL};
   rvm_kernel_lay_out(&state, (char *)storage.as.storage->bytes);
   status = bind_tensors(&state, arguments, count);
   if (!status) {
     memcpy(state.scalars + program->size_count, program->constants, program->constant_count * sizeof *program->constants);
     result->tag = RVM_TAG_NIL;
-    status = rvm_kernel_run_from(&state, 0);
+    status = interpret(&state, 0);
     const rvm_status ended = status ? RVM_OK : host->spend(host->machine, RVM_KERNEL_FUEL - state.fuel, result);
     if (ended) status = ended;
   }

@@ -116,7 +116,7 @@ static void run_part(const void *shared, int64_t first, int64_t last) {
   inner.is_helper = loop->thread != &this_thread;
   inner.result = inner.is_helper ? &failure : &loop->result;
   inner.fuel = RVM_KERNEL_FUEL - (program->scalar_count + program->strip_count + program->view_count + buffers) / SETUP_REGISTERS;
-  const rvm_status status = rvm_kernel_run_from(&inner, loop->place + 1);
+  const rvm_status status = inner.interpret(&inner, loop->place + 1);
   if (inner.is_helper)
     atomic_fetch_add(&loop->helped, RVM_KERNEL_FUEL - inner.fuel);
   else

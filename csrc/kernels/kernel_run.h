@@ -29,6 +29,7 @@ typedef struct rvm_kernel_run {
   const rvm_kernel_program *program;
   const rvm_kernel_level *level;
   const rvm_kernel_host *host;
+  rvm_status (*interpret)(struct rvm_kernel_run *state, uint32_t place); /* from an instruction on, to an `end` */
   rvm_value *result;
   rvm_kernel_scalar *scalars;
   char **at;             /* of each register, its first element */
@@ -68,7 +69,5 @@ void rvm_kernel_lay_out(rvm_kernel_run *state, char *memory);
 void rvm_kernel_forget_addresses(const rvm_kernel_program *program, char *memory);
 /* Runs the parallel loop at `place`. */
 rvm_status rvm_kernel_run_parallel(rvm_kernel_run *state, uint32_t place);
-/* Runs the program from an instruction on, to an `end`: kernel_interpreter.c. */
-rvm_status rvm_kernel_run_from(rvm_kernel_run *state, uint32_t place);
 
 #endif
