@@ -76,7 +76,7 @@ class Prompt(cmd.Cmd):
     # ---- running ----
 
     def do_run(self, text: str) -> None:
-        """run: run the function until something stops it; from the beginning."""
+        """run: run the function from the beginning, until something stops it."""
         self._begin(self.debugger.run)
 
     def do_start(self, text: str) -> None:

@@ -130,7 +130,7 @@ def function_number(name: str) -> int:
 
 
 def extreme_of(scalar: Scalar) -> str | None:
-    """Return "larger" or "smaller" if the selection is that of two numbers."""
+    """Return "larger" or "smaller" if the expression selects the larger or smaller of two numbers, else None."""
     match scalar:
         case Select(Binary("<" | ">" as function, left, right), then, orelse) if then is left and orelse is right:
             return "larger" if function == ">" else "smaller"

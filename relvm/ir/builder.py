@@ -235,7 +235,7 @@ class Builder:
     def packed(
         self, function: str, *args: Expr, result: Type = OBJECT, pure: bool = False, name: str | None = None
     ) -> Var:
-        """Bind a call with `args` of a packed function, by its registered name.
+        """Call the packed function that is registered under a name with `args`, and bind the result to a variable.
 
         Dimension variables that are new in the type `result` take the actual sizes. pure: whether the call may be
         removed if its result is unused. name: that of the variable.

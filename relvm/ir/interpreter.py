@@ -261,8 +261,8 @@ class _Evaluator:
     def check_sizes(self, call: OpCall, values: tuple, dims: Mapping[DimVar, int]) -> None:
         """Check the requirements of an operator's type rule on the sizes of its arguments.
 
-        A size is a number if the type gives it, otherwise a variable, because a size that merely happens to be 1 does
-        not broadcast.  Sizes that must be equal are compared.
+        Only a size that the type states as 1 broadcasts.  Any other size must equal the one it meets, even if it is
+        1 in this run.
 
         Raises
         ------

@@ -130,7 +130,7 @@ def pack_bytes(b: np.ndarray, b_zero: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _unpacked(b: np.ndarray, columns: int) -> np.ndarray:
-    """Return the packed bytes (depth rounded up, columns) as i32."""
+    """Unpack the bytes into an i32 matrix.  It has `columns` columns, and its depth is rounded up to whole words."""
     words = unpack_columns(b, columns)[:, :, None]
     return words.view(np.int8).swapaxes(1, 2).reshape(-1, columns).astype(np.int32)
 

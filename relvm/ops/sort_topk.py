@@ -65,7 +65,7 @@ def _argtopk(k: KernelBuilder, inputs, outputs, *, axis: int, largest: bool) -> 
 
 
 def heap_levels(k: KernelBuilder, count: Scalar) -> Local:
-    """Return how often a position in a heap of that size can be doubled."""
+    """Return the number of levels below the root of a heap of `count` elements."""
     levels, reach = k.let("levels", Literal(0, I64)), k.let("reach", Literal(1, I64))
     with k.loop(62), k.branch(reach < count):
         k.assign(reach, reach * 2)

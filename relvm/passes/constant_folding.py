@@ -68,7 +68,7 @@ def constant_folding(module: Module) -> Module:
 
 
 def budget_of(module: Module) -> FoldingBudget:
-    """Return the folding budget of a module."""
+    """Return the limits on constant folding in a module, given the bytes of its constants."""
     arrays = {id(item.value): item.value for f in module.functions for item in walk(f) if isinstance(item, Constant)}
     return FoldingBudget(sum(array.nbytes for array in arrays.values()))
 

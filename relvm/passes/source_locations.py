@@ -112,7 +112,8 @@ class _Trail:
 
 
 def _parts(function: Function) -> Iterator[Node]:
-    """Yield a function and its bindings.  A binding that a pass leaves unchanged is not read again."""
+    """Yield a function and its bindings as separate parts, so that the trail of a binding that a pass leaves unchanged
+    can be reused."""
     yield function
     if isinstance(function.body, Block):
         yield from function.body.bindings

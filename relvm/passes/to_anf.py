@@ -38,7 +38,10 @@ def _block(expr: Expr, renamed: dict[Var, Expr], origins: Origins) -> Block:
 
 
 def _atom(expr: Expr, bindings: list, renamed: dict[Var, Expr], name: str, origins: Origins) -> Expr:
-    """Return `expr` as an atom, and append its bindings.  origins: those of the enclosing expression."""
+    """Return `expr` as an atom.  If it is not one already, append the bindings that compute it to `bindings`.
+
+    origins: the source locations of the enclosing expression.
+    """
     value = _value(expr, bindings, renamed, origins)
     if is_atom(value):
         return value

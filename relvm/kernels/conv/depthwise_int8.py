@@ -89,7 +89,7 @@ def write_byte_depthwise(
 
 
 def _set_weights(k: KernelBuilder, w: Buffer, weights: Buffer, shape: _Shape, filter_: Local) -> Local:
-    """Pack the weights of a filter into words, and return their sum."""
+    """Pack the weights of a filter into words.  Return the sum of the weights."""
     total = k.let("total", Literal(0, I32))
     rows, wide = shape.sizes
     with k.loop(rows, name="r") as r:

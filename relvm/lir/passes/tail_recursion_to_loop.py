@@ -70,7 +70,7 @@ def _loop(before: list[Statement], call: TailCallStatement, params: int) -> tupl
 
 
 def _reads(args: list[Operand] | tuple[Operand, ...], register: Register, but: int = -1) -> bool:
-    """Return whether the register is among the operands, except the one at position `but`."""
+    """Return whether any operand other than the one at position `but` is this register."""
     return any(arg == register for i, arg in enumerate(args) if i != but)
 
 

@@ -21,7 +21,7 @@ class Definitions:
         self.calls = calls
 
     def call_of(self, expr: Expr, *operators: Operator) -> OpCall | None:
-        """Return the call that computes `expr` if it is known and of one of these operators, else None."""
+        """Return the call that computes `expr`, or None if that is unknown or calls another operator than these."""
         call = self.calls.get(expr)
         return call if call is not None and call.op in operators else None
 

@@ -171,7 +171,7 @@ def _masked(node: OnnxNode, scores: TensorExpr, past: AnyDim) -> TensorExpr:
 
 
 def _allowed(node: OnnxNode, queries: AnyDim, keys: AnyDim, past: AnyDim) -> list[TensorExpr]:
-    """Return the conditions, from positions only, under which a query may attend to a key."""
+    """Return the conditions under which a query may attend to a key.  They depend only on the positions of the two."""
     key, place = iota(node, keys), iota(node, queries, 1)
     allowed = []
     if past != 0:

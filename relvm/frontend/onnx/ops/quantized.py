@@ -1,4 +1,5 @@
-"""Quantized networks: numbers as (q - zero) * scale with integers q.  All operators but products are elementwise."""
+"""Quantized networks: numbers as (q - zero) * scale with integers q.  All operators except matrix
+products and convolutions are elementwise."""
 
 from __future__ import annotations
 

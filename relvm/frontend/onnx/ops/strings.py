@@ -32,8 +32,7 @@ def strings_of(values: Sequence[str]) -> np.ndarray:
 
 
 def place_among(x: TensorExpr, keys: np.ndarray) -> TensorExpr:
-    """Return the index of each string of x among the keys, the first one of equal keys: i64, -1 if it is not among
-    them."""
+    """Return, for each string of x, the index of the first key that equals it, or -1 if there is none, as i64."""
     different = strings_of(list(dict.fromkeys(keys)))
     table = constant(string_table(different))
     place = x.apply(ops.string_lookup, constant(different), table)
