@@ -122,6 +122,10 @@ static void run_part(const void *shared, int64_t first, int64_t last) {
   else
     outer->fuel -= RVM_KERNEL_FUEL - inner.fuel;
   if (status) atomic_store(&loop->status, status);
+  if (failure.tag == RVM_TAG_ERROR && !atomic_exchange(&loop->has_failure, 1)) {
+    loop->failure = failure;
+    failure = (rvm_value){.tag = RVM_TAG_NIL};
+  }
   rvm_value_release(&failure);
   rvm_kernel_forget_addresses(program, memory);
   atomic_fetch_or(&loop->free_parts[part / 64], (uint64_t)1 << part % 64);
@@ -138,6 +142,7 @@ rvm_status rvm_kernel_run_parallel(rvm_kernel_run *state, uint32_t place) {
   rvm_kernel_loop loop = {.outer = state,
                         .thread = &this_thread,
                         .result = {.tag = RVM_TAG_NIL},
+                        .failure = {.tag = RVM_TAG_NIL},
                         .place = place,
                         .first = step->a,
                         .last = step->b,
@@ -146,6 +151,7 @@ rvm_status rvm_kernel_run_parallel(rvm_kernel_run *state, uint32_t place) {
                         .part_bytes = rvm_kernel_memory_bytes(state->program)};
   atomic_init(&loop.status, RVM_OK);
   atomic_init(&loop.helped, 0);
+  atomic_init(&loop.has_failure, 0);
   for (int word = 0; word < PART_WORDS; word++) {
     const int here = parts - 64 * word;
     atomic_init(&loop.free_parts[word], here <= 0 ? 0 : here >= 64 ? UINT64_MAX : ((uint64_t)1 << here) - 1);
@@ -163,6 +169,11 @@ rvm_status rvm_kernel_run_parallel(rvm_kernel_run *state, uint32_t place) {
     run_part(&loop, 0, count);
   rvm_value_release(&storage);
   status = atomic_load(&loop.status);
+  if (loop.result.tag != RVM_TAG_ERROR) {
+    loop.result = loop.failure;
+  } else {
+    rvm_value_release(&loop.failure);
+  }
   if (loop.result.tag == RVM_TAG_ERROR) {
     *state->result = loop.result;
     return loop.result.as.error->status;

@@ -46,11 +46,13 @@ typedef struct rvm_kernel_run {
   int32_t is_helper;          /* it runs on another thread than the machine's */
 } rvm_kernel_run;
 
-/* What the parts of a parallel loop share.  result: of a part that the machine's own thread runs. */
+/* What the parts of a parallel loop share.  result: of a part that the machine's own thread runs.  failure: the first error on
+   another thread. */
 typedef struct rvm_kernel_loop {
   rvm_kernel_run *outer; /* the machine's own thread alone changes it */
   const void *thread;
-  rvm_value result;
+  rvm_value result, failure;
+  _Atomic(int32_t) has_failure;
   uint32_t place, first, last, first_array, last_array;
   _Atomic(rvm_status) status;
   _Atomic(int64_t) helped;  /* what other threads have spent, and the machine's own does not know yet */

@@ -383,9 +383,9 @@ static void parallel_loops_are_whole(void) {
     RUNS(PARALLEL(ONE, ZERO_), E(copy, FREE_3, ONE), E(copy, FREE_3, ONE), E(copy, FREE_3, ONE), E(end));
     FAILS_WITH(RVM_BAD_EXECUTABLE, "parallel loops cannot be nested", E(parallel, FREE, FREE_2, s0, ONE, 3, 0, 0),
                E(parallel, FREE, FREE_2, ONE, ONE, 3, 0, 0), E(end));
-    FAILS_WITH(RVM_SHAPE_ERROR, "", PARALLEL(s0, ONE), E(fail, RVM_SHAPE_ERROR, 0, 0, 0), E(jump, 1), E(jump, 1), E(end));
+    FAILS_WITH(RVM_SHAPE_ERROR, "no values", PARALLEL(s0, ONE), E(fail, RVM_SHAPE_ERROR, 0, 0, 0), E(jump, 1), E(jump, 1), E(end));
     /* views of outside are not there inside; arrays from f to g are each part's own */
-    LEAVES("", STRIP(ONE), E(view, w0, IN_F32, ZERO_, 4), E(parallel, FREE, FREE_2, s0, ONE, 5, 2, 0), E(move, v0, w0, 4), E(end));
+    LEAVES("strip", STRIP(ONE), E(view, w0, IN_F32, ZERO_, 4), E(parallel, FREE, FREE_2, s0, ONE, 5, 2, 0), E(move, v0, w0, 4), E(end));
   }
   threads = 1;
 }
