@@ -142,7 +142,7 @@ static rvm_value tensor_of_kernel(fuzz_random *random, const rvm_kernel_program 
   int64_t dims[RVM_MAX_RANK], count = 1;
   for (int64_t axis = 0; axis < words[1]; axis++) {
     dims[axis] = words[2 + axis] >= 0 ? words[2 + axis] : 2 + (-words[2 + axis] * 7 + program->code_count) % 5;
-    if (fuzz_below(random, 64) == 0) dims[axis] += 1;
+    if (fuzz_below(random, 64) == 0 && dims[axis] < INT64_MAX) dims[axis] += 1;
     if (dims[axis] > 4096 || (count *= dims[axis]) > 4096) return none;
   }
   rvm_value value;
