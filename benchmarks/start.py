@@ -86,11 +86,11 @@ def _relvm(path: Path | None) -> Callable[[Case], Any]:
     from relvm import vm
     from relvm.frontend.onnx import from_onnx
 
-    vm.build, vm.VirtualMachine  # noqa: B018  # imported on first use
+    build, machine = vm.build, vm.VirtualMachine  # imported here, on first use
     if path is None:
         return lambda case: None
     module = from_onnx(path)
-    run = vm.VirtualMachine(vm.build(module, "auto"), num_threads=1)["main"]
+    run = machine(build(module, "auto"), num_threads=1)["main"]
     names = dict(module["main"].attributes)["input_names"]
     return lambda case: run(*(case[name] for name in names))
 

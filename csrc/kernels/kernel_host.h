@@ -5,7 +5,7 @@
 #include "kernel_program.h"
 #include "storage_pool.h"
 
-/* What a run needs of the machine that it belongs to. */
+/* The machine of a run, as far as the run needs it. */
 typedef struct rvm_kernel_host {
   rvm_machine *machine;
   rvm_pool *pool;  /* for registers and arrays */

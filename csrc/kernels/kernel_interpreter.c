@@ -24,7 +24,7 @@ enum {
   INVOKE_WORK = 512,
 };
 
-/* What a micro-kernel calls before each portion of its work. */
+/* Charges a portion of a micro-kernel's work before it starts; returns whether the run goes on. */
 static int spend_work(void *host, int64_t work) {
   rvm_kernel_run *state = host;
   state->fuel -= 1 + work / INVOKE_WORK;
@@ -190,7 +190,7 @@ static void set_block(rvm_kernel_run *state, int64_t first, int64_t stop, int64_
     goto look;                                                                         \
   }
 #define ROWS_COST(rows) (STRIP_COST + (rows) / 4)
-/* What a function costs for so many elements. */
+/* The cost of a function for `count` elements. */
 #define FUNCTION_COST(function, count) (1 + ((count) * (function)->cost) / RVM_STRIP)
 
 static rvm_status interpret(rvm_kernel_run *state, uint32_t place) {
@@ -500,7 +500,12 @@ rvm_status rvm_kernel_program_run(const rvm_kernel_program *program, const rvm_k
     *result = storage;
     return status;
   }
-  rvm_kernel_run state = {.program = program, .level = rvm_kernel_level_here(), .host = host, .interpret = interpret, .result = result, .fuel = RVM_KERNEL_FUEL};
+  rvm_kernel_run state = {.program = program,
+                          .level = rvm_kernel_level_here(),
+                          .host = host,
+                          .interpret = interpret,
+                          .result = result,
+                          .fuel = RVM_KERNEL_FUEL};
   rvm_kernel_lay_out(&state, (char *)storage.as.storage->bytes);
   status = bind_tensors(&state, arguments, count);
   if (!status) {

@@ -24,7 +24,7 @@ typedef union rvm_kernel_scalar {
   float f32;
 } rvm_kernel_scalar;
 
-/* What a run, or a part of one, works on. */
+/* The state of a run, or of one part of a parallel loop. */
 typedef struct rvm_kernel_run {
   const rvm_kernel_program *program;
   const rvm_kernel_level *level;
@@ -46,7 +46,7 @@ typedef struct rvm_kernel_run {
   int32_t is_helper;          /* it runs on another thread than the machine's */
 } rvm_kernel_run;
 
-/* What the parts of a parallel loop share.  result: of a part that the machine's own thread runs.  failure: the first error on
+/* The state that the parts of a parallel loop share.  result: of a part on the machine's own thread.  failure: the first error on
    another thread. */
 typedef struct rvm_kernel_loop {
   rvm_kernel_run *outer; /* the machine's own thread alone changes it */

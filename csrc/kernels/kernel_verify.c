@@ -104,7 +104,7 @@ static int is_valid(const rvm_kernel_program *program, char letter, uint16_t ope
   }
 }
 
-/* What the checks of instructions look up.  element_bytes: those of an element of each tensor.  view_bytes: of each view, 0 where no
+/* Tables for the checks of instructions.  element_bytes: those of an element of each tensor.  view_bytes: of each view, 0 where no
    instruction makes it.  values: of each message. */
 typedef struct lookup {
   uint8_t *element_bytes, *view_bytes;

@@ -44,14 +44,14 @@ static int overlap(const float *a, int64_t a_count, const float *b, int64_t b_co
   const int64_t name = argument[index].number;   \
   if (!is_size(name)) return RVM_MICRO_REFUSED
 
-/* Of calls that are not cut: `work`, a double, is so little that they end soon. */
+/* Refuses a call that cannot be cut into portions if its `work`, a double, would take too long. */
 #define EXPECT_WORK(work, most) \
   if ((work) > (most)) return RVM_MICRO_REFUSED
 
 #define SPEND(work) \
   if (!watch->spend(watch->host, work)) return RVM_MICRO_ENDED
 
-/* How many items of some work each are a portion: a multiple of `multiple`, and at least that. */
+/* Returns the number of items of `work` each in a portion: a multiple of `multiple`, and at least that. */
 static int64_t portion(int64_t work, int64_t multiple) {
   const int64_t count = RVM_MICRO_PORTION / (work > 0 ? work : 1) / multiple * multiple;
   return count > 0 ? count : multiple;

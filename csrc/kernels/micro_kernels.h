@@ -14,7 +14,7 @@ typedef struct rvm_micro_argument {
   int64_t bytes;
 } rvm_micro_argument;
 
-/* What came of a call.  REFUSED: it would leave a buffer, or a number is outside of what the function takes. */
+/* The outcome of a call.  REFUSED: it would leave a buffer, or a number is outside of what the function takes. */
 enum { RVM_MICRO_REFUSED, RVM_MICRO_DONE, RVM_MICRO_ENDED };
 
 /* Who is told of work, in multiply-adds or what takes as long, before a call does it.  A call is cut into portions of about

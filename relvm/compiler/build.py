@@ -27,6 +27,7 @@ from relvm.errors import (
     RelvmNameError,
     RelvmToolchainError,
     RelvmTypeError,
+    RelvmUnsupportedError,
     expect_choice,
     expect_type,
     near_matches,
@@ -134,7 +135,7 @@ def build(
     with resources("build"):
         place = None if has_observer else build_cache.place_of(module, exec_mode, chosen, fused, debug, portable)
     if place and (executable := build_cache.cached_executable(place)):
-        if exec_mode == "auto" and executable.program.native is None:
+        if exec_mode == "auto" and "bytecode" in map(executable.function_kind, range(executable.function_count)):
             _compile_in_background(executable, lambda: build(module, "compiled", target, fused=fused), place)
         return executable
     first = Target("bytecode") if exec_mode == "auto" and chosen.kind == "c" else chosen
@@ -167,6 +168,8 @@ def _compile_in_background(executable: Executable, compile: Callable[[], Executa
 
     def run() -> Executable:
         compiled = compile()
+        if compiled.unsupported_reason:
+            raise RelvmUnsupportedError(compiled.unsupported_reason)
         if place:
             compiled.record_built()
             build_cache.keep(place, compiled)

@@ -111,7 +111,7 @@ def native_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def flags_of(source: Path) -> list[str]:
-    """What CMakeLists.txt compiles a source with: integers of kernels wrap around."""
+    """Return the options with which CMakeLists.txt compiles a source.  Integers of kernels wrap around."""
     return ["-fwrapv"] if source.stem in ("element_functions", "strip_moves", "micro_kernels") else []
 
 

@@ -4,7 +4,7 @@
 
 /* ---- running ---- */
 
-/* What a machine would be: a limit of steps. */
+/* A stand-in for the machine: a limit of steps. */
 static int64_t steps_left = INT64_MAX, looks;
 static int32_t threads = 1, ends;
 
