@@ -71,7 +71,7 @@ _INDEXING = {
     "Split": Operator(known=(1,)),
     **{name: Operator(known=(1,)) for name in ("Reshape", "Expand", "Squeeze", "Unsqueeze")},
     "Slice": Operator(known=(1, 2, 3, 4)),
-    "Dropout": Operator(fixed=(1, 2), refused=dict.fromkeys(_TRAINED, "takes random numbers")),
+    "Dropout": Operator(fixed=(1, 2), refused=dict.fromkeys(_TRAINED, "Dropout in training mode is not supported")),
 }
 
 _SEQUENCES = ("SequenceInsert", "SequenceMap", "SplitToSequence", "Identity", "If")

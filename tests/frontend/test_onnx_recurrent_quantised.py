@@ -35,7 +35,7 @@ def case(ways: int, dtype: str, per_column: bool, lengths: bool, states: bool) -
     random = np.random.default_rng(ways + per_column)
     info, columns = np.iinfo(dtype), (ways, 4 * HIDDEN) if per_column else (ways,)
     weights = {
-        name: random.integers(info.min, info.max, (ways, size, 4 * HIDDEN), dtype)
+        name: random.integers(info.min, info.max, (ways, size, 4 * HIDDEN), dtype) // (2 if info.min < 0 else 1)
         for name, size in (("w", INPUTS), ("r", HIDDEN))
     }
     for name in ("w", "r"):

@@ -464,7 +464,7 @@ def test_what_a_loop_cannot_be_is_told() -> None:
         (sizes, RelvmTypeError, r"the shape of f32\[_\] is unknown"),
         (tensor, RelvmSyntaxError, r"a for loop over anything but range\(...\) or a Python tuple or list"),
         (ends, RelvmSyntaxError, "the else clause of a loop"),
-        (step, RelvmTypeError, "the step of a range is an integer known in advance"),
+        (step, RelvmTypeError, "the step of a range must be a nonzero integer known at translation time"),
     ]:
         with pytest.raises(error, match=message):
             function.module  # noqa: B018
