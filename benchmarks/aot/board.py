@@ -69,9 +69,6 @@ def measure(sources: Sources, model: Model, processor: Processor, level: str, fo
     include = [f"-I{place}" for place in (folder, *sources.include)]
     compiler = [_COMPILER, *_FLAGS, level, *processor.flags, *include]
     files = [HERE / "board.c", EXAMPLE / "vectors.c", *sources.files]
-    for source in sources.exact:
-        files.append(folder / f"{source.stem}.o")
-        _output([*compiler, "-ffp-contract=off", "-c", source, "-o", files[-1]])
     _output([*compiler, *files, *_LINK, "-lm", "-o", image])
     text, data, bss = map(int, _output(["arm-none-eabi-size", image]).splitlines()[1].split()[:3])
     emulated = ["qemu-system-arm", "-machine", processor.machine, "-icount", f"shift={_SHIFT}", "-kernel", image]

@@ -19,12 +19,11 @@ from relvm.frontend.onnx import from_onnx
 
 @dataclass(frozen=True)
 class Sources:
-    """files: what is compiled; exact: those among which no product and sum may be rounded together.  include: folders.
+    """files: what is compiled.  include: folders.
     bound_bytes, tensors_bytes: relvm's, of the memory of a run: the most bytes alive at once, and without what kernels
     need for themselves."""
 
     files: tuple[Path, ...]
-    exact: tuple[Path, ...] = ()
     include: tuple[Path, ...] = ()
     bound_bytes: int | None = None
     tensors_bytes: int | None = None
@@ -49,10 +48,9 @@ def relvm(model: Model, folder: Path) -> Sources:
     call = f"""const struct model_inputs inputs = {{.{x.name} = in}};
   const struct model_outputs outputs = {{.{y.name} = out}};
   model_run(&inputs, &outputs);"""
-    exact = tuple(folder.glob("src/*_exact_kernels.c"))
-    files = (*sorted({*folder.glob("src/*.c")} - {*exact}), _run(folder, '#include "model.h"', call))
+    files = (*sorted(folder.glob("src/*.c")), _run(folder, '#include "model.h"', call))
     include = folder / "include", folder / "src"
-    return Sources(files, exact, include, sum(placement.lower_bound_bytes), tensors_bytes)
+    return Sources(files, include, sum(placement.lower_bound_bytes), tensors_bytes)
 
 
 def emx_onnx_cgen(model: Model, folder: Path) -> Sources | None:

@@ -66,6 +66,20 @@ static inline void rvm_attention_product(int64_t rows, int columns, int64_t dept
 
 static inline int rvm_attention_rounded(int64_t columns) { return (int)((columns + 15) / 16 * 16); }
 
+/* The sum of x[i] * y[i] for i < count. */
+static inline float rvm_dot_f32(const float *x, const float *y, int64_t count) {
+  float sums[RVM_SUM_LANES] = {0};
+  int64_t first = 0;
+  for (; first + RVM_SUM_LANES <= count; first += RVM_SUM_LANES) {
+RVM_SIMD()
+    for (int lane = 0; lane < RVM_SUM_LANES; lane++)
+      sums[lane] = RVM_FMA_F32(x[first + lane], y[first + lane], sums[lane]);
+  }
+  for (int lane = 0; first + lane < count; lane++)
+    sums[lane] = RVM_FMA_F32(x[first + lane], y[first + lane], sums[lane]);
+  return rvm_sum_of_lanes_f32(sums);
+}
+
 /* scores = q k' for a few rows. */
 static inline void rvm_attention_few_scores(int64_t rows, int64_t count, int64_t depth, rvm_matrix q, rvm_matrix k,
                                             float *scores, int64_t pitch) {
@@ -75,17 +89,14 @@ static inline void rvm_attention_few_scores(int64_t rows, int64_t count, int64_t
     if (k.step == 1) {
       for (int64_t j = 0; j < count; j++) {
         const float *key = k.at + j * k.row;
-        float sum = 0;
-RVM_SIMD(reduction(+ : sum))
-        for (int64_t p = 0; p < depth; p++) sum += query[p] * key[p];
-        row[j] = sum;
+        row[j] = rvm_dot_f32(query, key, depth);
       }
       continue;
     }
     memset(row, 0, (size_t)count * sizeof *row);
     for (int64_t p = 0; p < depth; p++) {
       const float *elements = k.at + p * k.step;
-      for (int64_t j = 0; j < count; j++) row[j] += query[p] * elements[j];
+      for (int64_t j = 0; j < count; j++) row[j] = RVM_FMA_F32(query[p], elements[j], row[j]);
     }
   }
 }
@@ -150,12 +161,20 @@ static inline float rvm_attention_largest(int64_t count, float *row, int64_t r, 
 static inline void rvm_attention_powers(int64_t count, int columns, float found, float *row, float *largest,
                                         float *total, float *out, int goes_on) {
   const float top = goes_on && *largest > found ? *largest : found, shift = top == -INFINITY ? 0.0f : top;
-  float sum = 0;
-RVM_SIMD(reduction(+ : sum))
-  for (int64_t j = 0; j < count; j++) {
-    row[j] = rvm_exp_f32(row[j] - shift);
-    sum += row[j];
+  float sums[RVM_SUM_LANES] = {0};
+  int64_t first = 0;
+  for (; first + RVM_SUM_LANES <= count; first += RVM_SUM_LANES) {
+RVM_SIMD()
+    for (int lane = 0; lane < RVM_SUM_LANES; lane++) {
+      row[first + lane] = rvm_exp_f32(row[first + lane] - shift);
+      sums[lane] = sums[lane] + row[first + lane];
+    }
   }
+  for (int lane = 0; first + lane < count; lane++) {
+    row[first + lane] = rvm_exp_f32(row[first + lane] - shift);
+    sums[lane] = sums[lane] + row[first + lane];
+  }
+  const float sum = rvm_sum_of_lanes_f32(sums);
   if (!goes_on) {
     *total = sum;
   } else {

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "reproducible.h"
+
 static inline void rvm_copy_bytes(void *to, const void *from, int64_t size_bytes) {
   memcpy(to, from, (size_t)size_bytes);
 }
@@ -77,6 +79,27 @@ typedef float rvm_lanes;
 typedef float rvm_lanes __attribute__((vector_size(RVM_LANES * 4), aligned(4), may_alias));
 #endif
 
+/* sum + left * right, where the processor has vectors of fused products rounded once. */
+static inline __attribute__((always_inline)) rvm_lanes rvm_fma_lanes(float left, rvm_lanes right, rvm_lanes sum) {
+#ifdef RVM_SCALAR
+  return RVM_FMA_F32(left, right, sum);
+#elif defined __clang__
+#pragma clang fp contract(fast)
+  return left * right + sum;
+#else
+  const rvm_lanes all = left - (rvm_lanes){0};
+#if defined __AVX512F__
+  return __builtin_ia32_vfmaddps512_mask(all, right, sum, -1, 4);
+#elif defined __FMA__
+  return __builtin_ia32_vfmaddps256(all, right, sum);
+#elif defined __aarch64__
+  return __builtin_aarch64_fmav4sf(all, right, sum);
+#else
+  return all * right + sum;
+#endif
+#endif
+}
+
 /* `rows` by `vectors` vectors, all of them in registers: both are constants where this is inlined. */
 static inline __attribute__((always_inline)) void rvm_tile_in_registers(int rows, int vectors, int64_t depth,
                                                                         const float *a, int64_t a_row, int64_t a_step,
@@ -96,7 +119,7 @@ static inline __attribute__((always_inline)) void rvm_tile_in_registers(int rows
     for (int r = 0; r < rows; r++) {
       const float left = a[r * a_row + p * a_step];
 #pragma GCC unroll 4
-      for (int v = 0; v < vectors; v++) sum[r][v] += left * right[v];
+      for (int v = 0; v < vectors; v++) sum[r][v] = rvm_fma_lanes(left, right[v], sum[r][v]);
     }
   }
 #pragma GCC unroll 6
@@ -143,7 +166,7 @@ static inline __attribute__((always_inline)) void rvm_columns_in_registers(
       const rvm_lanes row = *(const rvm_lanes *)(source + r * pitch);
 #pragma GCC unroll 7
       for (int t = 0; t < taps; t++)
-        if (r - t >= 0 && r - t < RVM_COLUMN_ROWS) sum[r - t] += weight[t] * row;
+        if (r - t >= 0 && r - t < RVM_COLUMN_ROWS) sum[r - t] = rvm_fma_lanes(weight[t], row, sum[r - t]);
     }
   }
 #pragma GCC unroll 7
@@ -173,7 +196,8 @@ static inline __attribute__((always_inline)) void rvm_taps_in_registers(int vect
   for (int64_t t = 0; t < taps; t++) {
     const float *source = x + offsets[t];
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) sum[v] += weights[t] * *(const rvm_lanes *)(source + v * RVM_LANES);
+    for (int v = 0; v < vectors; v++)
+      sum[v] = rvm_fma_lanes(weights[t], *(const rvm_lanes *)(source + v * RVM_LANES), sum[v]);
   }
 #pragma GCC unroll 4
   for (int v = 0; v < vectors; v++) *(rvm_lanes *)(sums + v * RVM_LANES) = sum[v];

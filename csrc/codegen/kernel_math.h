@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "float_bits.h"
+#include "reproducible.h"
 
 /* The magnitude of the first with the sign of the second. */
 RVM_MATH float rvm_with_sign(float magnitude, float sign) {
@@ -21,17 +22,17 @@ RVM_MATH float rvm_with_sign(float magnitude, float sign) {
    infinite or 0 is put there last, which costs less than to bring x between bounds. */
 RVM_MATH float rvm_exp_f32(float x) {
   const float shift = 12582912.0f + 254.0f;
-  const float shifted = x * 1.44269504f + shift, n = shifted - shift;
+  const float shifted = RVM_FMA_F32(x, 1.44269504f, shift), n = shifted - shift;
   const int32_t power = rvm_bits_of_f32(shifted), half = power >> 1;
-  float r = x - n * 0.693359375f; /* ln 2 in two parts, the first of few bits */
-  r = r - n * -2.12194440e-4f;
+  float r = RVM_FMA_F32(n, -0.693359375f, x); /* ln 2 in two parts, the first of few bits */
+  r = RVM_FMA_F32(n, 2.12194440e-4f, r);
   float p = 1.395048622e-3f;
-  p = p * r + 8.368887863e-3f;
-  p = p * r + 4.166620587e-2f;
-  p = p * r + 1.666651885e-1f;
-  p = p * r + 5.000000095e-1f;
-  p = p * r + 1.0f;
-  p = p * r + 1.0f;
+  p = RVM_FMA_F32(p, r, 8.368887863e-3f);
+  p = RVM_FMA_F32(p, r, 4.166620587e-2f);
+  p = RVM_FMA_F32(p, r, 1.666651885e-1f);
+  p = RVM_FMA_F32(p, r, 5.000000095e-1f);
+  p = RVM_FMA_F32(p, r, 1.0f);
+  p = RVM_FMA_F32(p, r, 1.0f);
   p = p * rvm_f32_of_bits(half << 23) * rvm_f32_of_bits((power - half) << 23);
   p = x < -104.0f ? 0.0f : p;
   return x > 88.75f ? INFINITY : p;
@@ -41,26 +42,27 @@ RVM_MATH float rvm_exp_f32(float x) {
 RVM_MATH float rvm_rough_exp2_f32(float x) {
   const float shift = 12582912.0f, shifted = x + shift, r = x - (shifted - shift);
   float p = 1.326955855e-3f;
-  p = p * r + 9.671293199e-3f;
-  p = p * r + 5.550710857e-2f;
-  p = p * r + 2.402224690e-1f;
-  p = p * r + 6.931470037e-1f;
-  p = p * r + 1.0f;
+  p = RVM_FMA_F32(p, r, 9.671293199e-3f);
+  p = RVM_FMA_F32(p, r, 5.550710857e-2f);
+  p = RVM_FMA_F32(p, r, 2.402224690e-1f);
+  p = RVM_FMA_F32(p, r, 6.931470037e-1f);
+  p = RVM_FMA_F32(p, r, 1.0f);
   return rvm_f32_of_bits(rvm_bits_of_f32(p) + (rvm_bits_of_f32(shifted) << 23));
 }
 
 /* log(1 + f) + n ln 2 for 1 + f between sqrt(1/2) and sqrt(2).  An n of -0 leaves the sign of an f that is 0. */
 RVM_MATH float rvm_log_near_1_f32(float f, float n) {
   float p = 6.746601332e-2f;
-  p = p * f + -1.167564131e-1f;
-  p = p * f + 1.188817460e-1f;
-  p = p * f + -1.240559142e-1f;
-  p = p * f + 1.421955091e-1f;
-  p = p * f + -1.666799567e-1f;
-  p = p * f + 2.000211873e-1f;
-  p = p * f + -2.500000960e-1f;
-  p = p * f + 3.333331260e-1f;
-  return p * (f * f * f) + n * 3.19461833e-5f - 0.5f * (f * f) + f + n * 0.693115234375f;
+  p = RVM_FMA_F32(p, f, -1.167564131e-1f);
+  p = RVM_FMA_F32(p, f, 1.188817460e-1f);
+  p = RVM_FMA_F32(p, f, -1.240559142e-1f);
+  p = RVM_FMA_F32(p, f, 1.421955091e-1f);
+  p = RVM_FMA_F32(p, f, -1.666799567e-1f);
+  p = RVM_FMA_F32(p, f, 2.000211873e-1f);
+  p = RVM_FMA_F32(p, f, -2.500000960e-1f);
+  p = RVM_FMA_F32(p, f, 3.333331260e-1f);
+  const float low = RVM_FMA_F32(-0.5f, f * f, RVM_FMA_F32(p, f * f * f, n * 3.19461833e-5f));
+  return RVM_FMA_F32(n, 0.693115234375f, low + f);
 }
 
 /* What a logarithm is where its argument, x + 1 - from, is none of a positive finite number. */
@@ -94,11 +96,11 @@ RVM_MATH float rvm_log1p_f32(float x) {
 RVM_MATH float rvm_tanh_f32(float x) {
   const float s = x * x, magnitude = fabsf(x), t = magnitude > 9.02f ? 9.02f : magnitude;
   float p = -5.514808930e-3f;
-  p = p * s + 2.046907879e-2f;
-  p = p * s + -5.368791521e-2f;
-  p = p * s + 1.333082914e-1f;
-  p = p * s + -3.333325982e-1f;
-  p = p * (s * x) + x;
+  p = RVM_FMA_F32(p, s, 2.046907879e-2f);
+  p = RVM_FMA_F32(p, s, -5.368791521e-2f);
+  p = RVM_FMA_F32(p, s, 1.333082914e-1f);
+  p = RVM_FMA_F32(p, s, -3.333325982e-1f);
+  p = RVM_FMA_F32(p, s * x, x);
   const float far = 1.0f - 2.0f / (rvm_rough_exp2_f32(t * 2.88539008f) + 1.0f);
   return rvm_with_sign(magnitude >= 0.65f ? far : p, x);
 }
@@ -107,18 +109,18 @@ RVM_MATH float rvm_tanh_f32(float x) {
 RVM_MATH float rvm_erf_f32(float x) {
   const float s = x * x, magnitude = fabsf(x), t = magnitude > 3.93f ? 3.93f : magnitude;
   float p = -6.053445977e-4f;
-  p = p * s + 5.004345905e-3f;
-  p = p * s + -2.677339874e-2f;
-  p = p * s + 1.128197834e-1f;
-  p = p * s + -3.761250675e-1f;
-  p = p * s + 1.283791512e-1f;
-  p = p * x + x;
+  p = RVM_FMA_F32(p, s, 5.004345905e-3f);
+  p = RVM_FMA_F32(p, s, -2.677339874e-2f);
+  p = RVM_FMA_F32(p, s, 1.128197834e-1f);
+  p = RVM_FMA_F32(p, s, -3.761250675e-1f);
+  p = RVM_FMA_F32(p, s, 1.283791512e-1f);
+  p = RVM_FMA_F32(p, x, x);
   float q = 3.089488891e-4f;
-  q = q * t + -4.640298430e-3f;
-  q = q * t + 3.303053975e-2f;
-  q = q * t + -1.518730670e-1f;
-  q = q * t + -9.171375632e-1f;
-  q = q * t + -1.628105283e+0f;
+  q = RVM_FMA_F32(q, t, -4.640298430e-3f);
+  q = RVM_FMA_F32(q, t, 3.303053975e-2f);
+  q = RVM_FMA_F32(q, t, -1.518730670e-1f);
+  q = RVM_FMA_F32(q, t, -9.171375632e-1f);
+  q = RVM_FMA_F32(q, t, -1.628105283e+0f);
   const float far = 1.0f - rvm_rough_exp2_f32(q * t);
   return magnitude >= 0.9f ? rvm_with_sign(far, x) : p;
 }
@@ -146,14 +148,14 @@ RVM_MATH float rvm_sine_or_cosine_f32(float x, int is_cosine) {
   const int32_t quadrant = (int32_t)rvm_bits_of_f64(shifted) + is_cosine;
   const float t = (float)(r * 0x1.921fb54442d18p0), s = t * t;
   float sine = -1.941154624e-4f;
-  sine = sine * s + 8.331290446e-3f;
-  sine = sine * s + -1.666663885e-1f;
-  sine = sine * (s * t) + t;
+  sine = RVM_FMA_F32(sine, s, 8.331290446e-3f);
+  sine = RVM_FMA_F32(sine, s, -1.666663885e-1f);
+  sine = RVM_FMA_F32(sine, s * t, t);
   float cosine = 2.431883149e-5f;
-  cosine = cosine * s + -1.388618723e-3f;
-  cosine = cosine * s + 4.166661948e-2f;
-  cosine = cosine * s + -0.5f;
-  cosine = cosine * s + 1.0f;
+  cosine = RVM_FMA_F32(cosine, s, -1.388618723e-3f);
+  cosine = RVM_FMA_F32(cosine, s, 4.166661948e-2f);
+  cosine = RVM_FMA_F32(cosine, s, -0.5f);
+  cosine = RVM_FMA_F32(cosine, s, 1.0f);
   const int32_t sign = is_cosine ? 0 : rvm_bits_of_f32(x) & INT32_MIN;
   const int32_t flip = (int32_t)((uint32_t)(quadrant & 2) << 30);
   return rvm_f32_of_bits(rvm_bits_of_f32(quadrant & 1 ? cosine : sine) ^ sign ^ flip);

@@ -8,6 +8,7 @@
 #include "errors.h"
 #include "kernel_interpreter.h"
 #include "kernel_run.h"
+#include "reproducible.h"
 
 /* Labels as values: each instruction jumps to the next one's body by itself, so that the processor can tell them apart. */
 #pragma GCC diagnostic ignored "-Wpedantic"
@@ -97,14 +98,15 @@ static inline int can_read(const rvm_kernel_run *state, uint32_t scalars, uint16
 }
 static inline int can_write(const rvm_kernel_run *state, uint16_t index, int64_t bytes) { return bytes <= state->writable[index]; }
 
-/* Combines `count` elements in pairs that are half of them apart, until one is left. */
-static void fold(const rvm_element_function *function, char *elements, int64_t count) {
+/* Combines `count` elements in pairs that are half of them apart, and the last one with the total. */
+static void fold(const rvm_element_function *function, char *total, char *elements, int64_t count) {
   while (count > 1) {
     const int64_t half = count / 2;
     function->run(half, elements, elements, elements + (count - half) * function->operand_bytes,
                   RVM_LEFT_IS_STRIP | RVM_RIGHT_IS_STRIP);
     count -= half;
   }
+  function->run(1, total, elements, total, 0);
 }
 
 /* The indices of a strip.  While other threads run, they may change those in a buffer after they are compared: they are copied. */
@@ -420,22 +422,30 @@ static rvm_status interpret(rvm_kernel_run *state, uint32_t place) {
   }
   do_accumulate: {
     const rvm_element_function *function = &state->level->functions[step->c];
-    const int64_t n = state->strip, bytes = function->operand_bytes;
-    if (!can_write(state, step->a, RVM_LANES * bytes) || step->b < scalars || !can_read(state, scalars, step->b, n * bytes))
+    const int64_t n = state->strip, bytes = function->operand_bytes, rest = n % RVM_SUM_LANES;
+    if (!can_write(state, step->a, 2 * RVM_SUM_LANES * bytes) || step->b < scalars || !can_read(state, scalars, step->b, n * bytes))
       return fail_bounds(state, place, "strip");
     char *lanes = state->at[step->a];
-    for (int64_t i = 0; i < n; i += RVM_LANES)
-      function->run(n - i < RVM_LANES ? n - i : RVM_LANES, lanes, lanes, state->at[step->b] + i * bytes,
-                    RVM_LEFT_IS_STRIP | RVM_RIGHT_IS_STRIP);
+    for (int64_t i = 0; i < n - rest; i += RVM_SUM_LANES)
+      function->run(RVM_SUM_LANES, lanes, state->at[step->b] + i * bytes, lanes, RVM_LEFT_IS_STRIP | RVM_RIGHT_IS_STRIP);
+    if (rest) memcpy(lanes + RVM_SUM_LANES * bytes, state->at[step->b] + (n - rest) * bytes, (size_t)(rest * bytes));
     SPENT(FUNCTION_COST(function, n))
+  }
+  do_fold_lanes: {
+    const rvm_element_function *function = &state->level->functions[step->d];
+    const int64_t bytes = function->operand_bytes, count = R(c), rest = count > 0 ? count % RVM_SUM_LANES : 0;
+    if (!can_write(state, step->b, 2 * RVM_SUM_LANES * bytes)) return fail_bounds(state, place, "strip");
+    char *total = state->at[step->a], *lanes = state->at[step->b];
+    if (count >= RVM_SUM_LANES) fold(function, total, lanes, RVM_SUM_LANES);
+    for (int64_t i = 0; i < rest; i++) function->run(1, total, lanes + (RVM_SUM_LANES + i) * bytes, total, 0);
+    SPENT(FUNCTION_COST(function, 2 * RVM_SUM_LANES))
   }
   do_fold: {
     const rvm_element_function *function = &state->level->functions[step->d];
     int64_t count = R(c) < RVM_STRIP ? R(c) : RVM_STRIP;
     if (count <= 0) NEXT;
     if (!can_write(state, step->b, count * function->operand_bytes)) return fail_bounds(state, place, "strip");
-    fold(function, state->at[step->b], count);
-    function->run(1, state->at[step->a], state->at[step->a], state->at[step->b], 0);
+    fold(function, state->at[step->a], state->at[step->b], count);
     SPENT(FUNCTION_COST(function, count))
   }
 

@@ -9,8 +9,7 @@
 #include "native.h"
 
 enum {
-  RVM_STRIP = 512,              /* elements of a strip, at most: a multiple of RVM_LANES */
-  RVM_LANES = 16,               /* accumulators of a sum or product of floats */
+  RVM_STRIP = 512,              /* elements of a strip, at most: a multiple of RVM_SUM_LANES */
   RVM_NO_REGISTER = 0xffff,     /* no mask */
   RVM_KERNEL_VERSION = 1,
 };

@@ -22,7 +22,7 @@ from relvm.kernels.loop_ir import (
 )
 from relvm.tables import KERNEL_OPCODES, MICRO_KERNELS, STATUS, element_functions, numbers
 
-STRIP, LANES = 512, 16  # csrc/kernels/kernel_program.h
+STRIP = 512  # csrc/kernels/kernel_program.h
 NO_REGISTER = LIMIT = 0xFFFF
 OPCODES, MICRO_KERNEL_NUMBERS = numbers(KERNEL_OPCODES), numbers(MICRO_KERNELS)
 STATUS_NUMBERS = numbers(STATUS)
@@ -137,6 +137,18 @@ def extreme_of(scalar: Scalar) -> str | None:
     return None
 
 
+def combination(value: Scalar, total: Local) -> tuple[str, Scalar]:
+    """Return the function and the element that a reduction combines into its local."""
+    match value:
+        case Binary("+" | "*" as function, left, right) if is_local(left, total):
+            return NAMES[function], right
+        case Binary("+" | "*" as function, left, right) if is_local(right, total):
+            return NAMES[function], left
+        case Select(_, then, orelse) if (name := extreme_of(value)) and is_local(orelse, total):
+            return name, then
+    raise AssertionError(f"no reduction into {total.name}")
+
+
 def parts_of(scalar: Scalar) -> Iterator[Scalar]:
     waiting: list[Scalar] = [scalar]
     while waiting:
@@ -169,10 +181,6 @@ def variable_of(dim: AnyDim) -> DimVar:
 
 def is_local(scalar: Scalar, local: Local) -> bool:
     return isinstance(scalar, Local) and scalar.name == local.name
-
-
-def identity_of(clause: str, dtype: DType) -> int | float:
-    return {"+": 0, "*": 1, "|": 0, "max": dtype.lowest, "min": dtype.highest}[clause]
 
 
 def registers_in(code: list[Instruction | Label]) -> Iterator[Reg]:

@@ -6,7 +6,6 @@ from typing import Any
 
 from relvm.codegen.kernel_registers import (
     CLAUSES,
-    LANES,
     LOADS,
     NAMES,
     NO_REGISTER,
@@ -16,18 +15,18 @@ from relvm.codegen.kernel_registers import (
     Label,
     Reg,
     StripValue,
+    combination,
     conversions,
     extreme_of,
     flat_position,
     function_number,
     has_load,
-    identity_of,
     intrinsic,
-    is_local,
     parts_of,
 )
 from relvm.ir.dtypes import BOOL, I64, DType
 from relvm.kernels.loop_ir import (
+    SUM_LANES,
     Assign,
     Binary,
     Buffer,
@@ -42,6 +41,7 @@ from relvm.kernels.loop_ir import (
     Statement,
     Store,
     Unary,
+    identity_of,
 )
 
 
@@ -66,16 +66,16 @@ class StripPrinter:
         top, end = Label(), Label()
         outer = dict(p.env)
         count = p.binary("-", I64, stop, start)
+        # Floats are combined in a defined order (see Loop), integers in any: each element of a strip is a lane.
         for clause, local in loop.reduce:
             lanes = Reg("strip", p.block.depth, is_mutable=True)
-            name = CLAUSES[clause]
-            is_sum = local.dtype.is_float and name in ("add", "mul")
-            self.lanes[local.name] = ("accumulate" if is_sum else "", lanes)
+            is_ordered = local.dtype.is_float
+            self.lanes[local.name] = ("accumulate" if is_ordered else "", lanes)
             p.emit(
                 "fill",
                 lanes,
                 p.constant(identity_of(clause, local.dtype), local.dtype),
-                p.constant(LANES) if is_sum else count,
+                p.constant(SUM_LANES) if is_ordered else count,
                 local.dtype.size_bytes,
             )
             p.env[local.name] = lanes
@@ -95,7 +95,7 @@ class StripPrinter:
             total = p.env[local.name]
             assert isinstance(total, Reg)
             function = function_number(f"{CLAUSES[clause]}_{local.dtype}")
-            p.emit("fold", total, lanes, p.constant(LANES) if how else count, function)
+            p.emit("fold_lanes" if how else "fold", total, lanes, count, function)
 
     def write_blocks(self) -> None:
         """Print a loop around a SIMD loop as one loop over blocks of rows."""
@@ -162,15 +162,13 @@ class StripPrinter:
     def assign(self, local: Local, value: Scalar) -> None:
         p = self.p
         how, lanes = self.lanes[local.name]
-        if how and isinstance(value, Binary):
-            element = value.right if is_local(value.left, local) else value.left
-            assert is_local(value.left, local) or is_local(value.right, local)
+        if how:
+            function, element = combination(value, local)
             strip = self.strip_of(self.value(element, None), local.dtype)
             if strip.kind == "scalar":
                 strip = self.emitted("move", strip, local.dtype.size_bytes)
-            p.emit("accumulate", lanes, strip, function_number(f"{NAMES[value.function]}_{local.dtype}"))
+            p.emit("accumulate", lanes, strip, function_number(f"{function}_{local.dtype}"))
             return
-        assert not how, "a sum that is not a plain one"
         result = self.strip_of(self.value(value, None), local.dtype)
         if not self.redirect(result, lanes):
             p.emit("move", lanes, result, local.dtype.size_bytes)

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from relvm.codegen.kernel_registers import has_load, parts_of
-from relvm.kernels.loop_ir import Assign, Let, Load, Local, Loop, Statement, Store, constant_value, scalars_in
+from relvm.kernels.loop_ir import SUM_LANES, Assign, Let, Load, Local, Loop, Statement, Store, scalars_in, trip_count
 
 MAX_WIDTH = 128  # of the rows of a block: a quarter of a strip
-_SHORT = 16  # a SIMD loop of fewer iterations costs more than strided accesses
+# A SIMD loop of fewer iterations costs more than strided accesses.  A reduction of floats in it is in order either way.
+_SHORT = SUM_LANES
 
 
 def suits_strips(loop: Loop) -> bool:
@@ -22,7 +23,7 @@ def suits_strips(loop: Loop) -> bool:
     All loops inside are short, the iterations of this one are independent, and it has no other statements than
     definitions, assignments and stores.
     """
-    count = _trip_count(loop)
+    count = trip_count(loop)
     if (count is not None and count < _SHORT) or not any(isinstance(item, Loop) for item in loop.body):
         return False
     if not all(map(_is_plain, loop.body)):
@@ -38,9 +39,9 @@ def suits_blocks(loop: Loop) -> bool:
     The number of iterations of the SIMD loop is at most MAX_WIDTH, or is unknown but the same for all rows.
     """
     *before, inner = loop.body
-    if not isinstance(inner, Loop) or not inner.simd or inner.reduce or _trip_count(loop) == 1:
+    if not isinstance(inner, Loop) or not inner.simd or inner.reduce or trip_count(loop) == 1:
         return False
-    width = _trip_count(inner)
+    width = trip_count(inner)
     if width is not None and not 0 < width <= MAX_WIDTH:
         return False
     statements = [*before, *inner.body]
@@ -55,7 +56,7 @@ def suits_blocks(loop: Loop) -> bool:
 
 def _is_plain(statement: Statement) -> bool:
     if isinstance(statement, Loop):
-        count = _trip_count(statement)
+        count = trip_count(statement)
         return count is not None and count < _SHORT and all(map(_is_plain, statement.body))
     return isinstance(statement, Let | Assign | Store)
 
@@ -80,8 +81,3 @@ def _are_independent(statements: list[Statement]) -> bool:
 def _assigns_own_locals(statements: list[Statement]) -> bool:
     own = {item.local.name for item in statements if isinstance(item, Let)}
     return all(item.local.name in own for item in statements if isinstance(item, Assign))
-
-
-def _trip_count(loop: Loop) -> int | None:
-    start, stop = constant_value(loop.start), constant_value(loop.stop)
-    return None if start is None or stop is None else stop - start

@@ -32,16 +32,17 @@ from relvm.errors import RelvmToolchainError
 from relvm.runtime.trust import is_built_here, record_built
 from relvm.tables import include_flags, runtime_sources
 
-# -fwrapv: integers wrap as in NumPy.  -fno-math-errno -fno-trapping-math: nothing reads errno or the exception flags.
+# -fwrapv: integers wrap as in NumPy.  -ffp-contract=off: no product is fused with a sum, so that kernels give the same
+# bits as kernel bytecode.  -fno-math-errno -fno-trapping-math: nothing reads errno or the exception flags.
 # Routines use no vectors: a value is stored as two words, and loading both as one vector stalls the processor.
 _COMMON = ("-std=gnu11", "-fPIC", "-fwrapv", "-w")
 # Kernels are compiled at -O2 with those passes of -O3 that make them faster.  The others take a tenth more time to
 # compile and gain nothing (benchmarks/README.md, "Optimization level of kernels").
 _VECTORS = ("-ftree-vectorize", "-fvect-cost-model", "-fpeel-loops")
-_KERNELS = ("-O2", *_VECTORS, "-fopenmp-simd", "-DRVM_OPENMP_SIMD", "-fno-math-errno", "-fno-trapping-math")
-_EXACT = ("-ffp-contract=off",)
+_FLOATS = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
+_KERNELS = ("-O2", *_VECTORS, "-fopenmp-simd", "-DRVM_OPENMP_SIMD", *_FLOATS)
 _WORDS = ("-fno-tree-vectorize", "-fno-tree-slp-vectorize")
-_ROUTINES = ("-O2", *_WORDS, "-fno-math-errno", "-fno-trapping-math", *_EXACT)
+_ROUTINES = ("-O2", *_WORDS, *_FLOATS)
 
 # Options that make mistakes in C harder to exploit: all for the runtime, those of the linker also for native code.
 _GUARDS = ("-fstack-protector-strong", "-fstack-clash-protection", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3")
@@ -115,7 +116,6 @@ def compile_native(source: CSource, target: Target = HERE) -> NativeCode:
     wide = ("-mprefer-vector-width=512",) if "__AVX512VL__" in macros else ()
     limit_bytes()  # raises errors of settings before anything is compiled
     units = [(text, (*_COMMON, *_KERNELS, *options, *wide)) for text in source.kernels]
-    units += [(text, (*_COMMON, *_KERNELS, *_EXACT, *options, *wide)) for text in source.exact]
     if source.routines:
         units.append((source.routines, (*_COMMON, *_ROUTINES)))
     return NativeCode(library=_cached(compiler, cpu, units), triple=triple, cpu=cpu)
@@ -133,7 +133,7 @@ def native_settings(target: Target) -> str:
     errors that it raises before it compiles."""
     compiler = expect_compiler('; target="bytecode" needs none')
     options = _options(compiler, target)
-    return _digest(compiler, (options, described(_macros(compiler, options)), _COMMON, _KERNELS, _EXACT, _ROUTINES))
+    return _digest(compiler, (options, described(_macros(compiler, options)), _COMMON, _KERNELS, _ROUTINES))
 
 
 def guards(compiler: Compiler) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from relvm.ir.symbolic import AnyDim, product
 from relvm.kernels.cost import Work
 
 _PART_WORK = 64_000  # the least work of a part of a parallel loop: 8 microseconds, many times the cost of starting it
+SUM_LANES = 16  # csrc/codegen/reproducible.h
 _COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
 
 
@@ -207,6 +208,10 @@ class Loop(Statement):
 
     simd: whether the iterations may run as vector lanes.  They are then independent, except for reductions into the
     locals that `reduce` lists as (operator, local).
+
+    A reduction of floats has a defined order.  In whole blocks of SUM_LANES iterations, iteration i combines its
+    element into lane i % SUM_LANES.  Then pairs of lanes that are half of them apart are combined until one is left,
+    and that one is combined into the local.  The last iterations, if there are less than SUM_LANES, are in order.
     """
 
     counter: Local
@@ -379,6 +384,21 @@ def constant_value(scalar: Scalar) -> int | None:
             a, b = constant_value(left), constant_value(right)
             return None if a is None or b is None else {"+": a + b, "-": a - b, "*": a * b}[function]
     return None
+
+
+def trip_count(loop: Loop) -> int | None:
+    """Return the number of iterations, or None if it is not constant."""
+    start, stop = constant_value(loop.start), constant_value(loop.stop)
+    return None if start is None or stop is None else max(0, stop - start)
+
+
+def reduces_floats(loop: Loop) -> bool:
+    return any(local.dtype.is_float for _, local in loop.reduce)
+
+
+def identity_of(clause: str, dtype: DType) -> int | float:
+    """Return the number that a reduction of no elements gives."""
+    return {"+": 0, "*": 1, "|": 0, "max": dtype.lowest, "min": dtype.highest}[clause]
 
 
 def minimum(number: Scalar, other: Scalar | int) -> Scalar:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from relvm import aot
-from relvm.aot.c.sources import EXACT
 from relvm.aot.lower.ir import ScalarVar
 from relvm.aot.project.self_test import make_inputs
 from relvm.compiler.target import own_options
@@ -21,7 +20,7 @@ from relvm.compiler.toolchain import expect_compiler
 from relvm.ir.symbolic import evaluate_with
 from relvm.ir.types import PrimType, ShapeType, TensorType, TupleType, Type
 
-FLAGS = "-std=c99 -Wall -Wextra -Werror -pedantic -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=fast"
+FLAGS = "-std=c99 -Wall -Wextra -Werror -pedantic -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=off"
 SIMD = "-fopenmp-simd -DRVM_OPENMP_SIMD"
 _SCALARS = {"i": ctypes.c_int64, "f": ctypes.c_double, "b": ctypes.c_int64}
 _MARGIN, _UNTOUCHED = 256, 0xA5  # bytes on each side of an output, and what is in them
@@ -46,10 +45,7 @@ def compile_programs(programs: Sequence[aot.AotProgram], folder: Path, *options:
         units += sorted(place.glob("src/*.c"))
     wide = ["-mprefer-vector-width=512"] if "-march=x86-64-v4" in own_options() else []
     flags = [*FLAGS.split(), *SIMD.split(), "-O3", *own_options(), *wide, *options, "-fPIC", *includes]
-    exact = [unit for unit in units if unit.name == f"{unit.parent.parent.name}_{EXACT}kernels.c"]
-    for part, more in ((exact, ["-ffp-contract=off"]), ([unit for unit in units if unit not in exact], [])):
-        if part:
-            _compile([*flags, *more, "-c", *map(str, part)], folder)
+    _compile([*flags, "-c", *map(str, units)], folder)
     _compile(["-shared", *(f"{unit.stem}.o" for unit in units), "-lm", "-o", "library.so"], folder)
     return ctypes.CDLL(str(folder / "library.so"), mode=os.RTLD_NOW)
 

@@ -86,17 +86,6 @@ def test_a_program_gives_what_the_machine_gives(program: Program) -> None:
         assert_same_bits(got, expected)
 
 
-def test_a_model_whose_name_is_as_that_of_a_file_of_exact_kernels() -> None:
-    text = "def main(x: f32[8, 32], w: f32[32, 8]) -> f32[8, 8] { return matmul(x, w) }"
-    inputs = {"x": numbers(8, 32), "w": numbers(32, 8, seed=2)}
-    outputs = []
-    for name in ("model", "my_exact"):
-        executor = aot.AotExecutor(aot.compile_library(build(text, name)))
-        executor.run(**inputs)
-        outputs.append(executor.get_output(0))
-    assert_same_bits(*outputs)
-
-
 def test_an_executor_says_what_it_takes(executor: aot.AotExecutor) -> None:
     assert (executor.get_num_inputs(), executor.get_num_outputs()) == (3, 3)
     assert [executor.get_input_name(i) for i in range(3)] == ["x", "scale", "most"]

@@ -99,6 +99,6 @@ def test_each_header_by_itself(compiler: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_generated_c(compiler: str, tmp_path: Path) -> None:
     source = generated()
-    for index, text in enumerate([*source.kernels, *source.exact, source.routines]):
+    for index, text in enumerate([*source.kernels, source.routines]):
         (tmp_path / f"generated{index}.c").write_text(text)
     expect_no_warning(compiler, tmp_path, sorted(tmp_path.glob("*.c")), *QUIET)

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 from harness import Call, Kernels, Library, function_of
-from modes import assert_same_bits, machines_of_forms, plain
+from modes import WAYS, assert_same_bits, assert_same_numbers, machines_of_forms, plain
 from ops.samples import SAMPLES
 from test_operators import (
     assert_gives_what_numpy_gives,
@@ -43,7 +43,7 @@ def calls() -> list[Call]:
 def machines() -> dict[tuple[str, str], vm.VirtualMachine]:
     """One machine for each way, over a module with a function for each sample."""
     module = Module(tuple(function_of(f"f{i}", call) for i, call in enumerate(calls())))
-    return machines_of_forms(module, verified=False)
+    return machines_of_forms(module, [*WAYS[:3], *WAYS[4:]], verified=False)
 
 
 @cache
@@ -86,6 +86,7 @@ def test_operator_in_every_mode(index: int) -> None:
     args = [vm.Shape(arg) if isinstance(arg, tuple) else arg for arg in sample.args]
     results = {way: plain(machine[f"f{index}"](*args)) for way, machine in machines().items()}
     expected, type_ = numpy_result(sample), static_result(sample)
+    assert_same_numbers(results["bytecode", "bytecode"], results["bytecode", "c"])
     for target in ("c", "numpy"):
         assert_same_bits(results["bytecode", target], results["compiled", target])
         if isinstance(type_, ListType):

@@ -19,7 +19,7 @@ from relvm.aot.lower.assign_storage import TensorStorage
 from relvm.aot.lower.ir import LoweredModule
 from relvm.aot.lower.place_storage import FunctionPlacement
 from relvm.aot.metadata_model import Metadata, metadata_of
-from relvm.codegen.c.kernel import is_exact, kernel_prototype, print_kernel
+from relvm.codegen.c.kernel import kernel_prototype, print_kernel
 from relvm.errors import RelvmMemoryError
 from relvm.tables import csrc_directory, find_header
 
@@ -37,7 +37,6 @@ _HEADERS = {
     "pooling.h": r"rvm_max_pool_f32\(",
     "winograd.h": r"rvm_winograd_",
 }
-EXACT = "exact_"  # in the file name of kernels that must not use fused multiply-add
 # Disables warnings about constructs that are normal in generated C: a maximum of one number, an unused value, a
 # division by 0 that is never executed.
 _QUIET = "\n".join(
@@ -159,18 +158,14 @@ def _internal(module: LoweredModule, names: Names, config: AotConfig) -> str:
 
 
 def _kernels(module: LoweredModule, names: Names, config: AotConfig) -> dict[str, str]:
-    """Return the files of kernels, with a separate file for those that need exact rounding."""
-    divided: dict[bool, list[str]] = {False: [], True: []}
+    """Return the file of kernels, if there are any."""
+    texts = []
     for name, kernel in module.kernels.items():
         symbol, kernel = names.kernel(name), without_unread(kernel)
         is_plain = module.calls is CallKind.UNPACKED
         text = print_plain_kernel(kernel, symbol) if is_plain else print_kernel(kernel, symbol)
-        divided[is_exact(kernel)].append(text)
-    files = {}
-    for exact, texts in divided.items():
-        if texts:
-            files[f"src/{config.name}_{EXACT if exact else ''}kernels.c"] = _unit(texts, config)
-    return files
+        texts.append(text)
+    return {f"src/{config.name}_kernels.c": _unit(texts, config)} if texts else {}
 
 
 def _unit(kernels: list[str], config: AotConfig) -> str:

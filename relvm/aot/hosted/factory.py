@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from relvm.aot.c.sources import EXACT
 from relvm.aot.hosted.executor import AotExecutor
 from relvm.aot.hosted.library import AotLibrary
 from relvm.aot.lower.printer import format_lowered
@@ -111,10 +110,7 @@ def compile_library(program: AotProgram, target: Target = HERE) -> ExecutorFacto
     files = program.sources.files
     cpu = f'#define RELVM_AOT_CPU "{native_cpu(target)}"\n'
     units = {path: cpu + _self_contained(text, files) for path, text in files.items() if path.endswith(".c")}
-    exact_path = f"src/{program.config.name}_{EXACT}kernels.c"
-    exact = tuple(text for path, text in units.items() if path == exact_path)
-    plain = tuple(text for path, text in units.items() if path != exact_path)
-    library = compile_native(CSource(plain, "", exact), target).library
+    library = compile_native(CSource(tuple(units.values()), ""), target).library
     with contextlib.suppress(OSError):
         trust.record_built(library)
     return ExecutorFactory(library, program)

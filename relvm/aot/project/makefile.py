@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from relvm.aot.c.sources import EXACT
 from relvm.aot.config import AotConfig
 from relvm.quoting import makefile_word
 
@@ -14,16 +13,14 @@ CC ?= cc
 AR ?= ar
 CFLAGS ?= -O3
 TOLERANCE ?= 1e-5
-# -fwrapv: integers wrap around.  -ffp-contract=fast, -fopenmp-simd: what the machine's kernels are compiled with;
-# without them results differ in their last bits.  What rounds to whole numbers rounds each product by itself.
-ALL_CFLAGS = {standard} -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=fast \\
+# -fwrapv: integers wrap around.  -ffp-contract=off: products are not fused with sums; otherwise results differ in their
+# last bits from those of relvm on the same processor.
+ALL_CFLAGS = {standard} -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=off \\
   -fopenmp-simd -DRVM_OPENMP_SIMD -Iinclude -Isrc $(CFLAGS)
 OBJECTS = {objects}
 
 {library}: $(OBJECTS)
 \t{link}
-
-src/{name}_{exact}kernels.o: ALL_CFLAGS += -ffp-contract=off
 
 %.o: %.c .options $(wildcard include/*.h src/*.h)
 \t$(CC) $(ALL_CFLAGS) -c $< -o $@
@@ -70,6 +67,5 @@ def print_makefile(config: AotConfig, files: Iterable[str], *, tests: bool) -> s
         library=library,
         link=link,
         objects=objects,
-        exact=EXACT,
         test=test,
     )

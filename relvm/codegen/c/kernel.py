@@ -13,6 +13,7 @@ import numpy as np
 from relvm.ir.dtypes import F16, F32, F64, I8, DType
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, format_dim
 from relvm.kernels.loop_ir import (
+    SUM_LANES,
     Address,
     Allocate,
     Assign,
@@ -36,8 +37,9 @@ from relvm.kernels.loop_ir import (
     Statement,
     Store,
     Unary,
-    scalars_in,
-    statements_in,
+    identity_of,
+    reduces_floats,
+    trip_count,
 )
 from relvm.quoting import c_comment, c_string
 
@@ -46,8 +48,6 @@ _PRECEDENCE = {"||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 
 _PRECEDENCE |= {"<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10}
 _UNARY = 11
 
-_ROUNDINGS = frozenset(("rint", "round", "floor", "ceil", "trunc", "rvm_saturate_u8", "rvm_saturate_i8"))
-_FLOAT_TILES = ("rvm_tile_f32", "rvm_columns_f32", "rvm_taps_f32", "rvm_attention", "rvm_winograd")
 _VECTORS = frozenset(("exp", "log", "log1p", "tanh", "erf", "sin", "cos"))  # functions of csrc/codegen/kernel_math.h
 
 
@@ -73,27 +73,6 @@ def print_kernel(kernel: Kernel, symbol: str) -> str:
     lines += [f"  const int64_t {name} = sizes[{i}];" for i, name in enumerate(sizes.values()) if name in body.used]
     lines += [*body.lines, "  return RVM_OK;", "}"]
     return "\n".join(lines)
-
-
-def is_exact(kernel: Kernel) -> bool:
-    """Return whether every floating-point product must be rounded separately.  That is so if a value is rounded to
-    an integer, because the last bit of a sum decides the result at one half.  It is not so for tiled float products,
-    whose sums differ from other implementations anyway."""
-    return _rounds(kernel) and not any(
-        isinstance(statement, Invoke) and statement.function.startswith(_FLOAT_TILES)
-        for statement in statements_in(kernel.body)
-    )
-
-
-def _rounds(kernel: Kernel) -> bool:
-    for statement in statements_in(kernel.body):
-        for scalar in scalars_in(statement):
-            match scalar:
-                case Intrinsic(name) if name in _ROUNDINGS:
-                    return True
-                case Convert(operand, dtype) if operand.dtype.is_float and dtype.is_integer:
-                    return True
-    return False
 
 
 def kernel_prototype(symbol: str) -> str:
@@ -152,6 +131,7 @@ class KernelBody:
         self.own: set[str] = set()
         self.lines: list[str] = []
         self.parts: list[str] = []
+        self.lanes: dict[str, str] = {}  # the C names of variables that are lanes of a sum
 
     def statements(self, body: tuple[Statement, ...], indent: str) -> None:
         for statement in body:
@@ -159,6 +139,8 @@ class KernelBody:
 
     def statement(self, statement: Statement, indent: str) -> None:
         match statement:
+            case Loop() if reduces_floats(statement):
+                self.lane_loop(statement, indent)
             case Loop(counter, start, stop, body, simd, reduce):
                 self.own.add(counter.name)
                 if simd:
@@ -188,7 +170,7 @@ class KernelBody:
                 printed = ", ".join(self.address(a) if isinstance(a, Address) else self.scalar(a) for a in args)
                 self.lines.append(f"{indent}{function}({printed});")
             case Assign(local, value):
-                self.lines.append(f"{indent}{local.name} = {self.scalar(value)};")
+                self.lines.append(f"{indent}{self.lanes.get(local.name, local.name)} = {self.scalar(value)};")
             case IfThen(cond, then, orelse):
                 self.lines.append(f"{indent}if ({self.scalar(cond)}) {{")
                 self.statements(then, indent + "  ")
@@ -196,6 +178,49 @@ class KernelBody:
                     self.lines.append(indent + "} else {")
                     self.statements(orelse, indent + "  ")
                 self.lines.append(indent + "}")
+
+    def lane_loop(self, loop: Loop, indent: str) -> None:
+        """Print a loop that reduces floats: whole blocks of lanes, then the rest in order.
+
+        The C compiler keeps the lanes in registers.  Their number does not depend on the vectors of the processor.
+        """
+        name, trips = loop.counter.name, trip_count(loop)
+        first, stop = (f"{name}_{part}" for part in ("first", "stop"))
+        self.own.add(name)
+        self.lines.append(f"{indent}const int64_t {stop} = {self.scalar(loop.stop)};")
+        self.lines.append(f"{indent}int64_t {first} = {self.scalar(loop.start)};")
+        if trips is None or trips >= SUM_LANES:
+            self.lines.append(f"{indent}if ({first} + {SUM_LANES} <= {stop}) {{")
+            self.lane_blocks(loop, indent + "  ")
+            self.lines.append(indent + "}")
+        if trips is None or trips % SUM_LANES:
+            self.lines.append(f"{indent}for (int64_t {name} = {first}; {name} < {stop}; {name}++) {{")
+            self.statements(loop.body, indent + "  ")
+            self.lines.append(indent + "}")
+
+    def lane_blocks(self, loop: Loop, indent: str) -> None:
+        name, count = loop.counter.name, SUM_LANES
+        first, lane, stop = (f"{name}_{part}" for part in ("first", "lane", "stop"))
+        for clause, local in loop.reduce:
+            lanes, identity = f"{local.name}_lanes", literal(identity_of(clause, local.dtype), local.dtype)
+            self.lines.append(f"{indent}{local.dtype.ctype} {lanes}[{count}];")
+            self.lines.append(f"{indent}for (int l = 0; l < {count}; l++) {lanes}[l] = {identity};")
+            self.lanes[local.name] = f"{lanes}[{lane}]"
+        self.lines.append(f"{indent}for (; {first} + {count} <= {stop}; {first} += {count}) {{")
+        self.lines.append("RVM_SIMD()")
+        self.lines.append(f"{indent}  for (int64_t {lane} = 0; {lane} < {count}; {lane}++) {{")
+        self.lines.append(f"{indent}    const int64_t {name} = {first} + {lane};")
+        self.statements(loop.body, indent + "    ")
+        self.lines += [indent + "  }", indent + "}"]
+        for clause, local in loop.reduce:
+            del self.lanes[local.name]
+            lanes, half = f"{local.name}_lanes", count // 2
+            while half:
+                pair = _combined(clause, f"{lanes}[l]", f"{lanes}[l + {half}]")
+                self.lines.append(f"{indent}for (int l = 0; l < {half}; l++) {lanes}[l] = {pair};")
+                half //= 2
+            total = self.scalar(local)
+            self.lines.append(f"{indent}{total} = {_combined(clause, f'{lanes}[0]', total)};")
 
     def allocate(self, buffer: Buffer) -> str:
         return f"RVM_ALIGNED(64) {buffer.dtype.ctype} {buffer.name}[{math.prod(buffer.shape)}];"
@@ -237,6 +262,8 @@ class KernelBody:
                 text = literal(value, dtype)
                 return f"({text})" if text.startswith("-") and outer else text
             case Local(name, dtype):
+                if name in self.lanes:
+                    return self.lanes[name]
                 self.used.setdefault(name, f"{dtype.ctype} {name}")
                 return name
             case Size(dim):
@@ -324,6 +351,13 @@ def _function(name: str, dtype: DType) -> str:
     if dtype.name != "f32" or name.startswith("rvm_"):
         return name
     return f"rvm_{name}_f32" if name in _VECTORS else f"{name}f"
+
+
+def _combined(clause: str, left: str, right: str) -> str:
+    """Return the C expression of two values combined by a reduction."""
+    if clause in ("max", "min"):
+        return f"{left} {'>' if clause == 'max' else '<'} {right} ? {left} : {right}"
+    return f"{left} {clause} {right}"
 
 
 def _is_promoted(dtype: DType) -> bool:
