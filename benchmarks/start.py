@@ -83,15 +83,17 @@ def _measure(what: str, name: str) -> dict[str, float]:
 
 
 def _relvm(path: Path | None) -> Callable[[Case], Any]:
-    from relvm import vm
-    from relvm.frontend.onnx import from_onnx
+    import relvm
 
-    build, machine = vm.build, vm.VirtualMachine  # imported here, on first use
+    load_model = relvm.load_model  # imported here, on first use
     if path is None:
+        import relvm.compiler.build
+        import relvm.frontend.onnx
+
         return lambda case: None
-    module = from_onnx(path)
-    run = machine(build(module, "auto"), num_threads=1)["main"]
-    names = dict(module["main"].attributes)["input_names"]
+    machine = load_model(path, num_threads=1)
+    run = machine["main"]
+    names = machine.executable.signature["main"]["attributes"]["input_names"]
     return lambda case: run(*(case[name] for name in names))
 
 

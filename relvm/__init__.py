@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from relvm.frontend.script import script
+    from relvm.model_loader import load_model
     from relvm.runtime.thread_pool import ThreadPoolRunner
 
-__all__ = ["ThreadPoolRunner", "script"]
+__all__ = ["ThreadPoolRunner", "load_model", "script"]
 __version__ = "0.1.0"
 
 if find_spec("relvm._native") is None:
@@ -21,7 +22,11 @@ if find_spec("relvm._native") is None:
 
 
 # Imported at first use: a program that only loads an executable never imports the compiler.
-_AT_FIRST_USE = {"ThreadPoolRunner": "relvm.runtime.thread_pool", "script": "relvm.frontend.script"}
+_AT_FIRST_USE = {
+    "ThreadPoolRunner": "relvm.runtime.thread_pool",
+    "load_model": "relvm.model_loader",
+    "script": "relvm.frontend.script",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, make_dataclass
+from collections import namedtuple
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -56,8 +57,9 @@ def _read(folder: str, file: str) -> str:
 
 
 def read_table(file: str, macro: str, fields: str) -> tuple[Any, ...]:
-    """The rows `macro(field, ...)` of one table, in order, as frozen objects; each also has `index`, its row number."""
-    row_type = make_dataclass(macro.title().replace("_", "") + "Row", ["index", *fields.split()], frozen=True)
+    """The rows `macro(field, ...)` of one table, in order, as named tuples; each also has `index`, its row number."""
+    named: Any = namedtuple  # type checkers accept constant names only
+    row_type = named(macro.title().replace("_", "") + "Row", f"index {fields}")
     text = re.sub(r"/\*.*?\*/", "", _read("tables", file), flags=re.DOTALL)
     text = re.sub(r'"\s+"', "", text)  # adjacent string literals are one, as in C
     rows = re.findall(rf'^{macro}\(((?:"[^"]*"|[^")])*)\)', text, flags=re.MULTILINE)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from relvm.compiler.adapt import adapt
     from relvm.compiler.build import build, lower
     from relvm.compiler.export_library import export_library
-    from relvm.compiler.toolchain import find_compiler
+    from relvm.compiler.find_compiler import find_compiler
     from relvm.runtime.exec_builder import ExecBuilder
     from relvm.runtime.thread_pool import ThreadPoolRunner
 
@@ -35,7 +35,7 @@ _AT_FIRST_USE = {
     "build": "relvm.compiler.build",
     "lower": "relvm.compiler.build",
     "export_library": "relvm.compiler.export_library",
-    "find_compiler": "relvm.compiler.toolchain",
+    "find_compiler": "relvm.compiler.find_compiler",
 }
 
 __all__ = [

@@ -13,7 +13,7 @@ from typing import Any
 from aot.exported import compile_programs, run_program
 
 from relvm import aot
-from relvm.compiler.toolchain import find_compiler
+from relvm.compiler.find_compiler import find_compiler
 from relvm.errors import RelvmUnsupportedError
 from relvm.ir.expr import Function, Module
 from relvm.ir.types import type_vars

@@ -23,7 +23,7 @@ LAYERS = (
     ("relvm.ops", "relvm.lir", "relvm.runtime"),
     ("relvm.frontend", "relvm.passes", "relvm.codegen"),
     ("relvm.compiler",),
-    ("relvm.vm",),
+    ("relvm.vm", "relvm.model_loader"),
     ("relvm.aot", "relvm.onnx_backend"),
     ("relvm.explore", "relvm.distributed"),
     ("relvm.cli",),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 
 import pytest
@@ -90,7 +89,7 @@ def test_a_row_with_too_few_fields_is_refused(tmp_path, monkeypatch) -> None:
 
 
 def test_rows_are_frozen() -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError):
         DTYPES[0].name = "other"
 
 

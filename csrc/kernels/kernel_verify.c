@@ -219,8 +219,9 @@ static rvm_status check_instruction(const rvm_kernel_program *program, const loo
       return RVM_OK;
     }
     case RVM_KOP_accumulate:
+    case RVM_KOP_fold_lanes:
     case RVM_KOP_fold: {
-      const rvm_element_function *function = &rvm_element_functions[step->op == RVM_KOP_fold ? step->d : step->c];
+      const rvm_element_function *function = &rvm_element_functions[step->op == RVM_KOP_accumulate ? step->c : step->d];
       if (function->arity != 2 || function->result_bytes != function->operand_bytes)
         return BAD(error, "instruction %u, %s: the function must take two elements", place, opcode_names[step->op]);
       return RVM_OK;

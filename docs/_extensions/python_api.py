@@ -18,6 +18,7 @@ from sphinx.application import Sphinx
 # What a user calls.  The operators are callable, too (relvm.ops), and have a page of their own.
 MODULES = (
     "relvm.vm",
+    "relvm.model_loader",
     "relvm.bytecode.program",
     "relvm.frontend.script",
     "relvm.frontend.text",
@@ -37,7 +38,7 @@ HANDED_ON = (
     r"relvm\.explore\.draw\.graph\.Graph",
     r"relvm\.ir\.(builder\.OpenFunction|symbolic\.DimOp|node\.Node|visitor\.Any\w+)",
     r"relvm\.lir\.routine\.LirModule",
-    r"relvm\.compiler\.(target\.Target|toolchain\.Compiler)",
+    r"relvm\.compiler\.(find_compiler\.Compiler|target\.Target)",
     r"relvm\._binding\.\w+",
     r"relvm\.runtime\.(exec_builder\.Label|invoke\.Invoker|time_evaluator\.TimeEvaluator)",
 )

@@ -166,7 +166,11 @@ def _add_run(commands) -> None:
     _add_model(command, "an .onnx model, a .relvm text, or an executable (.rvm, .so)")
     command.add_argument("--function", default="main", help="function to run (default: main)")
     _add_inputs(command)
-    command.add_argument("--exec-mode", choices=("bytecode", "compiled", "auto"), help="default: bytecode")
+    command.add_argument(
+        "--exec-mode",
+        choices=("bytecode", "compiled", "auto"),
+        help="default: auto, which compiles native code for the next run; with --target: bytecode",
+    )
     command.add_argument("--save-outputs", type=_file, metavar="OUT.npz", help="save the outputs under their names")
     command.add_argument(
         "--repeat",
@@ -266,7 +270,7 @@ def _add_compile(commands) -> None:
     command.add_argument(
         "--portable",
         action="store_true",
-        help="include a copy that runs on NumPy kernels, for processors that cannot run the native code",
+        help="include a copy with kernel bytecode, for processors that cannot run the native code",
     )
     command.set_defaults(run=_later("compile.compile_model"))
 

@@ -12,10 +12,11 @@ from typing import Any
 
 from relvm.cli.output import note, update
 from relvm.compiler.build import build, expect_to_build
-from relvm.compiler.toolchain import find_compiler
+from relvm.compiler.find_compiler import find_compiler
 from relvm.errors import RelvmArgumentError
 from relvm.frontend.load_model import read_model
 from relvm.ir.expr import Module
+from relvm.model_loader import build_file
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 from relvm.vm import Executable, load
 
@@ -30,6 +31,11 @@ def read_module(options: argparse.Namespace) -> Module:
     RelvmArgumentError
         A --dim for a text that is not for its random inputs.
     """
+    return read_model(*expect_model(options))
+
+
+def expect_model(options: argparse.Namespace) -> tuple[Path, dict[str, int | tuple[int, int] | None]]:
+    """Return the path of a model that exists, and the sizes of its dimensions.  Raise the errors of `read_module`."""
     path = Path(options.model)
     sizes = parse_dims(options.dim)
     if not os.path.lexists(path):
@@ -37,8 +43,8 @@ def read_module(options: argparse.Namespace) -> Module:
     if sizes and path.suffix == ".relvm":
         if not getattr(options, "random", False):
             raise RelvmArgumentError("--dim applies to ONNX models and to --random; write the size in the text")
-        return read_model(path)
-    return read_model(path, sizes)
+        return path, {}
+    return path, sizes
 
 
 def parse_dims(settings: list[str]) -> dict[str, int | tuple[int, int] | None]:
@@ -75,8 +81,10 @@ def chosen_target(options: argparse.Namespace) -> str:
     return "bytecode"
 
 
-def executable_of(options: argparse.Namespace, *, debug: bool = False) -> Executable:
+def executable_of(options: argparse.Namespace, *, exec_mode: str = "bytecode", debug: bool = False) -> Executable:
     """A saved executable, which may be one that only `relvm.vm.adapt` makes runnable here, or what a model becomes.
+
+    exec_mode: the default for a model.
 
     Raises
     ------
@@ -91,7 +99,20 @@ def executable_of(options: argparse.Namespace, *, debug: bool = False) -> Execut
         }
         expect_to_build(options.model, given)
         return load(options.model, trust_native=options.trust_native, elsewhere=True)
-    return build_model(read_module(options), options, options.exec_mode or "bytecode", debug=debug)
+    exec_mode = options.exec_mode or exec_mode
+    if exec_mode == "auto":
+        return _build_auto(options)
+    return build_model(read_module(options), options, exec_mode, debug=debug)
+
+
+def _build_auto(options: argparse.Namespace) -> Executable:
+    """Return the executable of a model for --exec-mode auto, from the cache if it is there."""
+    path, dims = expect_model(options)
+    target = "c" if options.target == "auto" else options.target
+    if target == "c" and find_compiler() is None:
+        note("no C compiler found: using kernel bytecode")
+    with Progress() as progress:
+        return build_file(path, dims, "auto", target, fused=not options.unfused, progress=progress.step)
 
 
 def limits_of(options: argparse.Namespace) -> dict[str, Any]:

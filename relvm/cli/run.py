@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import logging
 import statistics
+import sys
 import time
 from pathlib import Path
 
 import numpy as np
 
 from relvm.cli.inputs import input_values, signature_of
-from relvm.cli.models import executable_of, expect_writable, limits_of
+from relvm.cli.models import Progress, executable_of, expect_writable, limits_of
 from relvm.cli.output import note, put
 from relvm.compiler.adapt import adapt
-from relvm.errors import RelvmArgumentError
+from relvm.errors import RelvmArgumentError, RelvmError
 from relvm.quoting import terminal
 from relvm.runtime.array_files import named_outputs, save_arrays
-from relvm.vm import Profile, VirtualMachine
+from relvm.vm import Executable, Profile, VirtualMachine
 
 
 def run(options: argparse.Namespace) -> int:
@@ -25,12 +28,14 @@ def run(options: argparse.Namespace) -> int:
         raise RelvmArgumentError(f"--save-outputs {options.save_outputs}: expected a file name ending in .npz")
     expect_writable("--save-outputs", options.save_outputs)
     expect_writable("--roofline", options.roofline)
-    executable = adapt(executable_of(options))
+    executable = adapt(executable_of(options, exec_mode="auto" if options.target == "auto" else "bytecode"))
     machine = VirtualMachine(executable, **limits_of(options))
     function = machine[options.function]
     signature = signature_of(executable, options.function)
     attributes = signature["attributes"]
     values = input_values(options, signature, lambda values: function(*values))
+    if options.repeat > 1 or options.profile or options.roofline is not None:
+        _compile_first(machine)
     seconds = []
     for _ in range(options.repeat):
         started = time.perf_counter()
@@ -49,7 +54,31 @@ def run(options: argparse.Namespace) -> int:
         _show_roofline(machine.profile(options.function, *values), options.roofline)
     runs = f", median of {options.repeat} runs" if options.repeat > 1 else ""
     note(f"{statistics.median(seconds) * 1e3:.3f} ms{runs}")
+    _finish_compiling(executable)
     return 0
+
+
+def _compile_first(machine: VirtualMachine) -> None:
+    """Wait for the native code, if there will be any: the time of many runs is that of native code."""
+    with contextlib.suppress(RelvmError), Progress() as progress:
+        progress.step("C compilation")
+        machine.wait_compiled()
+
+
+def _finish_compiling(executable: Executable) -> None:
+    """Wait until the native code is in the cache, and say so after a second.  Ctrl-C ends the program without it."""
+    upgrade = executable.upgrade
+    if upgrade is None or upgrade.has_ended:
+        return
+    sys.stdout.flush()
+    try:
+        if not upgrade.wait(1.0):
+            note("compiling native code for the next run; Ctrl-C skips this")
+            upgrade.wait(None)
+    except RelvmError:
+        return  # the logger "relvm" has warned
+    except KeyboardInterrupt:
+        logging.getLogger("relvm").disabled = True  # the compiler is interrupted, too
 
 
 def _show_roofline(profile: Profile, file: str) -> None:

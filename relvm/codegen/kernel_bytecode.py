@@ -87,6 +87,8 @@ def print_kernel_bytecode(kernel: Kernel) -> KernelProgram:
 
 def literal_bits(value: bool | int | float, dtype: DType) -> int:
     """Return a number as the low bytes of a scalar register."""
+    if type(value) is int and dtype.is_integer and dtype.bits >= 8:
+        return value & ((1 << dtype.bits) - 1)
     with np.errstate(all="ignore"):
         content = np.asarray(value).astype(dtype.numpy).tobytes()
     return int.from_bytes(content, "little")
@@ -98,6 +100,7 @@ class _Printer:
         self.sizes = size_numbers((*kernel.inputs, *kernel.outputs))
         self.size_registers = [Reg("scalar") for _ in self.sizes]
         self.constants: dict[int, Reg] = {}
+        self.values: dict[Reg, int] = {}  # the bits of each constant
         self.buffers: dict[str, int] = {b.name: i for i, b in enumerate((*kernel.inputs, *kernel.outputs))}
         self.arrays: list[tuple[int, int]] = []
         self.scratch = 0
@@ -172,11 +175,16 @@ class _Printer:
         return Reg(kind, self.block.depth, is_mutable)
 
     def constant(self, value: bool | int | float, dtype: DType = I64) -> Reg:
-        return self.constants.setdefault(literal_bits(value, dtype), Reg("scalar"))
+        bits = literal_bits(value, dtype)
+        reg = self.constants.get(bits)
+        if reg is None:
+            reg = self.constants[bits] = Reg("scalar")
+            self.values[reg] = bits
+        return reg
 
     def value_of(self, reg: Reg) -> int | None:
         """Return the number that a register is known to hold as an i64."""
-        bits = next((bits for bits, constant in self.constants.items() if constant is reg), None)
+        bits = self.values.get(reg)
         return None if bits is None else bits - (1 << 64) * (bits >> 63)
 
     def pure(self, op: str, *operands: Reg | int) -> Reg:

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from relvm.bytecode.program import NativeCode
 from relvm.codegen.c.module import parse_source
-from relvm.compiler.toolchain import compile_native, expect_compiler
+from relvm.compiler.find_compiler import expect_compiler
+from relvm.compiler.toolchain import compile_native
 from relvm.errors import RelvmToolchainError, RelvmUnsupportedError, expect_type
 from relvm.runtime.executable import Executable
 

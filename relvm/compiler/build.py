@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,13 +21,12 @@ from relvm.codegen.kernel_bytecode import print_kernel_bytecode
 from relvm.codegen.lower_to_lir import lower_to_routines
 from relvm.compiler import build_cache
 from relvm.compiler.target import HERE, Target, parse_target
-from relvm.compiler.toolchain import compile_native, expect_compiler
+from relvm.compiler.toolchain import compile_native
+from relvm.compiler.upgrade import compile_in_background
 from relvm.errors import (
     RelvmArgumentError,
     RelvmNameError,
-    RelvmToolchainError,
     RelvmTypeError,
-    RelvmUnsupportedError,
     expect_choice,
     expect_type,
     near_matches,
@@ -37,7 +36,6 @@ from relvm.ir.expr import Module
 from relvm.lir.routine import LirModule, Routine, used_functions
 from relvm.passes.pass_manager import Observer, run_passes
 from relvm.passes.pipeline import LIR_PASSES, build_pipeline
-from relvm.runtime.background_compile import Upgrade
 from relvm.runtime.executable import Executable
 
 EXEC_MODES = ("bytecode", "compiled", "auto")
@@ -135,8 +133,8 @@ def build(
     with resources("build"):
         place = None if has_observer else build_cache.place_of(module, exec_mode, chosen, fused, debug, portable)
     if place and (executable := build_cache.cached_executable(place)):
-        if exec_mode == "auto" and "bytecode" in map(executable.function_kind, range(executable.function_count)):
-            _compile_in_background(executable, lambda: build(module, "compiled", target, fused=fused), place)
+        if exec_mode == "auto" and build_cache.has_bytecode(executable):
+            compile_in_background(executable, lambda: build(module, "compiled", target, fused=fused), place)
         return executable
     first = Target("bytecode") if exec_mode == "auto" and chosen.kind == "c" else chosen
     with _no_garbage_collection(), resources("build"):
@@ -152,34 +150,17 @@ def build(
             program = replace(program, portable=_portable(source, fused=fused, debug=debug, verified=verified))
         executable = Executable.from_program(program, elsewhere=True)
         executable.record_built()
-    if place:
+    if place and exec_mode != "auto":
         build_cache.keep(place, executable)
     if exec_mode == "auto":
-        names = frozenset(routine.name for routine in lir.routines)
-        _compile_in_background(executable, lambda: Executable.from_program(assemble(lir, names, target=chosen)), place)
-    return executable
-
-
-def _compile_in_background(executable: Executable, compile: Callable[[], Executable], place: Path | None) -> None:
-    """Start to compile the native code of an executable, if there is a compiler.
-
-    The result replaces the cached executable at `place`.
-    """
-
-    def run() -> Executable:
-        compiled = compile()
-        if compiled.unsupported_reason:
-            raise RelvmUnsupportedError(compiled.unsupported_reason)
+        writer = threading.Thread(target=build_cache.keep, args=(place, executable), name="relvm cache")
         if place:
-            compiled.record_built()
-            build_cache.keep(place, compiled)
-        return compiled
-
-    try:
-        expect_compiler()
-        executable.upgrade = Upgrade(run)
-    except RelvmToolchainError as error:
-        executable.upgrade = Upgrade(error)
+            writer.start()  # the first result does not wait for the disk
+        names = frozenset(routine.name for routine in lir.routines)
+        compile_in_background(
+            executable, lambda: Executable.from_program(assemble(lir, names, target=chosen)), place, writer
+        )
+    return executable
 
 
 def _portable(module: Module, *, fused: bool, debug: bool, verified: bool) -> np.ndarray:

@@ -10,16 +10,17 @@ import functools
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from relvm.compiler.disk_cache import cache_place, touch, write
-from relvm.compiler.target import Target
-from relvm.compiler.toolchain import native_settings
 from relvm.errors import RelvmError
-from relvm.ir.expr import Module
-from relvm.ir.fingerprint import origin_of
 from relvm.runtime.executable import Executable
+
+if TYPE_CHECKING:
+    from relvm.compiler.target import Target
+    from relvm.ir.expr import Module
 
 
 def place_of(
@@ -30,15 +31,46 @@ def place_of(
 
     Only builds that wait for the C compiler depend on it.  With "auto", native code of an earlier compiler stays valid.
     """
+    from relvm.ir.fingerprint import origin_of  # a start from the cache does not need it
+
     origin = origin_of(module)
     if origin is None or target.kind == "numpy":
         return None
+    if exec_mode == "auto":
+        return auto_place(origin, module.attributes, target.kind, target.options, fused=fused, portable=portable)
+    native = ""
+    if target.kind == "c" or exec_mode != "bytecode":
+        from relvm.compiler.toolchain import native_settings  # a start from the cache does not need it
+
+        native = native_settings(target)
     modes = exec_mode if isinstance(exec_mode, str) else sorted(exec_mode.items())
-    is_native = exec_mode != "auto" and (target.kind == "c" or exec_mode != "bytecode")
-    native = native_settings(target) if is_native else ""
-    settings = (origin, module.attributes, modes, target, fused, debug, portable, native)
+    return _place(origin, module.attributes, modes, target.kind, target.options, fused, debug, portable, native)
+
+
+def auto_place(
+    origin: str,
+    attributes: tuple,
+    target_kind: str,
+    target_options: tuple[str, ...] | None,
+    *,
+    fused: bool,
+    portable: bool = False,
+) -> Path:
+    """Return the file in which a build with exec_mode="auto" is cached.
+
+    origin, attributes: of the module.
+    """
+    return _place(origin, attributes, "auto", target_kind, target_options, fused, portable)
+
+
+def _place(*settings: object) -> Path:
     text = repr((settings, np.__version__, _own_sources()))
     return cache_place("builds", hashlib.sha256(text.encode()).hexdigest())
+
+
+def has_bytecode(executable: Executable) -> bool:
+    """Return whether some of its functions are bytecode: with "auto", before the native code replaces them."""
+    return "bytecode" in map(executable.function_kind, range(executable.function_count))
 
 
 def cached_executable(place: Path) -> Executable | None:

@@ -6,7 +6,8 @@ import os
 import tempfile
 from pathlib import Path
 
-from relvm.compiler.toolchain import compile_runtime, expect_compiler, guards, link_flags, run_compiler
+from relvm.compiler.find_compiler import expect_compiler
+from relvm.compiler.toolchain import compile_runtime, guards, link_flags, run_compiler
 from relvm.errors import expect_type
 from relvm.runtime.executable import Executable
 from relvm.runtime.file_io import complete_file

@@ -1,9 +1,8 @@
-"""C toolchain: the compiler, its flags, and a cache of its results.
+"""C toolchain: the flags of the compiler, and a cache of its results.
 
-Environment: RELVM_CC names the compiler (`none`: use none), otherwise CC, otherwise the first of gcc, clang, zig cc and
-tcc that is installed.  RELVM_CACHE_DIR is the directory of cached libraries (default: relvm/ in the user's cache
-directory).  RELVM_CPU is the x86-64 level for target "c", `x86-64` to `x86-64-v4`, so that every processor of that
-level can load the native code (default: all features of this machine's processor, for kernels).
+Environment: RELVM_CACHE_DIR is the directory of cached libraries (default: relvm/ in the user's cache directory).
+RELVM_CPU is the x86-64 level for target "c", `x86-64` to `x86-64-v4`, so that every processor of that level can load
+the native code (default: all features of this machine's processor, for kernels).  See also find_compiler.py.
 """
 
 from __future__ import annotations
@@ -14,19 +13,18 @@ import hashlib
 import os
 import platform
 import shlex
-import shutil
 import subprocess
 import tempfile
 import textwrap
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from multiprocessing.pool import ThreadPool  # unlike concurrent.futures, it works while the interpreter exits
 from pathlib import Path
 from typing import Any
 
 from relvm.bytecode.program import NativeCode
 from relvm.codegen.c.module import CSource, headers_digest
 from relvm.compiler.disk_cache import cache_place, limit_bytes, touch, write
+from relvm.compiler.find_compiler import Compiler, expect_compiler
 from relvm.compiler.target import HERE, Target, described, own_options
 from relvm.errors import RelvmToolchainError
 from relvm.runtime.trust import is_built_here, record_built
@@ -49,56 +47,6 @@ _GUARDS = ("-fstack-protector-strong", "-fstack-clash-protection", "-U_FORTIFY_S
 _LINKED_SAFELY = ("-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack")
 
 _ARCHITECTURES = {"__x86_64__": "x86_64", "__aarch64__": "aarch64"}
-
-
-@dataclass(frozen=True)
-class Compiler:
-    """A C compiler.  command: its command line.  version: the first line that --version prints."""
-
-    command: tuple[str, ...]
-    version: str
-
-
-@functools.lru_cache(maxsize=8)
-def _find(setting: str | None, cc: str | None, path: str | None) -> Compiler | None:
-    if setting == "none":
-        return None
-    chosen, variable = (setting, "RELVM_CC") if setting else (cc, "CC")
-    try:
-        words = tuple(shlex.split(chosen or ""))
-    except ValueError as error:
-        raise RelvmToolchainError(f"{variable}: {chosen!r} is not a valid command: {error}") from None
-    candidates = [words] if words else [("gcc",), ("clang",), ("zig", "cc"), ("tcc",)]
-    for command in candidates:
-        if not shutil.which(command[0], path=path):
-            continue
-        flag = "-v" if command[0] == "tcc" else "--version"
-        shown = subprocess.run([*command, flag], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        if shown.returncode == 0:
-            return Compiler(command, (shown.stdout or shown.stderr).partition("\n")[0])
-    if words:
-        raise RelvmToolchainError(f"{variable}: the compiler {chosen!r} does not exist or does not run")
-    return None
-
-
-def find_compiler() -> Compiler | None:
-    """Return the C compiler, or None if there is none.
-
-    Raises
-    ------
-    RelvmToolchainError
-        RELVM_CC or CC names a compiler that does not run.
-    """
-    return _find(os.environ.get("RELVM_CC"), os.environ.get("CC"), os.environ.get("PATH"))
-
-
-def expect_compiler(otherwise: str = "") -> Compiler:
-    """Return the C compiler.  Raise RelvmToolchainError, whose message ends with `otherwise`, if there is none."""
-    compiler = find_compiler()
-    if compiler is None:
-        known = "install gcc, clang, zig cc or tcc, or set RELVM_CC or CC"
-        raise RelvmToolchainError(f"no C compiler found ({known}){otherwise}")
-    return compiler
 
 
 def compile_native(source: CSource, target: Target = HERE) -> NativeCode:
@@ -189,7 +137,7 @@ def compile_runtime(compiler: Compiler, flags: Sequence[str]) -> dict[str, bytes
         digest = hashlib.sha256(f"{runtime} {source.name}".encode()).hexdigest()
         return _kept(digest, lambda: _compile_file(compiler, source, flags))
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPool(os.cpu_count()) as pool:
         return dict(zip((f"{source.stem}.o" for source in sources), pool.map(compiled, sources), strict=True))
 
 
@@ -198,7 +146,7 @@ def _cached(compiler: Compiler, cpu: str, units: list[tuple[str, tuple[str, ...]
     on the machine."""
 
     def link() -> bytes:
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        with ThreadPool(os.cpu_count()) as pool:
             objects = list(
                 pool.map(lambda unit: _kept(_digest(compiler, (cpu, unit)), lambda: _compile(compiler, *unit)), units)
             )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from relvm.ir.expr import Module
+if TYPE_CHECKING:
+    from relvm.ir.expr import Module
 
 # By identity: modules are immutable, and a pass returns a new one.
 _ORIGINS: WeakKeyDictionary[Module, str] = WeakKeyDictionary()

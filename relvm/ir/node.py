@@ -44,24 +44,30 @@ def fields_of(item: Node) -> tuple[str, ...]:
     return _field_names[type(item)]
 
 
-def children(item: Node) -> Iterator[Node]:
-    """Yield the child nodes of `item`, in field order."""
-    for name in fields_of(item):
-        yield from _nodes_in(getattr(item, name))
+def children(item: Node) -> list[Node]:
+    """Return the child nodes of `item`, in field order."""
+    found: list[Node] = []
+    for name in _field_names[type(item)]:
+        value = getattr(item, name)
+        if isinstance(value, Node):
+            found.append(value)
+        elif isinstance(value, tuple):
+            _collect(value, found)
+    return found
 
 
-def _nodes_in(value: Any) -> Iterator[Node]:
-    if isinstance(value, Node):
-        yield value
-    elif isinstance(value, tuple):
-        for part in value:
-            yield from _nodes_in(part)
+def _collect(values: tuple, found: list[Node]) -> None:
+    for value in values:
+        if isinstance(value, Node):
+            found.append(value)
+        elif isinstance(value, tuple):
+            _collect(value, found)
 
 
 def map_children(function: Callable[[Any], Node], item: _Node) -> _Node:
     """Apply `function` to each child node; return `item` itself if nothing changed."""
     changes = {}
-    for name in fields_of(item):
+    for name in _field_names[type(item)]:
         old = getattr(item, name)
         new = _map_value(function, old)
         if new is not old:
@@ -86,4 +92,4 @@ def walk(item: Node) -> Iterator[Node]:
     while stack:
         current = stack.pop()
         yield current
-        stack.extend(reversed(list(children(current))))
+        stack.extend(reversed(children(current)))

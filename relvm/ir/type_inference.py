@@ -195,7 +195,7 @@ def _own_nodes(body: Expr) -> Iterator[Node]:
         item = stack.pop()
         yield item
         if not isinstance(item, Function):
-            stack.extend(reversed(list(children(item))))
+            stack.extend(reversed(children(item)))
 
 
 def is_impure_call(item) -> bool:

@@ -15,8 +15,8 @@ import numpy as np
 from relvm import aot
 from relvm.aot.lower.ir import ScalarVar
 from relvm.aot.project.self_test import make_inputs
+from relvm.compiler.find_compiler import expect_compiler
 from relvm.compiler.target import own_options
-from relvm.compiler.toolchain import expect_compiler
 from relvm.ir.symbolic import evaluate_with
 from relvm.ir.types import PrimType, ShapeType, TensorType, TupleType, Type
 

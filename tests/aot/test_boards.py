@@ -14,7 +14,7 @@ from programs_ahead import PROGRAMS, numbers
 from real_models import SMALL, real_model, write_with_trial
 
 from relvm import aot, vm
-from relvm.compiler.toolchain import find_compiler
+from relvm.compiler.find_compiler import find_compiler
 from relvm.frontend.text import parse_module
 
 pytestmark = pytest.mark.skipif(

@@ -20,7 +20,7 @@ from programs_ahead import PROGRAMS, Program, numbers
 
 from relvm import aot, vm
 from relvm.cli.main import main
-from relvm.compiler.toolchain import find_compiler
+from relvm.compiler.find_compiler import find_compiler
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmShapeError, RelvmTypeError
 from relvm.frontend.text import parse_module
 from relvm.numpy_dtypes import DTYPE_NAMES, numpy_dtype

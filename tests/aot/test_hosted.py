@@ -15,7 +15,7 @@ from programs_ahead import PROGRAMS, Program, numbers
 from relvm import aot, vm
 from relvm.aot.lower.assign_storage import assign_storage
 from relvm.aot.project.self_test import make_inputs
-from relvm.compiler.toolchain import expect_compiler, find_compiler
+from relvm.compiler.find_compiler import expect_compiler, find_compiler
 from relvm.errors import (
     RelvmArgumentError,
     RelvmBusyError,

@@ -12,7 +12,7 @@ from ops.samples import SAMPLES
 from ops.test_operators import static_type
 
 from relvm import aot
-from relvm.compiler.toolchain import expect_compiler, find_compiler
+from relvm.compiler.find_compiler import expect_compiler, find_compiler
 from relvm.errors import RelvmUnsupportedError
 from relvm.ir.expr import Module
 from relvm.ir.operator import find_operator

@@ -11,7 +11,7 @@ from modes import assert_same_bits, plain
 from real_models import DIGITS, DIMS, SMALL, digits, digits_model, real_model, write_with_trial
 
 from relvm import aot, vm
-from relvm.compiler.toolchain import find_compiler
+from relvm.compiler.find_compiler import find_compiler
 from relvm.frontend.onnx import from_onnx
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="an export is built by a C compiler, and there is none")

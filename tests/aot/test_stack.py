@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from relvm.compiler.toolchain import expect_compiler, find_compiler
+from relvm.compiler.find_compiler import expect_compiler, find_compiler
 from relvm.tables import include_flags
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="a C test, and there is no C compiler")

@@ -261,7 +261,9 @@ static void functions_and_calls_are_checked(void) {
   REFUSED("accumulate: the function must take two elements", E(accumulate, v0, v1, neg));
   REFUSED("accumulate: the function must take two elements", E(accumulate, v0, v1, less));
   REFUSED("fold: the function must take two elements", E(fold, FREE, v1, ONE, neg));
-  ACCEPTED(E(accumulate, v0, v1, ADD), E(fold, FREE, v1, ONE, ADD));
+  REFUSED("fold_lanes: the function must take two elements", E(fold_lanes, FREE, v1, ONE, neg));
+  REFUSED("fold_lanes: the function must take two elements", E(fold_lanes, FREE, v1, ONE, less));
+  ACCEPTED(E(accumulate, v0, v1, ADD), E(fold, FREE, v1, ONE, ADD), E(fold_lanes, FREE, v1, ONE, ADD));
   REFUSED("fail: expected 0 values and at most 16, got 1", E(fail, 1, 0, 0, 1), kernel_arguments(&k, (uint16_t[]){0}, 1));
   REFUSED("fail: expected 2 values and at most 16, got 1", E(fail, 1, 1, 0, 1), kernel_arguments(&k, (uint16_t[]){0}, 1));
   REFUSED("the arguments exceed the table", E(fail, 1, 1, 1, 2), kernel_arguments(&k, (uint16_t[]){0, 0}, 2));

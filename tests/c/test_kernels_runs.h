@@ -194,9 +194,16 @@ static void strips_go_on(void) {
        E(apply, w1, w0, w0, ADD_F32), E(next_strip, FREE, s0, (uint16_t)(HERE - 3)));
   for (int i = 0; i < ROOM; i++) CHECK(out[i] == (float)(2 * i));
   RUNS(E(fill, v0, ZERO_, MANY, 8), E(strips, FREE, ZERO_, s0, (uint16_t)(HERE + 4)), E(view, w1, IN_I64, FREE, 8),
-       E(accumulate, v0, w1, ADD_I64), E(next_strip, FREE, s0, (uint16_t)(HERE - 2)), E(copy, FREE_2, ZERO_), set(FREE, 16),
-       E(fold, FREE_2, v0, FREE, ADD_I64), E(store, OUT_I64, ZERO_, FREE_2, 8));
+       E(accumulate, v0, w1, ADD_I64), E(next_strip, FREE, s0, (uint16_t)(HERE - 2)), E(copy, FREE_2, ZERO_),
+       E(fold_lanes, FREE_2, v0, s0, ADD_I64), E(store, OUT_I64, ZERO_, FREE_2, 8));
   CHECK_INT(out_index[0], (int64_t)ROOM * (ROOM - 1) / 2);
+  /* lanes of 1, and behind them the rest, which is in order: 1 + 16 of 18, then two more; none; only a rest */
+  RUNS(E(fill, v0, ONE, MANY, 8), set(FREE, 18), E(copy, FREE_2, ONE), E(fold_lanes, FREE_2, v0, FREE, ADD_I64), E(store, OUT_I64, ZERO_, FREE_2, 8));
+  CHECK_INT(out_index[0], 19);
+  RUNS(E(copy, FREE_2, ONE), E(fold_lanes, FREE_2, v0, MINUS, ADD_I64), E(fold_lanes, FREE_2, v0, ZERO_, ADD_I64), E(store, OUT_I64, ZERO_, FREE_2, 8));
+  CHECK_INT(out_index[0], 1);
+  RUNS(E(fill, v0, ONE, MANY, 8), set(FREE, 15), E(copy, FREE_2, ONE), E(fold_lanes, FREE_2, v0, FREE, ADD_I64), E(store, OUT_I64, ZERO_, FREE_2, 8));
+  CHECK_INT(out_index[0], 16);
   RUNS(E(copy, FREE_2, ONE), E(fold, FREE_2, v0, MINUS, ADD_I64), E(fold, FREE_2, v0, ZERO_, ADD_I64), E(store, OUT_I64, ZERO_, FREE_2, 8));
   CHECK_INT(out_index[0], 1);
   RUNS(E(fill, v0, ONE, MANY, 8), E(copy, FREE_2, ZERO_), E(fold, FREE_2, v0, MANY, ADD_I64), E(store, OUT_I64, ZERO_, FREE_2, 8));
@@ -478,6 +485,7 @@ static void looks_follow_each_other(void) {
   LOOKS(1, STRIP(MANY); THOUSAND_OF(E(fill, v0, ZERO_, MANY, 4)));
   LOOKS(1, STRIP(MANY); THOUSAND_OF(E(accumulate, v0, v1, ADD_F32)));
   LOOKS(1, STRIP(MANY); THOUSAND_OF(E(fold, FREE, v1, MANY, ADD_F32)));
+  LOOKS(1, STRIP(MANY); THOUSAND_OF(E(fold_lanes, FREE, v1, MANY, ADD_F32)));
   LOOKS(100, STRIP(MANY); THOUSAND_OF(E(accumulate, v0, v1, slowest)));
   LOOKS(100, STRIP(MANY); THOUSAND_OF(E(fold, FREE, v1, MANY, slowest)));
   LOOKS(1, THOUSAND_OF(E(apply, FREE, FREE, FREE, slowest)));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -163,9 +164,40 @@ def test_a_build_over_a_second_says_what_it_is_doing(folder: Path) -> None:
     slow.write_text('#!/bin/sh\n[ "$1" = --version ] || sleep 1.2\nexec cc "$@"\n')
     slow.chmod(0o755)
     environment = {"RELVM_CC": str(slow), "RELVM_CACHE_DIR": str(folder / "cache")}
-    done = relvm("run", "model.relvm", "--random", cwd=folder, **environment)
+    done = relvm("run", "model.relvm", "--random", "--exec-mode", "compiled", cwd=folder, **environment)
     assert done.returncode == 0, done.stderr
     assert "building: C compilation" in done.stderr and "built in" in done.stderr
+
+
+def test_a_run_does_not_wait_for_the_compiler_and_ctrl_c_ends_it(folder: Path) -> None:
+    """The result comes from kernel bytecode.  The compiler of this test never ends."""
+    slow = folder / "slow"
+    slow.write_text('#!/bin/sh\ncase "$*" in *--version*|*-dM*) exec gcc "$@";; esac\nexec sleep 600\n')
+    slow.chmod(0o755)
+    environment = os.environ | {"RELVM_CC": str(slow), "RELVM_CACHE_DIR": str(folder / "cache")}
+    command = [sys.executable, "-m", "relvm", "run", "model.relvm", "--input", "x=x.npy"]
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as run:
+        assert run.stderr is not None
+        while "compiling native code for the next run" not in run.stderr.readline():
+            assert run.poll() is None
+        os.killpg(run.pid, signal.SIGINT)
+        out, error = run.communicate(timeout=60)
+    assert (run.returncode, error) == (0, "")
+    assert "float32[1, 3]" in out
+
+
+@pytest.mark.parametrize("option", [["--repeat", "2"], ["--profile"]])
+def test_what_measures_waits_for_native_code(folder: Path, option: list[str]) -> None:
+    done = relvm("run", "model.relvm", "--input", "x=x.npy", *option, cwd=folder, RELVM_CACHE_DIR=str(folder / "cache"))
+    assert (done.returncode, "compiling" in done.stderr) == (0, False)
 
 
 def test_native_code_from_elsewhere_runs_only_when_it_is_trusted(folder: Path) -> None:

@@ -16,7 +16,8 @@ from relvm import tables, vm
 from relvm._native import lib
 from relvm.codegen.c.module import CSource, source_text
 from relvm.compiler import adapt
-from relvm.compiler.toolchain import find_compiler, run_compiler
+from relvm.compiler.find_compiler import find_compiler
+from relvm.compiler.toolchain import run_compiler
 from relvm.errors import RelvmError, RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.text import parse_module
 from relvm.runtime.executable import Executable

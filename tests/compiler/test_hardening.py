@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from relvm import _native, vm
-from relvm.compiler.toolchain import find_compiler
+from relvm.compiler.find_compiler import find_compiler
 from relvm.frontend.text import parse_module
 
 DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "security.md").read_text()

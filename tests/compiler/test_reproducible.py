@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from relvm.compiler.toolchain import find_compiler
+from relvm.compiler.find_compiler import find_compiler
 
 PROGRAM = '''
 import numpy as np

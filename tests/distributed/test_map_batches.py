@@ -19,7 +19,7 @@ from distributed import Client, Future, KilledWorker
 from functions import NAMES, tries, workers_of
 
 from relvm import vm
-from relvm.compiler.toolchain import find_compiler
+from relvm.compiler.find_compiler import find_compiler
 from relvm.distributed import Batch, Runner, map_batches
 from relvm.distributed.scheduler import Stream
 from relvm.errors import (

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from relvm import vm
-from relvm.compiler.toolchain import find_compiler
+from relvm.compiler.find_compiler import find_compiler
 from relvm.distributed import Runner
 from relvm.distributed import runner as runner_module
 from relvm.errors import RelvmNameError, RelvmTimeoutError, RelvmTypeError, RelvmUnsupportedError

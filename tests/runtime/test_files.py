@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from relvm.compiler.toolchain import find_compiler
+from relvm.compiler.find_compiler import find_compiler
 from relvm.errors import RelvmError, RelvmFormatError
 from relvm.runtime.file_io import complete_file, map_executable
 

@@ -131,7 +131,7 @@ def test_auto_switches_in_the_middle_of_a_call(monkeypatch: pytest.MonkeyPatch) 
 
     register_func("test.auto.done", done, override=True)
     monkeypatch.setattr(
-        "relvm.compiler.build.Upgrade", lambda compile: Upgrade(lambda: compile() if running.wait(60) else None)
+        "relvm.compiler.upgrade.Upgrade", lambda compile: Upgrade(lambda: compile() if running.wait(60) else None)
     )
     text = """
     def main(n: i64) => i64 {

@@ -11,7 +11,7 @@ import numpy as np
 
 from relvm.codegen.lower_to_lir import BUILTIN_PREFIX
 from relvm.compiler.build import assemble
-from relvm.compiler.toolchain import find_compiler
+from relvm.compiler.find_compiler import find_compiler
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.symbolic import dim_var
 from relvm.kernels.loop_ir import Address, Buffer, Kernel, KernelBuilder, Literal

@@ -24,6 +24,7 @@ from relvm.errors import (
     resources,
     shortened,
 )
+from relvm.frontend.model_origin import onnx_origin
 from relvm.frontend.onnx import functions, model_checker, node_checker, shape_folding, shape_unification, types
 from relvm.frontend.onnx.context import UNIMPORTED, ImportContext, Unimported
 from relvm.frontend.onnx.identifiers import identifier
@@ -123,9 +124,7 @@ def from_onnx(
             f"dims: unknown dimension {unknown[0]}; the model has {', '.join(importer.dim_names) or 'none'}"
         )
     module = Module((function,), attributes=(("source", file.place),))
-    if not file.origin:
-        return module
-    return set_origin(module, f"{file.origin} {sorted(dims.items())} {sorted(inputs)}")
+    return set_origin(module, onnx_origin(file.digest, dims, inputs)) if file.digest else module
 
 
 def _size(name: str, size: Any) -> int | tuple[int, int] | None:

@@ -7,7 +7,6 @@ initializer then refers to its position in the file, as in a model with external
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedError, shortened
+from relvm.frontend.model_origin import content_digest
 from relvm.runtime.file_io import read_file
 
 _LEFT_OUT_BYTES = 4096  # raw_data of at least this size stays in the file
@@ -44,8 +44,8 @@ class ModelFile:
         The onnx.ModelProto.  Read the elements of its tensors with `array` only.
     place
         The model's name in messages: its path, or the name of the graph.
-    origin
-        The path, if the model was read from one file, or a description of the bytes; otherwise "".
+    digest
+        The SHA-256 of the model's bytes if they are all of it, otherwise "".
     folder
         The folder of the files with external data, or None if it is not known.
     content
@@ -58,7 +58,7 @@ class ModelFile:
 
     proto: Any
     place: str
-    origin: str
+    digest: str
     folder: Path | None
     content: bytes
     files: dict[Path, np.ndarray] = field(default_factory=dict)
@@ -228,8 +228,8 @@ def read_model(model: Any) -> ModelFile:
     if not proto.HasField("graph") or not proto.opset_import:
         raise RelvmFormatError(f"{place} is not an ONNX model: it has no graph or no opset")
     is_one_file = b"location" not in skeleton  # the key of external data in another file
-    origin = f"onnx {onnx.__version__} {hashlib.sha256(content).hexdigest()}" if is_one_file else ""
-    return ModelFile(proto, place, origin, None if isinstance(model, bytes) else Path(model).parent, content)
+    digest = content_digest(content) if is_one_file else ""
+    return ModelFile(proto, place, digest, None if isinstance(model, bytes) else Path(model).parent, content)
 
 
 def _of_fields(tensor: Any, dims: tuple[int, ...], here: str) -> np.ndarray:

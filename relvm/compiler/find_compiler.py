@@ -1,0 +1,66 @@
+"""The search for a C compiler.
+
+Environment: RELVM_CC names the compiler (`none`: use none), otherwise CC, otherwise the first of gcc, clang, zig cc and
+tcc that is installed.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass
+
+from relvm.errors import RelvmToolchainError
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C compiler.  command: its command line.  version: the first line that --version prints."""
+
+    command: tuple[str, ...]
+    version: str
+
+
+@functools.lru_cache(maxsize=8)
+def _find(setting: str | None, cc: str | None, path: str | None) -> Compiler | None:
+    if setting == "none":
+        return None
+    chosen, variable = (setting, "RELVM_CC") if setting else (cc, "CC")
+    try:
+        words = tuple(shlex.split(chosen or ""))
+    except ValueError as error:
+        raise RelvmToolchainError(f"{variable}: {chosen!r} is not a valid command: {error}") from None
+    candidates = [words] if words else [("gcc",), ("clang",), ("zig", "cc"), ("tcc",)]
+    for command in candidates:
+        if not shutil.which(command[0], path=path):
+            continue
+        flag = "-v" if command[0] == "tcc" else "--version"
+        shown = subprocess.run([*command, flag], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if shown.returncode == 0:
+            return Compiler(command, (shown.stdout or shown.stderr).partition("\n")[0])
+    if words:
+        raise RelvmToolchainError(f"{variable}: the compiler {chosen!r} does not exist or does not run")
+    return None
+
+
+def find_compiler() -> Compiler | None:
+    """Return the C compiler, or None if there is none.
+
+    Raises
+    ------
+    RelvmToolchainError
+        RELVM_CC or CC names a compiler that does not run.
+    """
+    return _find(os.environ.get("RELVM_CC"), os.environ.get("CC"), os.environ.get("PATH"))
+
+
+def expect_compiler(otherwise: str = "") -> Compiler:
+    """Return the C compiler.  Raise RelvmToolchainError, whose message ends with `otherwise`, if there is none."""
+    compiler = find_compiler()
+    if compiler is None:
+        known = "install gcc, clang, zig cc or tcc, or set RELVM_CC or CC"
+        raise RelvmToolchainError(f"no C compiler found ({known}){otherwise}")
+    return compiler

@@ -1,0 +1,39 @@
+"""exec_mode="auto": native code that is compiled in the background and kept in the build cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+
+from relvm.compiler import build_cache
+from relvm.compiler.find_compiler import expect_compiler
+from relvm.errors import RelvmToolchainError, RelvmUnsupportedError
+from relvm.runtime.background_compile import Upgrade
+from relvm.runtime.executable import Executable
+
+
+def compile_in_background(
+    executable: Executable, compile: Callable[[], Executable], place: Path | None, writer: Thread | None = None
+) -> None:
+    """Start to compile the native code of an executable, if there is a compiler.
+
+    The result replaces the cached executable at `place`, after `writer` has written that one.
+    """
+
+    def run() -> Executable:
+        compiled = compile()
+        if compiled.unsupported_reason:
+            raise RelvmUnsupportedError(compiled.unsupported_reason)
+        if place:
+            compiled.record_built()
+            if writer:
+                writer.join()
+            build_cache.keep(place, compiled)
+        return compiled
+
+    try:
+        expect_compiler()
+        executable.upgrade = Upgrade(run)
+    except RelvmToolchainError as error:
+        executable.upgrade = Upgrade(error)

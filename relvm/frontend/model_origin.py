@@ -1,0 +1,41 @@
+"""Origins of model files (see relvm/ir/fingerprint.py), found without importing onnx or reading the graph."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Collection, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+
+def onnx_origin(digest: str, dims: Mapping[str, object], inputs: Collection[str]) -> str:
+    """Return the origin of a module imported from an ONNX file without external data.
+
+    Parameters
+    ----------
+    digest
+        `content_digest` of the file.
+    dims, inputs
+        The arguments of `from_onnx`.
+    """
+    return f"{_onnx_version()} {digest} {sorted(dims.items())} {sorted(inputs)}"
+
+
+def content_digest(content: bytes) -> str:
+    """Return the SHA-256 of a file's bytes in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+@functools.cache
+def _onnx_version() -> str:
+    """Return the name of the installed onnx package with its version."""
+    spec = find_spec("onnx")
+    if spec is None or spec.origin is None:
+        return "onnx"
+    found = [path.name for path in Path(spec.origin).parents[1].glob("onnx-*.dist-info")]
+    if len(found) == 1:
+        return found[0]
+    import onnx
+
+    return f"onnx-{onnx.__version__}"

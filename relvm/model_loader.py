@@ -1,0 +1,107 @@
+"""`relvm.load_model`: from a model file to a machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from relvm.compiler import build_cache
+from relvm.compiler.upgrade import compile_in_background
+from relvm.frontend.model_origin import content_digest, onnx_origin
+from relvm.runtime.executable import Executable, load
+from relvm.runtime.file_io import EXECUTABLE_SUFFIXES, read_file
+from relvm.runtime.virtual_machine import VirtualMachine
+
+__all__ = ["load_model"]
+
+_Dims = Mapping[str, int | tuple[int, int] | None]
+
+
+def load_model(
+    path: str | os.PathLike,
+    *,
+    dims: _Dims | None = None,
+    exec_mode: str | None = None,
+    target: str | None = None,
+    trust_native: bool = False,
+    **options: Any,
+) -> VirtualMachine:
+    """Load a model file and return a machine that runs it.
+
+    Parameters
+    ----------
+    path
+        An .onnx model, a .relvm text, or an executable (.rvm, .so).
+    dims
+        The sizes of an ONNX model's symbolic dimensions, as `from_onnx` takes them.
+    exec_mode
+        As for `relvm.vm.build`.  The default is "auto": the machine needs no compiler and runs kernel bytecode at once.
+        If there is a C compiler, native code is compiled in the background, and is kept for the next start.
+    target
+        As for `relvm.vm.build`.  The default is "c".
+    trust_native
+        Run native code in an executable that was not built by this user on this machine.
+    **options
+        The options of `relvm.vm.VirtualMachine`.
+
+    Returns
+    -------
+    VirtualMachine
+        Call its functions by name: `machine["main"](x)`.
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    RelvmFormatError
+        The file has another suffix, or is damaged.
+    RelvmArgumentError
+        `dims`, `exec_mode` or `target` is given for an executable, which is already compiled, or is wrong.
+    RelvmError
+        The errors of `from_onnx`, `relvm.vm.build`, `relvm.vm.load` and `VirtualMachine`.
+
+    Examples
+    --------
+    >>> import relvm
+    >>> machine = relvm.load_model("examples/dense.relvm")
+    """
+    path = Path(path)
+    if path.suffix not in EXECUTABLE_SUFFIXES:
+        executable = build_file(path, dims or {}, exec_mode or "auto", target or "c")
+        return VirtualMachine(executable, **options)
+    from relvm.compiler.adapt import adapt
+    from relvm.compiler.build import expect_to_build
+
+    expect_to_build(path, {"dims": dims, "exec_mode": exec_mode, "target": target})
+    return VirtualMachine(adapt(load(path, trust_native=trust_native, elsewhere=True)), **options)
+
+
+def build_file(
+    path: Path, dims: _Dims, exec_mode: str, target: str, *, fused: bool = True, progress: Callable | None = None
+) -> Executable:
+    """Build the executable of a model file, or take it from the cache.
+
+    If the cache has the executable of an earlier build with "auto", a start imports neither onnx nor the compiler.
+    """
+    if path.suffix == ".onnx" and exec_mode == "auto" and target == "c":
+        origin = onnx_origin(content_digest(read_file(path)), dims, ())
+        attributes = (("source", str(path)),)
+        place = build_cache.auto_place(origin, attributes, target, None, fused=fused)
+        executable = build_cache.cached_executable(place)
+        if executable:
+            if build_cache.has_bytecode(executable):
+                compile_in_background(executable, lambda: _compiled(path, dims, target, fused=fused), place)
+            return executable
+    from relvm.compiler.build import build
+    from relvm.frontend.load_model import read_model
+
+    return build(read_model(path, dims or None), exec_mode, target, fused=fused, progress=progress)
+
+
+def _compiled(path: Path, dims: _Dims, target: str, *, fused: bool) -> Executable:
+    from relvm.compiler.build import build
+    from relvm.frontend.load_model import read_model
+
+    return build(read_model(path, dims or None), "compiled", target, fused=fused)

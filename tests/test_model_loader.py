@@ -1,0 +1,123 @@
+"""`relvm.load_model`: each kind of file, what a second start imports, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from frontend.onnx_models import onnx
+from modes import assert_same_bits, plain
+
+import relvm
+from relvm import vm
+from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmNameError, RelvmToolchainError
+from relvm.frontend.text import parse_module
+
+pytestmark = pytest.mark.usefixtures("cache")
+
+MODEL = """<ir_version: 8, opset_import: ["": 17]>
+g (float[n, 40] x) => (float[n, 40] y) { s = Softmax<axis = -1>(x)  t = Tanh(s)  y = Add(t, x) }"""
+TEXT = "def main(x: f32[n]) -> f32[n] { return add(x, x) }"
+X = np.random.default_rng(1).standard_normal((3, 40)).astype(np.float32)
+START = """
+import sys
+import numpy as np
+import relvm
+machine = relvm.load_model(sys.argv[1])
+machine["main"](np.ones((3, 40), np.float32))
+compiler = {"onnx", "relvm.passes.pipeline", "relvm.codegen"}
+print(*machine.function_kinds.values(), *sorted(compiler & sys.modules.keys()))
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    onnx.save(onnx.parser.parse_model(MODEL), tmp_path / "model.onnx")
+    return tmp_path / "model.onnx"
+
+
+def start(model: Path, **environment: str) -> str:
+    """What a new process prints that loads the model: the kinds of its functions, and what it has imported."""
+    command = [sys.executable, "-c", START, str(model)]
+    return subprocess.run(
+        command, env=os.environ | environment, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def test_an_onnx_model_runs_at_once_and_gives_the_same_bits_as_native_code(model: Path) -> None:
+    machine = relvm.load_model(model)
+    first = plain(machine["main"](X))
+    assert machine.wait_compiled()
+    assert machine.function_kinds == {"main": "native"}
+    assert_same_bits(plain(machine["main"](X)), first)
+    np.testing.assert_allclose(first, np.tanh(np.exp(X) / np.exp(X).sum(-1, keepdims=True)) + X, rtol=1e-5)
+
+
+def test_a_second_start_loads_native_code_and_imports_neither_onnx_nor_the_compiler(model: Path) -> None:
+    everything = "onnx relvm.codegen relvm.passes.pipeline"
+    assert start(model) in (f"bytecode {everything}", f"native {everything}")  # it ends when the native code is kept
+    assert start(model) == "native"
+    assert start(model, RELVM_CC="none") == "native"
+
+
+def test_a_second_start_without_a_compiler(model: Path) -> None:
+    assert start(model, RELVM_CC="none") == "bytecode onnx relvm.codegen relvm.passes.pipeline"
+    assert start(model, RELVM_CC="none") == "bytecode"
+
+
+def test_a_start_from_kept_bytecode_compiles(model: Path) -> None:
+    start(model, RELVM_CC="none")
+    machine = relvm.load_model(model)
+    assert machine.wait_compiled() and machine.function_kinds == {"main": "native"}
+    assert start(model) == "native"
+
+
+def test_other_sizes_and_contents_are_other_builds(model: Path) -> None:
+    start(model)
+    assert relvm.load_model(model, dims={"n": 3}).executable.signature["main"]["params"][0]["type"] == "f32[3, 40]"
+    onnx.save(onnx.parser.parse_model(MODEL.replace("Tanh", "Exp")), model)
+    wanted = np.exp(np.exp(X) / np.exp(X).sum(-1, keepdims=True)) + X
+    np.testing.assert_allclose(plain(relvm.load_model(model)["main"](X)), wanted, rtol=1e-5)
+
+
+def test_without_a_compiler_there_will_be_no_native_code(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RELVM_CC", "none")
+    for _ in range(2):  # built, then from the cache
+        machine = relvm.load_model(model)
+        machine["main"](X)
+        with pytest.raises(RelvmToolchainError, match="no C compiler found"):
+            machine.wait_compiled()
+
+
+def test_texts_and_executables(tmp_path: Path) -> None:
+    (tmp_path / "model.relvm").write_text(TEXT)
+    vm.build(parse_module(TEXT), target="bytecode").save(tmp_path / "model.rvm")
+    for name in ("model.relvm", "model.rvm"):
+        machine = relvm.load_model(tmp_path / name, num_threads=1, max_bytes=1 << 20)
+        assert plain(machine["main"](np.float32([1, 2]))).tolist() == [2, 4]
+        machine.wait_compiled() if name == "model.relvm" else None
+    machine = relvm.load_model(str(tmp_path / "model.relvm"), exec_mode="compiled", target="bytecode")
+    assert machine.function_kinds == {"main": "native"}
+
+
+def test_what_is_refused(tmp_path: Path, model: Path) -> None:
+    vm.build(parse_module(TEXT), target="bytecode").save(tmp_path / "model.rvm")
+    with pytest.raises(RelvmArgumentError, match=r"dims, target: only for compiling a model"):
+        relvm.load_model(tmp_path / "model.rvm", dims={"n": 1}, target="c")
+    with pytest.raises(FileNotFoundError):
+        relvm.load_model(tmp_path / "missing.onnx")
+    with pytest.raises(RelvmFormatError, match=r"expected a model \(.onnx or .relvm\)"):
+        relvm.load_model(tmp_path / "model.pt")
+    with pytest.raises(RelvmNameError, match="unknown dimension m"):
+        relvm.load_model(model, dims={"m": 1})
+    with pytest.raises(RelvmArgumentError, match="exec_mode"):
+        relvm.load_model(model, exec_mode="fast")
+    with pytest.raises(RelvmArgumentError, match="target"):
+        relvm.load_model(model, target="d")
+    (tmp_path / "damaged.onnx").write_bytes(b"\x00\x01")
+    with pytest.raises(RelvmFormatError, match="is not an ONNX model"):
+        relvm.load_model(tmp_path / "damaged.onnx")
