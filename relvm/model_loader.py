@@ -9,6 +9,7 @@ from typing import Any
 
 from relvm.compiler import build_cache
 from relvm.compiler.upgrade import compile_in_background
+from relvm.errors import expect_type
 from relvm.frontend.model_origin import content_digest, onnx_origin
 from relvm.runtime.executable import Executable, load
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES, read_file
@@ -85,7 +86,8 @@ def build_file(
 
     If the cache has the executable of an earlier build with "auto", a start imports neither onnx nor the compiler.
     """
-    if path.suffix == ".onnx" and exec_mode == "auto" and target == "c":
+    expect_type("dims", dims, Mapping, "a mapping of names to sizes")
+    if path.suffix == ".onnx" and (exec_mode, target) == ("auto", "c") and all(isinstance(name, str) for name in dims):
         origin = onnx_origin(content_digest(read_file(path)), dims, ())
         attributes = (("source", str(path)),)
         place = build_cache.auto_place(origin, attributes, target, None, fused=fused)

@@ -14,7 +14,7 @@ from modes import assert_same_bits, plain
 
 import relvm
 from relvm import vm
-from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmNameError, RelvmToolchainError
+from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmNameError, RelvmToolchainError, RelvmTypeError
 from relvm.frontend.text import parse_module
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -76,6 +76,18 @@ def test_a_start_from_kept_bytecode_compiles(model: Path) -> None:
     assert start(model) == "native"
 
 
+def test_processes_that_start_together_compile_once(model: Path, tmp_path: Path) -> None:
+    counting = tmp_path / "counting"
+    counting.write_text(f'#!/bin/sh\ncase "$*" in *-shared*) echo linked >> {tmp_path}/links;; esac\nexec gcc "$@"\n')
+    counting.chmod(0o755)
+    command = [sys.executable, "-c", START, str(model)]
+    environment = os.environ | {"RELVM_CC": str(counting)}
+    started = [subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) for _ in range(3)]
+    assert [process.wait(120) for process in started] == [0, 0, 0]
+    assert (tmp_path / "links").read_text() == "linked\n"
+    assert start(model) == "native"
+
+
 def test_other_sizes_and_contents_are_other_builds(model: Path) -> None:
     start(model)
     assert relvm.load_model(model, dims={"n": 3}).executable.signature["main"]["params"][0]["type"] == "f32[3, 40]"
@@ -114,6 +126,8 @@ def test_what_is_refused(tmp_path: Path, model: Path) -> None:
         relvm.load_model(tmp_path / "model.pt")
     with pytest.raises(RelvmNameError, match="unknown dimension m"):
         relvm.load_model(model, dims={"m": 1})
+    with pytest.raises(RelvmTypeError, match="dims: expected a mapping"):
+        relvm.load_model(model, dims=[("n", 1)])  # type: ignore[arg-type]
     with pytest.raises(RelvmArgumentError, match="exec_mode"):
         relvm.load_model(model, exec_mode="fast")
     with pytest.raises(RelvmArgumentError, match="target"):

@@ -15,7 +15,7 @@ from relvm.cli.output import NoReaderError, complain, flush, message_text, note,
 from relvm.errors import RelvmArgumentError, RelvmError
 
 PICTURES = ("dataflow", "calls", "memory", "liveness")
-STAGES = ("parsed", "typed", "anf", "lowered", "planned", "routine", "bytecode", "c")
+STAGES = ("parsed", "typed", "anf", "lowered", "planned", "routine", "bytecode", "kernels", "c")
 _MAX_INTEGER = (1 << 63) - 1
 
 
@@ -329,7 +329,7 @@ def _add_export(commands) -> None:
 
 def _add_show(commands) -> None:
     command = commands.add_parser("show", help="print a model at a compilation stage")
-    _add_model(command, "an .onnx model, a .relvm text, or (stages bytecode and c) an executable")
+    _add_model(command, "an .onnx model, a .relvm text, or (stages bytecode, kernels and c) an executable")
     what = command.add_mutually_exclusive_group()
     what.add_argument("--stage", choices=STAGES, default="typed")
     what.add_argument("--picture", choices=PICTURES, help="print a diagram as text, or draw it with --output")

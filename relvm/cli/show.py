@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 
 from relvm.bytecode.asm_printer import as_text, listing
+from relvm.bytecode.kernel_printer import kernel_listing
+from relvm.bytecode.kernel_program import KernelProgram
 from relvm.cli.models import build_model, chosen_target, read_module
 from relvm.cli.output import note, put
 from relvm.codegen.c.module import print_c
+from relvm.codegen.kernel_bytecode import print_kernel_bytecode
 from relvm.compiler.build import lower
 from relvm.compiler.target import parse_target
 from relvm.errors import RelvmArgumentError
 from relvm.ir.expr import Module
 from relvm.ir.printer import print_module
 from relvm.ir.verifier import Stage
+from relvm.kernels.loop_ir import Kernel
 from relvm.lir.printer import format_module
 from relvm.passes.pass_manager import run_passes
 from relvm.passes.pipeline import build_pipeline
@@ -49,6 +54,10 @@ def show(options: argparse.Namespace) -> int:
         case "bytecode":
             program = build_model(module, options, "bytecode").program
             put(as_text(program) if options.full_constants else listing(program), end="")
+        case "kernels":
+            lir = lower(_at(module, Stage.PLANNED, options))
+            kernels = {kernel.name: kernel for kernel in lir.kernels if isinstance(kernel, Kernel)}
+            put(_kernels({name: print_kernel_bytecode(kernel) for name, kernel in kernels.items()}), end="")
         case name:
             staged = _at(module, Stage[name.upper()], options)
             put(print_module(staged, elide_constants=not options.full_constants), end="")
@@ -71,15 +80,23 @@ def _at(module: Module, stage: Stage, options: argparse.Namespace) -> Module:
     return run_passes(module, [step for step in steps if step.to <= stage])
 
 
+def _kernels(programs: Mapping[str, KernelProgram]) -> str:
+    """Return the kernels that are bytecode as text."""
+    listings = (kernel_listing(program, name) for name, program in programs.items())
+    return "\n".join(listings) or "no kernels in bytecode\n"
+
+
 def _of_executable(options: argparse.Namespace) -> str:
     if options.html:
         raise RelvmArgumentError("--html requires a model, but the executable is already built")
     if options.memory or options.picture:
         option = "--memory" if options.memory else "--picture"
         raise RelvmArgumentError(f"{option} requires a model, but the executable is already built")
-    if options.stage not in ("bytecode", "c"):
-        raise RelvmArgumentError(f"--stage {options.stage}: an executable has only the stages bytecode and c")
+    if options.stage not in ("bytecode", "kernels", "c"):
+        raise RelvmArgumentError(f"--stage {options.stage}: an executable has only the stages bytecode, kernels and c")
     program = Executable.check(options.model, check_data=False).program
     if options.stage == "c":
         return program.source
+    if options.stage == "kernels":
+        return _kernels(program.kernels)
     return as_text(program) if options.full_constants else listing(program)

@@ -116,6 +116,8 @@ class _Printer:
         self.statements(self.kernel.body)
         self.emit("end")
         code = self.block.code
+        used = {*registers_in(code), *self.arguments}
+        self.constants = {bits: reg for bits, reg in self.constants.items() if reg in used}
         number, counts = self._numbered(code)
         places: dict[Label, int] = {}
         count = 0

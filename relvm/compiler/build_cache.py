@@ -6,9 +6,11 @@ module takes a considerable part of its build time.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import functools
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,6 +83,18 @@ def cached_executable(place: Path) -> Executable | None:
         return None
     touch(place)
     return executable
+
+
+@contextlib.contextmanager
+def claim(place: Path) -> Iterator[None]:
+    """Wait until no other process builds the executable of that file.  Without a writable cache, do not wait."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            file = cache_place("claims", place.name)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            opened = stack.enter_context(open(file, "wb"))
+            fcntl.flock(opened, fcntl.LOCK_EX)  # released when the file is closed, or the process ends
+        yield
 
 
 def keep(place: Path, executable: Executable) -> None:

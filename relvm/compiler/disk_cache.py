@@ -34,7 +34,8 @@ class CacheFile:
 
 
 def cache_place(kind: str, digest: str) -> Path:
-    """Return the path for a digest.  kind: "compiled" (objects and libraries) or "builds" (executables)."""
+    """Return the path for a digest.  kind: "compiled" (objects and libraries), "builds"
+    (executables) or "claims" (locks of processes that build)."""
     return cache_directory() / kind / digest
 
 
@@ -70,7 +71,7 @@ def limit_bytes() -> int:
 
 def kept_files() -> list[CacheFile]:
     """Return all files of the cache."""
-    return [file for kind in ("compiled", "builds") for file in _files(cache_directory() / kind)]
+    return [file for kind in ("compiled", "builds", "claims") for file in _files(cache_directory() / kind)]
 
 
 def _files(folder: Path) -> list[CacheFile]:

@@ -21,14 +21,23 @@ def compile_in_background(
     The result replaces the cached executable at `place`, after `writer` has written that one.
     """
 
-    def run() -> Executable:
+    def build() -> Executable:
         compiled = compile()
         if compiled.unsupported_reason:
             raise RelvmUnsupportedError(compiled.unsupported_reason)
-        if place:
+        return compiled
+
+    def run() -> Executable:
+        if place is None:
+            return build()
+        if writer:
+            writer.join()
+        with build_cache.claim(place):
+            kept = build_cache.cached_executable(place)
+            if kept and not build_cache.has_bytecode(kept):
+                return kept  # compiled by a process that started at the same time
+            compiled = build()
             compiled.record_built()
-            if writer:
-                writer.join()
             build_cache.keep(place, compiled)
         return compiled
 

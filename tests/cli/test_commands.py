@@ -13,7 +13,7 @@ import pytest
 from modes import MODES
 
 from relvm import vm
-from relvm.cli.main import PICTURES
+from relvm.cli.main import PICTURES, STAGES
 from relvm.ir.operator import operators
 from relvm.tables import BUILTINS, OPCODES
 
@@ -225,7 +225,7 @@ def test_without_a_compiler_bytecode_runs_on_numpy_and_says_so(folder: Path) -> 
     assert done.returncode == 1 and "no C compiler" in done.stderr
 
 
-@pytest.mark.parametrize("stage", ["parsed", "typed", "anf", "lowered", "planned", "routine", "bytecode", "c"])
+@pytest.mark.parametrize("stage", STAGES)
 def test_show(folder: Path, stage: str) -> None:
     done = relvm("show", "model.relvm", "--stage", stage, cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -234,6 +234,7 @@ def test_show(folder: Path, stage: str) -> None:
         "planned": "alloc_storage",
         "routine": "__vmtir__main",
         "bytecode": "call",
+        "kernels": "kernel relu_f32\n  b0: input f32[s0, 3]",
         "c": "#include",
     }
     assert sign.get(stage, "relu(x)") in done.stdout
@@ -340,7 +341,15 @@ def test_a_damaged_executable_is_refused(folder: Path) -> None:
     assert done.returncode == 1 and "cut.rvm" in done.stderr and "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize(("stage", "sign"), [("bytecode", "main"), ("c", "#include"), ("typed", "bytecode and c")])
+@pytest.mark.parametrize(
+    ("stage", "sign"),
+    [
+        ("bytecode", "main"),
+        ("c", "#include"),
+        ("kernels", "no kernels in bytecode"),
+        ("typed", "bytecode, kernels and c"),
+    ],
+)
 @pytest.mark.parametrize("file", ["m.rvm", "m.so"])
 def test_show_of_an_executable(folder: Path, stage: str, sign: str, file: str) -> None:
     assert relvm("compile", "model.relvm", "-o", file, cwd=folder).returncode == 0
