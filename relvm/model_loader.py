@@ -9,7 +9,7 @@ from typing import Any
 
 from relvm.compiler import build_cache
 from relvm.compiler.upgrade import compile_in_background
-from relvm.errors import expect_type
+from relvm.errors import expect_path, expect_type
 from relvm.frontend.model_origin import content_digest, onnx_origin
 from relvm.runtime.executable import Executable, load
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES, read_file
@@ -65,18 +65,28 @@ def load_model(
 
     Examples
     --------
+    >>> import numpy as np
     >>> import relvm
-    >>> machine = relvm.load_model("examples/dense.relvm")
+    >>> machine = relvm.load_model("examples/c/model.relvm")
+    >>> machine["main"](np.ones((1, 4), np.float32))
+    Tensor([[0.125, 2.75 ]], shape=(1, 2), dtype=float32)
     """
+    expect_path("path", path)
     path = Path(path)
     if path.suffix not in EXECUTABLE_SUFFIXES:
         executable = build_file(path, dims or {}, exec_mode or "auto", target or "c")
         return VirtualMachine(executable, **options)
-    from relvm.compiler.adapt import adapt
-    from relvm.compiler.build import expect_to_build
+    given = {"dims": dims, "exec_mode": exec_mode, "target": target}
+    if any(value is not None for value in given.values()):
+        from relvm.compiler.build import expect_to_build
 
-    expect_to_build(path, {"dims": dims, "exec_mode": exec_mode, "target": target})
-    return VirtualMachine(adapt(load(path, trust_native=trust_native, elsewhere=True)), **options)
+        expect_to_build(path, given)
+    executable = load(path, trust_native=trust_native, elsewhere=True)
+    if executable.unsupported_reason:
+        from relvm.compiler.adapt import adapt
+
+        executable = adapt(executable)
+    return VirtualMachine(executable, **options)
 
 
 def build_file(

@@ -120,6 +120,8 @@ def test_what_is_refused(tmp_path: Path, model: Path) -> None:
     vm.build(parse_module(TEXT), target="bytecode").save(tmp_path / "model.rvm")
     with pytest.raises(RelvmArgumentError, match=r"dims, target: only for compiling a model"):
         relvm.load_model(tmp_path / "model.rvm", dims={"n": 1}, target="c")
+    with pytest.raises(RelvmTypeError, match="path"):
+        relvm.load_model(3)  # type: ignore[arg-type]
     with pytest.raises(FileNotFoundError):
         relvm.load_model(tmp_path / "missing.onnx")
     with pytest.raises(RelvmFormatError, match=r"expected a model \(.onnx or .relvm\)"):
