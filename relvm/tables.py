@@ -92,7 +92,11 @@ KERNEL_OPCODES = read_table("kernel_opcodes.def", "KERNEL_OP", "name operands me
 MICRO_KERNELS = read_table("micro_kernels.def", "MICRO_KERNEL", "name arguments")
 
 
-_FAMILIES = {"INTEGERS": ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"), "FLOATS": ("f32", "f64")}
+_FAMILIES = {
+    "INTEGERS": ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"),
+    "FLOATS": ("f32", "f64"),
+    "SINGLE": ("f32",),
+}
 _FAMILIES["NUMBERS"] = (*_FAMILIES["INTEGERS"], *_FAMILIES["FLOATS"])
 _FAMILIES["ORDERED"] = ("bool", *_FAMILIES["NUMBERS"])
 

@@ -42,7 +42,7 @@ def model(tmp_path: Path) -> Path:
 
 def start(model: Path, **environment: str) -> str:
     """What a new process prints that loads the model: the kinds of its functions, and what it has imported."""
-    command = [sys.executable, "-c", START, str(model)]
+    command = [sys.executable, "-P", "-c", START, str(model)]
     return subprocess.run(
         command, env=os.environ | environment, check=True, capture_output=True, text=True
     ).stdout.strip()
@@ -80,7 +80,7 @@ def test_processes_that_start_together_compile_once(model: Path, tmp_path: Path)
     counting = tmp_path / "counting"
     counting.write_text(f'#!/bin/sh\ncase "$*" in *-shared*) echo linked >> {tmp_path}/links;; esac\nexec gcc "$@"\n')
     counting.chmod(0o755)
-    command = [sys.executable, "-c", START, str(model)]
+    command = [sys.executable, "-P", "-c", START, str(model)]
     environment = os.environ | {"RELVM_CC": str(counting)}
     started = [subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) for _ in range(3)]
     assert [process.wait(120) for process in started] == [0, 0, 0]

@@ -5,6 +5,7 @@
 
 #include "kernel_conversions.h"
 #include "kernel_loops.h"
+#include "reproducible.h"
 #include "small_floats.h"
 
 #define DTYPE(name, code, bits, ctype, numpy) typedef ctype rvm_##name;
@@ -14,6 +15,7 @@
 #define INTEGERS(ROW, ...)                                                                                     \
   ROW(i8, __VA_ARGS__) ROW(i16, __VA_ARGS__) ROW(i32, __VA_ARGS__) ROW(i64, __VA_ARGS__) ROW(u8, __VA_ARGS__) \
   ROW(u16, __VA_ARGS__) ROW(u32, __VA_ARGS__) ROW(u64, __VA_ARGS__)
+#define SINGLE(ROW, ...) ROW(f32, __VA_ARGS__)
 #define FLOATS(ROW, ...) ROW(f32, __VA_ARGS__) ROW(f64, __VA_ARGS__)
 #define NUMBERS(ROW, ...) INTEGERS(ROW, __VA_ARGS__) FLOATS(ROW, __VA_ARGS__)
 #define ORDERED(ROW, ...) ROW(bool, __VA_ARGS__) NUMBERS(ROW, __VA_ARGS__)

@@ -375,6 +375,13 @@ class _Printer:
                 for function in conversions(scalar.operand.dtype, scalar.dtype):
                     converted = self.pure("apply", converted, converted, function_number(function))
                 return converted
+            case Intrinsic("fma", (left, right, added)):
+                factors, total = (self.scalar(left), self.scalar(right)), self.scalar(added)
+                result = self.new(is_mutable=True)
+                self.emit("copy", result, total)
+                self.emit("apply", result, *factors, function_number("fma_f32"))
+                result.is_mutable = False
+                return result
             case Intrinsic(name, args, dtype):
                 values = [self.scalar(arg) for arg in args]
                 return self.pure("apply", values[0], values[-1], function_number(intrinsic(name, dtype)))

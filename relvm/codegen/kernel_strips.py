@@ -24,7 +24,7 @@ from relvm.codegen.kernel_registers import (
     intrinsic,
     parts_of,
 )
-from relvm.ir.dtypes import BOOL, I64, DType
+from relvm.ir.dtypes import BOOL, F32, I64, DType
 from relvm.kernels.loop_ir import (
     SUM_LANES,
     Assign,
@@ -43,6 +43,8 @@ from relvm.kernels.loop_ir import (
     Unary,
     identity_of,
 )
+
+FMA = function_number("fma_f32")
 
 
 class StripPrinter:
@@ -226,8 +228,10 @@ class StripPrinter:
     def is_last_result(self, value: Reg) -> bool:
         code = self.p.block.code
         last = code[-1] if code else None
-        is_last = isinstance(last, Instruction) and last.op in ("apply", "choose") and last.operands[0] is value
-        return is_last and value.kind == "strip" and not value.is_mutable
+        if not isinstance(last, Instruction) or last.op not in ("apply", "choose") or last.operands[0] is not value:
+            return False
+        adds = last.op == "apply" and last.operands[-1] == FMA  # to what is in the strip
+        return not adds and value.kind == "strip" and not value.is_mutable
 
     def copy_views(self, stored: Buffer) -> None:
         """Copy the values that later statements may read from a view of a buffer that is about to change."""
@@ -309,10 +313,23 @@ class StripPrinter:
                 for name in conversions(operand.dtype, dtype):
                     value = self.applied(name, value, value)
                 return value
+            case Intrinsic("fma", (left, right, added)):
+                return self.multiply_add(left, right, added, mask)
             case Intrinsic(name, args, dtype):
                 values = [self.strip_of(self.value(arg, mask), arg.dtype) for arg in args]
                 return self.applied(intrinsic(name, dtype), values[0], values[-1])
         raise AssertionError(f"no bytecode for {type(scalar).__name__}")
+
+    def multiply_add(self, left: Scalar, right: Scalar, added: Scalar, mask: Reg | None) -> Reg:
+        """Return left * right + added.  The function adds to the strip that it writes to."""
+        total = self.strip_of(self.value(added, mask), F32)
+        factors = [self.strip_of(self.value(factor, mask), F32) for factor in (left, right)]
+        if all(factor.kind == "scalar" for factor in factors):
+            factors[0] = self.emitted("move", factors[0], F32.size_bytes)
+        result = Reg("strip", self.p.block.depth)
+        self.p.emit("move", result, total, F32.size_bytes)
+        self.p.emit("apply", result, *factors, FMA)
+        return result
 
     def applied(self, name: str, left: Reg, right: Reg) -> Reg:
         if left.kind == right.kind == "scalar":

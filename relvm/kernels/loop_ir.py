@@ -174,7 +174,10 @@ class Convert(Scalar):
 @dataclass(frozen=True, eq=False)
 class Intrinsic(Scalar):
     """A function of C's <math.h>, by the name of its double version (exp, tanh, fmax), in the precision of the
-    argument."""
+    argument.
+
+    fma is for f32 only.  It is one rounding if the processor has such an instruction (csrc/codegen/reproducible.h).
+    """
 
     name: str
     args: tuple[Scalar, ...]

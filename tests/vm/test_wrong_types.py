@@ -35,7 +35,7 @@ def of_runner(function: Callable[[ThreadPoolRunner], Any]) -> Any:
             "ThreadPoolRunner.map: inputs: expected an iterable, got int",
         ),
         (lambda: Runner(5), "Runner: expected an Executable, got int"),
-        (lambda: Runner(EXECUTABLE, []), "function: expected a name, got list"),
+        (lambda: Runner(EXECUTABLE, []), "function: expected a function name, got list"),
         (lambda: MACHINE[5], "function: expected a name, got int"),
         (lambda: MACHINE[[]], "function: expected a name, got list"),
         (lambda: MACHINE.set_input([], 1), "function: expected a name, got list"),

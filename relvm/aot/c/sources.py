@@ -35,6 +35,7 @@ _HEADERS = {
     "packed.h": r"rvm_kernel_check\(",
     "gemm_f32.h": r"rvm_(tile|taps|columns|window_rows)_f32\(|rvm_copy_bytes\(|rvm_transposed_tile\(",
     "pooling.h": r"rvm_max_pool_f32\(",
+    "reproducible.h": r"RVM_FMA_F32\(",
     "winograd.h": r"rvm_winograd_",
 }
 # Disables warnings about constructs that are normal in generated C: a maximum of one number, an unused value, a

@@ -346,10 +346,12 @@ class KernelBody:
 
 
 def _function(name: str, dtype: DType) -> str:
-    """Return the C function: a function of the runtime of that name, otherwise one of csrc/codegen/kernel_math.h,
+    """Return the C function: a function of the runtime of that name, otherwise one of the headers in csrc/codegen,
     otherwise one of <math.h>."""
     if dtype.name != "f32" or name.startswith("rvm_"):
         return name
+    if name == "fma":
+        return "RVM_FMA_F32"
     return f"rvm_{name}_f32" if name in _VECTORS else f"{name}f"
 
 

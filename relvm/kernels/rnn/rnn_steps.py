@@ -13,7 +13,18 @@ from dataclasses import dataclass
 
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.symbolic import known_size
-from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Select, maximum, minimum
+from relvm.kernels.loop_ir import (
+    Address,
+    Buffer,
+    Intrinsic,
+    KernelBuilder,
+    Literal,
+    Local,
+    Scalar,
+    Select,
+    maximum,
+    minimum,
+)
 
 # attribute `direction` -> for each direction, whether it is reversed
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
@@ -118,7 +129,11 @@ class SequenceBatch:
                 with k.loop(end, start=begin, name="j", simd=True) as j:
                     total: Scalar = sums[at_sums + j]
                     for i, factor in enumerate(factors):
-                        total = total + factor * r.flat(at_r + i * width + j)
+                        element = r.flat(at_r + i * width + j)
+                        if sums.dtype == F32:  # as tiles do, so that the bits do not depend on the batch
+                            total = Intrinsic("fma", (factor, element, total), F32)
+                        else:
+                            total = total + factor * element
                     k.store(sums, (at_sums + j,), total)
 
             with k.loop(end, start=begin, name="j", simd=True) as j:
