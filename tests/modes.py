@@ -22,7 +22,8 @@ from relvm.runtime.virtual_machine import VirtualMachine
 MODES = ("bytecode", "compiled")  # a mode that is added here is tested wherever all are
 ALL_MODES = (*MODES, "auto")  # and what is both: for random programs, which may switch at any point
 TARGETS = ("c", "bytecode", "numpy")
-WAYS = [(mode, target) for target in TARGETS for mode in MODES]
+# Native functions call kernels that are not C through the function table, whatever those are.
+WAYS = [(mode, target) for target in TARGETS for mode in MODES if (mode, target) != ("compiled", "numpy")]
 C_WAYS = [(mode, "c") for mode in MODES]
 FEWER_WAYS = [*C_WAYS, ("bytecode", "numpy")]  # for modules of hundreds of functions
 
@@ -73,10 +74,9 @@ def run_everywhere(
     results = {way: plain(machine[name](*args)) for way, machine in made.items()}
     slowly = stepped(made["bytecode", "c"].executable)
     assert_same_bits(plain(slowly[name](*args)), results["bytecode", "c"])
-    for target in TARGETS:
-        for mode in MODES:
-            assert_same_bits(results[mode, target], results[MODES[0], target])
-            assert_close(results[mode, target], expected, tolerance)
+    for (_, target), result in results.items():
+        assert_same_bits(result, results[MODES[0], target])
+        assert_close(result, expected, tolerance)
     assert_same_numbers(results["bytecode", "bytecode"], results["bytecode", "c"])
     for result in results_ahead(module, name, args):
         assert_same_bits(result, results["compiled", "c"])

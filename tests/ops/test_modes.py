@@ -43,7 +43,7 @@ def calls() -> list[Call]:
 def machines() -> dict[tuple[str, str], vm.VirtualMachine]:
     """One machine for each way, over a module with a function for each sample."""
     module = Module(tuple(function_of(f"f{i}", call) for i, call in enumerate(calls())))
-    return machines_of_forms(module, [*WAYS[:3], *WAYS[4:]], verified=False)
+    return machines_of_forms(module, [*WAYS[:3], WAYS[-1]], verified=False)
 
 
 @cache
@@ -86,9 +86,9 @@ def test_operator_in_every_mode(index: int) -> None:
     args = [vm.Shape(arg) if isinstance(arg, tuple) else arg for arg in sample.args]
     results = {way: plain(machine[f"f{index}"](*args)) for way, machine in machines().items()}
     expected, type_ = numpy_result(sample), static_result(sample)
+    assert_same_bits(results["bytecode", "c"], results["compiled", "c"])
     assert_same_numbers(results["bytecode", "bytecode"], results["bytecode", "c"])
     for target in ("c", "numpy"):
-        assert_same_bits(results["bytecode", target], results["compiled", target])
         if isinstance(type_, ListType):
             for part, wanted in zip(results["bytecode", target], expected, strict=True):
                 assert_same(part, np.asarray(wanted))
