@@ -326,10 +326,13 @@ class StripPrinter:
         factors = [self.strip_of(self.value(factor, mask), F32) for factor in (left, right)]
         if all(factor.kind == "scalar" for factor in factors):
             factors[0] = self.emitted("move", factors[0], F32.size_bytes)
-        result = Reg("strip", self.p.block.depth)
-        self.p.emit("move", result, total, F32.size_bytes)
-        self.p.emit("apply", result, *factors, FMA)
-        return result
+        is_own = isinstance(added, Intrinsic) and added.name == "fma" and total.kind == "strip"  # nothing else reads it
+        if not is_own:
+            result = Reg("strip", self.p.block.depth)
+            self.p.emit("move", result, total, F32.size_bytes)
+            total = result
+        self.p.emit("apply", total, *factors, FMA)
+        return total
 
     def applied(self, name: str, left: Reg, right: Reg) -> Reg:
         if left.kind == right.kind == "scalar":

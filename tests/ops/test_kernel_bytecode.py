@@ -23,9 +23,11 @@ from relvm.bytecode.kernel_printer import kernel_listing
 from relvm.bytecode.kernel_program import decode_kernel
 from relvm.codegen.kernel_bytecode import print_kernel_bytecode
 from relvm.errors import RelvmFormatError
+from relvm.ir.dtypes import F32
 from relvm.ir.expr import KernelCall
 from relvm.ir.operator import find_operator
 from relvm.ir.types import TupleType
+from relvm.kernels.loop_ir import Buffer, Intrinsic, Kernel, KernelBuilder, Literal, Scalar
 from relvm.tables import KERNEL_OPCODES, STATUS, csrc_directory, include_flags, runtime_sources
 
 _HOST = Path(__file__).with_name("kernel_host.c")
@@ -114,6 +116,25 @@ def test_bytecode_gives_what_numpy_gives(name: str) -> None:
             expect_failure(sample, program)
         else:
             assert_gives_what_numpy_gives(sample, runs, _Library(program), values)
+
+
+def test_multiply_add_of_scalars_and_strips() -> None:
+    """A chain, whose parts vary along the strip or not; the first sum is used twice."""
+    x, y, out = Buffer("x", F32, (600,)), Buffer("y", F32, (2,)), Buffer("out", F32, (600,))
+    k = KernelBuilder()
+
+    def fma(*args: Scalar) -> Scalar:
+        return Intrinsic("fma", args, F32)
+
+    with k.loop(600, name="i", simd=True) as i:
+        fixed = fma(y[0], y[1], Literal(5.0, F32))
+        first = k.let("first", fma(x[i], y[0], x[i]))
+        k.store(out, (i,), fma(y[0], y[1], fma(first, first, fma(x[i], fixed, fixed))) + first)
+    program = Program(print_kernel_bytecode(Kernel("k", (x, y), (out,), tuple(k.blocks[0]), "")).encode())
+    a, b, made = np.arange(600, dtype=np.float32) - 300, np.float32([3, -2]), np.zeros(600, np.float32)
+    program.run([a, b], [made])
+    fixed_, first_ = b[0] * b[1] + 5, a * b[0] + a
+    np.testing.assert_array_equal(made, b[0] * b[1] + first_ * first_ + a * fixed_ + fixed_ + first_)
 
 
 def expect_failure(sample: Sample, program: Program) -> None:
