@@ -1,4 +1,4 @@
-"""Every sample of every operator through the whole system: reference = bytecode = compiled, on both targets."""
+"""Every sample of every operator through the whole system: the reference, both modes, and the three forms of kernels."""
 
 from __future__ import annotations
 
