@@ -1,4 +1,4 @@
-"""Every sample of every operator through the whole system: the reference, both modes, and the three forms of kernels."""
+"""Every sample of every operator through the whole system: the reference, both modes, the three forms of kernels."""
 
 from __future__ import annotations
 
