@@ -67,7 +67,7 @@ def measure(sources: Sources, model: Model, processor: Processor, level: str, fo
     image = folder / f"image{processor.name}{level}.elf"
     _write_values(model, folder / "values.h")
     include = [f"-I{place}" for place in (folder, *sources.include)]
-    compiler = [_COMPILER, *_FLAGS, level, *processor.flags, *include]
+    compiler = [_COMPILER, *_FLAGS, *sources.options, level, *processor.flags, *include]
     files = [HERE / "board.c", EXAMPLE / "vectors.c", *sources.files]
     _output([*compiler, *files, *_LINK, "-lm", "-o", image])
     text, data, bss = map(int, _output(["arm-none-eabi-size", image]).splitlines()[1].split()[:3])

@@ -19,12 +19,13 @@ from relvm.frontend.onnx import from_onnx
 
 @dataclass(frozen=True)
 class Sources:
-    """files: what is compiled.  include: folders.
+    """files: what is compiled.  include: folders.  options: of the compiler, which the sources need.
     bound_bytes, tensors_bytes: relvm's, of the memory of a run: the most bytes alive at once, and without what kernels
     need for themselves."""
 
     files: tuple[Path, ...]
     include: tuple[Path, ...] = ()
+    options: tuple[str, ...] = ()
     bound_bytes: int | None = None
     tensors_bytes: int | None = None
 
@@ -50,7 +51,7 @@ def relvm(model: Model, folder: Path) -> Sources:
   model_run(&inputs, &outputs);"""
     files = (*sorted(folder.glob("src/*.c")), _run(folder, '#include "model.h"', call))
     include = folder / "include", folder / "src"
-    return Sources(files, include, sum(placement.lower_bound_bytes), tensors_bytes)
+    return Sources(files, include, ("-ffp-contract=off",), sum(placement.lower_bound_bytes), tensors_bytes)
 
 
 def emx_onnx_cgen(model: Model, folder: Path) -> Sources | None:
