@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from relvm.compiler import build_cache
+from relvm.compiler.adapt import adapt
 from relvm.compiler.upgrade import compile_in_background
-from relvm.errors import expect_path, expect_type
+from relvm.errors import RelvmArgumentError, expect_path, expect_type
 from relvm.frontend.model_origin import content_digest, onnx_origin
 from relvm.runtime.executable import Executable, load
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES, read_file
@@ -76,17 +77,8 @@ def load_model(
     if path.suffix not in EXECUTABLE_SUFFIXES:
         executable = build_file(path, dims or {}, exec_mode or "auto", target or "c")
         return VirtualMachine(executable, **options)
-    given = {"dims": dims, "exec_mode": exec_mode, "target": target}
-    if any(value is not None for value in given.values()):
-        from relvm.compiler.build import expect_to_build
-
-        expect_to_build(path, given)
-    executable = load(path, trust_native=trust_native, elsewhere=True)
-    if executable.unsupported_reason:
-        from relvm.compiler.adapt import adapt
-
-        executable = adapt(executable)
-    return VirtualMachine(executable, **options)
+    expect_to_build(path, {"dims": dims, "exec_mode": exec_mode, "target": target})
+    return VirtualMachine(adapt(load(path, trust_native=trust_native, elsewhere=True)), **options)
 
 
 def build_file(
@@ -104,16 +96,23 @@ def build_file(
         executable = build_cache.cached_executable(place)
         if executable:
             if build_cache.has_bytecode(executable):
-                compile_in_background(executable, lambda: _compiled(path, dims, target, fused=fused), place)
+                compile_in_background(executable, lambda: _built(path, dims, "compiled", target, fused, None), place)
             return executable
+    return _built(path, dims, exec_mode, target, fused, progress)
+
+
+def _built(path: Path, dims: _Dims, exec_mode: str, target: str, fused: bool, progress: Callable | None) -> Executable:
     from relvm.compiler.build import build
     from relvm.frontend.load_model import read_model
 
     return build(read_model(path, dims or None), exec_mode, target, fused=fused, progress=progress)
 
 
-def _compiled(path: Path, dims: _Dims, target: str, *, fused: bool) -> Executable:
-    from relvm.compiler.build import build
-    from relvm.frontend.load_model import read_model
+def expect_to_build(program: object, options: Mapping[str, object]) -> None:
+    """Raise RelvmArgumentError if build options are given for a program that is built already.
 
-    return build(read_model(path, dims or None), "compiled", target, fused=fused)
+    program: its description in the message.   options: by name; None if not given.
+    """
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise RelvmArgumentError(f"{', '.join(given)}: only for compiling a model, but {program} is already compiled")

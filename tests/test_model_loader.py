@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ def model(tmp_path: Path) -> Path:
 
 
 def start(model: Path, **environment: str) -> str:
-    """What a new process prints that loads the model: the kinds of its functions, and what it has imported."""
+    """Load the model in a new process, and return the kinds of its functions and the modules it has imported."""
     command = [sys.executable, "-P", "-c", START, str(model)]
     return subprocess.run(
         command, env=os.environ | environment, check=True, capture_output=True, text=True
@@ -118,10 +119,12 @@ def test_texts_and_executables(tmp_path: Path) -> None:
 
 def test_what_is_refused(tmp_path: Path, model: Path) -> None:
     vm.build(parse_module(TEXT), target="bytecode").save(tmp_path / "model.rvm")
+    number: Any = 3
+    pairs: Any = [("n", 1)]
     with pytest.raises(RelvmArgumentError, match=r"dims, target: only for compiling a model"):
         relvm.load_model(tmp_path / "model.rvm", dims={"n": 1}, target="c")
     with pytest.raises(RelvmTypeError, match="path"):
-        relvm.load_model(3)  # type: ignore[arg-type]
+        relvm.load_model(number)
     with pytest.raises(FileNotFoundError):
         relvm.load_model(tmp_path / "missing.onnx")
     with pytest.raises(RelvmFormatError, match=r"expected a model \(.onnx or .relvm\)"):
@@ -129,7 +132,7 @@ def test_what_is_refused(tmp_path: Path, model: Path) -> None:
     with pytest.raises(RelvmNameError, match="unknown dimension m"):
         relvm.load_model(model, dims={"m": 1})
     with pytest.raises(RelvmTypeError, match="dims: expected a mapping"):
-        relvm.load_model(model, dims=[("n", 1)])  # type: ignore[arg-type]
+        relvm.load_model(model, dims=pairs)
     with pytest.raises(RelvmArgumentError, match="exec_mode"):
         relvm.load_model(model, exec_mode="fast")
     with pytest.raises(RelvmArgumentError, match="target"):

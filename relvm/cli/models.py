@@ -8,17 +8,20 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from relvm.cli.output import note, update
-from relvm.compiler.build import build, expect_to_build
 from relvm.compiler.find_compiler import find_compiler
 from relvm.errors import RelvmArgumentError
-from relvm.frontend.load_model import read_model
-from relvm.ir.expr import Module
-from relvm.model_loader import build_file
+from relvm.model_loader import build_file, expect_to_build
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 from relvm.vm import Executable, load
+
+if TYPE_CHECKING:
+    from relvm.ir.expr import Module
+
+
+_NO_COMPILER = "no C compiler found: using kernel bytecode"
 
 
 def read_module(options: argparse.Namespace) -> Module:
@@ -31,6 +34,8 @@ def read_module(options: argparse.Namespace) -> Module:
     RelvmArgumentError
         A --dim for a text that is not for its random inputs.
     """
+    from relvm.frontend.load_model import read_model  # a start from the cache does not need it
+
     return read_model(*expect_model(options))
 
 
@@ -77,7 +82,7 @@ def chosen_target(options: argparse.Namespace) -> str:
         return options.target
     if find_compiler() is not None:
         return "c"
-    note("no C compiler found: using kernel bytecode")
+    note(_NO_COMPILER)
     return "bytecode"
 
 
@@ -109,10 +114,11 @@ def _build_auto(options: argparse.Namespace) -> Executable:
     """Return the executable of a model for --exec-mode auto, from the cache if it is there."""
     path, dims = expect_model(options)
     target = "c" if options.target == "auto" else options.target
-    if target == "c" and find_compiler() is None:
-        note("no C compiler found: using kernel bytecode")
     with Progress() as progress:
-        return build_file(path, dims, "auto", target, fused=not options.unfused, progress=progress.step)
+        executable = build_file(path, dims, "auto", target, fused=not options.unfused, progress=progress.step)
+    if target == "c" and executable.upgrade is not None and find_compiler() is None:
+        note(_NO_COMPILER)
+    return executable
 
 
 def limits_of(options: argparse.Namespace) -> dict[str, Any]:
@@ -125,6 +131,8 @@ def build_model(
     module: Module, options: argparse.Namespace, exec_mode: str, *, debug: bool = False, portable: bool = False
 ) -> Executable:
     """Builds, with a line on standard error while it takes longer than a second."""
+    from relvm.compiler.build import build  # a start from the cache does not need it
+
     target, fused = chosen_target(options), not options.unfused
     with Progress() as progress:
         return build(module, exec_mode, target, fused=fused, debug=debug, portable=portable, progress=progress.step)

@@ -7,9 +7,7 @@ import logging
 from dataclasses import replace
 
 from relvm.bytecode.program import NativeCode
-from relvm.codegen.c.module import parse_source
 from relvm.compiler.find_compiler import expect_compiler
-from relvm.compiler.toolchain import compile_native
 from relvm.errors import RelvmToolchainError, RelvmUnsupportedError, expect_type
 from relvm.runtime.executable import Executable
 
@@ -92,6 +90,9 @@ def _compile_source(executable: Executable) -> NativeCode:
         raise RelvmUnsupportedError("compiling its C source requires trust_native=True")
     if not executable.source:
         raise RelvmUnsupportedError("it contains no C source")
+    from relvm.codegen.c.module import parse_source  # most executables run as they are
+    from relvm.compiler.toolchain import compile_native
+
     source = parse_source(executable.source)
     expect_compiler()
     return compile_native(source)

@@ -280,16 +280,6 @@ class _Entries:
         )
 
 
-def expect_to_build(program: object, options: Mapping[str, object]) -> None:
-    """Raise RelvmArgumentError if build options are given for a program that is built already.
-
-    program: its description in the message.   options: by name; None if not given.
-    """
-    given = [name for name, value in options.items() if value is not None]
-    if given:
-        raise RelvmArgumentError(f"{', '.join(given)}: only for compiling a model, but {program} is already compiled")
-
-
 def _expect_modes(exec_mode: str | Mapping[str, str]) -> None:
     if not isinstance(exec_mode, Mapping):
         expect_choice("exec_mode", exec_mode, EXEC_MODES)

@@ -1,4 +1,4 @@
-"""What kernels become as kernel bytecode and as C: the cases in kernel_bytecode.cases and kernel_c.cases."""
+"""Golden tests of the two kernel printers: kernel_bytecode.cases and kernel_c.cases."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from modes import MODES
 from relvm import tables, vm
 from relvm._native import lib
 from relvm.codegen.c.module import CSource, source_text
-from relvm.compiler import adapt
+from relvm.compiler import toolchain
 from relvm.compiler.find_compiler import find_compiler
 from relvm.compiler.toolchain import run_compiler
 from relvm.errors import RelvmError, RelvmFormatError, RelvmUnsupportedError
@@ -177,7 +177,7 @@ def test_a_source_that_cannot_be_compiled_or_run(text: str, words: str, caplog: 
 
 @pytest.fixture
 def never_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adapt, "compile_native", lambda source: pytest.fail("it was compiled"))
+    monkeypatch.setattr(toolchain, "compile_native", lambda source: pytest.fail("it was compiled"))
 
 
 @pytest.mark.usefixtures("never_compiled")

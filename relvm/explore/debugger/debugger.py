@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from relvm.compiler.build import build, expect_to_build
+from relvm.compiler.build import build
 from relvm.errors import (
     RelvmArgumentError,
     RelvmBusyError,
@@ -29,6 +29,7 @@ from relvm.explore.debugger.run_thread import PausedRun
 from relvm.explore.draw.format_value import copied, nan_count, shown_value
 from relvm.explore.stages.select import module_of
 from relvm.ir.expr import Module
+from relvm.model_loader import expect_to_build
 from relvm.quoting import terminal
 from relvm.runtime.debug_hook import MAX_DEPTH
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
