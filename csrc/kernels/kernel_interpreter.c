@@ -333,7 +333,7 @@ static rvm_status interpret(rvm_kernel_run *state, uint32_t place) {
   }
   do_load_rows: {
     const int64_t n = state->strip, width = R(f), rows = width > 0 ? n / width : 0, size = step->g;
-    if (rows * width != n || !can_write(state, step->a, n * size)) return fail_bounds(state, place, "strip");
+    if (width <= 0 || rows * width != n || !can_write(state, step->a, n * size)) return fail_bounds(state, place, "strip");
     const char *from = rows_place(state, step->b, R(c), rows, R(d), width, R(e), step->g);
     if (!from) return fail_bounds(state, place, "buffer");
     char *to = state->at[step->a];
@@ -346,7 +346,7 @@ static rvm_status interpret(rvm_kernel_run *state, uint32_t place) {
   }
   do_store_rows: {
     const int64_t n = state->strip, width = R(e), rows = width > 0 ? n / width : 0, size = step->g;
-    if (rows * width != n || !can_read(state, scalars, step->f, n * size)) return fail_bounds(state, place, "strip");
+    if (width <= 0 || rows * width != n || !can_read(state, scalars, step->f, n * size)) return fail_bounds(state, place, "strip");
     char *to = rows_place(state, step->a, R(b), rows, R(c), width, R(d), step->g);
     if (!to) return fail_bounds(state, place, "buffer");
     const int is_strip = step->f >= scalars;
