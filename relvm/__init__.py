@@ -8,11 +8,11 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from relvm.frontend.script import script
+    from relvm.frontend.script import call_kernel, grid, kernel, parallel, script, simd
     from relvm.model_loader import load_model
     from relvm.runtime.thread_pool import ThreadPoolRunner
 
-__all__ = ["ThreadPoolRunner", "load_model", "script"]
+__all__ = ["ThreadPoolRunner", "call_kernel", "grid", "kernel", "load_model", "parallel", "script", "simd"]
 __version__ = "0.1.0"
 
 if find_spec("relvm._native") is None:
@@ -25,8 +25,7 @@ if find_spec("relvm._native") is None:
 _AT_FIRST_USE = {
     "ThreadPoolRunner": "relvm.runtime.thread_pool",
     "load_model": "relvm.model_loader",
-    "script": "relvm.frontend.script",
-}
+} | dict.fromkeys(("call_kernel", "grid", "kernel", "parallel", "script", "simd"), "relvm.frontend.script")
 
 
 def __getattr__(name: str) -> Any:

@@ -234,7 +234,7 @@ def assemble(
     printed = [routine for routine in lir.routines if debugged or routine.name not in compiled]
     bytecode = print_bytecode(lir, printed, debug=debugged is not None)
     kernels, in_c = {}, lir
-    if target.kind == "bytecode":
+    if lir.kernels and target.kind != "c":
         report("kernel bytecode")
         kernels, in_c = {kernel.name: print_kernel_bytecode(kernel) for kernel in lir.kernels}, without_kernels(lir)
     if in_c.kernels or compiled:

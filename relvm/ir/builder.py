@@ -22,6 +22,7 @@ from relvm.errors import (
     located,
     near_matches,
 )
+from relvm.ir.bind_dims import plain_dim_vars
 from relvm.ir.expr import (
     Attributes,
     Binding,
@@ -45,10 +46,11 @@ from relvm.ir.expr import (
     Var,
     prim,
 )
+from relvm.ir.kernel_def import KernelDef
 from relvm.ir.node import children
 from relvm.ir.operator import find_operator, with_constants
 from relvm.ir.symbolic import DimVar
-from relvm.ir.type_inference import impure_call, infer_expr, infer_types, plain_dim_vars
+from relvm.ir.type_inference import impure_call, infer_expr, infer_types
 from relvm.ir.types import OBJECT, VOID, FuncType, Type, forget_vars, type_vars
 from relvm.ir.visitor import AnyExpr
 
@@ -102,6 +104,7 @@ class Builder:
         self._attributes = attributes
         self._functions: dict[str, Function] = {}
         self._types: dict[str, FuncType] = {}
+        self._kernels: dict[str, KernelDef] = {}
         self._frames: list[_Frame] = []
         self._ended: set[Expr] = set()  # the variables of completed blocks and functions
 
@@ -243,6 +246,28 @@ class Builder:
         if all(var in self._frame().dims for var in type_vars(result)):
             return self.emit(PackedCall(function, args, pure, type=result), name)
         return self.match_cast(self.emit(PackedCall(function, args, pure)), result, name)
+
+    def kernel(self, kernel: KernelDef) -> None:
+        """Add a kernel to the module.
+
+        Raises
+        ------
+        RelvmNameError
+            A function or another kernel has its name.
+        """
+        if kernel.name in self._types or self._kernels.get(kernel.name, kernel) is not kernel:
+            raise RelvmNameError(f"two functions or kernels are named {kernel.name}")
+        self._kernels[kernel.name] = kernel
+
+    def call_kernel(self, kernel: str, *args: Expr | float, result: Type | None = None, name: str | None = None) -> Var:
+        """Bind a call of the kernel of that name with `args`, of which numbers are scalars.
+
+        result: the type of the result, which is needed if a size of an output is not one of an input.  name: that of
+        the variable.
+        """
+        exprs = tuple(prim(arg) if isinstance(arg, bool | int | float) else arg for arg in args)
+        call = KernelCall(kernel, exprs, origins=self._origins())
+        return self.emit(call if result is None else replace(call, type=result), name)
 
     def match_cast(self, value: Expr, type_: Type, name: str | None = None) -> Var:
         """Bind `value`, checked at run time to be of `type_`.  New plain dimension variables take the actual sizes.
@@ -411,7 +436,8 @@ class Builder:
         missing = [name for name in self._types if name not in self._functions]
         if missing:
             raise RelvmNameError(f"function {missing[0]} is declared but not built")
-        return infer_types(Module(tuple(self._functions.values()), attributes=self._attributes), stated=False)
+        functions, kernels = tuple(self._functions.values()), tuple(self._kernels.items())
+        return infer_types(Module(functions, kernels, self._attributes), stated=False)
 
     def _end_frame(self) -> None:
         self._ended.update(binding.var for binding in self._frames.pop().bindings)
@@ -425,7 +451,7 @@ class Builder:
                 raise located(error, self._line())
         frame = self._frames[-1]
         place = f"{frame.place}: {name}" if name else frame.place
-        return infer_expr(expr, self._types, frame.dims, place, self._line())
+        return infer_expr(expr, self._types, frame.dims, place, self._line(), self._kernels)
 
     def _frame(self) -> _Frame:
         if not self._frames:

@@ -23,6 +23,7 @@ from relvm.errors import (
     RelvmUnsupportedError,
     near_matches,
 )
+from relvm.ir.bind_dims import match_dims
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import (
     Binding,
@@ -37,6 +38,7 @@ from relvm.ir.expr import (
     FunctionRef,
     Fused,
     If,
+    KernelCall,
     MatchCast,
     Module,
     Null,
@@ -51,6 +53,7 @@ from relvm.ir.expr import (
     TupleItem,
     Var,
 )
+from relvm.ir.kernel_def_interpreter import evaluate_kernel
 from relvm.ir.operator import SizeClaim, shape_claims
 from relvm.ir.relate_sizes import has_dims, relate, replace_one_of, with_dims
 from relvm.ir.scalar_ops import evaluate_row, find_row, scalar_dtype
@@ -129,6 +132,7 @@ def evaluate(module: Module, name: str, *args: Any, packed: Mapping[str, Callabl
 class _Evaluator:
     def __init__(self, module: Module, packed: Mapping[str, Callable]) -> None:
         self.functions = {f.name: f for f in module.functions}
+        self.kernels = dict(module.kernels)
         self.packed = packed
 
     def global_function(self, name: str) -> InterpretedClosure:
@@ -235,6 +239,8 @@ class _Evaluator:
                     raise RelvmShapeError(f"{op}: {error}") from error
                 except MemoryError as error:
                     raise RelvmMemoryError(f"{op}: {error}") from error
+            case KernelCall():
+                return self.kernel_call(expr, tuple(map(value, expr.args)), dims)
             case BuiltinCall("make_closure", (callee, *captured)):
                 return _Partial(self, value(callee), tuple(map(value, captured)))
             case BuiltinCall("assert", (cond, String(message))):
@@ -257,6 +263,15 @@ class _Evaluator:
             case Block():
                 return self.block(expr, variables, dims)
         raise AssertionError(f"the reference evaluator does not know {type(expr).__name__}")
+
+    def kernel_call(self, call: KernelCall, args: tuple, dims: Mapping[DimVar, int]) -> Any:
+        kernel = self.kernels[call.kernel]
+        sizes: dict[DimVar, AnyDim] = {}
+        for buffer, arg in zip(kernel.inputs, call.args, strict=True):
+            match_dims(buffer.type, arg.type, sizes)
+        match_dims(kernel.result_type, call.type, sizes)
+        outputs = evaluate_kernel(kernel, {var: _dim_value(dim, dims) for var, dim in sizes.items()}, args)
+        return outputs[0] if len(outputs) == 1 else outputs
 
     def check_sizes(self, call: OpCall, values: tuple, dims: Mapping[DimVar, int]) -> None:
         """Check the requirements of an operator's type rule on the sizes of its arguments.

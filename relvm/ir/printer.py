@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import itertools
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from types import UnionType
@@ -49,11 +48,14 @@ from relvm.ir.expr import (
     TupleItem,
     Var,
 )
+from relvm.ir.kernel_def import KernelDef
+from relvm.ir.kernel_def_printer import kernel_lines
 from relvm.ir.node import Node, walk
 from relvm.ir.operator import operators
 from relvm.ir.scalar_ops import FORMS
 from relvm.ir.symbolic import AnyDim, DimVar, evaluate_with, format_dim, var_dim
 from relvm.ir.types import OBJECT, VOID, Type, format_type, map_dims
+from relvm.ir.unique_names import IDENTIFIER, UniqueNames
 from relvm.numpy_dtypes import STRINGS, plain_bytes
 from relvm.quoting import text_string
 
@@ -65,7 +67,6 @@ DIM_KEYWORDS = frozenset(("_", "min", "max"))
 MAX_LISTED_ELEMENTS = 64  # longer constants are printed as base64
 
 _SIGNS = {(function, operands): form for (form, operands), function in FORMS.items()}
-_IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
 def print_module(module: Module, *, elide_constants: bool = False, show_types: bool = True) -> str:
@@ -96,7 +97,12 @@ def module_lines(
         for each, name in constants.values():
             yield f"const {name} = {writer.constant(each.value, str(each.type))}", ()
         yield "", ()
-    for number, function in enumerate(module.functions):
+    kernels = [kernel for _, kernel in module.kernels if isinstance(kernel, KernelDef)]
+    for number, kernel in enumerate(kernels):
+        if number:
+            yield "", ()
+        yield from kernel_lines(kernel, _name(kernel.name))
+    for number, function in enumerate(module.functions, len(kernels)):
         printer = _Printer(elide_constants, show_types, constants)
         text = printer.top_level(function)
         if number:
@@ -141,36 +147,6 @@ def print_expr(expr: Expr | Binding | MatchCast, *, elide_constants: bool = Fals
     return "".join(printer.out)
 
 
-class _Names:
-    """Unique names of objects: the object's own name if it is free, otherwise that name with a number."""
-
-    def __init__(self, reserved: Iterable[str], default: str) -> None:
-        self.taken = set(reserved)
-        self.default = default
-        self.given: dict[Any, str] = {}
-        self.last: Counter[str] = Counter()
-
-    def __call__(self, item: Var | DimVar) -> str:
-        if item not in self.given:
-            self.given[item] = self.unique(item.name)
-            self.taken.add(self.given[item])
-        return self.given[item]
-
-    def unique(self, name: str) -> str:
-        if not _IDENTIFIER.fullmatch(name):
-            name = re.sub(r"\W+", "_", name)
-            name = name if _IDENTIFIER.fullmatch(name) else f"{self.default}{name.rstrip('_')}"
-        if name not in self.taken:
-            return name
-        base = re.sub(r"_\d+$", "", name)
-        base = self.default if base in ("", "_") else base
-        while True:
-            self.last[base] += 1
-            name = f"{base}_{self.last[base]}"
-            if name not in self.taken:
-                return name
-
-
 _Class = type | UnionType
 
 
@@ -187,10 +163,10 @@ class _Printer:
         self.line_number = 0
         self.origins: dict[int, dict[str, None]] = {}  # the origins of each line, by its number
         self.indent = 0
-        self.name_of = _Names(
+        self.name_of = UniqueNames(
             KEYWORDS | operators().keys() | {"_"} | {name for _, name in self.constants.values()}, "v"
         )
-        self.dim_name_of = _Names(DIM_KEYWORDS, "d")
+        self.dim_name_of = UniqueNames(DIM_KEYWORDS, "d")
         self.dim_vars: dict[DimVar, AnyDim] = {}  # -> the same variable with its printed name
         self.type_texts: dict[Type, str] = {}
         self.unused: set[Var] = set()
@@ -423,7 +399,7 @@ def is_void_call(value: Expr) -> bool:
 
 
 def _name(name: str) -> str:
-    return name if _IDENTIFIER.fullmatch(name) and name not in KEYWORDS else text_string(name)
+    return name if IDENTIFIER.fullmatch(name) and name not in KEYWORDS else text_string(name)
 
 
 def _attributes(attributes: Attributes) -> str:

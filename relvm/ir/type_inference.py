@@ -9,8 +9,10 @@ which is an error if it claims to be pure.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
 
 from relvm.errors import (
     RelvmArgumentError,
@@ -21,6 +23,7 @@ from relvm.errors import (
     located,
     near_matches,
 )
+from relvm.ir.bind_dims import match_dims, plain_dim_vars
 from relvm.ir.dtypes import BOOL
 from relvm.ir.expr import (
     Binding,
@@ -46,16 +49,17 @@ from relvm.ir.expr import (
     TupleItem,
     Var,
 )
+from relvm.ir.kernel_call_types import typed_kernel_call
+from relvm.ir.kernel_def import KernelDef
 from relvm.ir.node import Node, children, map_children, walk
 from relvm.ir.operator import Effect, shape_claims
 from relvm.ir.scalar_ops import DTYPE_OF_LETTER, find_row, has_value
-from relvm.ir.symbolic import AnyDim, DimVar, as_var, dim_vars
+from relvm.ir.symbolic import AnyDim, DimVar, dim_vars
 from relvm.ir.types import (
     OBJECT,
     FuncType,
     ObjectType,
     PrimType,
-    ShapeType,
     TensorType,
     TupleType,
     Type,
@@ -99,7 +103,7 @@ def infer_types(module: Module, *, stated: bool = True) -> Module:
         declared = {f.name: replace(f, pure=f.claims_pure or f.name not in impure) for f in module.functions}
         finished: dict[str, Function] = {}
         for name in declared:
-            _finish(name, declared, finished, references, (), stated)
+            _finish(name, declared, finished, references, (), stated, dict(module.kernels))
         found = {f.name for f in finished.values() if not f.pure} - impure
         if found.isdisjoint(name for names in references.values() for name in names):
             return module.with_functions(tuple(finished[f.name] for f in module.functions))
@@ -112,6 +116,7 @@ def infer_expr(
     known_dims: Iterable[DimVar] = (),
     place: str = "expression",
     origin: str = "",
+    kernels: Mapping[str, Any] = MappingProxyType({}),
 ) -> AnyExpr:
     """Type a single expression.  Its free variables must be typed; the variables that it binds are typed again.
 
@@ -125,8 +130,10 @@ def infer_expr(
         The position of `expr` in messages.
     origin
         Its position in the source.
+    kernels
+        The kernels of the module, by name.
     """
-    inference = _Inference(place, functions.get, functions.keys(), set(known_dims), stated=False, origin=origin)
+    inference = _Inference(place, functions.get, functions.keys(), set(known_dims), False, origin, kernels)
     typed = inference.expr(expr)
     assert isinstance(typed, type(expr))
     return typed
@@ -139,6 +146,7 @@ def _finish(
     references: dict[str, list[str]],
     trail: tuple[str, ...],
     stated: bool,
+    kernels: Mapping[str, Any],
 ) -> None:
     """Type function `name`, after the functions without an annotated result type to which it refers."""
     if name in finished:
@@ -149,13 +157,13 @@ def _finish(
             if other == name or other in trail:
                 error = RelvmTypeError(f"{other}: a recursive function needs a result type; annotate it")
                 raise located(error, declared[other].origin)
-            _finish(other, declared, finished, references, (*trail, name), stated)
+            _finish(other, declared, finished, references, (*trail, name), stated, kernels)
 
     def type_of(other: str) -> FuncType | None:
         known = finished.get(other) or declared.get(other)
         return known.func_type if known else None
 
-    finished[name] = _Inference(name, type_of, declared.keys(), set(), stated).function(function)
+    finished[name] = _Inference(name, type_of, declared.keys(), set(), stated, kernels=kernels).function(function)
 
 
 def _referenced(function: Function) -> list[str]:
@@ -247,7 +255,9 @@ class _Inference:
         known_dims: set[DimVar],
         stated: bool = True,
         origin: str = "",
+        kernels: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
+        self.kernels = kernels
         self.name = name
         self.type_of = type_of
         self.names = names
@@ -344,6 +354,8 @@ class _Inference:
                 return replace(expr, type=self.prim_type(expr))
             case Call():
                 return replace(expr, type=self.call_type(expr))
+            case KernelCall(name) if isinstance(kernel := self.kernels.get(name), KernelDef):
+                return self.kernel_call(expr, kernel)
             case KernelCall() | PackedCall() if expr.type is None:
                 raise self.error(
                     f"the call of {expr.kernel if isinstance(expr, KernelCall) else expr.name} needs a type"
@@ -500,6 +512,14 @@ class _Inference:
         outer = self.known.difference(_own_dims(params)) | mentioned
         return forget_vars(substitute_dims(result, values), outer.__contains__)
 
+    def kernel_call(self, call: KernelCall, kernel: KernelDef) -> KernelCall:
+        try:
+            typed = typed_kernel_call(call, kernel, self.name)
+        except RelvmError as error:
+            raise self.error(str(error), type(error), call.origins[0] if call.origins else "") from error
+        self.check_vars(type_vars(typed.type))
+        return typed
+
     def bind_dims(self, type_: Type) -> None:
         """Bind the plain variables of `type_`; every other variable in it must be bound already."""
         self.known.update(plain_dim_vars(type_))
@@ -540,35 +560,6 @@ def _described(call: Expr) -> str:
         case BuiltinCall(name=name):
             return f"builtin {name}"
     return "a call of a value"
-
-
-def plain_dim_vars(type_: Type) -> Iterable[DimVar]:
-    """Yield the plain variables of `type_`: those that are a dimension of a tensor or shape, or the value of a scalar,
-    on their own.  A value binds them."""
-    match type_:
-        case TensorType(shape=dims) | ShapeType(dims=dims):
-            yield from (var for var in map(as_var, dims or ()) if var)
-        case PrimType(value=value):
-            if value is not None and (var := as_var(value)):
-                yield var
-        case TupleType(fields):
-            for part in fields:
-                yield from plain_dim_vars(part)
-
-
-def match_dims(param: Type, arg: Type, values: dict[DimVar, AnyDim]) -> None:
-    """Record in `values` the value of each plain variable of `param`, given a value of type `arg`."""
-    match param, arg:
-        case (TensorType(shape=ours), TensorType(shape=theirs)) | (ShapeType(dims=ours), ShapeType(dims=theirs)):
-            for ours_dim, theirs_dim in zip(ours or (), theirs or (), strict=False):
-                if var := as_var(ours_dim):
-                    values.setdefault(var, theirs_dim)
-        case PrimType(value=ours), PrimType(value=theirs):
-            if ours is not None and theirs is not None and (var := as_var(ours)):
-                values.setdefault(var, theirs)
-        case TupleType(ours), TupleType(theirs):
-            for ours_field, theirs_field in zip(ours, theirs, strict=False):
-                match_dims(ours_field, theirs_field, values)
 
 
 def _is_condition(type_: Type) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from relvm.errors import RelvmVerifyError
+from relvm.ir.bind_dims import plain_dim_vars
 from relvm.ir.expr import (
     ATOMS,
     Binding,
@@ -33,7 +34,6 @@ from relvm.ir.expr import (
 )
 from relvm.ir.node import Node, children
 from relvm.ir.symbolic import DimVar
-from relvm.ir.type_inference import plain_dim_vars
 from relvm.ir.types import FuncType, type_vars
 from relvm.ir.visitor import are_functions, function_runs
 
@@ -63,9 +63,9 @@ class Rules:
 
 
 RULES = {
-    Stage.PARSED: Rules((*ATOMS, *_CALLS, OpCall, Function, Block), typed=False, normal=False),
-    Stage.TYPED: Rules((*ATOMS, *_CALLS, OpCall, Function, Block), normal=False),
-    Stage.ANF: Rules((*ATOMS, *_CALLS, OpCall, Fused, Function, Block)),
+    Stage.PARSED: Rules((*ATOMS, *_CALLS, OpCall, KernelCall, Function, Block), typed=False, normal=False),
+    Stage.TYPED: Rules((*ATOMS, *_CALLS, OpCall, KernelCall, Function, Block), normal=False),
+    Stage.ANF: Rules((*ATOMS, *_CALLS, OpCall, KernelCall, Fused, Function, Block)),
     Stage.LOWERED: Rules((*ATOMS, *_CALLS, KernelCall, Function, Block), local_functions=False),
     Stage.PLANNED: Rules((*ATOMS, *_CALLS, KernelRun, Kill, Function, Block), local_functions=False),
 }

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 
+from relvm.ir.bind_dims import match_dims, plain_dim_vars
 from relvm.ir.expr import (
     Binding,
     Block,
@@ -22,7 +23,6 @@ from relvm.ir.expr import (
 )
 from relvm.ir.node import walk
 from relvm.ir.symbolic import AnyDim, DimVar, dim_var
-from relvm.ir.type_inference import match_dims, plain_dim_vars
 from relvm.ir.types import is_proven, substitute_dims
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import fresh_copy, inner_blocks, map_blocks, map_parts, with_bindings, with_value

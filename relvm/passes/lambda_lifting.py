@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from relvm.ir.bind_dims import plain_dim_vars
 from relvm.ir.expr import (
     Binding,
     Block,
@@ -23,7 +24,6 @@ from relvm.ir.expr import (
 )
 from relvm.ir.node import Node, children, walk
 from relvm.ir.symbolic import DimVar, dim_vars, var_dim
-from relvm.ir.type_inference import plain_dim_vars
 from relvm.ir.types import FuncType, Type, is_proven, type_vars
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import are_functions, free_vars, function_runs, substitute

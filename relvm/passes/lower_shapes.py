@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
+from relvm.ir.bind_dims import plain_dim_vars
 from relvm.ir.expr import (
     Binding,
     Block,
@@ -32,7 +33,6 @@ from relvm.ir.expr import (
 )
 from relvm.ir.node import map_children, walk
 from relvm.ir.symbolic import AnyDim, Dim, DimOp, DimVar, as_var, dim_op, dim_vars, var_dim
-from relvm.ir.type_inference import plain_dim_vars
 from relvm.ir.types import (
     OBJECT,
     VOID,

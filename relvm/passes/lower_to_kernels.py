@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import relvm.ops  # declares the operators  # noqa: F401
 from relvm.errors import RelvmError, RelvmUnsupportedError, located
+from relvm.ir.bind_dims import match_dims
 from relvm.ir.dtypes import DType, dtype_of
 from relvm.ir.expr import (
     Binding,
@@ -25,13 +26,14 @@ from relvm.ir.expr import (
     Var,
     prim,
 )
-from relvm.ir.symbolic import AnyDim
+from relvm.ir.symbolic import AnyDim, DimVar
 from relvm.ir.types import ShapeType, TensorType, Type
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, with_bindings, with_value
 from relvm.kernels.fusion_group import Group
 from relvm.kernels.group_cost import work_of
 from relvm.kernels.loop_ir import Kernel, ReferenceKernel
+from relvm.kernels.lower_kernel_def import lower_kernel_def
 from relvm.kernels.lowering_rules import Alias, Builtin, Composition, Reinterpret
 from relvm.passes.check_sizes import unknown_argument
 from relvm.passes.decompose import expanded
@@ -54,9 +56,10 @@ def lower_to_kernels(target: str, *, is_compact: bool = False) -> Pass:
 
         y = add(x, b)   ->   y = kernel add_f32(x, b) : f32[n, 64]
 
-        A fused group becomes one kernel.  Equal kernels are generated once.
+        A fused group becomes one kernel, and so does each of the module's own kernels.  Equal kernels are generated
+        once.
         """
-        lowering = _KernelLowering(target, is_compact)
+        lowering = _KernelLowering(module, target, is_compact)
         functions = tuple(map(lowering.function, module.functions))
         return replace(module, functions=functions, kernels=tuple(lowering.kernels.items()))
 
@@ -64,8 +67,10 @@ def lower_to_kernels(target: str, *, is_compact: bool = False) -> Pass:
 
 
 class _KernelLowering:
-    def __init__(self, target: str, is_compact: bool) -> None:
+    def __init__(self, module: Module, target: str, is_compact: bool) -> None:
         self.target, self.is_compact = target, is_compact
+        self.definitions = dict(module.kernels)
+        self.taken = {function.name for function in module.functions}
         self.kernels: dict[str, Kernel | ReferenceKernel] = {}
         self.known: dict[Hashable, str] = {}
         self.counts: dict[str, int] = {}
@@ -90,8 +95,24 @@ class _KernelLowering:
             case Fused(Block(result=Var() as result) as body) if isinstance(binding, Binding):
                 members = {inner.var: inner.value for inner in body.bindings if isinstance(inner.value, OpCall)}
                 self.group(binding, Group(members, (result,)), bindings)
+            case KernelCall() as called if isinstance(binding, Binding):
+                bindings.append(replace(binding, value=self.own_kernel(called)))
             case _:
                 bindings.append(binding)
+
+    def own_kernel(self, call: KernelCall) -> KernelCall:
+        """Return a call of one of the module's own kernels, lowered for the sizes that are known at this call."""
+        definition = self.definitions[call.kernel]
+        sizes: dict[DimVar, AnyDim] = {}
+        for buffer, arg in zip(definition.inputs, call.args, strict=True):
+            match_dims(buffer.type, arg.type, sizes)
+        match_dims(definition.result_type, call.type, sizes)
+        known = {var: dim for var, dim in sizes.items() if isinstance(dim, int)}
+        spec = (definition, frozenset(known.items()))
+        if spec not in self.known:
+            name = self.known[spec] = self.unique(call.kernel)
+            self.kernels[name] = lower_kernel_def(definition, known, name)
+        return replace(call, kernel=self.known[spec])
 
     def op_call(self, binding: Binding, call: OpCall, bindings: list) -> None:
         """Append the replacement of `binding`."""
@@ -145,9 +166,13 @@ class _KernelLowering:
         return self.known[spec]
 
     def unique(self, base: str) -> str:
-        count = self.counts.get(base, 0)
-        self.counts[base] = count + 1
-        return f"{base}_{count}" if count else base
+        while True:
+            count = self.counts.get(base, 0)
+            self.counts[base] = count + 1
+            name = f"{base}_{count}" if count else base
+            if name not in self.taken:
+                self.taken.add(name)
+                return name
 
 
 def _attribute(value: int | str | DType) -> Expr:

@@ -1,4 +1,4 @@
-"""The `@script` decorator: it translates the source of a Python function, which never runs (docs/language.md)."""
+"""The decorators `@script` and `@kernel`, which read the source of a Python function (docs/language.md)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import linecache
 import os
 import tokenize
 from collections import deque
+from dataclasses import replace
 from typing import Any
 
 from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
+from relvm.frontend.script.kernels import ScriptKernel
 from relvm.frontend.script.statements import StatementTranslator
-from relvm.frontend.script.values import ScriptFunction, error_at_node
+from relvm.frontend.script.values import ScriptFunction, SourceFunction, error_at_node
 from relvm.frontend.text.lexer import Source
 from relvm.ir.builder import Builder, Params
 from relvm.ir.expr import Function, Module
@@ -64,8 +66,45 @@ def script(target: Any) -> Script | Module:
     if inspect.isclass(target):
         return _module_of_class(target)
     if inspect.isfunction(target):
-        return _read(target, {})
+        return Script(*_source_of(target), {})
     raise RelvmTypeError(f"script: expected a function or a class, got {target!r}")
+
+
+def kernel(target: Any) -> ScriptKernel:
+    """Decorate a function whose source is a kernel: loops over the elements of tensors (docs/language.md, "Kernels").
+
+    The parameters whose elements it assigns are its outputs, and come last.  Scripts call it with its inputs.
+
+    Parameters
+    ----------
+    target
+        A function with a tensor type or a dtype for each parameter.
+
+    Returns
+    -------
+    ScriptKernel
+        Its attribute `definition` is the kernel; `python` is the function, which runs on NumPy arrays.
+
+    Raises
+    ------
+    RelvmSyntaxError
+        The source is not available.  Errors in the source are raised when `definition` or a module with the kernel is
+        requested, and have the file, the line and the column.
+
+    Examples
+    --------
+    >>> from relvm import grid, kernel, script
+    >>> @kernel
+    ... def scale(x: "f32[n, m]", s: "f32", out: "f32[n, m]"):
+    ...     for i, j in grid(n, m):
+    ...         out[i, j] = x[i, j] * s
+    >>> @script
+    ... def main(x: "f32[n, m]") -> "f32[n, m]":
+    ...     return scale(x, 2.0)
+    """
+    if not inspect.isfunction(target):
+        raise RelvmTypeError(f"kernel: expected a function, got {target!r}")
+    return ScriptKernel(*_source_of(target), {})
 
 
 def module_of(*functions: ScriptFunction) -> Module:
@@ -90,8 +129,10 @@ def _module_of_class(cls: type) -> Module:
     functions = []
     for name, value in list(members.items()):
         if inspect.isfunction(value):
-            functions.append(_read(value, members))
+            functions.append(Script(*_source_of(value), members))
             members[name] = functions[-1]
+        elif isinstance(value, ScriptKernel):
+            members[name] = replace(value, members=members)
     if not functions:
         raise RelvmTypeError(f"class {cls.__name__} has no functions")
     return module_of(*functions)
@@ -110,8 +151,8 @@ _UNREADABLE = (
 )
 
 
-def _read(python: Any, members: dict[str, Any]) -> Script:
-    """Parse the function's source, keeping the positions in its file."""
+def _source_of(python: Any) -> tuple[Any, ast.FunctionDef, Source]:
+    """Return a function, its syntax tree, with the positions in its file, and its source."""
     file = python.__code__.co_filename
     try:
         if file not in linecache.cache and os.path.exists(file):
@@ -135,7 +176,7 @@ def _read(python: Any, members: dict[str, Any]) -> Script:
     if tree.name != python.__code__.co_name:
         reason = f"expected the function {python.__code__.co_name}; the file has changed since it was imported"
         raise error_at_node(source, RelvmSyntaxError, reason, tree)
-    return Script(python, tree, source, members)
+    return python, tree, source
 
 
 class _ModuleTranslator:
@@ -143,12 +184,12 @@ class _ModuleTranslator:
 
     def __init__(self) -> None:
         self.builder = Builder()
-        self.known: dict[str, ScriptFunction] = {}
+        self.known: dict[str, SourceFunction] = {}
         self.open: set[str] = set()
         self.waiting: deque[tuple] = deque()  # argument tuples of `translate`
 
-    def require(self, function: ScriptFunction) -> str:
-        """Add `function` to the module, and return its name there.  The builder then knows its type.
+    def require(self, function: SourceFunction) -> str:
+        """Add `function` or kernel to the module, and return its name there.  The builder then knows its type.
 
         A function with an annotated result type is translated later, any other one immediately.
         """
@@ -160,6 +201,10 @@ class _ModuleTranslator:
                 raise RelvmTypeError(f"{name} is recursive and needs a result type; annotate it")
             return name
         self.known[name] = function
+        if isinstance(function, ScriptKernel):
+            self.builder.kernel(function.definition)
+            return name
+        assert isinstance(function, ScriptFunction)
         translator = StatementTranslator(self.builder, function, {}, self.require)
         params, result = translator.signature(function.tree)
         if result is None:
@@ -185,4 +230,4 @@ class _ModuleTranslator:
         while self.waiting:
             self.translate(*self.waiting.popleft())
         module = self.builder.module()
-        return module.with_functions(tuple(module[name] for name in self.known))
+        return module.with_functions(tuple(module[name] for name in self.known if name in module))

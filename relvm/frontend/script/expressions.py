@@ -19,7 +19,9 @@ from relvm.errors import (
     RelvmTypeError,
     near_matches,
 )
+from relvm.frontend.script.kernels import ScriptKernel
 from relvm.frontend.script.values import (
+    LARGEST_STATIC,
     SCRIPT_FUNCTIONS,
     Located,
     ScriptFunction,
@@ -28,9 +30,11 @@ from relvm.frontend.script.values import (
     Unbound,
     Value,
     as_expr,
+    cells_of,
     error_at_node,
     is_scalar,
     is_static,
+    most_size,
     number_as_scalar,
     number_as_tensor,
 )
@@ -94,7 +98,6 @@ _PRIM_FUNCTIONS: dict[type, str] = {
     ast.NotEq: "ne",
 }
 _PYTHON_DTYPES = {"int": I64, "float": F64}
-_LARGEST_STATIC = 100_000  # limit on the bits, items or characters of Python values: Python would compute any number
 _LARGEST_DIM = 32  # limit on the size of a dimension: products of sums grow exponentially
 
 
@@ -152,6 +155,8 @@ class ExpressionTranslator:
                 return self.closure(value, expected.params if isinstance(expected, FuncType) else ())
             case ScriptFunction():
                 return self.builder.function_ref(self.require(value))
+            case ScriptKernel():
+                raise RelvmTypeError(f"kernel {value.name} is not a value of the program; call it")
             case tuple():
                 fields = expected.fields if isinstance(expected, TupleType) else ()
                 types = (*fields, *(None,) * len(value))
@@ -219,7 +224,7 @@ class ExpressionTranslator:
         """Return the value of a name.  Search the script, its dimensions, the class, the enclosing Python scopes, and
         relvm, in this order."""
         python = self.function.python
-        for names in (self.scope, self.dim_values(), self.function.members, _cells(python), python.__globals__):
+        for names in (self.scope, self.dim_values(), self.function.members, cells_of(python), python.__globals__):
             if name in names:
                 value = names[name]
                 if isinstance(value, Unbound):
@@ -247,8 +252,8 @@ class ExpressionTranslator:
             raise self.unsupported(f"the operator {type(op).__name__}", node)
         operator_name, on_numbers = _OPERATORS[type(op)]
         if all(map(is_static, values)):
-            if _most_size(op, values) > _LARGEST_STATIC:
-                raise self.unsupported(f"a Python value of more than {_LARGEST_STATIC} bits or items", node)
+            if most_size(op, values) > LARGEST_STATIC:
+                raise self.unsupported(f"a Python value of more than {LARGEST_STATIC} bits or items", node)
             try:
                 return on_numbers(*values)
             except (ArithmeticError, TypeError, ValueError) as error:
@@ -411,6 +416,8 @@ class ExpressionTranslator:
                 return self.operator_call(callee, node, name)
             case DType() if len(node.args) == 1 and not node.keywords:
                 return self.converted(self.expression(node.args[0]), callee, name)
+            case ScriptKernel():
+                return self.kernel_call(callee, node.args, node.keywords, node, name)
             case ScriptFunctionName():
                 return getattr(self, f"call_{callee.name}")(node, name)
             case DType():
@@ -490,6 +497,24 @@ class ExpressionTranslator:
         args = [self.expr(arg) for arg in node.args[1:]]
         return self.builder.packed(function, *args, result=result, pure=pure, name=name)
 
+    def call_call_kernel(self, node: ast.Call, name: str | None) -> Expr:
+        """Translate `call_kernel(f, x, 2.0, result="f32[n, m]")`."""
+        callee = self.expression(node.args[0]) if node.args else None
+        if not isinstance(callee, ScriptKernel):
+            raise RelvmArgumentError("call_kernel: expected a function decorated with @kernel, then its inputs")
+        return self.kernel_call(callee, node.args[1:], node.keywords, node, name)
+
+    def kernel_call(
+        self, kernel: ScriptKernel, args: list[ast.expr], keywords: list[ast.keyword], node: ast.Call, name: str | None
+    ) -> Expr:
+        stated = {keyword.arg: keyword.value for keyword in keywords}
+        self.only(stated, ("result",), node)
+        result = self.type(stated["result"]) if "result" in stated else None
+        called = self.require(kernel)
+        inputs = (*(buffer.type for buffer in kernel.definition.inputs), *(None,) * len(args))
+        values = (self.expr(arg, type_) for arg, type_ in zip(args, inputs, strict=False))
+        return self.builder.call_kernel(called, *values, result=result, name=name)
+
     def call_partial(self, node: ast.Call, name: str | None) -> Expr:
         """Translate `partial(f, b)`: f with its last arguments bound."""
         self.only({keyword.arg: keyword for keyword in node.keywords}, (), node)
@@ -559,42 +584,9 @@ def _dim_operation(function: str, left: Value, right: Value) -> AnyDim | None:
     return result if fits else None
 
 
-def _cells(python: Any) -> dict[str, Value]:
-    """Return the nonlocal variables of a Python function that have values."""
-    found = {}
-    for name, cell in zip(python.__code__.co_freevars, python.__closure__ or (), strict=True):
-        try:
-            found[name] = cell.cell_contents
-        except ValueError:  # not assigned yet
-            continue
-    return found
-
-
 def plain_parameters(translator: ExpressionTranslator, node: ast.Lambda | ast.FunctionDef) -> list[ast.arg]:
     """Return the parameters.  Raise RelvmSyntaxError if some are not plain positional parameters."""
     args = node.args
     if args.defaults or args.vararg or args.kwonlyargs or args.kwarg:
         raise translator.unsupported("a parameter that has a default, is keyword-only or is starred", node)
     return [*args.posonlyargs, *args.args]
-
-
-def _most_size(op: ast.AST, values: list[Value]) -> int:
-    """Return an upper bound on the bits, items or characters of an operation on Python values, or 0 if it cannot exceed
-    its operands."""
-    sizes = [value.bit_length() if isinstance(value, int) else _length(value) for value in values]
-    match op, values:
-        case ast.Pow(), [int(), int(exponent)]:
-            return sizes[0] * max(exponent, 0)
-        case ast.LShift(), [int(), int(places)]:
-            return sizes[0] + places
-        case ast.Mult(), [int(), int()]:
-            return sum(sizes)
-        case ast.Mult(), [int(count), other] | [other, int(count)]:
-            return max(count, 0) * _length(other)
-        case ast.Add(), _:
-            return sum(sizes)
-    return 0
-
-
-def _length(value: Value) -> int:
-    return len(value) if isinstance(value, str | tuple | list) else 0

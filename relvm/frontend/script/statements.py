@@ -17,8 +17,8 @@ from relvm.frontend.script.expressions import plain_parameters
 from relvm.frontend.script.loops import Continuation, LoopTranslator
 from relvm.frontend.script.name_analysis import ends_round, falls_through, jumps, loads, stores
 from relvm.frontend.script.values import Located, Unbound, Value
+from relvm.ir.bind_dims import plain_dim_vars
 from relvm.ir.expr import Block, Expr, If, Null, TupleItem
-from relvm.ir.type_inference import plain_dim_vars
 from relvm.ir.types import OBJECT, FuncType, TupleType, Type, forget_vars, is_proven, mismatch, type_vars
 
 _MAX_REPEATED = 20_000

@@ -19,7 +19,9 @@ from relvm.ir.types import PrimType, TensorType, Type
 
 Value = Any
 Located = ast.expr | ast.stmt | ast.arg | ast.keyword  # the syntax trees that have a position
+LARGEST_STATIC = 100_000  # limit on the bits, items or characters of Python values: Python would compute any number
 SCRIPT_FUNCTIONS = (
+    "call_kernel",
     "const",
     "match_cast",
     "packed",
@@ -33,6 +35,10 @@ class ScriptFunctionName:
     """The value of a name in SCRIPT_FUNCTIONS."""
 
     name: str
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Raise RelvmTypeError: only scripts call it."""
+        raise RelvmTypeError(f"{self.name} can only be called in a function decorated with @script")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +62,8 @@ class Unbound:
 
 
 @dataclass(frozen=True, eq=False)
-class ScriptFunction:
-    """A Python function that is read as a function of the IR and never run.
+class SourceFunction:
+    """A Python function whose source is read, and which is never run.
 
     Attributes
     ----------
@@ -79,6 +85,10 @@ class ScriptFunction:
         """The name of the function, in Python and in the module."""
         return self.tree.name
 
+
+class ScriptFunction(SourceFunction):
+    """A Python function that is read as a function of the IR."""
+
     def __repr__(self) -> str:
         return f"<script {self.name}>"
 
@@ -87,6 +97,17 @@ def error_at_node(source: Source, kind: type[RelvmError], reason: str, node: Loc
     """Return an error that points at `node`, whose columns are counted in bytes."""
     line = source.text.split("\n")[node.lineno - 1]
     return source.error_at(kind, reason, node.lineno, len(line.encode()[: node.col_offset].decode()))
+
+
+def cells_of(python: Any) -> dict[str, Value]:
+    """Return the nonlocal variables of a Python function that have values."""
+    found = {}
+    for name, cell in zip(python.__code__.co_freevars, python.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+    return found
 
 
 def is_static(value: Value) -> bool:
@@ -171,3 +192,25 @@ def as_expr(value: Value, expected: Type | None = None) -> Expr:
         case Template():
             raise RelvmTypeError("the parameter types of this lambda are unknown; define the function with def")
     raise RelvmTypeError(f"a Python {type(value).__name__} cannot be a value of the program")
+
+
+def most_size(op: ast.AST, values: list[Value]) -> int:
+    """Return an upper bound on the bits, items or characters of an operation on Python values, or 0 if it cannot exceed
+    its operands."""
+    sizes = [value.bit_length() if isinstance(value, int) else _length(value) for value in values]
+    match op, values:
+        case ast.Pow(), [int(), int(exponent)]:
+            return sizes[0] * max(exponent, 0)
+        case ast.LShift(), [int(), int(places)]:
+            return sizes[0] + places
+        case ast.Mult(), [int(), int()]:
+            return sum(sizes)
+        case ast.Mult(), [int(count), other] | [other, int(count)]:
+            return max(count, 0) * _length(other)
+        case ast.Add(), _:
+            return sum(sizes)
+    return 0
+
+
+def _length(value: Value) -> int:
+    return len(value) if isinstance(value, str | tuple | list) else 0

@@ -64,6 +64,14 @@ class Source:
         line, column = self.place(offset)
         return f"{self.name}:{line}:{column + 1}"
 
+    def placed(self, error: RelvmError) -> RelvmError:
+        """Return an error that begins with an origin in this source as one that shows the line."""
+        match = re.fullmatch(re.escape(self.name) + r":(\d+):(\d+)", error.origin)
+        if match is None:
+            return error
+        reason = str(error).removeprefix(f"{error.origin}: ")
+        return self.error_at(type(error), reason, int(match[1]), int(match[2]) - 1)
+
     def error_at(self, kind: type[RelvmError], reason: str, line: int, column: int) -> RelvmError:
         """Return an error of class `kind` whose message has the position, the line and a caret under it.
 

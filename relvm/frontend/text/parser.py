@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import relvm.ops  # noqa: F401  (declares the operators)
 from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, expect_type, near_matches, resources
+from relvm.frontend.text.kernel_parser import KernelReader
 from relvm.frontend.text.lexer import Source, Token
-from relvm.frontend.text.literals import LiteralReader
 from relvm.frontend.text.types import parse_type
 from relvm.ir.dtypes import ALL_DTYPES
 from relvm.ir.expr import (
@@ -44,6 +44,7 @@ from relvm.ir.expr import (
     Var,
     prim,
 )
+from relvm.ir.kernel_def import KernelDef
 from relvm.ir.operator import find_operator, operators
 from relvm.ir.printer import KEYWORDS, is_void_call
 from relvm.ir.scalar_ops import FORMS, FUNCTIONS
@@ -114,7 +115,7 @@ class _Run(NamedTuple):
     found: dict[Var, Expr]
 
 
-class _Parser(LiteralReader):
+class _Parser(KernelReader):
     """The parser of a module.
 
     scopes: the variables by name, innermost last; the outermost scope is that of the module's constants.
@@ -138,23 +139,32 @@ class _Parser(LiteralReader):
             self.expect("with")
             attributes = self.attributes()
         functions: dict[str, Function] = {}
+        kernels: dict[str, KernelDef] = {}
         self.scopes.append({})
         while self.token.kind != "end":
             if self.accept("const"):
                 self.module_constant()
                 continue
+            if self.accept("kernel"):
+                token = self.token
+                name = self.symbol("the name of a kernel")
+                if name in functions or name in kernels:
+                    raise self.error(RelvmSyntaxError, f"{name} is defined twice", token)
+                self.dims = {}
+                kernels[name] = self.kernel_definition(name)
+                continue
             private = self.accept("private")
             self.expect("def")
             start = self.token
             name = self.symbol("the name of a function")
-            if name in functions:
+            if name in functions or name in kernels:
                 raise self.error(RelvmSyntaxError, f"function {name} is defined twice", start)
             self.dims, self.own_names = {}, {}
             functions[name] = replace(self.function(name), private=private)
         for name, token in self.references:
             if name not in functions:
                 raise self.error(RelvmNameError, f"no function {name}{near_matches(name, functions)}", token)
-        return Module(tuple(functions.values()), attributes=attributes)
+        return Module(tuple(functions.values()), tuple(kernels.items()), attributes)
 
     def module_constant(self) -> None:
         """Parse `name = const(...)`, which is visible in the following functions."""
@@ -481,7 +491,10 @@ class _Parser(LiteralReader):
                 self.expect(".")
                 return self.with_result(BuiltinCall(self.known_name("builtin", _BUILTIN_NAMES), self.arguments()))
             case "kernel":
-                return self.with_result(KernelCall(self.symbol("the name of a kernel"), self.arguments()))
+                origins = (self.source.origin(token.offset),)
+                return self.with_result(
+                    KernelCall(self.symbol("the name of a kernel"), self.arguments(), origins=origins)
+                )
             case "run":
                 return KernelRun(self.symbol("the name of a kernel"), self.arguments())
             case "kill":

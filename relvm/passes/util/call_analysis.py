@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from relvm.ir.bind_dims import match_dims
 from relvm.ir.expr import Call, FunctionRef, Module
 from relvm.ir.node import Node, children
 from relvm.ir.symbolic import AnyDim, DimVar
-from relvm.ir.type_inference import match_dims
 from relvm.ir.types import is_proven, substitute_dims
 
 

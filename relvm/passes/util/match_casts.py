@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from relvm.ir.bind_dims import plain_dim_vars
 from relvm.ir.expr import MatchCast
 from relvm.ir.symbolic import DimVar
-from relvm.ir.type_inference import plain_dim_vars
 from relvm.ir.types import type_vars
 
 

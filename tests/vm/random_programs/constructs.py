@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from random_programs.state import has_function
+from relvm.ir.bind_dims import plain_dim_vars
 from relvm.ir.dtypes import BOOL
 from relvm.ir.expr import (
     Binding,
@@ -27,7 +28,6 @@ from relvm.ir.expr import (
 from relvm.ir.node import Node, walk
 from relvm.ir.scalar_ops import find_row
 from relvm.ir.symbolic import AnyDim, as_var, dim_vars
-from relvm.ir.type_inference import plain_dim_vars
 from relvm.ir.types import FuncType, PrimType, ShapeType, TensorType, TupleType, Type, dims_of
 from relvm.ir.verifier import RULES, Stage
 from relvm.tables import PRIM_OPERATORS

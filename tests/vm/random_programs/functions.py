@@ -10,10 +10,10 @@ from random_programs.effects import tell
 from random_programs.scalars import counter
 from random_programs.state import PARAMETER_LIMIT, PLAIN_COST, Account, Callee, State, has_function, is_of
 from random_programs.types import FUNCTIONS, data_type, dimension, parameter_types, value_type
+from relvm.ir.bind_dims import plain_dim_vars
 from relvm.ir.dtypes import F64, I64
 from relvm.ir.expr import Call, Expr, PrimCall, Tuple, Var, prim
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, dim_var, var_dim
-from relvm.ir.type_inference import plain_dim_vars
 from relvm.ir.types import FuncType, PrimType, TensorType, TupleType, Type, substitute_dims
 
 COUNTER = PrimType(I64)

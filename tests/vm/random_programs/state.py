@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
+from relvm.ir.bind_dims import plain_dim_vars
 from relvm.ir.builder import Builder
 from relvm.ir.expr import Expr, Var
 from relvm.ir.symbolic import AnyDim, DimVar, dim_vars, evaluate_with, var_dim
-from relvm.ir.type_inference import plain_dim_vars
 from relvm.ir.types import FuncType, TensorType, TupleType, Type, dims_of, format_type, is_proven
 
 T = TypeVar("T")

@@ -1,0 +1,301 @@
+"""Translation of Python functions to kernel definitions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import cached_property, partial
+from typing import Any, TypeVar
+
+from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
+from relvm.frontend.script.values import Located, SourceFunction, cells_of, error_at_node
+from relvm.frontend.text.kernel_parser import call_by_name, checked_kernel, loop_bounds
+from relvm.frontend.text.types import parse_type
+from relvm.ir import kernel_def as kd
+from relvm.ir.dtypes import ALL_DTYPES
+from relvm.ir.kernel_def_builder import KernelDefBuilder
+from relvm.ir.symbolic import AnyDim
+from relvm.ir.types import TensorType, Type
+
+_Result = TypeVar("_Result")
+_FUNCTIONS: dict[type, str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+}
+_LOOPS = ("grid", *kd.LOOPS)
+
+
+class ScriptKernel(SourceFunction):
+    """A function decorated by @kernel: a kernel, whose parameters that it writes are its outputs.
+
+    Scripts call it.  `python` is the function itself, which computes the same on NumPy arrays, slowly.
+    """
+
+    @cached_property
+    def definition(self) -> kd.KernelDef:
+        """The kernel.
+
+        Raises
+        ------
+        RelvmSyntaxError, RelvmNameError, RelvmTypeError, RelvmArgumentError
+            The source is not a valid kernel.  The message has the file, the line and the column.
+        """
+        return _KernelTranslator(self).kernel()
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}>"
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Raise RelvmTypeError: only scripts call kernels."""
+        raise RelvmTypeError(
+            f"kernel {self.name} can only be called in a function decorated with @script; "
+            f"{self.name}.python(...) runs it on NumPy arrays"
+        )
+
+
+class _KernelTranslator:
+    def __init__(self, function: ScriptKernel) -> None:
+        self.function = function
+        self.tree = function.tree
+        self.dims: dict[str, AnyDim] = {}
+        self.build = KernelDefBuilder(function.name, self.dims, self.origin(self.tree))
+
+    def origin(self, node: Located) -> str:
+        return f"{self.function.source.name}:{node.lineno}:{node.col_offset + 1}"
+
+    def error(self, kind: type[RelvmError], reason: str, node: Located) -> RelvmError:
+        return error_at_node(self.function.source, kind, reason, node)
+
+    def unsupported(self, what: str, node: Located) -> RelvmError:
+        return self.error(RelvmSyntaxError, f"{what} is not supported in a kernel", node)
+
+    def at(self, node: Located, action: Callable[[], _Result]) -> _Result:
+        """Return the result of `action`.  Its errors get the position of `node`, unless they have one."""
+        try:
+            return action()
+        except RelvmError as error:
+            if hasattr(error, "lineno"):
+                raise
+            raise self.error(type(error), str(error), node) from None
+
+    def kernel(self) -> kd.KernelDef:
+        tree = self.tree
+        args = tree.args
+        if args.defaults or args.vararg or args.kwonlyargs or args.kwarg:
+            raise self.unsupported("a parameter that has a default, is keyword-only or is starred", tree)
+        if tree.returns is not None and not (isinstance(tree.returns, ast.Constant) and tree.returns.value is None):
+            raise self.error(RelvmSyntaxError, "a kernel returns nothing; it writes its last parameters", tree.returns)
+        params = [*args.posonlyargs, *args.args]
+        written = _written(tree.body)
+        for position, param in enumerate(params):
+            if param.annotation is None:
+                raise self.error(RelvmTypeError, f"parameter {param.arg} needs a type", param)
+            is_output = param.arg in written
+            if not is_output and any(earlier.arg in written for earlier in params[:position]):
+                raise self.error(RelvmTypeError, f"input {param.arg} follows an output; outputs come last", param)
+            type_ = self.type(param.annotation)
+            self.at(param, partial(self.build.param, param.arg, type_, is_output=is_output))
+        self.at(tree, self.build.check_dims)
+        self.statements(tree.body)
+        return self.at(tree, lambda: checked_kernel(self.build, self.function.source))
+
+    def type(self, node: ast.expr) -> Type:
+        """Return the type of an annotation.  A scalar of any dtype is a tensor of rank 0."""
+        written = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ast.unparse(node)
+        if written in ALL_DTYPES:
+            return TensorType(ALL_DTYPES[written], ())
+        try:
+            return parse_type(written.replace("[()]", "[]"), self.dims)
+        except RelvmError as error:
+            raise self.error(type(error), f"invalid type {written}: {error.reason}", node) from None
+
+    # ---- statements ----
+
+    def statements(self, body: list[ast.stmt]) -> None:
+        for statement in body:
+            self.statement(statement)
+
+    def statement(self, statement: ast.stmt) -> None:
+        match statement:
+            case ast.For():
+                self.loop(statement)
+            case ast.If(test, then, orelse):
+                cond = self.at(test, partial(kd.condition, self.expression(test)))
+                with self.build.block() as first:
+                    self.statements(then)
+                with self.build.block() as second:
+                    self.statements(orelse)
+                self.build.add(kd.Branch(cond, tuple(first), tuple(second), self.origin(statement)))
+            case ast.Assign([ast.Name(name)], value):
+                self.assign(name, self.expression(value), statement)
+            case ast.AnnAssign(ast.Name(name), annotation, ast.expr() as value):
+                self.define(name, annotation, self.expression(value), statement)
+            case ast.Assign([ast.Subscript() as target], value):
+                self.put(target, self.expression(value), statement)
+            case ast.AugAssign(target, op, value):
+                self.change(target, op, self.expression(value), statement)
+            case ast.Pass() | ast.Expr(ast.Constant(str())):
+                pass
+            case ast.Return(None) | ast.Return(ast.Constant(None)) if statement is self.tree.body[-1]:
+                pass
+            case _:
+                raise self.unsupported(f"the statement {type(statement).__name__}", statement)
+
+    def loop(self, loop: ast.For) -> None:
+        if loop.orelse:
+            raise self.unsupported("the else of a loop", loop.orelse[0])
+        targets = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
+        counters = [target.id for target in targets if isinstance(target, ast.Name)]
+        if len(counters) < len(targets):
+            raise self.unsupported("a loop target other than names", loop.target)
+        kind = _name_of(loop.iter.func) if isinstance(loop.iter, ast.Call) else ""
+        if not isinstance(loop.iter, ast.Call) or kind not in _LOOPS or loop.iter.keywords:
+            raise self.error(RelvmSyntaxError, f"expected a loop over one of {', '.join(_LOOPS)}", loop.iter)
+        bounds = [self.expression(arg) for arg in loop.iter.args]
+        loops = self.at(loop.iter, lambda: loop_bounds(kind, len(counters), bounds))
+        with ExitStack() as open_loops:
+            for counter, target, (start, stop) in zip(counters, targets, loops, strict=True):
+                origin = self.origin(loop)
+                opened = self.build.loop(counter, start, stop, "range" if kind == "grid" else kind, origin)
+                self.at(target, partial(open_loops.enter_context, opened))
+            self.statements(loop.body)
+
+    def assign(self, name: str, value: kd.Operand, node: ast.stmt) -> None:
+        """Assign a variable, and define it at its first assignment."""
+        if isinstance(self.build.find(name), kd.Variable):
+            self.at(node, lambda: self.build.assign(name, value, self.origin(node)))
+        else:
+            self.at(node, lambda: self.build.let(name, value))
+
+    def define(self, name: str, annotation: ast.expr, value: kd.Operand, node: ast.stmt) -> None:
+        """Define a variable of a stated dtype."""
+        type_ = self.type(annotation)
+        if not isinstance(type_, TensorType) or type_.shape != ():
+            raise self.error(
+                RelvmTypeError, f"a variable of a kernel is a scalar, such as f32, got {type_}", annotation
+            )
+        scalar = self.at(node, lambda: kd.typed(value, type_.known_dtype))
+        if scalar.dtype != type_.dtype:
+            raise self.error(RelvmTypeError, f"{name} has dtype {type_.dtype}, got {scalar.dtype}", node)
+        self.at(node, lambda: self.build.let(name, scalar))
+
+    def put(self, target: ast.Subscript, value: kd.Operand, node: ast.stmt) -> None:
+        name, indices = self.place(target)
+        self.at(target, lambda: self.build.put(name, indices, value, self.origin(node)))
+
+    def change(self, target: ast.expr, op: ast.operator, value: kd.Operand, node: ast.stmt) -> None:
+        """Translate an augmented assignment."""
+        if type(op) not in _FUNCTIONS:
+            raise self.unsupported(f"the operator {type(op).__name__}", node)
+        match target:
+            case ast.Name(name):
+                before: kd.Operand = self.at(node, lambda: self.build.value(name, self.origin(node)))
+                result = self.at(node, lambda: kd.binary(_FUNCTIONS[type(op)], before, value))
+                self.at(node, lambda: self.build.assign(name, result, self.origin(node)))
+            case ast.Subscript():
+                name, indices = self.place(target)
+                element = self.at(target, lambda: self.build.element(name, indices, self.origin(node)))
+                result = self.at(node, lambda: kd.binary(_FUNCTIONS[type(op)], element, value))
+                self.at(target, lambda: self.build.put(name, indices, result, self.origin(node)))
+            case _:
+                raise self.unsupported("this target of an assignment", target)
+
+    def place(self, node: ast.Subscript) -> tuple[str, tuple[kd.Operand, ...]]:
+        """Return the parameter and the indices of `x[i, j]`."""
+        if not isinstance(node.value, ast.Name):
+            raise self.unsupported("an element of anything but a parameter", node)
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        return node.value.id, tuple(self.expression(part) for part in parts)
+
+    # ---- expressions ----
+
+    def expression(self, node: ast.expr) -> kd.Operand:
+        return self.at(node, lambda: self.unlocated(node))
+
+    def unlocated(self, node: ast.expr) -> kd.Operand:
+        match node:
+            case ast.Constant(value=bool() | int() | float() as value):
+                return value
+            case ast.Name(id=name):
+                return self.name(name, node)
+            case ast.BinOp(left, ast.Pow(), right):
+                return kd.call("power", (self.expression(left), self.expression(right)))
+            case ast.BinOp(left, op, right) if type(op) in _FUNCTIONS:
+                return kd.binary(_FUNCTIONS[type(op)], self.expression(left), self.expression(right))
+            case ast.UnaryOp(ast.USub(), operand):
+                return kd.negative(self.expression(operand))
+            case ast.UnaryOp(ast.UAdd(), operand):
+                return self.expression(operand)
+            case ast.UnaryOp(ast.Not(), operand):
+                return kd.negation(self.expression(operand))
+            case ast.BoolOp(op, values):
+                function = "and" if isinstance(op, ast.And) else "or"
+                result = self.expression(values[0])
+                for operand in values[1:]:
+                    result = kd.binary(function, result, self.expression(operand))
+                return result
+            case ast.Compare(left, ops, comparators):
+                return self.comparison(left, ops, comparators, node)
+            case ast.IfExp(test, then, orelse):
+                return kd.where(self.expression(test), self.expression(then), self.expression(orelse))
+            case ast.Subscript():
+                name, indices = self.place(node)
+                return self.build.element(name, indices, self.origin(node))
+            case ast.Call(func, args, []):
+                return call_by_name(_name_of(func), tuple(map(self.expression, args)))
+        raise self.unsupported(f"the syntax {type(node).__name__}", node)
+
+    def comparison(
+        self, left: ast.expr, ops: list[ast.cmpop], comparators: list[ast.expr], node: ast.Compare
+    ) -> kd.Operand:
+        """Translate `a < b < c` as `a < b and b < c`."""
+        values = [self.expression(part) for part in (left, *comparators)]
+        result: kd.Operand | None = None
+        for op, first, second in zip(ops, values, values[1:], strict=False):
+            if type(op) not in _FUNCTIONS:
+                raise self.unsupported(f"the operator {type(op).__name__}", node)
+            compared = kd.binary(_FUNCTIONS[type(op)], first, second)
+            result = compared if result is None else kd.binary("and", result, compared)
+        assert result is not None
+        return result
+
+    def name(self, name: str, node: ast.Name) -> kd.Operand:
+        """Return the value of a name: of the kernel, or a number of the class, the enclosing functions or the file."""
+        if self.build.find(name) is not None:
+            return self.build.value(name, self.origin(node))
+        python = self.function.python
+        for names in (self.function.members, cells_of(python), python.__globals__):
+            if name in names:
+                value = names[name]
+                if isinstance(value, bool | int | float):
+                    return value
+                raise RelvmTypeError(f"{name} is a Python {type(value).__name__}; expected a bool, an int or a float")
+        raise self.build.unknown(name)
+
+
+def _name_of(node: ast.expr) -> str:
+    """Return the last name of `f` or `package.f`."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    raise RelvmNameError(f"expected the name of a function, got {ast.unparse(node)}")
+
+
+def _written(body: list[ast.stmt]) -> set[str]:
+    """Return the names that statements assign elements of."""
+    found = set()
+    for item in ast.walk(ast.Module(body, [])):
+        if isinstance(item, ast.Subscript) and isinstance(item.ctx, ast.Store) and isinstance(item.value, ast.Name):
+            found.add(item.value.id)
+    return found

@@ -1,0 +1,73 @@
+"""Types of calls of a module's own kernels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from relvm.errors import RelvmArgumentError, RelvmTypeError
+from relvm.ir.bind_dims import match_dims
+from relvm.ir.expr import Binding, Block, Expr, KernelCall, MatchCast, OpCall, Var
+from relvm.ir.kernel_def import KernelDef
+from relvm.ir.operator import find_operator
+from relvm.ir.symbolic import AnyDim, DimVar, dim_vars
+from relvm.ir.types import PrimType, TensorType, Type, is_proven, mismatch, substitute_dims
+
+
+def typed_kernel_call(call: KernelCall, kernel: KernelDef, caller: str) -> KernelCall:
+    """Return the call with its type, and with a run-time check for each argument whose sizes may differ.
+
+    The kernel's dimension variables take their values from the arguments, and the others from the type that the call
+    states.  A scalar argument becomes a tensor of rank 0.
+
+    Parameters
+    ----------
+    caller
+        The name of the function that contains the call, for messages at run time.
+
+    Raises
+    ------
+    RelvmArgumentError
+        The kernel takes another number of arguments.
+    RelvmTypeError
+        An argument or the stated type does not fit, or a dimension variable has no value.
+    """
+    where = f"kernel {kernel.name}"
+    if len(call.args) != len(kernel.inputs):
+        raise RelvmArgumentError(f"{where} takes {len(kernel.inputs)} arguments, got {len(call.args)}")
+    values: dict[DimVar, AnyDim] = {}
+    for buffer, arg in zip(kernel.inputs, call.args, strict=True):
+        match_dims(buffer.type, arg.type, values)
+    if call.type is not None:
+        match_dims(kernel.result_type, call.type, values)
+    args = []
+    for buffer, arg in zip(kernel.inputs, call.args, strict=True):
+        expected = substitute_dims(buffer.type, values)
+        if isinstance(arg.type, PrimType) and expected.shape == ():
+            arg = _to_tensor(arg, expected)
+        if reason := mismatch(expected, arg.type):
+            raise RelvmTypeError(f"{where}: argument {buffer.name}: {reason}")
+        if not is_proven(expected, arg.type):
+            arg = _checked(arg, expected, f"{caller}: {where}: argument {buffer.name}")
+        args.append(arg)
+    for var in (var for buffer in kernel.params for dim in buffer.shape for var in dim_vars(dim)):
+        if var not in values:
+            hint = f"use match_cast on the argument, or state the result: kernel {kernel.name}(...) : f32[n]"
+            raise RelvmTypeError(f"{where}: the size {var.name} is not known here; {hint}")
+    result = substitute_dims(kernel.result_type, values)
+    if call.type is not None and (reason := mismatch(call.type, result)):
+        raise RelvmTypeError(f"{where}: the stated result: {reason}")
+    if call.type is not None and not is_proven(call.type, result):
+        raise RelvmTypeError(f"{where}: the result is {result}, but the call states {call.type}; use match_cast")
+    return replace(call, args=tuple(args), type=result)
+
+
+def _to_tensor(arg: Expr, expected: TensorType) -> Expr:
+    operator = find_operator("to_tensor")
+    attributes = operator.bind((arg,), {"dtype": expected.known_dtype})
+    return OpCall(operator, (arg,), attributes, type=operator.infer((arg.type,), attributes))
+
+
+def _checked(arg: Expr, type_: Type, where: str) -> Block:
+    """Return an argument with a run-time check that it is of `type_`."""
+    unchecked, checked = Var("value", type=arg.type), Var("value", type=type_)
+    return Block((Binding(unchecked, arg), MatchCast(checked, unchecked, where)), checked, type=type_)

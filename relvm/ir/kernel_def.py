@@ -1,0 +1,376 @@
+"""Kernel definitions: kernels that a program writes itself, as loops over the elements of tensors.
+
+A definition is typed but unchecked: lowering (relvm/kernels/lower_kernel_def.py) adds the checks of indices.  Every
+scalar has a dtype, and nothing is converted implicitly.  docs/language.md describes the language.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from relvm.errors import RelvmArgumentError, RelvmTypeError, near_matches
+from relvm.ir.dtypes import BOOL, F32, F64, I64, DType
+from relvm.ir.symbolic import AnyDim
+from relvm.ir.types import FuncType, TensorType, TupleType, Type
+
+LOOPS = ("range", "simd", "parallel")
+Number = bool | int | float
+
+# Functions of floats, in the precision of their operands, with the names that loop IR has for them (<math.h>).
+_SAME_NAME = (
+    *("acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "copysign", "cos", "cosh", "erf", "exp", "floor"),
+    *("fmod", "log", "log1p", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"),
+)
+MATH = {name: name for name in _SAME_NAME} | {"power": "pow", "round": "rint"}  # round: to even
+_BINARY_MATH = ("copysign", "fmod", "power")
+# Operators of Python's syntax, with their functions on numbers.
+ARITHMETIC: dict[str, Callable] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+}
+COMPARISONS: dict[str, Callable] = {
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "eq": operator.eq,
+    "ne": operator.ne,
+}
+FUNCTIONS = ("abs", "fma", "max", "min", *sorted(MATH))  # by name; dtypes are functions, too
+
+
+@dataclass(frozen=True, eq=False)
+class KernelBuffer:
+    """A tensor parameter.  A scalar parameter is a tensor of rank 0."""
+
+    name: str
+    dtype: DType
+    shape: tuple[AnyDim, ...]
+    is_output: bool
+
+    @property
+    def type(self) -> TensorType:
+        return TensorType(self.dtype, self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Literal:
+    value: Number
+    dtype: DType
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """A loop counter or a local variable.  is_counter: the former, which is never assigned."""
+
+    name: str
+    dtype: DType
+    is_counter: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Size:
+    """A dimension of a parameter, as an i64."""
+
+    dim: AnyDim
+    dtype: DType = I64
+
+
+@dataclass(frozen=True, eq=False)
+class Element:
+    """The element `buffer[indices]`, one i64 for each axis.  origin: its position in the source."""
+
+    buffer: KernelBuffer
+    indices: tuple[Scalar, ...]
+    origin: str = ""
+
+    @property
+    def dtype(self) -> DType:
+        return self.buffer.dtype
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """A function of scalars.
+
+    function: add, sub, mul, div (floats), floordiv and mod (they round down; 0 where an integer divisor is 0), neg,
+    lt, le, gt, ge, eq, ne, not; `and` and `or`, which evaluate their second operand only if needed; `where(cond, then,
+    orelse)`, which evaluates only one of the two; `cast` to the dtype, as by NumPy's astype; or one of FUNCTIONS.
+    """
+
+    function: str
+    operands: tuple[Scalar, ...]
+    dtype: DType
+
+
+Scalar = Literal | Variable | Size | Element | Operation
+Operand = Scalar | Number  # a number takes the dtype of what it is combined with
+
+
+@dataclass(frozen=True, eq=False)
+class For:
+    """A loop over [start, stop), both evaluated once before it.
+
+    kind: "range": in order.  "simd": the iterations are independent, except for reductions, and may run as vector
+    lanes.  "parallel": the iterations are independent, and may run in several threads.
+    """
+
+    counter: Variable
+    start: Scalar
+    stop: Scalar
+    kind: str
+    body: tuple[Statement, ...]
+    origin: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Let:
+    """The definition of a local variable, which exists until the end of its block."""
+
+    variable: Variable
+    value: Scalar
+
+
+@dataclass(frozen=True, eq=False)
+class Assign:
+    variable: Variable
+    value: Scalar
+    origin: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Put:
+    """The assignment `buffer[indices] = value` to an element of an output."""
+
+    buffer: KernelBuffer
+    indices: tuple[Scalar, ...]
+    value: Scalar
+    origin: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    cond: Scalar
+    then: tuple[Statement, ...]
+    orelse: tuple[Statement, ...] = ()
+    origin: str = ""
+
+
+Statement = For | Let | Assign | Put | Branch
+
+
+@dataclass(frozen=True, eq=False)
+class KernelDef:
+    """A kernel: statements that read `inputs` and write `outputs`.
+
+    Elements of outputs are 0 until they are written.  An index outside of its axis is an error.
+    """
+
+    name: str
+    inputs: tuple[KernelBuffer, ...]
+    outputs: tuple[KernelBuffer, ...]
+    body: tuple[Statement, ...]
+    origin: str = ""
+
+    @property
+    def params(self) -> tuple[KernelBuffer, ...]:
+        return (*self.inputs, *self.outputs)
+
+    @property
+    def result_type(self) -> Type:
+        """The type of a call: that of the output, or a tuple type if there are several."""
+        types = tuple(buffer.type for buffer in self.outputs)
+        return types[0] if len(types) == 1 else TupleType(types)
+
+    @property
+    def func_type(self) -> FuncType:
+        return FuncType(tuple(buffer.type for buffer in self.inputs), self.result_type)
+
+
+def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    """Yield every statement, each before the statements inside it."""
+    for statement in body:
+        yield statement
+        match statement:
+            case For(body=inner):
+                yield from statements_in(inner)
+            case Branch(_, then, orelse):
+                yield from statements_in(then)
+                yield from statements_in(orelse)
+
+
+def scalars_of(statement: Statement) -> tuple[Scalar, ...]:
+    """Return the scalars that a statement itself evaluates."""
+    match statement:
+        case For(_, start, stop):
+            return (start, stop)
+        case Let(_, value) | Assign(_, value):
+            return (value,)
+        case Put(_, indices, value):
+            return (*indices, value)
+        case Branch(cond):
+            return (cond,)
+
+
+def parts_of(scalar: Scalar) -> Iterator[Scalar]:
+    """Yield a scalar and every scalar inside it."""
+    waiting = [scalar]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        match part:
+            case Element(_, parts) | Operation(_, parts):
+                waiting += parts
+
+
+# ---- typed construction ----
+
+
+def typed(value: Operand, dtype: DType | None = None) -> Scalar:
+    """Return a number as a literal, by default of dtype bool, i64 or f32; any other scalar unchanged.
+
+    Raises
+    ------
+    RelvmTypeError
+        The dtype cannot represent the number.
+    """
+    if not isinstance(value, int | float):
+        return value
+    if dtype is None:
+        dtype = BOOL if isinstance(value, bool) else I64 if isinstance(value, int) else F32
+    fits = isinstance(value, bool) == dtype.is_bool and (dtype.is_float or not isinstance(value, float))
+    if fits and dtype.is_integer:
+        low, high = dtype.limits
+        fits = low <= value <= high
+    if not fits:
+        raise RelvmTypeError(f"{value!r} cannot be used as {dtype}")
+    try:
+        return Literal(float(value) if dtype.is_float else value, dtype)
+    except OverflowError:
+        raise RelvmTypeError(f"{value!r} cannot be used as {dtype}") from None
+
+
+def _same_dtype(name: str, operands: tuple[Operand, ...]) -> tuple[Scalar, ...]:
+    """Return operands of one dtype, which numbers take."""
+    dtypes = {operand.dtype for operand in operands if not isinstance(operand, int | float)}
+    if len(dtypes) > 1:
+        names = " and ".join(str(o.dtype) for o in operands if not isinstance(o, int | float))
+        first = next(iter(dtypes))
+        raise RelvmTypeError(f"{name}: operands have dtypes {names}; convert one of them, for example {first}(x)")
+    dtype = next(iter(dtypes), None)
+    if dtype is None and any(isinstance(operand, float) for operand in operands):
+        dtype = F32
+    return tuple(typed(operand, dtype) for operand in operands)
+
+
+def _expect_arithmetic(name: str, dtype: DType) -> None:
+    if not dtype.is_arithmetic or dtype.is_narrow_float:
+        hint = "; convert it, for example f32(x)" if not dtype.is_bool else ""
+        raise RelvmTypeError(f"{name}: expected numbers of at least a byte, or f32 or f64, got {dtype}{hint}")
+
+
+def binary(function: str, left: Operand, right: Operand) -> Operand:
+    """Return an operation of two operands: arithmetic, a comparison, `and` or `or`.  One of two numbers is a number.
+
+    Raises
+    ------
+    RelvmTypeError
+        The operands do not have the same dtype, or the function is not defined for it.
+    """
+    if function in ("and", "or"):
+        return Operation(function, (condition(left), condition(right)), BOOL)
+    if isinstance(left, int | float) and isinstance(right, int | float):
+        try:
+            return {**ARITHMETIC, **COMPARISONS}[function](left, right)
+        except (ArithmeticError, ValueError) as error:
+            raise RelvmTypeError(f"{function} of {left!r} and {right!r}: {error}") from None
+    operands = _same_dtype(function, (left, right))
+    dtype = operands[0].dtype
+    if function in ("eq", "ne") and dtype.is_bool:
+        return Operation(function, operands, BOOL)
+    _expect_arithmetic(function, dtype)
+    if function == "div" and not dtype.is_float:
+        raise RelvmTypeError(f"/ is for floats, got {dtype}; use //, or convert to f32")
+    if function in ("floordiv", "mod") and dtype.is_float:
+        raise RelvmTypeError(f"// and % are for integers, got {dtype}; use floor(x / y) or fmod(x, y)")
+    return Operation(function, operands, BOOL if function in COMPARISONS else dtype)
+
+
+def negative(operand: Operand) -> Operand:
+    if isinstance(operand, int | float):
+        return -operand
+    _expect_arithmetic("-", operand.dtype)
+    return Operation("neg", (operand,), operand.dtype)
+
+
+def condition(value: Operand) -> Scalar:
+    """Return a scalar that must be a bool."""
+    value = typed(value)
+    if not value.dtype.is_bool:
+        raise RelvmTypeError(f"expected a bool, got {value.dtype}; compare it, for example x != 0")
+    return value
+
+
+def negation(value: Operand) -> Scalar:
+    return Operation("not", (condition(value),), BOOL)
+
+
+def where(cond: Operand, then: Operand, orelse: Operand) -> Scalar:
+    """Return the conditional expression.  Both values have the same dtype."""
+    first, second = _same_dtype("if", (then, orelse))
+    return Operation("where", (condition(cond), first, second), first.dtype)
+
+
+def index(value: Operand) -> Scalar:
+    """Return an index or a bound of a loop, which must be an i64."""
+    value = typed(value)
+    if value.dtype != I64:
+        raise RelvmTypeError(f"expected an i64, got {value.dtype}; convert it with i64(x)")
+    return value
+
+
+def cast(value: Operand, dtype: DType) -> Scalar:
+    """Return a value converted to another dtype."""
+    if dtype.is_string:
+        raise RelvmTypeError("a kernel has no strings")
+    if isinstance(value, int | float):
+        if dtype.is_float and not isinstance(value, bool):
+            return typed(value, dtype)
+        value = typed(value, F64 if isinstance(value, float) else None)
+    return value if value.dtype == dtype else Operation("cast", (value,), dtype)
+
+
+def call(name: str, operands: tuple[Operand, ...]) -> Scalar:
+    """Return a call of one of FUNCTIONS.
+
+    Raises
+    ------
+    RelvmArgumentError
+        There is no such function, or it takes another number of arguments.
+    RelvmTypeError
+        It does not take arguments of these dtypes.
+    """
+    if name not in FUNCTIONS:
+        raise RelvmArgumentError(f"no function {name} of scalars{near_matches(name, FUNCTIONS)}")
+    arity = 3 if name == "fma" else 2 if name in (*_BINARY_MATH, "min", "max") else 1
+    if len(operands) != arity and not (name in ("min", "max") and len(operands) > 2):
+        raise RelvmArgumentError(f"{name}: expected {arity} argument{'s' * (arity > 1)}, got {len(operands)}")
+    values = _same_dtype(name, operands)
+    dtype = values[0].dtype
+    _expect_arithmetic(name, dtype)
+    if name == "fma" and dtype != F32:
+        raise RelvmTypeError(f"fma is for f32, got {dtype}")
+    if name in MATH and not dtype.is_float:
+        raise RelvmTypeError(f"{name}: expected f32 or f64, got {dtype}; convert it with f32(x)")
+    if name in ("min", "max"):
+        result = values[0]
+        for value in values[1:]:
+            result = Operation(name, (result, value), dtype)
+        return result
+    return Operation(name, values, dtype)

@@ -1,0 +1,197 @@
+"""Construction of kernel definitions, which both front ends share: the names in scope, and the open blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, near_matches
+from relvm.ir import kernel_def as kd
+from relvm.ir.dtypes import I64
+from relvm.ir.symbolic import AnyDim, DimVar, as_var, dim_vars
+from relvm.ir.types import PrimType, TensorType, Type
+
+
+class KernelDefBuilder:
+    """Builder of one kernel.
+
+    dims: the dimension variables by name, to which the types of parameters add.   buffers: the parameters.   scopes:
+    the local variables by name, innermost block last.   ended: the names of variables whose block has ended.
+    """
+
+    def __init__(self, name: str, dims: dict[str, AnyDim], origin: str = "") -> None:
+        self.name = name
+        self.dims = dims
+        self.origin = origin
+        self.buffers: dict[str, kd.KernelBuffer] = {}
+        self.scopes: list[dict[str, kd.Variable]] = [{}]
+        self.blocks: list[list[kd.Statement]] = [[]]
+        self.ended: set[str] = set()
+
+    def param(self, name: str, type_: Type, *, is_output: bool) -> None:
+        """Add a parameter.
+
+        Raises
+        ------
+        RelvmTypeError
+            The type is not a tensor of known dtype and shape, or a scalar.
+        RelvmNameError
+            The name is taken.
+        """
+        if isinstance(type_, PrimType):
+            type_ = TensorType(type_.dtype, ())
+        if not isinstance(type_, TensorType) or type_.dtype is None or type_.shape is None or type_.dtype.is_string:
+            raise RelvmTypeError(
+                f"parameter {name} of a kernel: expected a tensor of known dtype and shape (f32[n, m]), got {type_}"
+            )
+        if name in self.buffers:
+            raise RelvmNameError(f"two parameters are named {name}")
+        self.buffers[name] = kd.KernelBuffer(name, type_.dtype, type_.shape, is_output)
+
+    def check_dims(self) -> None:
+        """Check that each dimension variable is the size of an axis of its own.
+
+        Raises
+        ------
+        RelvmNameError
+            A variable occurs only in compound dimensions, such as `n + 1`.
+        """
+        dims = [dim for buffer in self.buffers.values() for dim in buffer.shape]
+        plain = {as_var(dim) for dim in dims}
+        for dim in dims:
+            for var in dim_vars(dim):
+                if var not in plain:
+                    raise RelvmNameError(f"no parameter of kernel {self.name} has an axis of size {var.name} alone")
+
+    # ---- names ----
+
+    def find(self, name: str) -> kd.Variable | kd.KernelBuffer | kd.Size | None:
+        """Return what a name stands for, or None: a local variable, a parameter or a dimension, in this order."""
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        if name in self.buffers:
+            return self.buffers[name]
+        return kd.Size(self.dims[name]) if name in self.dims else None
+
+    def unknown(self, name: str) -> RelvmNameError:
+        if name in self.ended:
+            return RelvmNameError(f"{name} is defined only in a block that has ended; define it before that block")
+        known = {*self.buffers, *self.dims, *(name for scope in self.scopes for name in scope)}
+        return RelvmNameError(f"no variable, parameter or dimension {name}{near_matches(name, known)}")
+
+    def value(self, name: str, origin: str = "") -> kd.Scalar:
+        """Return the scalar that a name stands for.  A parameter of rank 0 stands for its element."""
+        found = self.find(name)
+        if found is None:
+            raise self.unknown(name)
+        if isinstance(found, kd.KernelBuffer):
+            if found.shape:
+                axes = ", ".join(f"i{axis}" for axis in range(len(found.shape)))
+                raise RelvmTypeError(f"{name} is a tensor; expected an element of it, {name}[{axes}]")
+            return kd.Element(found, (), origin)
+        return found
+
+    def buffer(self, name: str) -> kd.KernelBuffer:
+        found = self.find(name)
+        if found is None:
+            raise self.unknown(name)
+        if not isinstance(found, kd.KernelBuffer):
+            raise RelvmTypeError(f"{name} is a scalar and has no elements")
+        return found
+
+    def element(self, name: str, indices: tuple[kd.Operand, ...], origin: str = "") -> kd.Element:
+        buffer = self.buffer(name)
+        return kd.Element(buffer, self._indices(buffer, indices), origin)
+
+    def _indices(self, buffer: kd.KernelBuffer, indices: tuple[kd.Operand, ...]) -> tuple[kd.Scalar, ...]:
+        if len(indices) != len(buffer.shape):
+            raise RelvmArgumentError(
+                f"{buffer.name} has rank {len(buffer.shape)}, but {len(indices)} indices are given"
+            )
+        return tuple(map(kd.index, indices))
+
+    def _new(self, name: str) -> None:
+        if isinstance(self.find(name), kd.Variable | kd.KernelBuffer):
+            raise RelvmNameError(f"{name} is defined twice; use another name")
+
+    # ---- statements ----
+
+    def add(self, statement: kd.Statement) -> None:
+        self.blocks[-1].append(statement)
+
+    def let(self, name: str, value: kd.Operand) -> None:
+        self._new(name)
+        scalar = kd.typed(value)
+        self.scopes[-1][name] = variable = kd.Variable(name, scalar.dtype)
+        self.add(kd.Let(variable, scalar))
+
+    def assign(self, name: str, value: kd.Operand, origin: str = "") -> None:
+        variable = self.find(name)
+        if variable is None:
+            raise self.unknown(name)
+        if not isinstance(variable, kd.Variable) or variable.is_counter:
+            what = "a loop counter" if isinstance(variable, kd.Variable) else "a parameter or dimension"
+            raise RelvmTypeError(f"{name} is {what}, which cannot be assigned")
+        scalar = kd.typed(value, variable.dtype)
+        if scalar.dtype != variable.dtype:
+            raise RelvmTypeError(
+                f"{name} has dtype {variable.dtype}, got {scalar.dtype}; convert the value: {variable.dtype}(x)"
+            )
+        self.add(kd.Assign(variable, scalar, origin))
+
+    def put(self, name: str, indices: tuple[kd.Operand, ...], value: kd.Operand, origin: str = "") -> None:
+        buffer = self.buffer(name)
+        if not buffer.is_output:
+            raise RelvmTypeError(f"{name} is an input, which cannot be written")
+        at, scalar = self._indices(buffer, indices), kd.typed(value, buffer.dtype)
+        if scalar.dtype != buffer.dtype:
+            raise RelvmTypeError(
+                f"{name} has dtype {buffer.dtype}, got {scalar.dtype}; convert the value: {buffer.dtype}(x)"
+            )
+        self.add(kd.Put(buffer, at, scalar, origin))
+
+    @contextmanager
+    def block(self) -> Iterator[list[kd.Statement]]:
+        """Open a block, and give the list of its statements."""
+        self.scopes.append({})
+        self.blocks.append([])
+        yield self.blocks[-1]
+        self.blocks.pop()
+        self.ended |= self.scopes.pop().keys()
+
+    @contextmanager
+    def loop(self, counter: str, start: kd.Operand, stop: kd.Operand, kind: str, origin: str = "") -> Iterator[None]:
+        """Open a loop of one of the kinds in LOOPS."""
+        assert kind in kd.LOOPS
+        first, last = kd.index(start), kd.index(stop)
+        self._new(counter)
+        variable = kd.Variable(counter, I64, is_counter=True)
+        with self.block() as body:
+            self.scopes[-1][counter] = variable
+            yield
+        self.add(kd.For(variable, first, last, kind, tuple(body), origin))
+
+    def finish(self) -> kd.KernelDef:
+        """Return the kernel.
+
+        Raises
+        ------
+        RelvmTypeError
+            It has no output, or never writes one.
+        """
+        outputs = tuple(buffer for buffer in self.buffers.values() if buffer.is_output)
+        inputs = tuple(buffer for buffer in self.buffers.values() if not buffer.is_output)
+        if not outputs:
+            raise RelvmTypeError(f"kernel {self.name} has no output, that is, no parameter that it writes")
+        body = tuple(self.blocks[0])
+        written = {item.buffer for item in kd.statements_in(body) if isinstance(item, kd.Put)}
+        for buffer in outputs:
+            if buffer not in written:
+                raise RelvmTypeError(f"kernel {self.name} never writes its output {buffer.name}")
+        return kd.KernelDef(self.name, inputs, outputs, body, self.origin)
+
+
+def own_dims(kernel: kd.KernelDef) -> set[DimVar]:
+    """Return the dimension variables of a kernel."""
+    return {var for buffer in kernel.params for dim in buffer.shape for var in dim_vars(dim)}

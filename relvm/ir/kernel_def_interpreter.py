@@ -1,0 +1,124 @@
+"""Reference interpreter of kernel definitions, with scalars of NumPy.  Every loop runs in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from relvm.errors import RelvmIndexError
+from relvm.ir import kernel_def as kd
+from relvm.ir.dtypes import I64
+from relvm.ir.operator import find_operator
+from relvm.ir.symbolic import DimVar, evaluate_with
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "floordiv": np.floor_divide,
+    "mod": np.remainder,
+    "neg": np.negative,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "not": np.logical_not,
+    "abs": np.abs,
+    "copysign": np.copysign,
+    "fmod": np.fmod,
+    "min": lambda x, y: x if x < y else y,
+    "max": lambda x, y: x if x > y else y,
+    "fma": lambda x, y, z: np.float32(np.float64(x) * np.float64(y) + np.float64(z)),
+}
+
+
+def evaluate_kernel(
+    kernel: kd.KernelDef, sizes: Mapping[DimVar, int], inputs: tuple[np.ndarray, ...]
+) -> tuple[np.ndarray, ...]:
+    """Return the outputs of a kernel.
+
+    Parameters
+    ----------
+    sizes
+        The values of all its dimension variables.
+    inputs
+        Arrays of the types of its inputs.
+
+    Raises
+    ------
+    RelvmIndexError
+        An index is outside of its axis.
+    """
+    interpreter = _Interpreter(kernel, sizes)
+    arrays = dict(zip(kernel.inputs, inputs, strict=True))
+    for buffer in kernel.outputs:
+        shape = tuple(interpreter.size(dim) for dim in buffer.shape)
+        arrays[buffer] = np.zeros(shape, buffer.dtype.numpy)
+    interpreter.arrays = arrays
+    with np.errstate(all="ignore"):
+        interpreter.run(kernel.body)
+    return tuple(arrays[buffer] for buffer in kernel.outputs)
+
+
+class _Interpreter:
+    def __init__(self, kernel: kd.KernelDef, sizes: Mapping[DimVar, int]) -> None:
+        self.kernel = kernel
+        self.sizes = sizes
+        self.arrays: dict[kd.KernelBuffer, np.ndarray] = {}
+        self.variables: dict[kd.Variable, Any] = {}
+
+    def size(self, dim) -> int:
+        value = evaluate_with(dim, self.sizes.get)
+        assert isinstance(value, int), f"size {dim} is not known"
+        return value
+
+    def run(self, body: tuple[kd.Statement, ...]) -> None:
+        for statement in body:
+            match statement:
+                case kd.For(counter, start, stop, body=inner):
+                    for number in range(int(self.value(start)), int(self.value(stop))):
+                        self.variables[counter] = np.int64(number)
+                        self.run(inner)
+                case kd.Let(variable, value) | kd.Assign(variable, value):
+                    self.variables[variable] = self.value(value)
+                case kd.Put(buffer, indices, value):
+                    self.arrays[buffer][self.place(buffer, indices)] = self.value(value)
+                case kd.Branch(cond, then, orelse):
+                    self.run(then if self.value(cond) else orelse)
+
+    def place(self, buffer: kd.KernelBuffer, indices: tuple[kd.Scalar, ...]) -> tuple[int, ...]:
+        place = tuple(int(self.value(index)) for index in indices)
+        for axis, (index, size) in enumerate(zip(place, self.arrays[buffer].shape, strict=True)):
+            if not 0 <= index < size:
+                where = f"kernel {self.kernel.name}: index {index} is outside axis {axis} of {buffer.name}"
+                raise RelvmIndexError(f"{where}, of size {size}")
+        return place
+
+    def value(self, scalar: kd.Scalar) -> Any:
+        match scalar:
+            case kd.Literal(value, dtype):
+                return np.asarray(value).astype(dtype.numpy)[()]
+            case kd.Variable():
+                return self.variables[scalar]
+            case kd.Size(dim):
+                return np.int64(self.size(dim))
+            case kd.Element(buffer, indices):
+                return self.arrays[buffer][self.place(buffer, indices)]
+            case kd.Operation("and", (left, right)):
+                return self.value(left) and self.value(right)
+            case kd.Operation("or", (left, right)):
+                return self.value(left) or self.value(right)
+            case kd.Operation("where", (cond, then, orelse)):
+                return self.value(then if self.value(cond) else orelse)
+            case kd.Operation("cast", (operand,), dtype):
+                return find_operator("cast").numpy(np.asarray(self.value(operand)), to=dtype)[()]
+            case kd.Operation(function, operands, dtype):
+                apply = _FUNCTIONS.get(function) or find_operator(function).numpy
+                result = apply(*map(self.value, operands))
+                return result if dtype == I64 else np.asarray(result).astype(dtype.numpy)[()]
+        raise AssertionError(f"the reference interpreter does not know {type(scalar).__name__}")

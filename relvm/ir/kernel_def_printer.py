@@ -1,0 +1,162 @@
+"""Printer of the text form of kernel definitions, which relvm/frontend/text/kernel_parser.py parses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from relvm.ir import kernel_def as kd
+from relvm.ir.scalar_ops import FORMS
+from relvm.ir.symbolic import DimVar, dim_vars, evaluate_with, format_dim, var_dim
+from relvm.ir.types import format_type, map_dims
+from relvm.ir.unique_names import UniqueNames
+
+# Binary operators from the lowest to the highest precedence, as in Python.
+LEVELS = (("or",), ("and",), ("==", "!=", "<", "<=", ">", ">="), ("+", "-"), ("*", "/", "//", "%"))
+LEVEL_OF = {sign: level for level, signs in enumerate(LEVELS) for sign in signs}
+UNARY = len(LEVELS)
+KERNEL_KEYWORDS = frozenset(
+    ("and", "else", "false", "for", "if", "in", "inf", "let", "nan", "not", "or", "then", "true")
+)
+_SIGNS = {function: sign for (sign, operands), function in FORMS.items() if operands == 2} | {"and": "and", "or": "or"}
+
+
+def kernel_lines(kernel: kd.KernelDef, name: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the lines of a kernel, each with the origins of its contents.
+
+    name: the kernel's name as it is printed.
+    """
+    yield from _Printer(kernel).lines(name)
+
+
+class _Printer:
+    def __init__(self, kernel: kd.KernelDef) -> None:
+        self.kernel = kernel
+        self.name_of = UniqueNames(KERNEL_KEYWORDS | {"_", "min", "max"}, "v")
+        for var in (var for buffer in kernel.params for dim in buffer.shape for var in dim_vars(dim)):
+            self.name_of(var)
+
+    def lines(self, name: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+        inputs, outputs = (", ".join(map(self.param, part)) for part in (self.kernel.inputs, self.kernel.outputs))
+        yield f"kernel {name}({inputs}) -> ({outputs}) {{", (self.kernel.origin,)
+        yield from self.block(self.kernel.body, "  ")
+        yield "}", ()
+
+    def param(self, buffer: kd.KernelBuffer) -> str:
+        named = map_dims(lambda dim: evaluate_with(dim, lambda var: var_dim(DimVar(self.name_of(var)))), buffer.type)
+        return f"{self.name_of(buffer)}: {format_type(named)}"
+
+    def block(self, body: tuple[kd.Statement, ...], indent: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+        for statement in body:
+            yield from self.statement(statement, indent)
+
+    def statement(self, statement: kd.Statement, indent: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+        match statement:
+            case kd.For():
+                counters, sizes, inner = self.grid(statement)
+                yield f"{indent}for {counters} in {sizes} {{", (statement.origin,)
+                yield from self.block(inner, indent + "  ")
+                yield f"{indent}}}", ()
+            case kd.Let(variable, value):
+                yield f"{indent}let {self.name_of(variable)} = {self.definition(value)}", ()
+            case kd.Assign(variable, value, origin):
+                yield f"{indent}{self.name_of(variable)} = {self.scalar(value)}", (origin,)
+            case kd.Put(buffer, indices, value, origin):
+                yield f"{indent}{self.element(buffer, indices)} = {self.scalar(value)}", (origin,)
+            case kd.Branch(cond, then, orelse, origin):
+                yield f"{indent}if {self.scalar(cond)} {{", (origin,)
+                yield from self.block(then, indent + "  ")
+                if orelse:
+                    yield f"{indent}}} else {{", ()
+                    yield from self.block(orelse, indent + "  ")
+                yield f"{indent}}}", ()
+
+    def grid(self, loop: kd.For) -> tuple[str, str, tuple[kd.Statement, ...]]:
+        """Return the counters, the bounds and the body of a loop.  Nested loops over whole sizes are one grid."""
+        loops = [loop]
+        while (
+            len(loops[-1].body) == 1
+            and isinstance(inner := loops[-1].body[0], kd.For)
+            and _is_plain(loop)
+            and _is_plain(inner)
+        ):
+            loops.append(inner)
+        bounds: list[str] = []
+        for part in loops:
+            given = (part.stop,) if _is_zero(part.start) else (part.start, part.stop)
+            bounds += map(self.scalar, given)
+        counters = ", ".join(self.name_of(part.counter) for part in loops)
+        kind = "grid" if len(loops) > 1 else loop.kind
+        return counters, f"{kind}({', '.join(bounds)})", loops[-1].body
+
+    def definition(self, value: kd.Scalar) -> str:
+        """Return the value of a `let`, whose dtype nothing else tells."""
+        if isinstance(value, kd.Literal) and kd.typed(value.value).dtype != value.dtype:
+            return self.literal(value, is_typed=True)
+        return self.scalar(value)
+
+    def scalar(self, scalar: kd.Scalar, outer: int = -1) -> str:
+        """Return an expression, in parentheses if it binds less tightly than the level `outer`."""
+        match scalar:
+            case kd.Literal():
+                text = self.literal(scalar)
+                return f"({text})" if text.startswith("-") and outer >= UNARY else text
+            case kd.Variable():
+                return self.name_of(scalar)
+            case kd.Size(dim):
+                text = format_dim(dim, self.name_of)
+                return text if text.isidentifier() or text.isdigit() or outer < 0 else f"({text})"
+            case kd.Element(buffer, indices):
+                return self.element(buffer, indices)
+            case kd.Operation("neg", (operand,)):
+                text = f"-{self.typed(operand, outer=UNARY)}"
+                return f"({text})" if outer > UNARY else text
+            case kd.Operation("not", (operand,)):
+                text = f"not {self.scalar(operand, LEVEL_OF['and'] + 1)}"
+                return f"({text})" if outer > LEVEL_OF["and"] + 1 else text
+            case kd.Operation("where", (cond, then, orelse)):
+                text = f"if {self.scalar(cond)} then {self.typed(then, orelse)} else {self.scalar(orelse)}"
+                return f"({text})" if outer >= 0 else text
+            case kd.Operation("cast", (operand,), dtype):
+                return f"{dtype}({self.definition(operand)})"
+            case kd.Operation(function, (left, right)) if function in _SIGNS:
+                level = LEVEL_OF[_SIGNS[function]]
+                # Comparisons do not associate.
+                first = self.typed(left, right, outer=level + (function in kd.COMPARISONS))
+                text = f"{first} {_SIGNS[function]} {self.scalar(right, level + 1)}"
+                return f"({text})" if outer > level else text
+            case kd.Operation(function, operands):
+                first = self.typed(operands[0], *operands[1:])
+                return f"{function}({', '.join((first, *map(self.scalar, operands[1:])))})"
+        raise AssertionError(f"no text form for {type(scalar).__name__}")
+
+    def typed(self, scalar: kd.Scalar, *others: kd.Scalar, outer: int = -1) -> str:
+        """Return the first operand of an operation.  If all are literals, it states the dtype."""
+        literals = all(isinstance(each, kd.Literal) for each in (scalar, *others))
+        if literals and isinstance(scalar, kd.Literal):
+            return self.literal(scalar, is_typed=True)
+        return self.scalar(scalar, outer)
+
+    def element(self, buffer: kd.KernelBuffer, indices: tuple[kd.Scalar, ...]) -> str:
+        at = f"[{', '.join(map(self.scalar, indices))}]" if indices else ""
+        return self.name_of(buffer) + at
+
+    def literal(self, literal: kd.Literal, *, is_typed: bool = False) -> str:
+        value = literal.value
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if literal.dtype.is_float and not math.isfinite(value):
+            text = "nan" if value != value else "inf" if value > 0 else "-inf"
+        else:
+            text = repr(value)
+        return f"{literal.dtype}({text})" if is_typed else text
+
+
+def _is_zero(scalar: kd.Scalar) -> bool:
+    return isinstance(scalar, kd.Literal) and scalar.value == 0
+
+
+def _is_plain(loop: kd.For) -> bool:
+    """Return whether a loop may be part of a grid: the bounds of its loops are those before the first of them."""
+    parts = kd.parts_of(loop.stop)
+    return loop.kind == "range" and _is_zero(loop.start) and all(isinstance(p, kd.Size | kd.Literal) for p in parts)

@@ -1,0 +1,40 @@
+"""Names that are unique in a printed text."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+IDENTIFIER = re.compile(r"[^\W\d]\w*")
+
+
+class UniqueNames:
+    """Unique names of objects: the object's own name if it is free, otherwise that name with a number."""
+
+    def __init__(self, reserved: Iterable[str], default: str) -> None:
+        self.taken = set(reserved)
+        self.default = default
+        self.given: dict[Any, str] = {}
+        self.last: Counter[str] = Counter()
+
+    def __call__(self, item: Any) -> str:
+        if item not in self.given:
+            self.given[item] = self.unique(item.name)
+            self.taken.add(self.given[item])
+        return self.given[item]
+
+    def unique(self, name: str) -> str:
+        if not IDENTIFIER.fullmatch(name):
+            name = re.sub(r"\W+", "_", name)
+            name = name if IDENTIFIER.fullmatch(name) else f"{self.default}{name.rstrip('_')}"
+        if name not in self.taken:
+            return name
+        base = re.sub(r"_\d+$", "", name)
+        base = self.default if base in ("", "_") else base
+        while True:
+            self.last[base] += 1
+            name = f"{base}_{self.last[base]}"
+            if name not in self.taken:
+                return name

@@ -1,0 +1,161 @@
+"""Proofs that the iterations of `simd` and `parallel` loops of kernel definitions are independent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from relvm.errors import RelvmTypeError, located
+from relvm.ir import kernel_def as kd
+from relvm.ir.symbolic import AnyDim, Dim, DimVar, dim_op, dim_var, dim_vars, var_dim
+from relvm.kernels.index_bounds import IndexBounds
+
+_REDUCTIONS = ("add", "mul", "max", "min")
+
+
+def reductions_of(loop: kd.For) -> dict[kd.Variable, str]:
+    """Return the variables that a `simd` loop reduces into, each with the function: add, mul, max or min.
+
+    Raises
+    ------
+    RelvmTypeError
+        The loop changes a variable from outside in another way, or also reads it.
+    """
+    own = _defined_in(loop)
+    found: dict[kd.Variable, str] = {}
+    for statement in loop.body:
+        if isinstance(statement, kd.Assign) and statement.variable not in own:
+            function = _reduction(statement)
+            if function is None or found.get(statement.variable, function) != function:
+                raise _not_a_reduction(statement)
+            found[statement.variable] = function
+    for statement in kd.statements_in(loop.body):
+        parts = [part for scalar in kd.scalars_of(statement) for part in kd.parts_of(scalar)]
+        reads = [part for part in parts if isinstance(part, kd.Variable) and part in found]
+        if isinstance(statement, kd.Assign) and statement.variable in reads:
+            reads.remove(statement.variable)  # once: a reduction
+        if reads:
+            reason = f"{reads[0].name} is the result of a reduction, which cannot be read before the end of the loop"
+            raise located(RelvmTypeError(reason), getattr(statement, "origin", "") or loop.origin)
+    return found
+
+
+def _reduction(statement: kd.Assign) -> str | None:
+    match statement.value:
+        case kd.Operation("sub", (first, _)) if first is statement.variable:
+            return "add"
+        case kd.Operation(function, operands) if function in _REDUCTIONS and statement.variable in operands:
+            return function
+    return None
+
+
+def _not_a_reduction(statement: kd.Assign) -> Exception:
+    name = statement.variable.name
+    reason = (
+        f"a simd loop may change {name}, which is defined outside of it, only by one reduction: {name} += x,"
+        f" {name} -= x, {name} *= x, {name} = max({name}, x) or {name} = min({name}, x)"
+    )
+    return located(RelvmTypeError(reason), statement.origin)
+
+
+def _defined_in(loop: kd.For) -> set[kd.Variable]:
+    found: set[kd.Variable] = set()
+    for statement in kd.statements_in(loop.body):
+        match statement:
+            case kd.Let(variable) | kd.For(variable):
+                found.add(variable)
+    return found
+
+
+def check_independent(loop: kd.For, counter: DimVar, bounds: IndexBounds, reductions: dict[kd.Variable, str]) -> None:
+    """Check that the iterations of a `simd` or `parallel` loop are independent, and that it has an allowed form.
+
+    Parameters
+    ----------
+    counter
+        The counter in the polynomials of `bounds`.
+    reductions
+        The variables that the loop reduces into.
+
+    Raises
+    ------
+    RelvmTypeError
+        They may depend on each other.  The error has its position in the source.
+    """
+    own = _defined_in(loop)
+    invariant = _invariant_atoms(bounds, own, counter)
+    accesses: dict[kd.KernelBuffer, list[tuple[AnyDim, ...]]] = {}
+    for statement in kd.statements_in(loop.body):
+        _check_form(loop, statement, own, reductions)
+        for buffer, indices in _accesses(statement):
+            accesses.setdefault(buffer, []).append(tuple(map(bounds.dim, indices)))
+        match statement:
+            case kd.Let(variable, value):
+                bounds.define(variable, value)
+            case kd.For(inner):
+                bounds.values[inner] = dim_var(inner.name, signed=True)
+    for statement in kd.statements_in(loop.body):
+        if isinstance(statement, kd.Put) and not _is_split(accesses[statement.buffer], counter, invariant):
+            name, i = statement.buffer.name, loop.counter.name
+            reason = (
+                f"the iterations of a {loop.kind} loop must be independent, but several may access the same element"
+                f" of {name}; one index of each access must be {i}, or the same {i} * a + b, where the loop does not"
+                " change b; or use range"
+            )
+            raise located(RelvmTypeError(reason), statement.origin or loop.origin)
+
+
+def _invariant_atoms(bounds: IndexBounds, own: set[kd.Variable], counter: DimVar) -> set[DimVar]:
+    """Return the signed variables of polynomials that do not change inside of the loop."""
+    outer = (value for variable, value in bounds.values.items() if variable not in own)
+    return {var for value in outer for var in dim_vars(value)} - {counter}
+
+
+def _check_form(
+    loop: kd.For, statement: kd.Statement, own: set[kd.Variable], reductions: dict[kd.Variable, str]
+) -> None:
+    def error(reason: str) -> Exception:
+        return located(RelvmTypeError(reason), getattr(statement, "origin", "") or loop.origin)
+
+    match statement:
+        case kd.Branch() if loop.kind == "simd":
+            raise error(
+                "a simd loop has no if statements; use the expression `if c then a else b` (Python: a if c else b)"
+            )
+        case kd.For(kind=kind) if kind == "parallel" or (kind == "simd" and loop.kind == "simd"):
+            raise error(f"a {loop.kind} loop cannot contain a {kind} loop; use range")
+        case kd.For(_, start, stop) if loop.kind == "simd":
+            parts = [part for bound in (start, stop) for part in kd.parts_of(bound)]
+            if any(isinstance(part, kd.Element) or part in own or part is loop.counter for part in parts):
+                raise error("the bounds of a loop inside of a simd loop must not depend on the iteration")
+        case kd.Assign(variable) if variable not in own and variable not in reductions:
+            if loop.kind == "simd":
+                raise _not_a_reduction(statement)
+            raise error(f"a parallel loop cannot change {variable.name}, which is defined outside of it")
+
+
+def _accesses(statement: kd.Statement) -> Iterator[tuple[kd.KernelBuffer, tuple[kd.Scalar, ...]]]:
+    """Yield the elements of outputs that a statement itself reads and writes."""
+    for scalar in kd.scalars_of(statement):
+        for part in kd.parts_of(scalar):
+            if isinstance(part, kd.Element) and part.buffer.is_output:
+                yield part.buffer, part.indices
+    if isinstance(statement, kd.Put):
+        yield statement.buffer, statement.indices
+
+
+def _is_split(accesses: list[tuple[AnyDim, ...]], counter: DimVar, invariant: set[DimVar]) -> bool:
+    """Return whether no two iterations access the same element: along some axis, all indices are the same polynomial
+    a * counter + b, with an integer a other than 0."""
+    for indices in zip(*accesses, strict=True):
+        first = indices[0]
+        if any(index != first for index in indices) or isinstance(first, int):
+            continue
+        factor = dict(first.terms).get((counter,), 0)
+        rest = dim_op("sub", first, dim_op("mul", factor, var_dim(counter)))
+        if factor and all(not var.signed or var in invariant for var in _vars(rest)):
+            return True
+    return False
+
+
+def _vars(dim: AnyDim) -> Iterator[DimVar]:
+    return dim_vars(dim) if isinstance(dim, Dim) else iter(())

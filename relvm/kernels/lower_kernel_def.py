@@ -1,0 +1,463 @@
+"""Lowering of kernel definitions to loop IR: checks of indices, defined results of division, and independent loops.
+
+An index that is proven to be inside of its axis (relvm/kernels/index_bounds.py) is not checked at run time.  In `simd`
+and `parallel` loops every index must be proven, because a check could end the kernel in the middle of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from relvm.errors import RelvmTypeError, located
+from relvm.ir import kernel_def as kd
+from relvm.ir.dtypes import BOOL, I64
+from relvm.ir.symbolic import AnyDim, DimVar, as_var, dim_var, evaluate_with, format_dim, var_dim
+from relvm.kernels import loop_ir as ir
+from relvm.kernels.independence import check_independent, reductions_of
+from relvm.kernels.index_bounds import LARGEST_SIZE, IndexBounds
+from relvm.quoting import c_identifier
+
+_SIGNS = {"add": "+", "sub": "-", "mul": "*", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+_CLAUSES = {"add": "+", "mul": "*", "max": "max", "min": "min"}
+_OPERATION_WORK = 8  # of a scalar operation, in eighths of a nanosecond
+_UNKNOWN_TRIPS = 64  # of a loop whose length is not constant, for the work of a part of a parallel loop
+
+
+def lower_kernel_def(kernel: kd.KernelDef, sizes: Mapping[DimVar, int], name: str) -> ir.Kernel:
+    """Return a kernel as loop IR.
+
+    Parameters
+    ----------
+    sizes
+        The values of the dimension variables that are known; the kernel is for these sizes only.
+    name
+        The name of the result.
+
+    Raises
+    ------
+    RelvmTypeError
+        The iterations of a `simd` or `parallel` loop depend on each other, or an index in it cannot be proven to be
+        inside of its axis.  The error has its position in the source.
+    """
+    return _Lowering(kernel, sizes).kernel(name)
+
+
+class _Lowering:
+    """The lowering of one kernel.
+
+    unchecked: the innermost open `simd` or `parallel` loop, in which nothing can be checked.
+    """
+
+    def __init__(self, kernel: kd.KernelDef, sizes: Mapping[DimVar, int]) -> None:
+        self.definition = kernel
+        self.sizes = dict(sizes)
+        self.k = ir.KernelBuilder()
+        self.bounds = IndexBounds(self.sizes)
+        self.bounds.assigned = {s.variable for s in kd.statements_in(kernel.body) if isinstance(s, kd.Assign)}
+        self.locals: dict[kd.Variable, ir.Local] = {}
+        self.buffers: dict[kd.KernelBuffer, ir.Buffer] = {}
+        self.compound: dict[AnyDim, AnyDim] = {}  # compound dimension -> the size that stands for it in shapes
+        self.unchecked: kd.For | None = None
+        self.k.names["shared_"] = 1  # a name of the C printer
+        for buffer in kernel.params:
+            shape = tuple(map(self.axis, buffer.shape))
+            self.buffers[buffer] = ir.Buffer(
+                self.k.local(f"{c_identifier(buffer.name)}_", I64).name, buffer.dtype, shape
+            )
+
+    def axis(self, dim: AnyDim) -> AnyDim:
+        """Return a dimension in the shape of a buffer: an integer or a variable."""
+        known = evaluate_with(dim, self.sizes.get)
+        if isinstance(known, int) or as_var(known) is not None:
+            return known
+        return self.compound.setdefault(known, dim_var("size"))
+
+    def kernel(self, name: str) -> ir.Kernel:
+        definition = self.definition
+        for dim, size in self.compound.items():
+            self.bounds.relies_on_sizes = True
+            actual, expected = ir.as_scalar(size, I64), self.dim(dim)
+            message = f"kernel {_text(definition.name)}: expected {_text(format_dim(dim))} = %lld, got a size of %lld"
+            self.k.fail(actual.ne(expected), "SHAPE_ERROR", message, expected, actual)
+        for buffer in definition.outputs:
+            if not is_written_whole(definition, buffer):
+                self.clear(self.buffers[buffer])
+        self.statements(definition.body)
+        body = self.k.finish()
+        if self.bounds.relies_on_sizes:
+            body = (*self.size_checks(), *body)
+        inputs = tuple(self.buffers[buffer] for buffer in definition.inputs)
+        outputs = tuple(self.buffers[buffer] for buffer in definition.outputs)
+        params = (", ".join(f"{b.name}: {b.type}" for b in part) for part in (definition.inputs, definition.outputs))
+        comment = "kernel {}({}) -> ({})".format(definition.name, *params)
+        return ir.Kernel(name, inputs, outputs, body, comment)
+
+    def size_checks(self) -> tuple[ir.Statement, ...]:
+        """Return checks that no size exceeds LARGEST_SIZE."""
+        k = ir.KernelBuilder()
+        variables = dict.fromkeys(
+            as_var(dim) for buffer in self.buffers.values() for dim in buffer.shape if not isinstance(dim, int)
+        )
+        for var in variables:
+            assert var is not None
+            size = ir.Size(var_dim(var))
+            message = f"kernel {_text(self.definition.name)}: a size of %lld exceeds the limit of 2^40"
+            k.fail(size > LARGEST_SIZE, "SHAPE_ERROR", message, size)
+        return k.finish()
+
+    def clear(self, out: ir.Buffer) -> None:
+        """Set all elements of an output to 0."""
+        with self.k.loop(self.k.size(out.shape), name="cleared", simd=True) as i:
+            self.k.add(ir.Store(out, (i,), ir.Literal(False if out.dtype.is_bool else 0, out.dtype)))
+
+    # ---- statements ----
+
+    def statements(self, body: tuple[kd.Statement, ...]) -> None:
+        for statement in body:
+            self.statement(statement)
+
+    def statement(self, statement: kd.Statement) -> None:
+        k = self.k
+        match statement:
+            case kd.Let(variable, value):
+                scalar = self.scalar(value)
+                self.locals[variable] = k.let(self.name_of(variable), scalar)
+                self.bounds.define(variable, value)
+            case kd.Assign(variable, value):
+                k.assign(self.locals[variable], self.assigned(variable, value))
+            case kd.Put(buffer, indices, value, origin):
+                at = self.indices(buffer, indices, None, origin)
+                scalar = self.scalar(value)
+                k.add(ir.Store(self.buffers[buffer], at, scalar))
+            case kd.Branch(cond, then, orelse):
+                self.branch(statement, self.scalar(cond), then, orelse)
+            case kd.For():
+                self.loop(statement)
+
+    def assigned(self, variable: kd.Variable, value: kd.Scalar) -> ir.Scalar:
+        """Return the value of an assignment.  A reduction has the form that loop IR expects."""
+        match value:
+            case kd.Operation("sub", (first, second)) if first is variable:  # a sum, if it is a reduction
+                return self.locals[variable] + -self.scalar(second)
+            case kd.Operation("max" | "min" as function, (first, second)) if variable in (first, second):
+                other = self.named(self.scalar(second if first is variable else first), None)
+                extreme = ir.maximum if function == "max" else ir.minimum
+                return extreme(other, self.locals[variable])
+        return self.scalar(value)
+
+    def branch(
+        self, statement: kd.Branch, cond: ir.Scalar, then: tuple[kd.Statement, ...], orelse: tuple[kd.Statement, ...]
+    ) -> None:
+        k, parts = self.k, []
+        for body, holds in ((then, True), (orelse, False)):
+            k.blocks.append([])
+            with self.bounds.condition(statement.cond, holds=holds):
+                self.statements(body)
+            parts.append(tuple(k.blocks.pop()))
+        k.add(ir.IfThen(cond, parts[0], parts[1]))
+
+    def loop(self, loop: kd.For) -> None:
+        if loop.kind == "parallel":
+            self.parallel(loop)
+            return
+        start, stop = self.bound(loop.start), self.bound(loop.stop)
+        reduce = []
+        with self.inside(loop), self.bounds.loop(loop) as counter:
+            if loop.kind == "simd":
+                found = reductions_of(loop)
+                check_independent(loop, counter, self.bounds, found)
+                reduce = [(_CLAUSES[function], self.locals[variable]) for variable, function in found.items()]
+            name, simd = self.name_of(loop.counter), loop.kind == "simd"
+            with self.k.loop(stop, start=start, name=name, simd=simd, reduce=reduce) as local:
+                self.locals[loop.counter] = local
+                self.statements(loop.body)
+
+    def parallel(self, loop: kd.For) -> None:
+        k = self.k
+        start, stop = self.bound(loop.start), self.bound(loop.stop)
+        work, name = ir.Literal(_work(loop.body), I64), self.name_of(loop.counter)
+        with self.inside(loop), self.bounds.loop(loop) as counter:
+            check_independent(loop, counter, self.bounds, {})
+            count = ir.maximum(self.named(stop - start, None), 0)
+            with k.parallel(count, work) as (first, last), k.loop(last, start=first, name=name) as number:
+                is_first = ir.constant_value(start) == 0
+                self.locals[loop.counter] = number if is_first else k.let(name, start + number)
+                self.statements(loop.body)
+
+    @contextmanager
+    def inside(self, loop: kd.For) -> Iterator[None]:
+        """Enter a loop.  A `simd` or `parallel` loop contains none of their kind that could not run in it."""
+        outer = self.unchecked
+        if loop.kind != "range":
+            self.unchecked = loop
+        yield
+        self.unchecked = outer
+
+    def bound(self, scalar: kd.Scalar) -> ir.Scalar:
+        """Return a bound of a loop, which is evaluated once."""
+        value = self.scalar(scalar)
+        return value if _is_fixed(scalar, self.bounds.assigned) else self.named(value, None)
+
+    def name_of(self, variable: kd.Variable) -> str:
+        return f"{c_identifier(variable.name)}_"
+
+    # ---- scalars ----
+
+    def named(self, scalar: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
+        """Return a scalar that may be used several times.  If it loads something only under a guard, so does its
+        definition."""
+        if isinstance(scalar, ir.Local | ir.Literal | ir.Size):
+            return scalar
+        if guard is not None and _loads(scalar):
+            zero = ir.Literal(False if scalar.dtype.is_bool else 0, scalar.dtype)
+            scalar = ir.Select(guard, scalar, zero)
+        return self.k.let("t_", scalar)
+
+    def indices(
+        self, buffer: kd.KernelBuffer, indices: tuple[kd.Scalar, ...], guard: ir.Scalar | None, origin: str
+    ) -> tuple[ir.Scalar, ...]:
+        """Return the indices of an access, each proven or checked."""
+        made = []
+        for axis, index in enumerate(indices):
+            scalar = self.scalar(index, guard)
+            size = self.buffers[buffer].shape[axis]
+            if not self.bounds.is_inside(self.bounds.dim(index), self.size_of(buffer, axis)):
+                scalar = self.checked(buffer, axis, scalar, size, guard, origin)
+            made.append(scalar)
+        return tuple(made)
+
+    def size_of(self, buffer: kd.KernelBuffer, axis: int) -> AnyDim:
+        return evaluate_with(buffer.shape[axis], self.sizes.get)
+
+    def checked(
+        self, buffer: kd.KernelBuffer, axis: int, index: ir.Scalar, size: AnyDim, guard: ir.Scalar | None, origin: str
+    ) -> ir.Scalar:
+        """Emit the check of an index, and return the index."""
+        where = f"kernel {self.definition.name}"
+        if self.unchecked is not None:
+            kind, shown = self.unchecked.kind, format_dim(buffer.shape[axis])
+            reason = f"{where}: cannot prove that the index of {buffer.name} along axis {axis} is in [0, {shown})"
+            hint = f"an index in a {kind} loop is not checked at run time; access the element only where it is compared"
+            raise located(RelvmTypeError(f"{reason}; {hint} (0 <= i and i < {shown}), or use range"), origin)
+        index = self.named(index, guard)
+        outside = (index < 0).logical_or(index >= ir.as_scalar(size, I64))
+        message = f"{_text(where)}: index %lld is outside axis {axis} of {_text(buffer.name)}, of size %lld"
+        fails = outside if guard is None else guard.logical_and(outside)
+        self.k.fail(fails, "INDEX_ERROR", message, index, size)
+        return index
+
+    def dim(self, dim: AnyDim) -> ir.Scalar:
+        """Return a dimension as a scalar over sizes that are axes."""
+        if isinstance(dim, int):
+            return ir.Literal(dim, I64)
+        total: ir.Scalar | None = None
+        for monomial, factor in dim.terms:
+            term: ir.Scalar = ir.Literal(factor, I64)
+            for number, atom in enumerate(monomial):
+                value = ir.Size(var_dim(atom)) if isinstance(atom, DimVar) else self.dim_operation(atom)
+                term = value if number == 0 and factor == 1 else term * value
+            total = term if total is None else total + term
+        assert total is not None
+        return total
+
+    def dim_operation(self, atom) -> ir.Scalar:
+        left, right = (self.named(self.dim(side), None) for side in (atom.left, atom.right))
+        match atom.function:
+            case "min":
+                return ir.minimum(left, right)
+            case "max":
+                return ir.maximum(left, right)
+            case "floordiv":
+                return self.floor_division(left, right, None)
+        return self.modulo(left, right, None)
+
+    def scalar(self, scalar: kd.Scalar, guard: ir.Scalar | None = None) -> ir.Scalar:
+        match scalar:
+            case kd.Literal(value, dtype):
+                return ir.Literal(value, dtype)
+            case kd.Variable():
+                return self.locals[scalar]
+            case kd.Size(dim):
+                return self.dim(evaluate_with(dim, self.sizes.get))
+            case kd.Element(buffer, indices, origin):
+                return ir.Load(self.buffers[buffer], self.indices(buffer, indices, guard, origin))
+            case kd.Operation("and" | "or" as function, (left, right)):
+                return self.short_circuit(function, left, right, guard)
+            case kd.Operation("where", (cond, then, orelse)):
+                return self.conditional(cond, then, orelse, guard)
+            case kd.Operation(function, operands, dtype):
+                values = tuple(self.scalar(operand, guard) for operand in operands)
+                return self.operation(function, values, dtype, guard)
+        raise AssertionError(f"no loop IR for {type(scalar).__name__}")
+
+    def short_circuit(self, function: str, left: kd.Scalar, right: kd.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
+        first = self.scalar(left, guard)
+        is_and = function == "and"
+        if _has_element(right):
+            first = self.named(first, guard)
+            inner = _both(guard, first if is_and else ir.Unary("!", first, BOOL))
+            with self.bounds.condition(left, holds=is_and):
+                second = self.scalar(right, self.named(inner, None))
+        else:
+            second = self.scalar(right, guard)
+        return first.logical_and(second) if is_and else first.logical_or(second)
+
+    def conditional(self, cond: kd.Scalar, then: kd.Scalar, orelse: kd.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
+        test = self.scalar(cond, guard)
+        guards = (guard, guard)
+        if _has_element(then) or _has_element(orelse):
+            test = self.named(test, guard)
+            guards = (self.named(_both(guard, test), None), self.named(_both(guard, ir.Unary("!", test, BOOL)), None))
+        parts = []
+        for part, inner, holds in ((then, guards[0], True), (orelse, guards[1], False)):
+            with self.bounds.condition(cond, holds=holds):
+                parts.append(self.scalar(part, inner if _has_element(part) else guard))
+        return ir.Select(test, parts[0], parts[1])
+
+    def operation(self, function: str, values: tuple[ir.Scalar, ...], dtype, guard: ir.Scalar | None) -> ir.Scalar:
+        first, last = values[0], values[-1]
+        match function:
+            case _ if function in _SIGNS:
+                return ir.Binary(_SIGNS[function], first, last, dtype)
+            case "neg":
+                return ir.Unary("-", first, dtype)
+            case "not":
+                return ir.Unary("!", first, BOOL)
+            case "cast":
+                return first.to(dtype)
+            case "div":
+                return first / last
+            case "floordiv":
+                return self.floor_division(first, last, guard)
+            case "mod":
+                return self.modulo(first, last, guard)
+            case "max" | "min":
+                a, b = self.named(first, guard), self.named(last, guard)
+                return ir.Select(a > b if function == "max" else a < b, a, b)
+            case "abs" if dtype.is_float:
+                return ir.Intrinsic("fabs", values, dtype)
+            case "abs":
+                a = self.named(first, guard)
+                return ir.Select(a < 0, -a, a) if dtype.is_signed else a
+            case "fma":
+                return ir.Intrinsic("fma", values, dtype)
+        return ir.Intrinsic(kd.MATH[function], values, dtype)
+
+    def floor_division(self, x: ir.Scalar, y: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
+        """Return x // y, rounded down; 0 if y is 0."""
+        x, y = self.named(x, guard), self.named(y, guard)
+        if not x.dtype.is_signed:
+            return ir.Select(y.eq(0), ir.Literal(0, x.dtype), x / y) if ir.constant_value(y) in (None, 0) else x / y
+        rest = self.named(self.remainder(x, y), guard)
+        quotient = self.named(self.quotient(x, y), guard)
+        rounds = rest.ne(0).logical_and((rest < 0).ne(y < 0))
+        return ir.Select(rounds, quotient - 1, quotient)
+
+    def modulo(self, x: ir.Scalar, y: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
+        """Return x % y, with the sign of y; 0 if y is 0."""
+        x, y = self.named(x, guard), self.named(y, guard)
+        rest = self.named(self.remainder(x, y), guard)
+        if not x.dtype.is_signed:
+            return rest
+        return ir.Select(rest.ne(0).logical_and((rest < 0).ne(y < 0)), rest + y, rest)
+
+    def quotient(self, x: ir.Scalar, y: ir.Scalar) -> ir.Scalar:
+        """Return the quotient rounded towards 0, with C's undefined cases handled."""
+        if ir.constant_value(y) not in (None, 0, -1):
+            return x / y
+        rest = ir.Select(y.eq(-1), -x, x / y)
+        return ir.Select(y.eq(0), ir.Literal(0, x.dtype), rest)
+
+    def remainder(self, x: ir.Scalar, y: ir.Scalar) -> ir.Scalar:
+        if ir.constant_value(y) not in (None, 0, -1):
+            return x % y
+        rest = ir.Select(y.eq(-1), ir.Literal(0, x.dtype), x % y) if x.dtype.is_signed else x % y
+        return ir.Select(y.eq(0), ir.Literal(0, x.dtype), rest)
+
+
+def is_written_whole(kernel: kd.KernelDef, buffer: kd.KernelBuffer) -> bool:
+    """Return whether each element of an output is certainly written, and read only after that.
+
+    Some assignment must be at the counters of loops over all axes of the output, in no other loop and no `if`.  Every
+    read must be of the same element and come after it.
+    """
+    put = _covering_put(kernel.body, buffer, ())
+    if put is None:
+        return False
+    is_written = False
+    for statement in kd.statements_in(kernel.body):
+        for part in (part for scalar in kd.scalars_of(statement) for part in kd.parts_of(scalar)):
+            if (
+                isinstance(part, kd.Element)
+                and part.buffer is buffer
+                and not (is_written and part.indices == put.indices)
+            ):
+                return False
+        is_written = is_written or statement is put
+    return True
+
+
+def _covering_put(body: tuple[kd.Statement, ...], buffer: kd.KernelBuffer, loops: tuple[kd.For, ...]) -> kd.Put | None:
+    for statement in body:
+        match statement:
+            case kd.Put(written, indices) if written is buffer:
+                if {loop.counter for loop in loops} == set(indices) and len(indices) == len(loops):
+                    over: dict[kd.Scalar, kd.For] = {loop.counter: loop for loop in loops}
+                    pairs = zip((over[index] for index in indices), buffer.shape, strict=True)
+                    if all(_covers(loop, dim) for loop, dim in pairs):
+                        return statement
+            case kd.For(body=inner):
+                found = _covering_put(inner, buffer, (*loops, statement))
+                if found is not None:
+                    return found
+    return None
+
+
+def _covers(loop: kd.For, dim: AnyDim) -> bool:
+    """Return whether a loop is over [0, dim)."""
+    match loop.start, loop.stop:
+        case kd.Literal(0), kd.Literal(value) | kd.Size(value):
+            return value == dim
+    return False
+
+
+def _work(body: tuple[kd.Statement, ...]) -> int:
+    """Return the approximate time of statements, in eighths of a nanosecond."""
+    total = 0
+    for statement in body:
+        total += _OPERATION_WORK * sum(1 for scalar in kd.scalars_of(statement) for _ in kd.parts_of(scalar))
+        match statement:
+            case kd.For(_, kd.Literal(start), kd.Literal(stop), body=inner):
+                total += max(0, int(stop) - int(start)) * _work(inner)
+            case kd.For(body=inner):
+                total += _UNKNOWN_TRIPS * _work(inner)
+            case kd.Branch(_, then, orelse):
+                total += max(_work(then), _work(orelse))
+    return min(total, 1 << 40)
+
+
+def _is_fixed(scalar: kd.Scalar, assigned: set[kd.Variable]) -> bool:
+    """Return whether a scalar has the same value at each evaluation, and is cheap."""
+    return all(
+        not isinstance(part, kd.Element) and not (isinstance(part, kd.Variable) and part in assigned)
+        for part in kd.parts_of(scalar)
+    )
+
+
+def _loads(scalar: ir.Scalar) -> bool:
+    """Return whether evaluating a scalar reads an element."""
+    return any(isinstance(part, ir.Load) for part in ir.scalars_in(ir.Let(ir.Local("", scalar.dtype), scalar)))
+
+
+def _text(name: str) -> str:
+    """Return a name for the message of a Fail, in which % has a meaning."""
+    return name.replace("%", "%%")
+
+
+def _both(guard: ir.Scalar | None, cond: ir.Scalar) -> ir.Scalar:
+    return cond if guard is None else guard.logical_and(cond)
+
+
+def _has_element(scalar: kd.Scalar) -> bool:
+    return any(isinstance(part, kd.Element) for part in kd.parts_of(scalar))
