@@ -265,7 +265,9 @@ class _Evaluator:
         raise AssertionError(f"the reference evaluator does not know {type(expr).__name__}")
 
     def kernel_call(self, call: KernelCall, args: tuple, dims: Mapping[DimVar, int]) -> Any:
-        kernel = self.kernels[call.kernel]
+        kernel = self.kernels.get(call.kernel)
+        if kernel is None:
+            raise RelvmNameError(f"no kernel {call.kernel}{near_matches(call.kernel, self.kernels)}")
         sizes: dict[DimVar, AnyDim] = {}
         for buffer, arg in zip(kernel.inputs, call.args, strict=True):
             match_dims(buffer.type, arg.type, sizes)

@@ -87,7 +87,8 @@ class _Interpreter:
                 case kd.Let(variable, value) | kd.Assign(variable, value):
                     self.variables[variable] = self.value(value)
                 case kd.Put(buffer, indices, value):
-                    self.arrays[buffer][self.place(buffer, indices)] = self.value(value)
+                    place = self.place(buffer, indices)
+                    self.arrays[buffer][place] = self.value(value)
                 case kd.Branch(cond, then, orelse):
                     self.run(then if self.value(cond) else orelse)
 

@@ -14,7 +14,7 @@ from relvm.ir.unique_names import UniqueNames
 # Binary operators from the lowest to the highest precedence, as in Python.
 LEVELS = (("or",), ("and",), ("==", "!=", "<", "<=", ">", ">="), ("+", "-"), ("*", "/", "//", "%"))
 LEVEL_OF = {sign: level for level, signs in enumerate(LEVELS) for sign in signs}
-UNARY = len(LEVELS)
+UNARY, COMPARISON = len(LEVELS), LEVEL_OF["<"]
 KERNEL_KEYWORDS = frozenset(
     ("and", "else", "false", "for", "if", "in", "inf", "let", "nan", "not", "or", "then", "true")
 )
@@ -49,13 +49,16 @@ class _Printer:
     def block(self, body: tuple[kd.Statement, ...], indent: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         for statement in body:
             yield from self.statement(statement, indent)
+        self.name_of.release(statement.variable for statement in body if isinstance(statement, kd.Let))
 
     def statement(self, statement: kd.Statement, indent: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         match statement:
             case kd.For():
-                counters, sizes, inner = self.grid(statement)
-                yield f"{indent}for {counters} in {sizes} {{", (statement.origin,)
-                yield from self.block(inner, indent + "  ")
+                loops, sizes = self.grid(statement)
+                counters = [loop.counter for loop in loops]
+                yield f"{indent}for {', '.join(map(self.name_of, counters))} in {sizes} {{", (statement.origin,)
+                yield from self.block(loops[-1].body, indent + "  ")
+                self.name_of.release(counters)
                 yield f"{indent}}}", ()
             case kd.Let(variable, value):
                 yield f"{indent}let {self.name_of(variable)} = {self.definition(value)}", ()
@@ -71,23 +74,19 @@ class _Printer:
                     yield from self.block(orelse, indent + "  ")
                 yield f"{indent}}}", ()
 
-    def grid(self, loop: kd.For) -> tuple[str, str, tuple[kd.Statement, ...]]:
-        """Return the counters, the bounds and the body of a loop.  Nested loops over whole sizes are one grid."""
+    def grid(self, loop: kd.For) -> tuple[list[kd.For], str]:
+        """Return the loops that are printed as one, and their kind and bounds.  Nested loops over whole sizes are a
+        grid."""
         loops = [loop]
-        while (
-            len(loops[-1].body) == 1
-            and isinstance(inner := loops[-1].body[0], kd.For)
-            and _is_plain(loop)
-            and _is_plain(inner)
-        ):
+        while len(loops[-1].body) == 1 and isinstance(inner := loops[-1].body[0], kd.For):
+            if not (_is_plain(loop) and _is_plain(inner)):
+                break
             loops.append(inner)
         bounds: list[str] = []
         for part in loops:
-            given = (part.stop,) if _is_zero(part.start) else (part.start, part.stop)
-            bounds += map(self.scalar, given)
-        counters = ", ".join(self.name_of(part.counter) for part in loops)
+            bounds += map(self.scalar, (part.stop,) if _is_zero(part.start) else (part.start, part.stop))
         kind = "grid" if len(loops) > 1 else loop.kind
-        return counters, f"{kind}({', '.join(bounds)})", loops[-1].body
+        return loops, f"{kind}({', '.join(bounds)})"
 
     def definition(self, value: kd.Scalar) -> str:
         """Return the value of a `let`, whose dtype nothing else tells."""
@@ -112,10 +111,10 @@ class _Printer:
                 text = f"-{self.typed(operand, outer=UNARY)}"
                 return f"({text})" if outer > UNARY else text
             case kd.Operation("not", (operand,)):
-                text = f"not {self.scalar(operand, LEVEL_OF['and'] + 1)}"
-                return f"({text})" if outer > LEVEL_OF["and"] + 1 else text
+                text = f"not {self.scalar(operand, COMPARISON)}"
+                return f"({text})" if outer > COMPARISON else text
             case kd.Operation("where", (cond, then, orelse)):
-                text = f"if {self.scalar(cond)} then {self.typed(then, orelse)} else {self.scalar(orelse)}"
+                text = f"if {self.scalar(cond)} then {self.typed(then, orelse, outer=0)} else {self.scalar(orelse)}"
                 return f"({text})" if outer >= 0 else text
             case kd.Operation("cast", (operand,), dtype):
                 return f"{dtype}({self.definition(operand)})"

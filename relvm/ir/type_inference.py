@@ -356,10 +356,11 @@ class _Inference:
                 return replace(expr, type=self.call_type(expr))
             case KernelCall(name) if isinstance(kernel := self.kernels.get(name), KernelDef):
                 return self.kernel_call(expr, kernel)
-            case KernelCall() | PackedCall() if expr.type is None:
-                raise self.error(
-                    f"the call of {expr.kernel if isinstance(expr, KernelCall) else expr.name} needs a type"
-                )
+            case KernelCall(name) if expr.type is None:
+                origin = expr.origins[0] if expr.origins else ""
+                raise self.error(f"no kernel {name}{near_matches(name, self.kernels)}", RelvmNameError, origin)
+            case PackedCall(name) if expr.type is None:
+                raise self.error(f"the call of {name} needs a type")
             case BuiltinCall("make_closure", (callee, *captured)) if expr.type in (None, OBJECT):
                 return replace(expr, type=self.closure_type(callee, captured))
             case PackedCall():

@@ -25,6 +25,10 @@ class UniqueNames:
             self.taken.add(self.given[item])
         return self.given[item]
 
+    def release(self, items: Iterable[Any]) -> None:
+        """Let later objects have the names of these, which are out of scope."""
+        self.taken -= {self.given[item] for item in items}
+
     def unique(self, name: str) -> str:
         if not IDENTIFIER.fullmatch(name):
             name = re.sub(r"\W+", "_", name)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from relvm.errors import RelvmTypeError, located
 from relvm.ir import kernel_def as kd
-from relvm.ir.symbolic import AnyDim, Dim, DimVar, dim_op, dim_var, dim_vars, var_dim
+from relvm.ir.symbolic import AnyDim, DimVar, dim_op, dim_vars, var_dim
 from relvm.kernels.index_bounds import IndexBounds
 
 _REDUCTIONS = ("add", "mul", "max", "min")
@@ -83,25 +84,58 @@ def check_independent(loop: kd.For, counter: DimVar, bounds: IndexBounds, reduct
     """
     own = _defined_in(loop)
     invariant = _invariant_atoms(bounds, own, counter)
-    accesses: dict[kd.KernelBuffer, list[tuple[AnyDim, ...]]] = {}
     for statement in kd.statements_in(loop.body):
         _check_form(loop, statement, own, reductions)
-        for buffer, indices in _accesses(statement):
-            accesses.setdefault(buffer, []).append(tuple(map(bounds.dim, indices)))
-        match statement:
-            case kd.Let(variable, value):
-                bounds.define(variable, value)
-            case kd.For(inner):
-                bounds.values[inner] = dim_var(inner.name, signed=True)
+    accesses: dict[kd.KernelBuffer, list[tuple[_Index, ...]]] = {}
+    _find_accesses(loop.body, counter, bounds, accesses)
     for statement in kd.statements_in(loop.body):
-        if isinstance(statement, kd.Put) and not _is_split(accesses[statement.buffer], counter, invariant):
+        if isinstance(statement, kd.Put) and not _is_split(accesses[statement.buffer], invariant):
             name, i = statement.buffer.name, loop.counter.name
             reason = (
                 f"the iterations of a {loop.kind} loop must be independent, but several may access the same element"
                 f" of {name}; one index of each access must be {i}, or the same {i} * a + b, where the loop does not"
-                " change b; or use range"
+                " change b or 0 <= b < a; or use range"
             )
             raise located(RelvmTypeError(reason), statement.origin or loop.origin)
+
+
+@dataclass(frozen=True)
+class _Index:
+    """An index, factor * counter + rest.  is_short: whether the rest is proven to be in [0, |factor|)."""
+
+    factor: int
+    rest: AnyDim
+    is_short: bool
+
+
+def _find_accesses(
+    body: tuple[kd.Statement, ...],
+    counter: DimVar,
+    bounds: IndexBounds,
+    accesses: dict[kd.KernelBuffer, list[tuple[_Index, ...]]],
+) -> None:
+    """Add the indices of all accesses of outputs in the body of a loop."""
+    for statement in body:
+        for buffer, indices in _accesses(statement):
+            split = tuple(_index_of(bounds.dim(index), counter, bounds) for index in indices)
+            accesses.setdefault(buffer, []).append(split)
+        match statement:
+            case kd.Let(variable, value):
+                bounds.define(variable, value)
+            case kd.For(body=inner):
+                with bounds.loop(statement):
+                    _find_accesses(inner, counter, bounds, accesses)
+            case kd.Branch(cond, then, orelse):
+                for part, holds in ((then, True), (orelse, False)):
+                    with bounds.condition(cond, holds=holds):
+                        _find_accesses(part, counter, bounds, accesses)
+
+
+def _index_of(index: AnyDim, counter: DimVar, bounds: IndexBounds) -> _Index:
+    factor = 0 if isinstance(index, int) else dict(index.terms).get((counter,), 0)
+    rest = dim_op("sub", index, dim_op("mul", factor, var_dim(counter)))
+    is_free = counter not in dim_vars(rest)
+    return _Index(factor, rest, is_free and bounds.is_inside(rest, abs(factor)))
 
 
 def _invariant_atoms(bounds: IndexBounds, own: set[kd.Variable], counter: DimVar) -> set[DimVar]:
@@ -143,19 +177,16 @@ def _accesses(statement: kd.Statement) -> Iterator[tuple[kd.KernelBuffer, tuple[
         yield statement.buffer, statement.indices
 
 
-def _is_split(accesses: list[tuple[AnyDim, ...]], counter: DimVar, invariant: set[DimVar]) -> bool:
+def _is_split(accesses: list[tuple[_Index, ...]], invariant: set[DimVar]) -> bool:
     """Return whether no two iterations access the same element: along some axis, all indices are the same polynomial
-    a * counter + b, with an integer a other than 0."""
+    a * counter + b, or differ only in b, which is in [0, |a|)."""
     for indices in zip(*accesses, strict=True):
         first = indices[0]
-        if any(index != first for index in indices) or isinstance(first, int):
+        if first.factor == 0 or any(index.factor != first.factor for index in indices):
             continue
-        factor = dict(first.terms).get((counter,), 0)
-        rest = dim_op("sub", first, dim_op("mul", factor, var_dim(counter)))
-        if factor and all(not var.signed or var in invariant for var in _vars(rest)):
+        is_same = all(index.rest == first.rest for index in indices)
+        if is_same and all(not var.signed or var in invariant for var in dim_vars(first.rest)):
+            return True
+        if all(index.is_short for index in indices):
             return True
     return False
-
-
-def _vars(dim: AnyDim) -> Iterator[DimVar]:
-    return dim_vars(dim) if isinstance(dim, Dim) else iter(())

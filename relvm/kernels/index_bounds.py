@@ -6,12 +6,14 @@ arithmetic must give a lower bound of 0.  Conditions that hold at an access are 
 of which one or two may be subtracted first.
 
 The proofs are about integers, but kernels compute modulo 2^64.  A polynomial between 0 and a size is the computed
-number, too.  A condition is a fact only if neither of its sides can overflow: each is a single atom, or a sum of a few
-sizes and counters with small factors.  Such a sum relies on sizes of at most LARGEST_SIZE (`relies_on_sizes`).
+number, too.  A condition is a fact only if neither of its sides can overflow: each is a single atom, or a polynomial
+over sizes and counters that stays below 2^62 for sizes of at most LARGEST_SIZE (`relies_on_sizes`).
 """
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from itertools import combinations_with_replacement
@@ -19,12 +21,15 @@ from itertools import combinations_with_replacement
 from relvm.errors import RelvmUnsupportedError
 from relvm.ir import kernel_def as kd
 from relvm.ir.dtypes import I64
-from relvm.ir.symbolic import AnyDim, Dim, DimOp, DimVar, dim_op, dim_var, dim_vars, evaluate_with, var_dim
+from relvm.ir.symbolic import AnyDim, Dim, DimOp, DimVar, dim_op, dim_size, dim_var, dim_vars, evaluate_with, var_dim
 from relvm.ir.value_ranges import Range, range_of
 
 LARGEST_SIZE = 1 << 40
-_LARGEST_FACTOR = 1 << 16
-_MOST_TERMS = 16
+_LARGEST_MAGNITUDE = 2.0**62
+_LARGEST_BOUND = 100  # variables and operators in the bounds of a loop
+_FREE_STEPS = 20  # of each proof
+_MOST_STEPS = 10_000  # of all proofs of a kernel beyond these, about half a second; then they give up
+_MOST_SPLITS = 3  # operators min and max that a proof replaces by their operands, one in the other
 _ON_DIMS = {"add": "add", "sub": "sub", "mul": "mul", "floordiv": "floordiv", "mod": "mod", "min": "min", "max": "max"}
 _NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
 
@@ -33,7 +38,8 @@ class IndexBounds:
     """What is known at a point of a kernel.
 
     sizes: the known sizes.   counters: the open loops, outermost first: the counter, and its first and last value.
-    facts: polynomials that are at least 0.   relies_on_sizes: whether a proof needs sizes of at most LARGEST_SIZE.
+    facts: polynomials that are at least 0.   steps: how many more steps proofs may take.
+    relies_on_sizes: whether a proof needs sizes of at most LARGEST_SIZE.
     """
 
     def __init__(self, sizes: dict[DimVar, int]) -> None:
@@ -41,16 +47,32 @@ class IndexBounds:
         self.counters: list[tuple[DimVar, AnyDim, AnyDim]] = []
         self.facts: list[AnyDim] = []
         self.relies_on_sizes = False
+        self.steps = _MOST_STEPS
+        self.free = 0  # steps of the current proof that do not count
         self.assigned: set[kd.Variable] = set()
         self.values: dict[kd.Variable, AnyDim] = {}
         self.atoms: dict[Hashable, Dim] = {}
-        self.small: set[DimVar] = set()  # counters that stay between sizes
+        self.small: dict[DimVar, float] = {}  # counters between sizes, each with its greatest absolute value
 
     # ---- polynomials ----
 
     def dim(self, scalar: kd.Scalar) -> AnyDim:
         """Return an i64 as a polynomial.  What cannot be one is an atom, the same for equal expressions."""
         assert scalar.dtype == I64
+        try:
+            found = self._polynomial(scalar)
+        except RelvmUnsupportedError:  # too large
+            found = None
+        if found is not None:
+            return found
+        key = self.key(scalar)
+        if key is None:
+            return dim_var("value", signed=True)
+        if key not in self.atoms:
+            self.atoms[key] = dim_var("value", signed=True)
+        return self.atoms[key]
+
+    def _polynomial(self, scalar: kd.Scalar) -> AnyDim | None:
         match scalar:
             case kd.Literal(value):
                 return int(value)
@@ -65,16 +87,8 @@ class IndexBounds:
                 divides = function in ("floordiv", "mod")
                 exact = function in ("add", "sub", "mul") or (self.is_exact(first) and self.is_exact(second))
                 if exact and not (divides and not (isinstance(second, int) and second > 0)):
-                    try:
-                        return dim_op(_ON_DIMS[function], first, second)
-                    except RelvmUnsupportedError:  # too large
-                        pass
-        key = self.key(scalar)
-        if key is None:
-            return dim_var("value", signed=True)
-        if key not in self.atoms:
-            self.atoms[key] = dim_var("value", signed=True)
-        return self.atoms[key]
+                    return dim_op(_ON_DIMS[function], first, second)
+        return None
 
     def key(self, scalar: kd.Scalar) -> Hashable | None:
         """Return a key that is equal for expressions of the same value, or None if the value may change."""
@@ -94,14 +108,22 @@ class IndexBounds:
 
     def is_small(self, dim: AnyDim) -> bool:
         """Return whether no computation of the polynomial overflows, given sizes of at most LARGEST_SIZE."""
+        return self.magnitude(dim) < _LARGEST_MAGNITUDE
+
+    def magnitude(self, dim: AnyDim) -> float:
+        """Return an upper bound on the sum of the absolute values of the terms, given sizes of at most LARGEST_SIZE."""
         if isinstance(dim, int):
-            return abs(dim) <= LARGEST_SIZE
-        return len(dim.terms) <= _MOST_TERMS and all(
-            abs(factor) <= (_LARGEST_FACTOR if monomial else LARGEST_SIZE)
-            and len(monomial) <= 1
-            and all(isinstance(atom, DimOp) or not atom.signed or atom in self.small for atom in monomial)
-            for monomial, factor in dim.terms
-        )
+            return abs(dim)
+        total = 0.0
+        for monomial, factor in dim.terms:
+            term = float(abs(factor))
+            for atom in monomial:
+                if isinstance(atom, DimOp):
+                    term *= max(self.magnitude(atom.left), self.magnitude(atom.right)) + 1
+                else:
+                    term *= self.small.get(atom, math.inf) if atom.signed else LARGEST_SIZE
+            total += term
+        return total
 
     # ---- what is known ----
 
@@ -116,11 +138,11 @@ class IndexBounds:
         counter = DimVar(loop.counter.name, signed=True)
         first, stop = self.dim(loop.start), self.dim(loop.stop)
         self.values[loop.counter] = var_dim(counter)
-        if not (self.is_exact(first) and self.is_exact(stop)):
+        if not (self.is_exact(first) and self.is_exact(stop)) or dim_size(first) + dim_size(stop) > _LARGEST_BOUND:
             yield counter
             return
         if self.is_small(first) and self.is_small(stop):
-            self.small.add(counter)
+            self.small[counter] = max(self.magnitude(first), self.magnitude(stop))
         outer = len(self.facts)
         self.counters.append((counter, first, dim_op("sub", stop, 1)))
         self.facts.append(dim_op("sub", dim_op("sub", stop, first), 1))
@@ -132,7 +154,8 @@ class IndexBounds:
     def condition(self, cond: kd.Scalar, *, holds: bool) -> Iterator[None]:
         """Record that a condition holds, or that it does not."""
         outer = len(self.facts)
-        self.facts += self.facts_of(cond, holds=holds)
+        with contextlib.suppress(RelvmUnsupportedError):  # a polynomial is too large
+            self.facts += list(self.facts_of(cond, holds=holds))
         yield
         del self.facts[outer:]
 
@@ -169,25 +192,70 @@ class IndexBounds:
     # ---- proofs ----
 
     def is_inside(self, index: AnyDim, size: AnyDim) -> bool:
-        """Return whether 0 <= index < size always holds."""
-        return self.is_natural(index) and self.is_natural(dim_op("sub", dim_op("sub", size, 1), index))
+        """Return whether 0 <= index < size is proven always to hold."""
+        try:
+            return self.is_natural(index) and self.is_natural(dim_op("sub", dim_op("sub", size, 1), index))
+        except RelvmUnsupportedError:  # a polynomial is too large
+            return False
 
     def is_natural(self, dim: AnyDim) -> bool:
         """Return whether a polynomial is proven to be at least 0."""
-        if self._lowest(dim) >= 0:
-            return True
-        if any(self._lowest(dim_op("sub", dim, fact)) >= 0 for fact in self.facts):
+        self.free = _FREE_STEPS
+        if self._follows(dim, _MOST_SPLITS):
             return True
         pairs = combinations_with_replacement(self.facts[-8:], 2)
-        return any(self._lowest(dim_op("sub", dim_op("sub", dim, a), b)) >= 0 for a, b in pairs)
+        return any(self._is_natural(dim_op("sub", dim_op("sub", dim, a), b), _MOST_SPLITS) for a, b in pairs)
 
-    def _lowest(self, dim: AnyDim) -> float:
+    def _follows(self, dim: AnyDim, splits: int) -> bool:
+        """Return whether the proof needs at most one fact at a time."""
+        if self._is_natural(dim, splits):
+            return True
+        return any(self._is_natural(dim_op("sub", dim, fact), splits) for fact in self.facts[-8:])
+
+    def _is_natural(self, dim: AnyDim, splits: int) -> bool:
+        """Return whether the proof needs no fact first.
+
+        A min or max is one of its operands: if its factor makes the polynomial smaller the larger it is, the proof must
+        hold for both, otherwise for one of them.   splits: the most operators that are replaced in this way.
+        """
+        if self.free > 0:
+            self.free -= 1
+        elif self.steps > 0:
+            self.steps -= 1
+        else:
+            return False
         ranges: dict[DimVar, Range] = {}
         for counter, first, last in self.counters:
             ranges[counter] = Range(range_of(first, ranges).low, range_of(last, ranges).high)
         for counter, first, last in reversed(self.counters):
             dim = _least(dim, counter, first, last, ranges)
-        return range_of(dim, ranges).low
+        if range_of(dim, ranges).low >= 0 or range_of(_without_quotients(dim), ranges).low >= 0:
+            return True
+        found = _extreme_in(dim) if splits else None
+        if found is None:
+            return False
+        atom, factor = found
+        rest = dim_op("sub", dim, dim_op("mul", factor, atom_dim(atom)))
+        cases = (
+            self._follows(dim_op("add", rest, dim_op("mul", factor, side)), splits - 1)
+            for side in (atom.left, atom.right)
+        )
+        return any(cases) if (atom.function == "max") == (factor > 0) else all(cases)
+
+
+def atom_dim(atom: DimVar | DimOp) -> Dim:
+    """Return an atom as a dimension."""
+    return Dim((((atom,), 1),))
+
+
+def _extreme_in(dim: AnyDim) -> tuple[DimOp, int] | None:
+    """Return a min or max that is a term of its own, with its factor."""
+    if not isinstance(dim, int):
+        for monomial, factor in dim.terms:
+            match monomial:
+                case (DimOp("min" | "max") as atom,):
+                    return atom, factor
+    return None
 
 
 def _least(dim: AnyDim, counter: DimVar, first: AnyDim, last: AnyDim, ranges: dict[DimVar, Range]) -> AnyDim:
@@ -214,10 +282,26 @@ def _least(dim: AnyDim, counter: DimVar, first: AnyDim, last: AnyDim, ranges: di
     return total
 
 
+def _without_quotients(dim: AnyDim) -> AnyDim:
+    """Return a polynomial that is at most `dim`, with a // d between (a - d + 1) / d and a / d, where its factor is a
+    multiple of d."""
+    if isinstance(dim, int):
+        return dim
+    total: AnyDim = 0
+    for monomial, factor in dim.terms:
+        term: AnyDim = Dim(((monomial, factor),)) if monomial else factor
+        match monomial:
+            case (DimOp("floordiv", left, int(divisor)),) if divisor > 0 and factor % divisor == 0:
+                least = dim_op("sub", left, divisor - 1) if factor > 0 else left
+                term = dim_op("mul", factor // divisor, least)
+        total = dim_op("add", total, term)
+    return total
+
+
 def _product(atoms) -> AnyDim:
     total: AnyDim = 1
     for atom in atoms:
-        total = dim_op("mul", total, Dim((((atom,), 1),)))
+        total = dim_op("mul", total, atom_dim(atom))
     return total
 
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 import relvm.ops  # declares the operators  # noqa: F401
-from relvm.errors import RelvmError, RelvmUnsupportedError, located
+from relvm.errors import RelvmError, RelvmNameError, RelvmUnsupportedError, located, near_matches
 from relvm.ir.bind_dims import match_dims
 from relvm.ir.dtypes import DType, dtype_of
 from relvm.ir.expr import (
@@ -102,7 +102,9 @@ class _KernelLowering:
 
     def own_kernel(self, call: KernelCall) -> KernelCall:
         """Return a call of one of the module's own kernels, lowered for the sizes that are known at this call."""
-        definition = self.definitions[call.kernel]
+        definition = self.definitions.get(call.kernel)
+        if definition is None:
+            raise RelvmNameError(f"no kernel {call.kernel}{near_matches(call.kernel, self.definitions)}")
         sizes: dict[DimVar, AnyDim] = {}
         for buffer, arg in zip(definition.inputs, call.args, strict=True):
             match_dims(buffer.type, arg.type, sizes)

@@ -85,7 +85,7 @@ class _KernelTranslator:
         try:
             return action()
         except RelvmError as error:
-            if hasattr(error, "lineno"):
+            if getattr(error, "lineno", None) is not None:
                 raise
             raise self.error(type(error), str(error), node) from None
 

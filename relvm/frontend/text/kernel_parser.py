@@ -13,7 +13,7 @@ from relvm.frontend.text.literals import LiteralReader
 from relvm.ir import kernel_def as kd
 from relvm.ir.dtypes import ALL_DTYPES
 from relvm.ir.kernel_def_builder import KernelDefBuilder
-from relvm.ir.kernel_def_printer import KERNEL_KEYWORDS, LEVEL_OF, LEVELS
+from relvm.ir.kernel_def_printer import COMPARISON, KERNEL_KEYWORDS, LEVEL_OF
 from relvm.ir.scalar_ops import FORMS
 from relvm.ir.types import TensorType, Type
 from relvm.kernels.lower_kernel_def import lower_kernel_def
@@ -44,7 +44,7 @@ class KernelReader(LiteralReader):
         try:
             return action()
         except RelvmError as error:
-            if hasattr(error, "lineno"):
+            if getattr(error, "lineno", None) is not None:
                 raise
             raise self.error(type(error), str(error), token) from None
 
@@ -190,36 +190,29 @@ class KernelReader(LiteralReader):
         self.depth -= 1
         return value
 
-    def kernel_infix(self, level: int) -> kd.Operand:
-        """Parse binary operators of precedence `level` and higher."""
-        if level == len(LEVELS):
-            return self.kernel_unary()
-        if LEVELS[level] == LEVELS[LEVEL_OF["<"]] and self.at("not"):
-            sign = self.take()
-            self.deeper()
-            operand = self.kernel_infix(level)
-            self.depth -= 1
-            return self.at_token(sign, lambda: kd.negation(operand))
-        left = self.kernel_infix(level + 1)
+    def kernel_infix(self, lowest: int) -> kd.Operand:
+        """Parse binary operators of precedence `lowest` and higher."""
         outer = self.depth
-        while self.token.text in LEVELS[level] and self.following.text != "=":
+        left = self.kernel_prefix()
+        while lowest <= (level := LEVEL_OF.get(self.token.text, -1)) and self.following.text != "=":
             self.deeper()  # the left operand becomes nested in the operator
             sign, before = self.take(), left
             right = self.kernel_infix(level + 1)
             left = self.at_token(sign, partial(kd.binary, _FUNCTION_OF[sign.text], before, right))
-            if sign.text in LEVELS[LEVEL_OF["<"]] and self.token.text in LEVELS[level]:
+            if level == COMPARISON == LEVEL_OF.get(self.token.text):
                 raise self.error(RelvmSyntaxError, "comparisons cannot be chained; combine them with and", self.token)
         self.depth = outer
         return left
 
-    def kernel_unary(self) -> kd.Operand:
-        if self.at("-"):
-            self.deeper()
-            sign = self.take()
-            operand = self.kernel_unary()
-            self.depth -= 1
-            return self.at_token(sign, lambda: kd.negative(operand))
-        return self.kernel_primary()
+    def kernel_prefix(self) -> kd.Operand:
+        """Parse an operand of binary operators."""
+        if not (self.at("-") or self.at("not")):
+            return self.kernel_primary()
+        self.deeper()
+        sign = self.take()
+        operand = self.kernel_prefix() if sign.text == "-" else self.kernel_infix(COMPARISON)
+        self.depth -= 1
+        return self.at_token(sign, partial(kd.negative if sign.text == "-" else kd.negation, operand))
 
     def kernel_primary(self) -> kd.Operand:
         token = self.token
@@ -270,12 +263,15 @@ def loop_bounds(kind: str, counters: int, bounds: list[kd.Operand]) -> list[tupl
     ------
     RelvmSyntaxError
         The numbers of counters and bounds do not match.
+    RelvmTypeError
+        A bound is not an i64.
     """
     if kind == "grid":
         if len(bounds) != counters or not bounds:
             raise RelvmSyntaxError(f"grid: expected one size for each of {counters} counters, got {len(bounds)}")
-        return [(0, bound) for bound in bounds]
+        return [(0, kd.index(bound)) for bound in bounds]
     if counters != 1 or len(bounds) not in (1, 2):
         got = f"{counters} counters and {len(bounds)} arguments"
         raise RelvmSyntaxError(f"{kind}: expected one counter, and a stop or a start and a stop, got {got}")
-    return [(0, bounds[0]) if len(bounds) == 1 else (bounds[0], bounds[1])]
+    start, stop = (0, bounds[0]) if len(bounds) == 1 else bounds
+    return [(kd.index(start), kd.index(stop))]
