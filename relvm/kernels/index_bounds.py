@@ -29,7 +29,7 @@ _LARGEST_MAGNITUDE = 2.0**62
 _LARGEST_BOUND = 100  # variables and operators in the bounds of a loop
 _FREE_STEPS = 20  # of each proof
 _MOST_STEPS = 10_000  # of all proofs of a kernel beyond these, about half a second; then they give up
-_MOST_SPLITS = 3  # operators min and max that a proof replaces by their operands, one in the other
+_MOST_SPLITS = 3  # operators min and max that a proof replaces by their operands, and times that it drops //
 _ON_DIMS = {"add": "add", "sub": "sub", "mul": "mul", "floordiv": "floordiv", "mod": "mod", "min": "min", "max": "max"}
 _NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
 
@@ -229,7 +229,10 @@ class IndexBounds:
             ranges[counter] = Range(range_of(first, ranges).low, range_of(last, ranges).high)
         for counter, first, last in reversed(self.counters):
             dim = _least(dim, counter, first, last, ranges)
-        if range_of(dim, ranges).low >= 0 or range_of(_without_quotients(dim), ranges).low >= 0:
+        if range_of(dim, ranges).low >= 0:
+            return True
+        simpler = _without_quotients(dim)
+        if simpler != dim and splits and self._follows(simpler, splits - 1):
             return True
         found = _extreme_in(dim) if splits else None
         if found is None:
@@ -283,17 +286,25 @@ def _least(dim: AnyDim, counter: DimVar, first: AnyDim, last: AnyDim, ranges: di
 
 
 def _without_quotients(dim: AnyDim) -> AnyDim:
-    """Return a polynomial that is at most `dim`, with a // d between (a - d + 1) / d and a / d, where its factor is a
-    multiple of d."""
+    """Return a polynomial that is at most a positive multiple of `dim`: a // d is between (a - d + 1) / d and a / d."""
     if isinstance(dim, int):
         return dim
+    quotients = {
+        atom: divisor
+        for monomial, _ in dim.terms
+        for atom in monomial
+        if len(monomial) == 1 and isinstance(atom, DimOp) and atom.function == "floordiv"
+        if isinstance(divisor := atom.right, int) and divisor > 0
+    }
+    scale = math.lcm(*quotients.values())
     total: AnyDim = 0
     for monomial, factor in dim.terms:
-        term: AnyDim = Dim(((monomial, factor),)) if monomial else factor
+        term: AnyDim = Dim(((monomial, factor * scale),)) if monomial else factor * scale
         match monomial:
-            case (DimOp("floordiv", left, int(divisor)),) if divisor > 0 and factor % divisor == 0:
+            case (DimOp(left=left) as atom,) if atom in quotients:
+                divisor = quotients[atom]
                 least = dim_op("sub", left, divisor - 1) if factor > 0 else left
-                term = dim_op("mul", factor // divisor, least)
+                term = dim_op("mul", factor * scale // divisor, least)
         total = dim_op("add", total, term)
     return total
 

@@ -197,7 +197,7 @@ class _Lowering:
     def bound(self, scalar: kd.Scalar) -> ir.Scalar:
         """Return a bound of a loop, which is evaluated once."""
         value = self.scalar(scalar)
-        return value if _is_fixed(scalar, self.bounds.assigned) else self.named(value, None)
+        return value if _is_fixed(scalar, self.bounds.assigned) else self.k.let("bound_", value)
 
     def name_of(self, variable: kd.Variable) -> str:
         return f"{c_identifier(variable.name)}_"

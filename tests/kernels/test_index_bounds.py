@@ -32,6 +32,7 @@ PROVEN = (
     "for i in range(n) { for j in simd(m) { let a = y[i, j] } }",
     "for t in parallel(n // 4) { for c in range(4) { let a = x[t * 4 + c] } }",
     "for i in simd(2 * n) { let a = x[i // 2] }",
+    "for i in simd(n) { let a = x[i // 2] + x[(i + n) // 2] }",
     "for i in simd(n) { let a = if n > 3 then x[i % 4] else 0.0 }",
     "for i in range(n) { for j in simd(i + 1) { let a = x[j] + x[i - j] } }",
     "for i in range(n) { for j in simd(min(i, m)) { let a = y[i, j] } }",

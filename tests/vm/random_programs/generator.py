@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from random_programs import control, effects, functions, tensors
+from random_programs import control, effects, functions, kernels, tensors
 from random_programs.arguments import arguments
 from random_programs.replay import Run
 from random_programs.scalars import scalar
@@ -152,6 +152,7 @@ _STATEMENTS: tuple[Callable[[State], None], ...] = (
     _bound(_conditional),
     _bound(tensors.operator_on_shapes),
     control.checked,
+    kernels.kernel_call,
     effects.echo,
     effects.part,
     effects.pure_number,

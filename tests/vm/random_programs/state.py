@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from relvm.ir.bind_dims import plain_dim_vars
 from relvm.ir.builder import Builder
+from relvm.ir.dtypes import DType
 from relvm.ir.expr import Expr, Var
 from relvm.ir.symbolic import AnyDim, DimVar, dim_vars, evaluate_with, var_dim
 from relvm.ir.types import FuncType, TensorType, TupleType, Type, dims_of, format_type, is_proven
@@ -97,7 +98,8 @@ class Account:
 @dataclass
 class State:
     """The module being built.  callees: of the module.  locals: what is known of local functions, by variable.  limits:
-    the largest value of each dimension variable."""
+    the largest value of each dimension variable.   kernels: those of the module, with the dtype and the rank that they
+    take."""
 
     source: Source
     make: Callable[[State, Type], Expr]
@@ -105,6 +107,7 @@ class State:
     callees: list[Callee] = field(default_factory=list)
     locals: dict[Var, Callee] = field(default_factory=dict)
     limits: dict[DimVar, int] = field(default_factory=dict)
+    kernels: dict[str, tuple[DType, int]] = field(default_factory=dict)
     frame: Frame = field(default_factory=lambda: Frame([], []))
     account: Account = field(default_factory=lambda: Account(0))
 
