@@ -20,13 +20,14 @@ FAST = {
     "frontend": [
         "frontend/test_text.py",
         "frontend/test_text_errors.py",
+        "frontend/test_text_kernels.py",
         "frontend/test_script.py",
         "frontend/test_script_errors.py",
         "frontend/test_onnx_import.py",
         "frontend/test_onnx_huge_sizes.py",
     ],
     "ir": ["ir"],
-    "kernels": ["ops/test_work.py"],
+    "kernels": ["kernels", "ops/test_work.py"],
     "lir": ["codegen/test_lir_passes.py"],
     "ops": [
         "ops/test_operators.py::test_declaration_is_whole",

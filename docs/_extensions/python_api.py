@@ -34,9 +34,9 @@ MODULES = (
 # and gives it to another, or never sees it.
 HANDED_ON = (
     r"relvm\.aot\.(c\.sources\.Sources|config\.CallKind|hosted\.library\.AotLibrary|lower\.ir\.LoweredModule|lower\.place_storage\.FunctionPlacement)",
-    r"relvm\.frontend\.(text\.lexer\.Source|script\.values\.ScriptFunction)",
+    r"relvm\.frontend\.(text\.lexer\.Source|script\.values\.(ScriptFunction|SourceFunction))",
     r"relvm\.explore\.draw\.graph\.Graph",
-    r"relvm\.ir\.(builder\.OpenFunction|symbolic\.DimOp|node\.Node|visitor\.Any\w+)",
+    r"relvm\.ir\.(builder\.OpenFunction|kernel_def\.KernelDef|symbolic\.DimOp|node\.Node|visitor\.Any\w+)",
     r"relvm\.lir\.routine\.LirModule",
     r"relvm\.compiler\.(find_compiler\.Compiler|target\.Target)",
     r"relvm\._binding\.\w+",

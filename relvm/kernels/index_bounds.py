@@ -146,9 +146,11 @@ class IndexBounds:
         outer = len(self.facts)
         self.counters.append((counter, first, dim_op("sub", stop, 1)))
         self.facts.append(dim_op("sub", dim_op("sub", stop, first), 1))
-        yield counter
-        self.counters.pop()
-        del self.facts[outer:]
+        try:
+            yield counter
+        finally:
+            self.counters.pop()
+            del self.facts[outer:]
 
     @contextmanager
     def condition(self, cond: kd.Scalar, *, holds: bool) -> Iterator[None]:
@@ -156,8 +158,10 @@ class IndexBounds:
         outer = len(self.facts)
         with contextlib.suppress(RelvmUnsupportedError):  # a polynomial is too large
             self.facts += list(self.facts_of(cond, holds=holds))
-        yield
-        del self.facts[outer:]
+        try:
+            yield
+        finally:
+            del self.facts[outer:]
 
     def facts_of(self, cond: kd.Scalar, *, holds: bool) -> Iterator[AnyDim]:
         match cond:

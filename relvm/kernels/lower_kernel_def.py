@@ -2,12 +2,14 @@
 
 An index that is proven to be inside of its axis (relvm/kernels/index_bounds.py) is not checked at run time.  In `simd`
 and `parallel` loops every index must be proven, because a check could end the kernel in the middle of others.
+An innermost `range` loop of independent iterations without checks becomes a SIMD loop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 from relvm.errors import RelvmTypeError, located
 from relvm.ir import kernel_def as kd
@@ -21,6 +23,7 @@ from relvm.quoting import c_identifier
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 _CLAUSES = {"add": "+", "mul": "*", "max": "max", "min": "min"}
 _OPERATION_WORK = 8  # of a scalar operation, in eighths of a nanosecond
+_SHORTEST_STRIP = 16  # iterations of a loop that is worth vectors
 _UNKNOWN_TRIPS = 64  # of a loop whose length is not constant, for the work of a part of a parallel loop
 
 
@@ -160,7 +163,33 @@ class _Lowering:
     def loop(self, loop: kd.For) -> None:
         if loop.kind == "parallel":
             self.parallel(loop)
-            return
+        elif not (loop.kind == "range" and self.vectorized(loop)):
+            self.plain_loop(loop)
+
+    def vectorized(self, loop: kd.For) -> bool:
+        """Lower an innermost `range` loop as a `simd` loop, if that is proven to be the same.  Return whether it is.
+
+        Sums of floats stay in order.
+        """
+        if any(isinstance(statement, kd.For) for statement in kd.statements_in(loop.body)):
+            return False
+        simd = replace(loop, kind="simd")
+        depth, length, names = len(self.k.blocks), len(self.k.blocks[-1]), dict(self.k.names)
+        try:
+            if any(variable.dtype.is_float for variable in reductions_of(simd)):
+                return False
+            self.plain_loop(simd)
+        except RelvmTypeError:
+            del self.k.blocks[depth:], self.k.blocks[-1][length:]
+            self.k.names = names
+            return False
+        made = self.k.blocks[-1][-1]
+        if isinstance(made, ir.Loop) and ir.trip_count(made) in range(_SHORTEST_STRIP):
+            self.k.blocks[-1][-1] = replace(made, simd=False, reduce=())
+        return True
+
+    def plain_loop(self, loop: kd.For) -> None:
+        """Lower a `range` or `simd` loop."""
         start, stop = self.bound(loop.start), self.bound(loop.stop)
         reduce = []
         with self.inside(loop), self.bounds.loop(loop) as counter:
@@ -191,8 +220,10 @@ class _Lowering:
         outer = self.unchecked
         if loop.kind != "range":
             self.unchecked = loop
-        yield
-        self.unchecked = outer
+        try:
+            yield
+        finally:
+            self.unchecked = outer
 
     def bound(self, scalar: kd.Scalar) -> ir.Scalar:
         """Return a bound of a loop, which is evaluated once."""

@@ -20,6 +20,7 @@ from relvm.errors import (
     near_matches,
 )
 from relvm.frontend.script.kernels import ScriptKernel
+from relvm.frontend.script.names import call_kernel
 from relvm.frontend.script.values import (
     LARGEST_STATIC,
     SCRIPT_FUNCTIONS,
@@ -229,7 +230,7 @@ class ExpressionTranslator:
                 value = names[name]
                 if isinstance(value, Unbound):
                     raise self.error(value.kind, value.reason, node)
-                return value
+                return ScriptFunctionName("call_kernel") if value is call_kernel else value
         if name in SCRIPT_FUNCTIONS:
             return ScriptFunctionName(name)
         for names in (operators(), ALL_DTYPES, _PYTHON_DTYPES):

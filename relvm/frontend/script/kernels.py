@@ -37,7 +37,7 @@ _LOOPS = ("grid", *kd.LOOPS)
 
 
 class ScriptKernel(SourceFunction):
-    """A function decorated by @kernel: a kernel, whose parameters that it writes are its outputs.
+    """A function decorated by @kernel: a kernel, whose parameters that it writes are its outputs.  Made by `kernel`.
 
     Scripts call it.  `python` is the function itself, which computes the same on NumPy arrays, slowly.
     """
@@ -57,7 +57,7 @@ class ScriptKernel(SourceFunction):
         return f"<kernel {self.name}>"
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        """Raise RelvmTypeError: only scripts call kernels."""
+        """Raise RelvmTypeError: only scripts call kernels, with `args` and `keywords`."""
         raise RelvmTypeError(
             f"kernel {self.name} can only be called in a function decorated with @script; "
             f"{self.name}.python(...) runs it on NumPy arrays"

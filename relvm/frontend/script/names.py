@@ -4,14 +4,47 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
-from relvm.frontend.script.values import ScriptFunctionName
+from relvm.errors import RelvmTypeError
 
-call_kernel = ScriptFunctionName("call_kernel")
-simd = range  # in Python, the loops of a kernel run in order
-parallel = range
+
+def call_kernel(kernel: Any, *args: Any, result: str = "") -> Any:
+    """Call a kernel.  For scripts only, which also call it like a function.
+
+    Parameters
+    ----------
+    kernel
+        A function decorated with `@kernel`.
+    args
+        Its inputs.
+    result
+        The type of the result, such as `f32[n, m]`.  It is needed if a size of an output is not one of an input.
+
+    Raises
+    ------
+    RelvmTypeError
+        It is called from Python.
+    """
+    raise RelvmTypeError(f"call_kernel({kernel!r}) can only be called in a function decorated with @script")
 
 
 def grid(*sizes: int) -> Iterator[tuple[int, ...]]:
-    """Yield the indices of a grid, in row-major order: `for i, j in grid(n, m)`.  A kernel reads it as nested loops."""
+    """Yield the indices of a grid of these sizes in row-major order.  A kernel reads the loop as nested `range` loops.
+
+    Examples
+    --------
+    >>> list(grid(2, 2))
+    [(0, 0), (0, 1), (1, 0), (1, 1)]
+    """
     return itertools.product(*map(range, sizes))
+
+
+def simd(*bounds: int) -> range:
+    """Return `range(*bounds)`.  In a kernel, the iterations may run as vector lanes."""
+    return range(*bounds)
+
+
+def parallel(*bounds: int) -> range:
+    """Return `range(*bounds)`.  In a kernel, the iterations may run in several threads."""
+    return range(*bounds)

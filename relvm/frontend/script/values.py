@@ -36,10 +36,6 @@ class ScriptFunctionName:
 
     name: str
 
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
-        """Raise RelvmTypeError: only scripts call it."""
-        raise RelvmTypeError(f"{self.name} can only be called in a function decorated with @script")
-
 
 @dataclass(frozen=True, eq=False)
 class Template:
