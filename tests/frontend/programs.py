@@ -75,3 +75,28 @@ def other(x: object, d: i64) => (f32[m], object) {
   return (relu(y), packed("test.note", y, @main, "text"))
 }
 """
+
+
+# Kernels with every form of statement and expression.
+KERNELS = """
+kernel every(x: f32[n, m], at: i64[l], s: f16) -> (out: f32[n, m], to: i64[l], flag: bool) {
+  let acc = 0.0; let count = 0
+  for i in simd(n) { acc += if m > 0 then x[i, 0] else 1.0; count -= i }
+  for i, j in grid(n, m) { out[i, j] = x[i, j] * acc - f32(s) / 2.0 }
+  for i in parallel(1, n) {
+    let top = -inf
+    for j in simd(m) { top = max(top, abs(x[i - 1, j])) }
+    for j in range(m) { out[i, j] += min(exp(top), fma(top, top, 1.0), f32(i // 2 % 3)) }
+  }
+  for i in range(l) {
+    let q = at[i]
+    if 0 <= q and q < n and not (m == 0 or q != i) { to[i] = q } else if q > 7 { to[i] = -1 } else { count += 1 }
+  }
+  flag = count >= l and true
+}
+
+def main(x: f32[n, m], at: i64[l]) -> f32[n, m] {
+  r = kernel every(x, at, 0.5)
+  return r.0
+}
+"""

@@ -39,6 +39,7 @@ SPECIAL = (
         "object",
     ),
     *("f32", "i64", "bool", "f64", "i4", "str", "n", "x"),
+    *("for", "in", "let", "and", "or", "not", "range", "grid", "simd", "parallel", "max", "floor", "+=", "%", "<="),
 )
 
 
