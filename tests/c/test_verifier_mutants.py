@@ -38,7 +38,7 @@ EQUIVALENT = {
     "check_instruction: always: size": "each instruction with a buffer states the bytes of an element",
 }
 
-SHARE = 5  # one mutant of so many is run, drawn anew when the mutants change
+SHARE = 10  # one mutant of so many is run, drawn anew when the mutants change
 RUN_ALL = "RELVM_ALL_MUTANTS"
 
 
