@@ -23,6 +23,8 @@ from relvm.ir.expr import (
     Var,
     is_atom,
 )
+from relvm.ir.kernel_def import KernelDef
+from relvm.ir.kernel_def_printer import kernel_lines
 from relvm.ir.node import Node, children, fields_of, map_children, walk
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, evaluate_with, var_dim
 from relvm.ir.types import FuncType, TupleType, Type, dims_of, map_dims, substitute_dims, type_vars
@@ -193,7 +195,10 @@ class _Copier:
 
 
 def structural_equal(first: Node, second: Node) -> bool:
-    """Return whether `first` and `second` are the same program up to renaming of variables and dimension variables."""
+    """Return whether `first` and `second` are the same program up to renaming of variables and dimension variables.
+
+    Kernels that a module defines are compared by their text.
+    """
     return _Matcher().same(first, second)
 
 
@@ -227,6 +232,7 @@ class _Matcher:
                 return len(a) == len(b) and all(self.same(x, y) for x, y in zip(a, b, strict=True))
             case Module():  # variables and dimension variables belong to one function
                 same = a.attributes == b.attributes and len(a.functions) == len(b.functions)
+                same = same and _kernel_texts(a) == _kernel_texts(b)
                 return same and all(_Matcher().same(f, g) for f, g in zip(a.functions, b.functions, strict=True))
             case Node():
                 return all(self.same(getattr(a, name), getattr(b, name)) for name in _in_binding_order(a))
@@ -263,3 +269,9 @@ class _Matcher:
 def _in_binding_order(item: Node) -> list[str]:
     """Return a node's fields with the parameters of a function first, so that they are paired before they are used."""
     return sorted(fields_of(item), key=lambda name: name != "params")
+
+
+def _kernel_texts(module: Module) -> list[list[str]]:
+    """Return the text of each kernel that the module defines."""
+    kernels = (kernel for _, kernel in module.kernels if isinstance(kernel, KernelDef))
+    return [[line for line, _ in kernel_lines(kernel, kernel.name)] for kernel in kernels]

@@ -94,7 +94,7 @@ class IndexBounds:
         """Return a key that is equal for expressions of the same value, or None if the value may change."""
         match scalar:
             case kd.Literal(value, dtype):
-                return (type(value), value, dtype)
+                return (repr(value), dtype)  # -0.0 is not 0.0
             case kd.Size(dim):
                 return ("size", dim)
             case kd.Variable():

@@ -70,6 +70,9 @@ REFUSED = {
     "for i in range(at[0]) { for j in simd(i) { let a = x[j] } }": UNPROVEN,
     "for i in range(at[0] + 5, n) { for j in simd(1) { let a = x[i] } }": UNPROVEN,
     "for i in simd(n * n * n, n) { let a = x[i] }": UNPROVEN,
+    # Equal numbers that are not the same.
+    "for i in simd(1) { let a = if 0 <= i64(copysign(9.0, 0.0)) and i64(copysign(9.0, 0.0)) < n"
+    " then x[i64(copysign(9.0, -0.0))] else 0.0 }": UNPROVEN,
     # Iterations that depend on each other.
     "for i in simd(1, n) { out[i] = out[i - 1] }": DEPENDENT,
     "for i in simd(n) { for j in range(n) { out[j] = x[i] } }": DEPENDENT,
