@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from relvm.compiler.find_compiler import expect_compiler
-from relvm.compiler.toolchain import compile_runtime, guards, link_flags, run_compiler
+from relvm.compiler.toolchain import GUARDS, LINKED_SAFELY, compile_runtime, run_compiler
 from relvm.errors import expect_type
 from relvm.runtime.executable import Executable
 from relvm.runtime.file_io import complete_file
@@ -45,7 +45,7 @@ def export_library(executable: Executable, path: str | os.PathLike) -> None:
     expect_type("export_library", executable, Executable, "an Executable")
     expect_type("path", path, (str, os.PathLike), "a str or PathLike")
     compiler = expect_compiler()
-    flags = [*_FLAGS, *guards(compiler)]
+    flags = [*_FLAGS, *GUARDS]
     name = ("-Xlinker", "-soname", "-Xlinker", Path(path).name)
     with complete_file(Path(path).absolute()) as partial, tempfile.TemporaryDirectory(prefix="relvm-") as folder:
         partial.touch()  # an error of writing is raised here, not reported by the linker
@@ -54,7 +54,7 @@ def export_library(executable: Executable, path: str | os.PathLike) -> None:
         for file, content in compile_runtime(compiler, flags).items():
             units.append(Path(folder, file))
             units[-1].write_bytes(content)
-        linked = ["-shared", "-Wl,-Bsymbolic", *link_flags(compiler), *name]
+        linked = ["-shared", "-Wl,-Bsymbolic", *LINKED_SAFELY, *name]
         arguments = [
             *flags,
             *include_flags(),

@@ -1,16 +1,18 @@
 """The search for a C compiler.
 
-Environment: RELVM_CC names the compiler (`none`: use none), otherwise CC, otherwise the first of gcc, clang, zig cc and
-tcc that is installed.
+Environment: RELVM_CC names the compiler (`none`: use none), otherwise CC, otherwise the first of gcc, clang and zig cc
+that is installed.  zig cc may also be the Python package ziglang.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib.util
 import os
 import shlex
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 
 from relvm.errors import RelvmToolchainError
@@ -23,6 +25,11 @@ class Compiler:
     command: tuple[str, ...]
     version: str
 
+    @property
+    def is_zig(self) -> bool:
+        """Whether it is zig cc, as a program or as the Python package ziglang."""
+        return self.command[-1] == "cc" and any("zig" in os.path.basename(word) for word in self.command[:-1])
+
 
 @functools.lru_cache(maxsize=8)
 def _find(setting: str | None, cc: str | None, path: str | None) -> Compiler | None:
@@ -33,17 +40,27 @@ def _find(setting: str | None, cc: str | None, path: str | None) -> Compiler | N
         words = tuple(shlex.split(chosen or ""))
     except ValueError as error:
         raise RelvmToolchainError(f"{variable}: {chosen!r} is not a valid command: {error}") from None
-    candidates = [words] if words else [("gcc",), ("clang",), ("zig", "cc"), ("tcc",)]
+    candidates = [words] if words else [("gcc",), ("clang",), ("zig", "cc"), *_packages()]
     for command in candidates:
         if not shutil.which(command[0], path=path):
             continue
-        flag = "-v" if command[0] == "tcc" else "--version"
-        shown = subprocess.run([*command, flag], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        shown = subprocess.run([*command, "--version"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        version = (shown.stdout or shown.stderr).partition("\n")[0]
+        if version.startswith("tcc "):
+            raise RelvmToolchainError(
+                f"{variable}: tcc has neither vectors nor fused multiply-add, so kernels would be slow and give other"
+                ' results; use gcc, clang or zig cc, or target="bytecode", which needs no compiler'
+            )
         if shown.returncode == 0:
-            return Compiler(command, (shown.stdout or shown.stderr).partition("\n")[0])
+            return Compiler(command, version)
     if words:
         raise RelvmToolchainError(f"{variable}: the compiler {chosen!r} does not exist or does not run")
     return None
+
+
+def _packages() -> list[tuple[str, ...]]:
+    """Return the commands of compilers that are Python packages."""
+    return [(sys.executable, "-m", "ziglang", "cc")] if importlib.util.find_spec("ziglang") else []
 
 
 def find_compiler() -> Compiler | None:
@@ -61,6 +78,6 @@ def expect_compiler(otherwise: str = "") -> Compiler:
     """Return the C compiler.  Raise RelvmToolchainError, whose message ends with `otherwise`, if there is none."""
     compiler = find_compiler()
     if compiler is None:
-        known = "install gcc, clang, zig cc or tcc, or set RELVM_CC or CC"
+        known = "install gcc, clang or zig cc (pip install ziglang), or set RELVM_CC or CC"
         raise RelvmToolchainError(f"no C compiler found ({known}){otherwise}")
     return compiler

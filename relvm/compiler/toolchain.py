@@ -43,8 +43,8 @@ _WORDS = ("-fno-tree-vectorize", "-fno-tree-slp-vectorize")
 _ROUTINES = ("-O2", *_WORDS, *_FLOATS)
 
 # Options that make mistakes in C harder to exploit: all for the runtime, those of the linker also for native code.
-_GUARDS = ("-fstack-protector-strong", "-fstack-clash-protection", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3")
-_LINKED_SAFELY = ("-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack")
+GUARDS = ("-fstack-protector-strong", "-fstack-clash-protection", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3")
+LINKED_SAFELY = ("-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack")
 
 _ARCHITECTURES = {"__x86_64__": "x86_64", "__aarch64__": "aarch64"}
 
@@ -84,24 +84,17 @@ def native_settings(target: Target) -> str:
     return _digest(compiler, (options, described(_macros(compiler, options)), _COMMON, _KERNELS, _ROUTINES))
 
 
-def guards(compiler: Compiler) -> tuple[str, ...]:
-    """Return the hardening options for compiling the runtime here (docs/security.md).  There are none for tcc."""
-    return () if _is_tcc(compiler) else _GUARDS
-
-
-def link_flags(compiler: Compiler) -> tuple[str, ...]:
-    """Return the hardening options for linking shared libraries (docs/security.md).  There are none for tcc."""
-    return () if _is_tcc(compiler) else _LINKED_SAFELY
-
-
-def _is_tcc(compiler: Compiler) -> bool:
-    return "__TINYC__" in _macros(compiler, ())
-
-
 def _options(compiler: Compiler, target: Target) -> tuple[str, ...]:
-    if target.options is not None:
-        return target.options
-    return own_options() if "__x86_64__" in _macros(compiler, ()) else ()
+    options = target.options
+    if options is None:
+        options = own_options() if "__x86_64__" in _macros(compiler, ()) else ()
+    return tuple(map(_zig_option, options)) if compiler.is_zig else options
+
+
+def _zig_option(option: str) -> str:
+    """Return an option that names a processor as zig names it: `-march=x86_64_v3`, not `-march=x86-64-v3`."""
+    name, equals, processor = option.partition("=")
+    return f"{name}={processor.replace('-', '_')}" if equals else option
 
 
 @functools.lru_cache(maxsize=32)
@@ -152,7 +145,7 @@ def _cached(compiler: Compiler, cpu: str, units: list[tuple[str, tuple[str, ...]
             )
         return _link(compiler, objects)
 
-    return _kept(_digest(compiler, (cpu, units, _LINKED_SAFELY)), link)
+    return _kept(_digest(compiler, (cpu, units, LINKED_SAFELY)), link)
 
 
 def _digest(compiler: Compiler, what: Any) -> str:
@@ -201,7 +194,7 @@ def _link(compiler: Compiler, objects: list[bytes]) -> bytes:
         names = [f"unit{i}.o" for i in range(len(objects))]
         for name, content in zip(names, objects, strict=True):
             Path(folder, name).write_bytes(content)
-        flags = ["-shared", "-Wl,-Bsymbolic", *link_flags(compiler), "-s"]
+        flags = ["-shared", "-Wl,-Bsymbolic", *LINKED_SAFELY, "-s"]
         run_compiler(compiler, [*flags, *names, "-lm", "-o", "library.so"], Path(folder))
         return Path(folder, "library.so").read_bytes()
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TypeVar
 
-from relvm.errors import RelvmTypeError, RelvmUnsupportedError, shortened
+from relvm.errors import RelvmShapeError, RelvmTypeError, RelvmUnsupportedError, shortened
 from relvm.ir.dtypes import DType, dtype_of
 from relvm.ir.node import Node, children, map_children, value_node
 from relvm.ir.symbolic import AnyDim, Dim, DimVar, difference, dim_size, dim_vars, evaluate_with, format_dim, var_dim
@@ -241,8 +241,19 @@ def _once_each(function: Callable[[Type], Type]) -> Callable[[Type], Type]:
 
 
 def substitute_dims(type_: AnyType, values: Mapping[DimVar, AnyDim]) -> AnyType:
-    """Return `type_` with the variables in `values` replaced."""
-    return map_dims(lambda dim: evaluate_with(dim, values.get), type_) if values else type_
+    """Return `type_` with the variables in `values` replaced.
+
+    Raises
+    ------
+    RelvmShapeError
+        A dimension then divides by 0.
+    """
+    if not values:
+        return type_
+    try:
+        return map_dims(lambda dim: evaluate_with(dim, values.get), type_)
+    except ZeroDivisionError as error:
+        raise RelvmShapeError(f"{type_}: {error}") from None
 
 
 def dims_of(type_: Type) -> Iterator[AnyDim]:

@@ -23,9 +23,9 @@ def reductions_of(loop: kd.For) -> dict[kd.Variable, str]:
     """
     own = _defined_in(loop)
     found: dict[kd.Variable, str] = {}
-    for statement in loop.body:
+    for statement in kd.statements_in(loop.body):
         if isinstance(statement, kd.Assign) and statement.variable not in own:
-            function = _reduction(statement)
+            function = _reduction(statement) if statement in loop.body else None
             if function is None or found.get(statement.variable, function) != function:
                 raise _not_a_reduction(statement)
             found[statement.variable] = function

@@ -186,7 +186,9 @@ class IndexBounds:
 
     def is_exact(self, dim: AnyDim) -> bool:
         """Return whether the computed number is that of the polynomial."""
-        if isinstance(dim, int) or (len(dim.terms) == 1 and dim.terms[0][1] == 1 and len(dim.terms[0][0]) == 1):
+        if isinstance(dim, int):
+            return -(1 << 63) <= dim < 1 << 63
+        if len(dim.terms) == 1 and dim.terms[0][1] == 1 and len(dim.terms[0][0]) == 1:
             return True
         if not self.is_small(dim):
             return False

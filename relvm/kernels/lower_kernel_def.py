@@ -208,7 +208,9 @@ class _Lowering:
         work, name = ir.Literal(_work(loop.body), I64), self.name_of(loop.counter)
         with self.inside(loop), self.bounds.loop(loop) as counter:
             check_independent(loop, counter, self.bounds, {})
-            count = ir.maximum(self.named(stop - start, None), 0)
+            start, stop = self.named(start, None), self.named(stop, None)
+            count = ir.Select(start < stop, stop - start, ir.Literal(0, I64))
+            count = ir.maximum(self.named(count, None), 0)  # none instead of more than 2^63
             with k.parallel(count, work) as (first, last), k.loop(last, start=first, name=name) as number:
                 is_first = ir.constant_value(start) == 0
                 self.locals[loop.counter] = number if is_first else k.let(name, start + number)

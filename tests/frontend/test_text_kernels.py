@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmError,
+    RelvmNameError,
+    RelvmShapeError,
+    RelvmSyntaxError,
+    RelvmTypeError,
+)
 from relvm.frontend.text import parse_module
 from relvm.frontend.text.lexer import DEEPEST_NESTING
 from relvm.ir.printer import print_module
@@ -154,6 +161,7 @@ def test_errors_point_at_what_is_wrong(marked: str, kind: type[RelvmError], mess
         ("kernel twice(y)", RelvmTypeError, "kernel twice: the size n is not known here; use match_cast"),
         ("kernel fill(1.0)", RelvmTypeError, "kernel fill: the size n is not known here"),
         ("kernel fill(1.0) : f32[q]", RelvmNameError, "dimension q is not defined here"),
+        ("kernel quotient(x, const(f32[0], []))", RelvmShapeError, "f32[n // m]: division of a dimension by 0"),
         ("kernel count(1.5) : i64[n]", RelvmTypeError, "incompatible with a scalar of type f64"),
     ],
 )
@@ -161,13 +169,14 @@ def test_calls_are_checked(call: str, kind: type[RelvmError], message: str) -> N
     kernels = """
 kernel twice(x: f32[n]) -> (out: f32[n]) { for i in simd(n) { out[i] = 2.0 * x[i] } }
 kernel fill(s: f32) -> (out: f32[n]) { for i in simd(n) { out[i] = s } }
+kernel quotient(x: f32[n], y: f32[m]) -> (out: f32[n // m]) { out[0] = 1.0 }
 kernel count(s: i64) -> (out: i64[n]) { for i in simd(n) { out[i] = s } }
 """
     text = f"{kernels}def main(x: f32[n], y: f32[_], z: i64[n], i: i64) = {call}"
     with pytest.raises(kind) as raised:
         infer_types(parse_module(text))
     assert message in str(raised.value)
-    assert "<text>:5:" in str(raised.value)
+    assert "<text>:6:" in str(raised.value)
 
 
 @pytest.mark.parametrize(

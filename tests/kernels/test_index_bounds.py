@@ -70,6 +70,10 @@ REFUSED = {
     "for i in range(at[0]) { for j in simd(i) { let a = x[j] } }": UNPROVEN,
     "for i in range(at[0] + 5, n) { for j in simd(1) { let a = x[i] } }": UNPROVEN,
     "for i in simd(n * n * n, n) { let a = x[i] }": UNPROVEN,
+    "for i in simd(n) { let a = x[i * 4611686018427387904 + i * 4611686018427387904 + 2 * i * 4611686018427387904] }":
+    UNPROVEN,
+    "for i in simd(1) { let b = 4611686018427387904 * (1 + 2 * i + 1)\n let a = if b < 0 then x[0 - 1] else 0.0 }":
+    UNPROVEN,
     # Equal numbers that are not the same.
     "for i in simd(1) { let a = if 0 <= i64(copysign(9.0, 0.0)) and i64(copysign(9.0, 0.0)) < n"
     " then x[i64(copysign(9.0, -0.0))] else 0.0 }": UNPROVEN,
@@ -91,6 +95,7 @@ REFUSED = {
     "let a = 0.0\n for i in simd(n) { a += x[i] * a }": "cannot be read before the end of the loop",
     "let a = 0.0\n for i in simd(n) { a += x[i]\n out[i] = a }": "cannot be read before the end of the loop",
     "let a = 0.0\n for i in simd(n) { for j in range(m) { a += y[i, j] } }": "a simd loop may change a",
+    "let a = 0.0\n for i in simd(n) { a += x[i]\n for j in range(m) { a += y[i, j] } }": "a simd loop may change a",
     "for i in parallel(n) { for j in parallel(m) { } }": "a parallel loop cannot contain a parallel loop",
     "for i in simd(n) { for j in parallel(m) { } }": "a simd loop cannot contain a parallel loop",
     "for i in simd(n) { for j in simd(m) { } }": "a simd loop cannot contain a simd loop",

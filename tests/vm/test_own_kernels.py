@@ -148,6 +148,13 @@ PROGRAMS = {
         "(x: f32[n], at: i64[l]) = kernel k(x, at)",
         (V, AT),
     ),
+    "a loop whose bounds overflow when they are subtracted": (
+        "kernel k(x: f32[n], at: i64[l]) -> (out: f32[n], runs: i64) {\n"
+        "for i in parallel(at[0], at[1]) { if 0 <= i and i < n { out[i] = 1.0 } }\n"
+        "for i in range(at[0], at[1]) { runs += 1 } }",
+        "(x: f32[n], at: i64[l]) = kernel k(x, at)",
+        (V, np.array([2**63 - 1, -5])),
+    ),
     "tiles": (
         "kernel k(x: f32[n]) -> (out: f32[n]) { "
         "for t in parallel(n // 4) { for c in simd(4) { out[t * 4 + c] = x[t * 4 + 3 - c] } } }",
