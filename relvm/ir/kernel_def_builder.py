@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmTypeError, near_matches
 from relvm.ir import kernel_def as kd
 from relvm.ir.dtypes import I64
-from relvm.ir.symbolic import AnyDim, DimVar, as_var, dim_vars
+from relvm.ir.symbolic import AnyDim, as_var, dim_vars
 from relvm.ir.types import PrimType, TensorType, Type
 
 
@@ -170,7 +171,8 @@ class KernelDefBuilder:
         with self.block() as body:
             self.scopes[-1][counter] = variable
             yield
-        self.add(kd.For(variable, first, last, kind, tuple(body), origin))
+        statements = tuple(map(_reduction, body)) if kind == "simd" else tuple(body)
+        self.add(kd.For(variable, first, last, kind, statements, origin))
 
     def finish(self) -> kd.KernelDef:
         """Return the kernel.
@@ -192,6 +194,9 @@ class KernelDefBuilder:
         return kd.KernelDef(self.name, inputs, outputs, body, self.origin)
 
 
-def own_dims(kernel: kd.KernelDef) -> set[DimVar]:
-    """Return the dimension variables of a kernel."""
-    return {var for buffer in kernel.params for dim in buffer.shape for var in dim_vars(dim)}
+def _reduction(statement: kd.Statement) -> kd.Statement:
+    """Return a statement of a `simd` loop with `x = max(x, y)` as `x = max(y, x)`, which skips a NaN."""
+    match statement:
+        case kd.Assign(variable, kd.Operation("max" | "min", (first, second)) as value) if first is variable:
+            return replace(statement, value=replace(value, operands=(second, first)))
+    return statement

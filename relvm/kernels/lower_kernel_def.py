@@ -143,7 +143,9 @@ class _Lowering:
         match value:
             case kd.Operation("sub", (first, second)) if first is variable:  # a sum, if it is a reduction
                 return self.locals[variable] + -self.scalar(second)
-            case kd.Operation("max" | "min" as function, (first, second)) if variable in (first, second):
+            case kd.Operation("max" | "min" as function, (first, second)) if second is variable or (
+                first is variable and not variable.dtype.is_float
+            ):
                 other = self.named(self.scalar(second if first is variable else first), None)
                 extreme = ir.maximum if function == "max" else ir.minimum
                 return extreme(other, self.locals[variable])
@@ -209,8 +211,8 @@ class _Lowering:
         with self.inside(loop), self.bounds.loop(loop) as counter:
             check_independent(loop, counter, self.bounds, {})
             start, stop = self.named(start, None), self.named(stop, None)
-            count = ir.Select(start < stop, stop - start, ir.Literal(0, I64))
-            count = ir.maximum(self.named(count, None), 0)  # none instead of more than 2^63
+            length = self.named(ir.Select(start < stop, stop - start, ir.Literal(0, I64)), None)
+            count = ir.maximum(length, 0)  # none instead of more than 2^63
             with k.parallel(count, work) as (first, last), k.loop(last, start=first, name=name) as number:
                 is_first = ir.constant_value(start) == 0
                 self.locals[loop.counter] = number if is_first else k.let(name, start + number)

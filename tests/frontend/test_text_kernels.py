@@ -161,7 +161,7 @@ def test_errors_point_at_what_is_wrong(marked: str, kind: type[RelvmError], mess
         ("kernel twice(y)", RelvmTypeError, "kernel twice: the size n is not known here; use match_cast"),
         ("kernel fill(1.0)", RelvmTypeError, "kernel fill: the size n is not known here"),
         ("kernel fill(1.0) : f32[q]", RelvmNameError, "dimension q is not defined here"),
-        ("kernel quotient(x, const(f32[0], []))", RelvmShapeError, "f32[n // m]: division of a dimension by 0"),
+        ("kernel quotient(x, const(f32[0], []))", RelvmShapeError, "f32[(n // m)]: division of a dimension by 0"),
         ("kernel count(1.5) : i64[n]", RelvmTypeError, "incompatible with a scalar of type f64"),
     ],
 )

@@ -155,6 +155,22 @@ PROGRAMS = {
         "(x: f32[n], at: i64[l]) = kernel k(x, at)",
         (V, np.array([2**63 - 1, -5])),
     ),
+    "the smaller and the larger of NaNs and zeros": (
+        """kernel k(x: f32[n]) -> (out: f32[4, n], most: f32[2]) {
+  let a = -inf; let b = -inf; let c = -inf
+  for i in simd(n) { a = max(a, x[i]) }
+  for i in range(n) {
+    b = max(b, x[i]); c = max(x[i], c)
+    out[0, i] = b; out[1, i] = c
+    out[2, i] = min(x[i], 0.0); out[3, i] = min(0.0, x[i])
+  }
+  most[0] = a
+  most[1] = -0.0
+  b = max(most[1], 0.0); most[1] = b
+}""",
+        "(x: f32[n]) = kernel k(x)",
+        (np.array([1, np.nan, -0.0, 2, np.nan, 0.0, -3] * 6, np.float32),),
+    ),
     "tiles": (
         "kernel k(x: f32[n]) -> (out: f32[n]) { "
         "for t in parallel(n // 4) { for c in simd(4) { out[t * 4 + c] = x[t * 4 + 3 - c] } } }",
