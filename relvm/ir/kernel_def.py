@@ -232,6 +232,11 @@ def parts_of(scalar: Scalar) -> Iterator[Scalar]:
 # ---- typed construction ----
 
 
+def default_dtype(value: Number) -> DType:
+    """Return the dtype of a number that is combined with nothing."""
+    return BOOL if isinstance(value, bool) else I64 if isinstance(value, int) else F32
+
+
 def typed(value: Operand, dtype: DType | None = None) -> Scalar:
     """Return a number as a literal, by default of dtype bool, i64 or f32; any other scalar unchanged.
 
@@ -243,7 +248,7 @@ def typed(value: Operand, dtype: DType | None = None) -> Scalar:
     if not isinstance(value, int | float):
         return value
     if dtype is None:
-        dtype = BOOL if isinstance(value, bool) else I64 if isinstance(value, int) else F32
+        dtype = default_dtype(value)
     fits = isinstance(value, bool) == dtype.is_bool and (dtype.is_float or not isinstance(value, float))
     if fits and dtype.is_integer:
         low, high = dtype.limits
@@ -286,6 +291,9 @@ def binary(function: str, left: Operand, right: Operand) -> Operand:
     if function in ("and", "or"):
         return Operation(function, (condition(left), condition(right)), BOOL)
     if isinstance(left, int | float) and isinstance(right, int | float):
+        bools = [isinstance(operand, bool) for operand in (left, right)]
+        if any(bools) and not (all(bools) and function in ("eq", "ne")):
+            raise RelvmTypeError(f"{function}: expected numbers, got {left!r} and {right!r}")
         try:
             return {**ARITHMETIC, **COMPARISONS}[function](left, right)
         except (ArithmeticError, ValueError) as error:
@@ -303,6 +311,8 @@ def binary(function: str, left: Operand, right: Operand) -> Operand:
 
 
 def negative(operand: Operand) -> Operand:
+    if isinstance(operand, bool):
+        raise RelvmTypeError("-: expected a number, got a bool")
     if isinstance(operand, int | float):
         return -operand
     _expect_arithmetic("-", operand.dtype)
@@ -340,7 +350,8 @@ def cast(value: Operand, dtype: DType) -> Scalar:
     if dtype.is_string:
         raise RelvmTypeError("a kernel has no strings")
     if isinstance(value, int | float):
-        if dtype.is_float and not isinstance(value, bool):
+        fits = isinstance(value, int) and dtype.is_integer and dtype.limits[0] <= value <= dtype.limits[1]
+        if (dtype.is_float or fits) and not isinstance(value, bool):
             return typed(value, dtype)
         value = typed(value, F64 if isinstance(value, float) else None)
     return value if value.dtype == dtype else Operation("cast", (value,), dtype)

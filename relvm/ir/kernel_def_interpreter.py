@@ -31,6 +31,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "abs": np.abs,
     "copysign": np.copysign,
     "fmod": np.fmod,
+    "trunc": np.trunc,
     "min": lambda x, y: x if x < y else y,
     "max": lambda x, y: x if x > y else y,
     "fma": lambda x, y, z: np.float32(np.float64(x) * np.float64(y) + np.float64(z)),

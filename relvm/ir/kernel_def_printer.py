@@ -90,7 +90,7 @@ class _Printer:
 
     def definition(self, value: kd.Scalar) -> str:
         """Return the value of a `let`, whose dtype nothing else tells."""
-        if isinstance(value, kd.Literal) and kd.typed(value.value).dtype != value.dtype:
+        if isinstance(value, kd.Literal) and kd.default_dtype(value.value) != value.dtype:
             return self.literal(value, is_typed=True)
         return self.scalar(value)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -49,6 +52,43 @@ def test_a_compiler_that_does_not_run_is_named(setting: str, message: str, monke
     monkeypatch.setenv("RELVM_CC", setting)
     with pytest.raises(RelvmToolchainError, match=message):
         vm.build(MODULE)
+
+
+def test_tcc_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "tiny"
+    program.write_text("#!/bin/sh\necho 'tcc version 0.9.27 (x86_64 Linux)'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("RELVM_CC", str(program))
+    with pytest.raises(RelvmToolchainError, match=r'RELVM_CC: tcc has neither vectors .* target="bytecode"'):
+        vm.build(MODULE)
+
+
+def test_zig_names_processors_in_its_own_way(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cache: Path) -> None:
+    """A program that passes what zig understands on to gcc, and fails at anything else."""
+    program = tmp_path / "zig"
+    program.write_text(
+        """#!/bin/sh
+shift
+for option in "$@"; do case $option in -march=*-*) echo "unknown CPU: $option" >&2; exit 1;; esac; done
+exec gcc $(echo "$@" | sed 's/-march=x86_64_v/-march=x86-64-v/')
+"""
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("RELVM_CC", f"{program} cc")
+    for level in ("x86-64-v2", "x86-64-v3"):
+        executable = vm.build(MODULE, "compiled", level)
+        assert executable.program.native.cpu == level
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("ziglang"), reason="pip install ziglang")
+def test_the_zig_of_a_package_compiles(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    monkeypatch.delenv("RELVM_CC", raising=False)
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", str(cache))  # without a compiler
+    found = find_compiler()
+    assert found is not None and found.is_zig
+    machine = vm.VirtualMachine(vm.build(MODULE, "compiled"))
+    np.testing.assert_array_equal(machine["main"](np.ones(3, np.float32)), [2, 2, 2])
 
 
 def test_a_setting_of_blanks_names_no_compiler(monkeypatch) -> None:

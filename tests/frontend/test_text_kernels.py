@@ -45,7 +45,8 @@ BODIES = {
     ),
     "literals that tell their dtype": (
         "  let a = i8(3)\n  let b = f64(0.5)\n  let c = u8(7) + 1\n  let d = inf\n  let e = -inf\n  let f = nan\n"
-        "  let g = true\n  let h = max(f64(1.0), 2.0)\n  let i = -f64(1.0)\n  let j = f16(0.5)"
+        "  let g = true\n  let h = max(f64(1.0), 2.0)\n  let i = -f64(1.0)\n  let j = f16(0.5)\n"
+        "  let k = u64(18446744073709551615)"
     ),
     "functions": (
         "  let a = exp(x[0, 0]) + power(x[0, 1], 2.0) - abs(x[1, 0])\n  let b = fma(a, a, 1.0)\n"
@@ -131,6 +132,9 @@ CASES = [
     ("let a = n ¦and true", RelvmTypeError, "expected a bool, got i64"),
     ("let a = 1 < n ¦< 2", RelvmSyntaxError, "comparisons cannot be chained; combine them with and"),
     ("let a = 1 ¦let b = 2", RelvmSyntaxError, "expected a new line or ; after the statement, got let"),
+    ("let a = ¦-true", RelvmTypeError, "-: expected a number, got a bool"),
+    ("let a = true ¦< false", RelvmTypeError, "lt: expected numbers, got True and False"),
+    ("let a = true ¦+ 1", RelvmTypeError, "add: expected numbers, got True and 1"),
     ("let a = u8(1) ¦+ 300", RelvmTypeError, "300 cannot be used as u8"),
 ]
 

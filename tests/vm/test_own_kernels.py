@@ -14,6 +14,7 @@ from relvm.frontend.text import parse_module
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import Module
 from relvm.ir.interpreter import evaluate
+from relvm.ir.kernel_def import MATH
 from relvm.ir.type_inference import infer_types
 
 RANDOM = np.random.default_rng(3)
@@ -301,6 +302,22 @@ def expect_failure(module: Module, args: tuple, kind: type[RelvmError], message:
         with pytest.raises(kind) as raised:
             machine["main"](*args)
         assert message in str(raised.value), (mode, target)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_every_function(dtype: str) -> None:
+    """Each function of kernel_def.py, of operands of both signs; the inverse functions on their domain."""
+    unary = [name for name in (*MATH, "abs") if name not in ("copysign", "fmod", "power")]
+    inside = {"acos": "x[i] / 4.0", "asin": "x[i] / 4.0", "atanh": "x[i] / 4.0", "acosh": "abs(x[i]) + 1.0"}
+    inside |= dict.fromkeys(("log", "log1p", "sqrt"), "abs(x[i])")
+    lines = [f"out[{k}, i] = {name}({inside.get(name, 'x[i]')})" for k, name in enumerate(unary)]
+    lines += [f"out[{len(unary)}, i] = copysign(x[i], -1.0) + fmod(x[i], 0.3) + power(abs(x[i]), x[i])"]
+    lines += [f"out[{len(unary) + 1}, i] = min(x[i], 0.5, max(-x[i], 0.25))"]
+    kernel = (
+        f"kernel k(x: {dtype}[n]) -> (out: {dtype}[{len(lines)}, n]) {{ for i in simd(n) {{ {'; '.join(lines)} }} }}"
+    )
+    module = parse_module(f"{kernel}\ndef main(x: {dtype}[n]) = kernel k(x)")
+    run_everywhere(module, np.clip(V, -3, 3).astype(dtype.replace("f", "float")))
 
 
 def test_a_size_that_could_overflow_is_refused() -> None:
