@@ -54,10 +54,10 @@ from relvm.ir.expr import (
     Var,
 )
 from relvm.ir.kernel_def_interpreter import evaluate_kernel
-from relvm.ir.operator import SizeClaim, shape_claims
+from relvm.ir.operator import SizeClaim, find_operator, shape_claims
 from relvm.ir.relate_sizes import has_dims, relate, replace_one_of, with_dims
 from relvm.ir.scalar_ops import evaluate_row, find_row, scalar_dtype
-from relvm.ir.symbolic import AnyDim, DimVar, as_var, evaluate_with
+from relvm.ir.symbolic import AnyDim, DimVar, as_var, dim_vars, evaluate_with
 from relvm.ir.types import (
     VOID,
     FuncType,
@@ -268,11 +268,28 @@ class _Evaluator:
         kernel = self.kernels.get(call.kernel)
         if kernel is None:
             raise RelvmNameError(f"no kernel {call.kernel}{near_matches(call.kernel, self.kernels)}")
-        sizes: dict[DimVar, AnyDim] = {}
-        for buffer, arg in zip(kernel.inputs, call.args, strict=True):
-            match_dims(buffer.type, arg.type, sizes)
-        match_dims(kernel.result_type, call.type, sizes)
-        outputs = evaluate_kernel(kernel, {var: _dim_value(dim, dims) for var, dim in sizes.items()}, args)
+        where = f"kernel {kernel.name}"
+        if len(args) != len(kernel.inputs):
+            raise RelvmArgumentError(f"{where} takes {len(kernel.inputs)} arguments, got {len(args)}")
+        arrays = tuple(
+            find_operator("to_tensor").numpy(arg, dtype=buffer.dtype)
+            if buffer.shape == () and isinstance(arg, bool | int | float)
+            else arg
+            for buffer, arg in zip(kernel.inputs, args, strict=True)
+        )
+        sizes: dict[DimVar, int] = {}
+        pending: list[tuple[str, AnyDim, int]] = []
+        for buffer, array in zip(kernel.inputs, arrays, strict=True):
+            _match(f"{where}: argument {buffer.name}", buffer.type, array, sizes, pending)
+        stated: dict[DimVar, AnyDim] = {}
+        if call.type is not None:
+            match_dims(kernel.result_type, call.type, stated)
+        sizes = {var: _dim_value(dim, dims) for var, dim in stated.items()} | sizes
+        for var in (var for buffer in kernel.params for dim in buffer.shape for var in dim_vars(dim)):
+            if var not in sizes:
+                raise RelvmTypeError(f"{where}: the size {var.name} is not known here")
+        _check_pending(pending, sizes)
+        outputs = evaluate_kernel(kernel, sizes, arrays)
         return outputs[0] if len(outputs) == 1 else outputs
 
     def check_sizes(self, call: OpCall, values: tuple, dims: Mapping[DimVar, int]) -> None:

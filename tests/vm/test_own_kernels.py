@@ -9,7 +9,14 @@ import pytest
 from modes import WAYS, run_everywhere
 
 from relvm import vm
-from relvm.errors import RelvmError, RelvmIndexError, RelvmShapeError
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmError,
+    RelvmIndexError,
+    RelvmNameError,
+    RelvmShapeError,
+    RelvmTypeError,
+)
 from relvm.frontend.text import parse_module
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import Module
@@ -318,6 +325,32 @@ def test_every_function(dtype: str) -> None:
     )
     module = parse_module(f"{kernel}\ndef main(x: {dtype}[n]) = kernel k(x)")
     run_everywhere(module, np.clip(V, -3, 3).astype(dtype.replace("f", "float")))
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        ("kernel k(kernel k(x, 2.0), 0.5)", None, ""),
+        ("kernel k(x)", RelvmArgumentError, "kernel k takes 2 arguments, got 1"),
+        ("kernel k(2.0, x)", RelvmTypeError, "kernel k: argument x: expected a tensor, got float"),
+        ("kernel pair(x, y)", RelvmShapeError, "kernel pair: argument y: expected dimension 0 to be 37, got 5"),
+        ("kernel fill(1.5)", RelvmTypeError, "kernel fill: the size n is not known here"),
+        ("kernel nope(x)", RelvmNameError, "no kernel nope"),
+    ],
+)
+def test_the_reference_takes_modules_without_types(call: str, kind: type[RelvmError] | None, message: str) -> None:
+    kernels = """
+kernel k(x: f32[n], s: f32) -> (out: f32[n]) { for i in simd(n) { out[i] = x[i] * s } }
+kernel pair(x: f32[n], y: f32[n]) -> (out: f32[n]) { for i in simd(n) { out[i] = x[i] + y[i] } }
+kernel fill(s: f32) -> (out: f32[n]) { for i in simd(n) { out[i] = s } }
+"""
+    module = parse_module(f"{kernels}def main(x: f32[n], y: f32[m]) = {call}")
+    if kind is None:
+        assert evaluate(module, "main", V, V[:5]).tobytes() == V.tobytes()
+        return
+    with pytest.raises(kind) as raised:
+        evaluate(module, "main", V, V[:5])
+    assert message in str(raised.value)
 
 
 def test_a_size_that_could_overflow_is_refused() -> None:
