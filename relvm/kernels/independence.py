@@ -159,12 +159,20 @@ def _check_form(
             raise error(f"a {loop.kind} loop cannot contain a {kind} loop; use range")
         case kd.For(_, start, stop) if loop.kind == "simd":
             parts = [part for bound in (start, stop) for part in kd.parts_of(bound)]
-            if any(isinstance(part, kd.Element) or part in own or part is loop.counter for part in parts):
+            if any(_may_vary(part, own) or part is loop.counter for part in parts):
                 raise error("the bounds of a loop inside of a simd loop must not depend on the iteration")
         case kd.Assign(variable) if variable not in own and variable not in reductions:
             if loop.kind == "simd":
                 raise _not_a_reduction(statement)
             raise error(f"a parallel loop cannot change {variable.name}, which is defined outside of it")
+
+
+def _may_vary(part: kd.Scalar, own: set[kd.Variable]) -> bool:
+    """Return whether a part of a bound may differ between the iterations of a `simd` loop.
+
+    own: the variables defined in it.  Its inner counters do not differ, because their own bounds do not.
+    """
+    return isinstance(part, kd.Element) or (isinstance(part, kd.Variable) and part in own and not part.is_counter)
 
 
 def _accesses(statement: kd.Statement) -> Iterator[tuple[kd.KernelBuffer, tuple[kd.Scalar, ...]]]:

@@ -40,6 +40,7 @@ PROVEN = (
     "for i in simd(n) { o2[2 * i] = 1.0\n }",
     "for t in parallel(n // 4) { for c in simd(4) { out[t * 4 + c] = x[t * 4 + 3 - c] } }",
     "for i in parallel(n) { let acc = 0.0\n for j in simd(m) { acc += y[i, j] }\n out[i] = acc }",
+    "for i in simd(n) { let acc = 0.0\n for j in range(m) { for c in range(j) { acc += y[i, c] } }\n out[i] = acc }",
     "let acc = 0.0\n for i in simd(n) { acc += x[i] }\n out[0] = acc",
     "let acc = 0.0\n let most = x[0]\n for i in simd(n) { acc -= x[i]\n most = max(x[i], most) }\n out[0] = acc + most",
     "for i in simd(n) { let acc = 0.0\n for j in range(m) { acc += y[i, j] }\n out[i] = acc }",
@@ -99,6 +100,9 @@ REFUSED = {
     "for i in parallel(n) { for j in parallel(m) { } }": "a parallel loop cannot contain a parallel loop",
     "for i in simd(n) { for j in parallel(m) { } }": "a simd loop cannot contain a parallel loop",
     "for i in simd(n) { for j in simd(m) { } }": "a simd loop cannot contain a simd loop",
+    "for i in simd(n) { let c = i\n for j in range(c) { } }": "must not depend on the iteration",
+    "for i in simd(n) { for j in range(at[0]) { } }": "must not depend on the iteration",
+    "for i in simd(l) { for j in range(at[i]) { } }": "must not depend on the iteration",
     "for i in simd(n) { for j in range(i) { } }": "must not depend on the iteration",
 }  # fmt: skip
 

@@ -179,6 +179,12 @@ PROGRAMS = {
         "(x: f32[n]) = kernel k(x)",
         (np.array([1, np.nan, -0.0, 2, np.nan, 0.0, -3] * 6, np.float32),),
     ),
+    "loops inside of a SIMD loop": (
+        "kernel k(x: f32[n, m]) -> (out: f32[n]) { for i in simd(n) { let acc = 0.0\n"
+        "for j in range(m) { for c in range(j) { acc += x[i, c] * 0.125 } }\n out[i] = acc } }",
+        "(x: f32[n, m]) = kernel k(x)",
+        (X,),
+    ),
     "tiles": (
         "kernel k(x: f32[n]) -> (out: f32[n]) { "
         "for t in parallel(n // 4) { for c in simd(4) { out[t * 4 + c] = x[t * 4 + 3 - c] } } }",
