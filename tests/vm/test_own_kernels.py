@@ -185,6 +185,11 @@ PROGRAMS = {
         "(x: f32[n, m]) = kernel k(x)",
         (X,),
     ),
+    "a product and a sum that are rounded once": (
+        "kernel k(x: f32[n], y: f32[n], z: f32) -> (out: f32[n]) { for i in simd(n) { out[i] = fma(x[i], y[i], z) } }",
+        "(x: f32[n], y: f32[n]) = kernel k(x, y, const(f32[], 1.00000011920928955078125))",
+        (np.float32([2**-12 * (1 + 2**-18)] * 20), np.float32([2**-12 * (1 - 2**-18)] * 20)),
+    ),
     "tiles": (
         "kernel k(x: f32[n]) -> (out: f32[n]) { "
         "for t in parallel(n // 4) { for c in simd(4) { out[t * 4 + c] = x[t * 4 + 3 - c] } } }",
@@ -357,6 +362,12 @@ kernel fill(s: f32) -> (out: f32[n]) { for i in simd(n) { out[i] = s } }
     with pytest.raises(kind) as raised:
         evaluate(module, "main", V, V[:5])
     assert message in str(raised.value)
+
+
+def test_the_reference_rounds_a_fused_product_once() -> None:
+    kernel, main, args = PROGRAMS["a product and a sum that are rounded once"]
+    module = infer_types(parse_module(f"{kernel}\ndef main{main}"))
+    assert set(evaluate(module, "main", *args).tolist()) == {1 + 2**-23}
 
 
 def test_a_size_that_could_overflow_is_refused() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import cached_property, partial
+from types import ModuleType
 from typing import Any, TypeVar
 
 from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
@@ -159,7 +160,9 @@ class _KernelTranslator:
         counters = [target.id for target in targets if isinstance(target, ast.Name)]
         if len(counters) < len(targets):
             raise self.unsupported("a loop target other than names", loop.target)
-        kind = _name_of(loop.iter.func) if isinstance(loop.iter, ast.Call) else ""
+        kind = ""
+        if isinstance(loop.iter, ast.Call):
+            kind = self.at(loop.iter, partial(self.function_name, loop.iter.func))
         if not isinstance(loop.iter, ast.Call) or kind not in _LOOPS or loop.iter.keywords:
             raise self.error(RelvmSyntaxError, f"expected a loop over one of {', '.join(_LOOPS)}", loop.iter)
         bounds = [self.expression(arg) for arg in loop.iter.args]
@@ -253,7 +256,7 @@ class _KernelTranslator:
                 name, indices = self.place(node)
                 return self.build.element(name, indices, self.origin(node))
             case ast.Call(func, args, []):
-                return call_by_name(_name_of(func), tuple(map(self.expression, args)))
+                return call_by_name(self.function_name(func), tuple(map(self.expression, args)))
         raise self.unsupported(f"the syntax {type(node).__name__}", node)
 
     def comparison(
@@ -274,8 +277,7 @@ class _KernelTranslator:
         """Return the value of a name: of the kernel, or a number of the class, the enclosing functions or the file."""
         if self.build.find(name) is not None:
             return self.build.value(name, self.origin(node))
-        python = self.function.python
-        for names in (self.function.members, cells_of(python), python.__globals__):
+        for names in self.python_names():
             if name in names:
                 value = names[name]
                 if isinstance(value, bool | int | float):
@@ -283,13 +285,21 @@ class _KernelTranslator:
                 raise RelvmTypeError(f"{name} is a Python {type(value).__name__}; expected a bool, an int or a float")
         raise self.build.unknown(name)
 
+    def python_names(self) -> tuple[Mapping[str, Any], ...]:
+        """Return the names of the class, of the enclosing functions and of the file."""
+        python = self.function.python
+        return self.function.members, cells_of(python), python.__globals__
 
-def _name_of(node: ast.expr) -> str:
-    """Return the last name of `f` or `package.f`."""
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-    raise RelvmNameError(f"expected the name of a function, got {ast.unparse(node)}")
+    def function_name(self, node: ast.expr) -> str:
+        """Return the name of the function `f`, or `package.f` for a package that has it."""
+        match node:
+            case ast.Name(id=name):
+                return name
+            case ast.Attribute(ast.Name(id=package), name):
+                found = next((names[package] for names in self.python_names() if package in names), None)
+                if isinstance(found, ModuleType) and hasattr(found, name):
+                    return name
+        raise RelvmNameError(f"no function {ast.unparse(node)}")
 
 
 def _written(body: list[ast.stmt]) -> set[str]:
