@@ -50,13 +50,13 @@ def as_python(program: Program) -> str:
     Raises
     ------
     RelvmUnsupportedError
-        The program contains native code or a portable program, or an entry of the function table has fields that its
-        kind does not use.
+        The program contains native code, kernels as bytecode or a portable program, or an entry of the function table
+        has fields that its kind does not use.
     """
     compiled = [f"{entry.kind} {entry.name}" for entry in program.functions if entry.kind in ("native", "kernel")]
     if compiled or program.native:
         what = ", ".join(compiled[:3]) or "a native section"
-        raise RelvmUnsupportedError(f"native code cannot be printed as Python: {what}; use as_text or save instead")
+        raise RelvmUnsupportedError(f"native code and kernels cannot be printed as Python: {what}; use save instead")
     if len(program.portable):
         raise RelvmUnsupportedError("a portable program cannot be printed as Python; use as_text or save instead")
     for entry in program.functions:

@@ -32,19 +32,43 @@ def call_kernel(kernel: Any, *args: Any, result: str = "") -> Any:
 def grid(*sizes: int) -> Iterator[tuple[int, ...]]:
     """Yield the indices of a grid of these sizes in row-major order.  A kernel reads the loop as nested `range` loops.
 
+    Raises
+    ------
+    RelvmTypeError
+        A size is not an integer.
+
     Examples
     --------
     >>> list(grid(2, 2))
     [(0, 0), (0, 1), (1, 0), (1, 1)]
     """
-    return itertools.product(*map(range, sizes))
+    return itertools.product(*(_range("grid", (size,)) for size in sizes))
 
 
 def simd(*bounds: int) -> range:
-    """Return `range(*bounds)`.  In a kernel, the iterations may run as vector lanes."""
-    return range(*bounds)
+    """Return `range(*bounds)`.  In a kernel, the iterations may run as vector lanes.
+
+    Raises
+    ------
+    RelvmTypeError
+        The bounds are not one, two or three integers.
+    """
+    return _range("simd", bounds)
 
 
 def parallel(*bounds: int) -> range:
-    """Return `range(*bounds)`.  In a kernel, the iterations may run in several threads."""
-    return range(*bounds)
+    """Return `range(*bounds)`.  In a kernel, the iterations may run in several threads.
+
+    Raises
+    ------
+    RelvmTypeError
+        The bounds are not one, two or three integers.
+    """
+    return _range("parallel", bounds)
+
+
+def _range(name: str, bounds: tuple[int, ...]) -> range:
+    try:
+        return range(*bounds)
+    except (TypeError, ValueError) as error:
+        raise RelvmTypeError(f"{name}: {error}") from None

@@ -34,10 +34,10 @@ class Programs:
 
 
 @st.composite
-def programs(draw: Callable[[st.SearchStrategy], Any], most: int = 22) -> Programs:
-    """Modules of up to `most` entry functions, or two more."""
+def programs(draw: Callable[[st.SearchStrategy], Any], most: int = 22, has_kernels: bool = True) -> Programs:
+    """Modules of up to `most` entry functions, or two more.  has_kernels: whether they may define kernels."""
     source = Source(draw)
-    state = State(source, make)
+    state = State(source, make, has_kernels=has_kernels)
     entries: list[Callee] = []
     while len(entries) < most and source.more(100):
         entries.extend(_entry(state, len(entries)))

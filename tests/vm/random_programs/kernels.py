@@ -18,6 +18,8 @@ DTYPES = (F32, I64, I32, U8)
 
 def kernel_call(state: State) -> Expr | None:
     """A call of a new kernel, or of one that the module has."""
+    if not state.has_kernels:
+        return None
     x = state.find(lambda type_: _is_suitable(type_) and state.fits(type_))
     if x is None:
         return None

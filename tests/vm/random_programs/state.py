@@ -107,6 +107,7 @@ class State:
     callees: list[Callee] = field(default_factory=list)
     locals: dict[Var, Callee] = field(default_factory=dict)
     limits: dict[DimVar, int] = field(default_factory=dict)
+    has_kernels: bool = True
     kernels: dict[str, tuple[DType, int]] = field(default_factory=dict)
     frame: Frame = field(default_factory=lambda: Frame([], []))
     account: Account = field(default_factory=lambda: Account(0))
