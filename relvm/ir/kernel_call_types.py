@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from relvm.errors import RelvmArgumentError, RelvmTypeError
+from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmTypeError
 from relvm.ir.bind_dims import match_dims
 from relvm.ir.expr import Binding, Block, Expr, KernelCall, MatchCast, OpCall, Var
 from relvm.ir.kernel_def import KernelDef
 from relvm.ir.operator import find_operator
 from relvm.ir.symbolic import AnyDim, DimVar, dim_vars
-from relvm.ir.types import PrimType, TensorType, Type, is_proven, mismatch, substitute_dims
+from relvm.ir.types import PrimType, TensorType, Type, dims_of, is_proven, mismatch, substitute_dims
 
 
 def typed_kernel_call(call: KernelCall, kernel: KernelDef, caller: str) -> KernelCall:
@@ -30,6 +30,8 @@ def typed_kernel_call(call: KernelCall, kernel: KernelDef, caller: str) -> Kerne
         The kernel takes another number of arguments.
     RelvmTypeError
         An argument or the stated type does not fit, or a dimension variable has no value.
+    RelvmShapeError
+        A size of the result is negative, or divides by 0.
     """
     where = f"kernel {kernel.name}"
     if len(call.args) != len(kernel.inputs):
@@ -54,6 +56,8 @@ def typed_kernel_call(call: KernelCall, kernel: KernelDef, caller: str) -> Kerne
             hint = f"use match_cast on the argument, or state the result: kernel {kernel.name}(...) : f32[n]"
             raise RelvmTypeError(f"{where}: the size {var.name} is not known here; {hint}")
     result = substitute_dims(kernel.result_type, values)
+    if any(isinstance(dim, int) and dim < 0 for dim in dims_of(result)):
+        raise RelvmShapeError(f"{where}: the result would be {result}; a size must be at least 0")
     if call.type is not None and (reason := mismatch(call.type, result)):
         raise RelvmTypeError(f"{where}: the stated result: {reason}")
     if call.type is not None and not is_proven(call.type, result):

@@ -165,6 +165,7 @@ def test_errors_point_at_what_is_wrong(marked: str, kind: type[RelvmError], mess
         ("kernel twice(y)", RelvmTypeError, "kernel twice: the size n is not known here; use match_cast"),
         ("kernel fill(1.0)", RelvmTypeError, "kernel fill: the size n is not known here"),
         ("kernel fill(1.0) : f32[q]", RelvmNameError, "dimension q is not defined here"),
+        ("kernel shorter(const(f32[2], [1, 2]))", RelvmShapeError, "kernel shorter: the result would be f32[-3]"),
         ("kernel quotient(x, const(f32[0], []))", RelvmShapeError, "f32[(n // m)]: division of a dimension by 0"),
         ("kernel count(1.5) : i64[n]", RelvmTypeError, "incompatible with a scalar of type f64"),
     ],
@@ -173,6 +174,7 @@ def test_calls_are_checked(call: str, kind: type[RelvmError], message: str) -> N
     kernels = """
 kernel twice(x: f32[n]) -> (out: f32[n]) { for i in simd(n) { out[i] = 2.0 * x[i] } }
 kernel fill(s: f32) -> (out: f32[n]) { for i in simd(n) { out[i] = s } }
+kernel shorter(x: f32[n]) -> (out: f32[n - 5]) { for i in simd(n - 5) { out[i] = x[i] } }
 kernel quotient(x: f32[n], y: f32[m]) -> (out: f32[n // m]) { out[0] = 1.0 }
 kernel count(s: i64) -> (out: i64[n]) { for i in simd(n) { out[i] = s } }
 """
@@ -180,7 +182,7 @@ kernel count(s: i64) -> (out: i64[n]) { for i in simd(n) { out[i] = s } }
     with pytest.raises(kind) as raised:
         infer_types(parse_module(text))
     assert message in str(raised.value)
-    assert "<text>:6:" in str(raised.value)
+    assert "<text>:7:" in str(raised.value)
 
 
 @pytest.mark.parametrize(
