@@ -15,7 +15,6 @@ from relvm.errors import (
     RelvmArgumentError,
     RelvmError,
     RelvmNameError,
-    RelvmSyntaxError,
     RelvmTypeError,
     near_matches,
 )
@@ -27,12 +26,13 @@ from relvm.frontend.script.values import (
     Located,
     ScriptFunction,
     ScriptFunctionName,
+    SourceReader,
     Template,
     Unbound,
     Value,
+    annotation_text,
     as_expr,
     cells_of,
-    error_at_node,
     is_scalar,
     is_static,
     most_size,
@@ -102,7 +102,7 @@ _PYTHON_DTYPES = {"int": I64, "float": F64}
 _LARGEST_DIM = 32  # limit on the size of a dimension: products of sums grow exponentially
 
 
-class ExpressionTranslator:
+class ExpressionTranslator(SourceReader):
     """Translates the expressions of one function of the module.
 
     scope: the current values of the names.  dims: the dimension variables by name.
@@ -117,26 +117,11 @@ class ExpressionTranslator:
         self.scope: dict[str, Value] = {}
         self.constants: dict[int, tuple[np.ndarray, Constant]] = {}  # by id: uses of an array share one constant
 
-    def error(self, kind: type[RelvmError], reason: str, node: Located) -> RelvmError:
-        return error_at_node(self.function.source, kind, reason, node)
-
-    def unsupported(self, what: str, node: Located) -> RelvmError:
-        return self.error(RelvmSyntaxError, f"{what} is not supported in a script", node)
-
-    def located(self, node: Located, action: Callable[[], Any]) -> Any:
-        """Return the result of `action`.  An error that it raises without a position gets the position of `node`."""
-        try:
-            return action()
-        except RelvmError as error:
-            if error.origin or getattr(error, "lineno", None) is not None:
-                raise
-            raise self.error(type(error), str(error), node) from error
-
     def type(self, node: ast.expr) -> Type:
-        """Return the type of an annotation, written as a string or in Python's syntax."""
-        written = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ast.unparse(node)
+        """Return the type of an annotation."""
+        written = annotation_text(node)
         try:
-            return parse_type(written.replace("[()]", "[]"), self.dims)
+            return parse_type(written, self.dims)
         except RelvmError as error:
             raise self.error(type(error), f"invalid type {written}: {error.reason}", node) from None
 

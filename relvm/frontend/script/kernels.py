@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import cached_property, partial
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
-from relvm.frontend.script.values import Located, SourceFunction, cells_of, error_at_node
+from relvm.frontend.script.values import Located, SourceFunction, SourceReader, annotation_text, cells_of
 from relvm.frontend.text.kernel_parser import call_by_name, checked_kernel, loop_bounds
 from relvm.frontend.text.types import parse_type
 from relvm.ir import kernel_def as kd
@@ -19,7 +19,6 @@ from relvm.ir.kernel_def_builder import KernelDefBuilder
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import TensorType, Type
 
-_Result = TypeVar("_Result")
 _FUNCTIONS: dict[type, str] = {
     ast.Add: "add",
     ast.Sub: "sub",
@@ -65,7 +64,9 @@ class ScriptKernel(SourceFunction):
         )
 
 
-class _KernelTranslator:
+class _KernelTranslator(SourceReader):
+    where = "a kernel"
+
     def __init__(self, function: ScriptKernel) -> None:
         self.function = function
         self.tree = function.tree
@@ -74,21 +75,6 @@ class _KernelTranslator:
 
     def origin(self, node: Located) -> str:
         return f"{self.function.source.name}:{node.lineno}:{node.col_offset + 1}"
-
-    def error(self, kind: type[RelvmError], reason: str, node: Located) -> RelvmError:
-        return error_at_node(self.function.source, kind, reason, node)
-
-    def unsupported(self, what: str, node: Located) -> RelvmError:
-        return self.error(RelvmSyntaxError, f"{what} is not supported in a kernel", node)
-
-    def at(self, node: Located, action: Callable[[], _Result]) -> _Result:
-        """Return the result of `action`.  Its errors get the position of `node`, unless they have one."""
-        try:
-            return action()
-        except RelvmError as error:
-            if getattr(error, "lineno", None) is not None:
-                raise
-            raise self.error(type(error), str(error), node) from None
 
     def kernel(self) -> kd.KernelDef:
         tree = self.tree
@@ -106,18 +92,18 @@ class _KernelTranslator:
             if not is_output and any(earlier.arg in written for earlier in params[:position]):
                 raise self.error(RelvmTypeError, f"input {param.arg} follows an output; outputs come last", param)
             type_ = self.type(param.annotation)
-            self.at(param, partial(self.build.param, param.arg, type_, is_output=is_output))
-        self.at(tree, self.build.check_dims)
+            self.located(param, partial(self.build.param, param.arg, type_, is_output=is_output))
+        self.located(tree, self.build.check_dims)
         self.statements(tree.body)
-        return self.at(tree, lambda: checked_kernel(self.build, self.function.source))
+        return self.located(tree, lambda: checked_kernel(self.build, self.function.source))
 
     def type(self, node: ast.expr) -> Type:
         """Return the type of an annotation.  A scalar of any dtype is a tensor of rank 0."""
-        written = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ast.unparse(node)
+        written = annotation_text(node)
         if written in ALL_DTYPES:
             return TensorType(ALL_DTYPES[written], ())
         try:
-            return parse_type(written.replace("[()]", "[]"), self.dims)
+            return parse_type(written, self.dims)
         except RelvmError as error:
             raise self.error(type(error), f"invalid type {written}: {error.reason}", node) from None
 
@@ -132,7 +118,7 @@ class _KernelTranslator:
             case ast.For():
                 self.loop(statement)
             case ast.If(test, then, orelse):
-                cond = self.at(test, partial(kd.condition, self.expression(test)))
+                cond = self.located(test, partial(kd.condition, self.expression(test)))
                 with self.build.block() as first:
                     self.statements(then)
                 with self.build.block() as second:
@@ -162,24 +148,24 @@ class _KernelTranslator:
             raise self.unsupported("a loop target other than names", loop.target)
         kind = ""
         if isinstance(loop.iter, ast.Call):
-            kind = self.at(loop.iter, partial(self.function_name, loop.iter.func))
+            kind = self.located(loop.iter, partial(self.function_name, loop.iter.func))
         if not isinstance(loop.iter, ast.Call) or kind not in _LOOPS or loop.iter.keywords:
             raise self.error(RelvmSyntaxError, f"expected a loop over one of {', '.join(_LOOPS)}", loop.iter)
         bounds = [self.expression(arg) for arg in loop.iter.args]
-        loops = self.at(loop.iter, lambda: loop_bounds(kind, len(counters), bounds))
+        loops = self.located(loop.iter, lambda: loop_bounds(kind, len(counters), bounds))
         with ExitStack() as open_loops:
             for counter, target, (start, stop) in zip(counters, targets, loops, strict=True):
                 origin = self.origin(loop)
                 opened = self.build.loop(counter, start, stop, "range" if kind == "grid" else kind, origin)
-                self.at(target, partial(open_loops.enter_context, opened))
+                self.located(target, partial(open_loops.enter_context, opened))
             self.statements(loop.body)
 
     def assign(self, name: str, value: kd.Operand, node: ast.stmt) -> None:
         """Assign a variable, and define it at its first assignment."""
         if isinstance(self.build.find(name), kd.Variable):
-            self.at(node, lambda: self.build.assign(name, value, self.origin(node)))
+            self.located(node, lambda: self.build.assign(name, value, self.origin(node)))
         else:
-            self.at(node, lambda: self.build.let(name, value))
+            self.located(node, lambda: self.build.let(name, value))
 
     def define(self, name: str, annotation: ast.expr, value: kd.Operand, node: ast.stmt) -> None:
         """Define a variable of a stated dtype."""
@@ -188,14 +174,14 @@ class _KernelTranslator:
             raise self.error(
                 RelvmTypeError, f"a variable of a kernel is a scalar, such as f32, got {type_}", annotation
             )
-        scalar = self.at(node, lambda: kd.typed(value, type_.known_dtype))
+        scalar = self.located(node, lambda: kd.typed(value, type_.known_dtype))
         if scalar.dtype != type_.dtype:
             raise self.error(RelvmTypeError, f"{name} has dtype {type_.dtype}, got {scalar.dtype}", node)
-        self.at(node, lambda: self.build.let(name, scalar))
+        self.located(node, lambda: self.build.let(name, scalar))
 
     def put(self, target: ast.Subscript, value: kd.Operand, node: ast.stmt) -> None:
         name, indices = self.place(target)
-        self.at(target, lambda: self.build.put(name, indices, value, self.origin(node)))
+        self.located(target, lambda: self.build.put(name, indices, value, self.origin(node)))
 
     def change(self, target: ast.expr, op: ast.operator, value: kd.Operand, node: ast.stmt) -> None:
         """Translate an augmented assignment."""
@@ -203,14 +189,14 @@ class _KernelTranslator:
             raise self.unsupported(f"the operator {type(op).__name__}", node)
         match target:
             case ast.Name(name):
-                before: kd.Operand = self.at(node, lambda: self.build.value(name, self.origin(node)))
-                result = self.at(node, lambda: kd.binary(_FUNCTIONS[type(op)], before, value))
-                self.at(node, lambda: self.build.assign(name, result, self.origin(node)))
+                before: kd.Operand = self.located(node, lambda: self.build.value(name, self.origin(node)))
+                result = self.located(node, lambda: kd.binary(_FUNCTIONS[type(op)], before, value))
+                self.located(node, lambda: self.build.assign(name, result, self.origin(node)))
             case ast.Subscript():
                 name, indices = self.place(target)
-                element = self.at(target, lambda: self.build.element(name, indices, self.origin(node)))
-                result = self.at(node, lambda: kd.binary(_FUNCTIONS[type(op)], element, value))
-                self.at(target, lambda: self.build.put(name, indices, result, self.origin(node)))
+                element = self.located(target, lambda: self.build.element(name, indices, self.origin(node)))
+                result = self.located(node, lambda: kd.binary(_FUNCTIONS[type(op)], element, value))
+                self.located(target, lambda: self.build.put(name, indices, result, self.origin(node)))
             case _:
                 raise self.unsupported("this target of an assignment", target)
 
@@ -224,7 +210,7 @@ class _KernelTranslator:
     # ---- expressions ----
 
     def expression(self, node: ast.expr) -> kd.Operand:
-        return self.at(node, lambda: self.unlocated(node))
+        return self.located(node, lambda: self.unlocated(node))
 
     def unlocated(self, node: ast.expr) -> kd.Operand:
         match node:

@@ -6,12 +6,13 @@ A value is either an `Expr` or a Python object known at translation time.
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from relvm.errors import RelvmError, RelvmNameError, RelvmTypeError
+from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
 from relvm.frontend.text.lexer import Source
 from relvm.ir.dtypes import F64, DType
 from relvm.ir.expr import Constant, DTypeValue, Expr, Null, String, constant, prim
@@ -93,6 +94,35 @@ def error_at_node(source: Source, kind: type[RelvmError], reason: str, node: Loc
     """Return an error that points at `node`, whose columns are counted in bytes."""
     line = source.text.split("\n")[node.lineno - 1]
     return source.error_at(kind, reason, node.lineno, len(line.encode()[: node.col_offset].decode()))
+
+
+class SourceReader:
+    """The base of what reads the source of a function: errors with a position in it.  where: what it reads, for
+    messages."""
+
+    function: SourceFunction
+    where = "a script"
+
+    def error(self, kind: type[RelvmError], reason: str, node: Located) -> RelvmError:
+        return error_at_node(self.function.source, kind, reason, node)
+
+    def unsupported(self, what: str, node: Located) -> RelvmError:
+        return self.error(RelvmSyntaxError, f"{what} is not supported in {self.where}", node)
+
+    def located(self, node: Located, action: Callable[[], Any]) -> Any:
+        """Return the result of `action`.  An error that it raises without a position gets the position of `node`."""
+        try:
+            return action()
+        except RelvmError as error:
+            if error.origin or getattr(error, "lineno", None) is not None:
+                raise
+            raise self.error(type(error), str(error), node) from error
+
+
+def annotation_text(node: ast.expr) -> str:
+    """Return the type of an annotation, written as a string or in Python's syntax, in the text form."""
+    written = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ast.unparse(node)
+    return written.replace("[()]", "[]")
 
 
 def cells_of(python: Any) -> dict[str, Value]:
