@@ -88,6 +88,7 @@ def test_every_instruction_has_a_statement(row) -> None:
 )
 def test_what_python_cannot_build_is_refused(program: Program) -> None:
     with pytest.raises(
-        RelvmUnsupportedError, match=r"(native code and kernels|portable program) cannot be printed as Python|p: a packed function"
+        RelvmUnsupportedError,
+        match=r"(native code and kernels|portable program) cannot be printed as Python|p: a packed function",
     ):
         as_python(program)
