@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 
 import numpy as np
+import pytest
 from handmade import machine_of
 
 from relvm import vm
 from relvm._native import ffi
+from relvm.errors import RelvmArgumentError
 
 SIZE = 20_000  # bytes: malloc gives freed blocks of this size out again
 
@@ -53,3 +55,45 @@ def test_random_numbers_do_not_begin_at_an_address() -> None:
     """With the time, which can be known, a program could tell from them where the machine is."""
     hour = 3600 * 10**9
     assert not all(abs(random_bits() - time.monotonic_ns()) < hour for _ in range(3))
+
+
+NEGATIVE = """
+c0 = dtype u8
+c1 = string {attributes}
+f13 = packed vm.builtin.alloc_tensor
+f14 = packed vm.builtin.shape_of
+f15 = packed reference.negative
+f16 = bytecode main(x) registers 5
+  0: call r1 = vm.builtin.shape_of(r0)
+  1: call r2 = vm.builtin.alloc_storage(ctx, r1, 0, c0)
+  2: call r3 = vm.builtin.alloc_tensor(r2, 0, r1, c0)
+  3: call reference.negative(c1, r0, {out})
+  4: ret r3
+"""
+
+
+def test_a_kernel_in_numpy_takes_only_attributes_of_its_operator() -> None:
+    """NumPy has more: {"where": false} would leave the result as malloc gave it."""
+    x = np.ones(5000, np.uint8)
+    machine = machine_of(NEGATIVE.format(attributes='"{}"', out="r3"))
+    assert (machine["main"](x).numpy() == 255).all()
+    for name in ("where", "out", "dtype", "casting", "order", "subok"):
+        machine = machine_of(NEGATIVE.format(attributes=f'"{{\\"{name}\\": false}}"', out="r3"))
+        with pytest.raises(RelvmArgumentError, match=f"negative: unknown attribute {name}"):
+            machine["main"](x)
+
+
+@pytest.mark.parametrize("attributes", ['"{"', '"[]"', '"3"', '"' + "[" * 100_000 + '"'])
+def test_attributes_that_are_no_json_object_are_refused(attributes: str) -> None:
+    machine = machine_of(NEGATIVE.format(attributes=attributes, out="r3"))
+    with pytest.raises(RelvmArgumentError, match="the attributes of a kernel are no"):
+        machine["main"](np.ones(3, np.uint8))
+
+
+def test_a_kernel_in_numpy_writes_to_memory_of_the_machine_only() -> None:
+    x = np.ones(5000, np.uint8)
+    for out in ("r0", "c0"):
+        machine = machine_of(NEGATIVE.format(attributes='"{}"', out=out))
+        with pytest.raises(RelvmArgumentError, match="negative: expected a tensor of the machine to write to"):
+            machine["main"](x)
+    assert x.all()
