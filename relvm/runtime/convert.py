@@ -281,9 +281,7 @@ def take_other(objects: Objects, address: int) -> Any:
     if tag in (TUPLE, LIST):
         return _taken_sequence(objects, tag, payload)
     if tag == SHAPE:
-        shape = ffi.cast("rvm_shape *", payload)
-        _count_taken(objects, shape.rank * _ITEM_BYTES)
-        return Shape(ffi.unpack(shape.dims, shape.rank))
+        return Shape(_taken_dims(objects, ffi.cast("rvm_shape *", payload)))
     if tag == STRING:
         string = ffi.cast("rvm_string *", payload)
         _count_taken(objects, string.length * 5)  # as bytes, and as at most four bytes for each character
@@ -295,6 +293,16 @@ def take_other(objects: Objects, address: int) -> Any:
 # of one, any other object.
 _SEQUENCE_BYTES, _ITEM_BYTES, _OBJECT_BYTES = 256, 48, 256
 _LOOK_INTERVAL = 4096  # items between checks of the time limit
+
+
+def _taken_dims(objects: Objects, shape: Any) -> list[int]:
+    """Return the dimensions of a machine's shape.  There may be millions of them."""
+    dims: list[int] = []
+    while len(dims) < shape.rank:
+        portion = min(shape.rank - len(dims), _LOOK_INTERVAL)
+        _count_taken(objects, portion * _ITEM_BYTES)
+        dims += ffi.unpack(shape.dims + len(dims), portion)
+    return dims
 
 
 def _count_taken(objects: Objects, size_bytes: int) -> None:

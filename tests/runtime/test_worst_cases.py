@@ -397,6 +397,16 @@ def test_a_list_in_many_places_is_printed_in_part(capsys: pytest.CaptureFixture)
     assert capsys.readouterr().out == "[[(1,), 'a', ()], [(1,), 'a', ()]]\n"
 
 
+def test_a_shape_is_converted_under_the_time_limit() -> None:
+    function = "bytecode main(x) registers 2\n  0: call r1 = vm.builtin.tensor_to_shape(r0)\n  1: ret r1"
+    machine = machine_of(function, max_seconds=LIMIT)
+    assert machine["main"](np.arange(10_000)) == Shape(range(10_000))
+    started = time.perf_counter()
+    with pytest.raises(RelvmTimeoutError):
+        machine["main"](np.full(1 << 24, 1000))
+    assert time.perf_counter() - started < LIMIT + 0.5
+
+
 def test_a_tensor_has_at_most_64_axes() -> None:
     machine = machine_of("bytecode main(x, shape) registers 3\n  0: call r2 = vm.builtin.reshape(r0, r1)\n  1: ret r2")
     assert machine["main"](np.ones(1), Shape([1] * 64)).shape == (1,) * 64
