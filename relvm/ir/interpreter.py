@@ -57,7 +57,7 @@ from relvm.ir.kernel_def_interpreter import evaluate_kernel
 from relvm.ir.operator import SizeClaim, find_operator, shape_claims
 from relvm.ir.relate_sizes import has_dims, relate, replace_one_of, with_dims
 from relvm.ir.scalar_ops import evaluate_row, find_row, scalar_dtype
-from relvm.ir.symbolic import AnyDim, DimVar, as_var, dim_vars, evaluate_with
+from relvm.ir.symbolic import AnyDim, DimVar, as_var, evaluate_with
 from relvm.ir.types import (
     VOID,
     FuncType,
@@ -285,7 +285,7 @@ class _Evaluator:
         if call.type is not None:
             match_dims(kernel.result_type, call.type, stated)
         sizes = {var: _dim_value(dim, dims) for var, dim in stated.items()} | sizes
-        for var in (var for buffer in kernel.params for dim in buffer.shape for var in dim_vars(dim)):
+        for var in kernel.dim_vars:
             if var not in sizes:
                 raise RelvmTypeError(f"{where}: the size {var.name} is not known here")
         _check_pending(pending, sizes)

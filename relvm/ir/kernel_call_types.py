@@ -9,7 +9,7 @@ from relvm.ir.bind_dims import match_dims
 from relvm.ir.expr import Binding, Block, Expr, KernelCall, MatchCast, OpCall, Var
 from relvm.ir.kernel_def import KernelDef
 from relvm.ir.operator import find_operator
-from relvm.ir.symbolic import AnyDim, DimVar, dim_vars
+from relvm.ir.symbolic import AnyDim, DimVar
 from relvm.ir.types import PrimType, TensorType, Type, dims_of, is_proven, mismatch, substitute_dims
 
 
@@ -51,7 +51,7 @@ def typed_kernel_call(call: KernelCall, kernel: KernelDef, caller: str) -> Kerne
         if not is_proven(expected, arg.type):
             arg = _checked(arg, expected, f"{caller}: {where}: argument {buffer.name}")
         args.append(arg)
-    for var in (var for buffer in kernel.params for dim in buffer.shape for var in dim_vars(dim)):
+    for var in kernel.dim_vars:
         if var not in values:
             hint = f"use match_cast on the argument, or state the result: kernel {kernel.name}(...) : f32[n]"
             raise RelvmTypeError(f"{where}: the size {var.name} is not known here; {hint}")

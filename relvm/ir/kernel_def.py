@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from relvm.errors import RelvmArgumentError, RelvmTypeError, near_matches
 from relvm.ir.dtypes import BOOL, F32, F64, I64, DType
-from relvm.ir.symbolic import AnyDim
-from relvm.ir.types import FuncType, TensorType, TupleType, Type
+from relvm.ir.symbolic import AnyDim, DimVar, dim_vars
+from relvm.ir.types import TensorType, TupleType, Type
 
 LOOPS = ("range", "simd", "parallel")
 Number = bool | int | float
@@ -189,8 +189,10 @@ class KernelDef:
         return types[0] if len(types) == 1 else TupleType(types)
 
     @property
-    def func_type(self) -> FuncType:
-        return FuncType(tuple(buffer.type for buffer in self.inputs), self.result_type)
+    def dim_vars(self) -> tuple[DimVar, ...]:
+        """The dimension variables of the parameters, in the order in which the shapes name them."""
+        dims = (dim for buffer in self.params for dim in buffer.shape)
+        return tuple(dict.fromkeys(var for dim in dims for var in dim_vars(dim)))
 
 
 def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:

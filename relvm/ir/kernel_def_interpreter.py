@@ -13,6 +13,22 @@ from relvm.ir.dtypes import I64
 from relvm.ir.operator import find_operator
 from relvm.ir.symbolic import DimVar, evaluate_with
 
+
+def _multiply_add(x: np.float32, y: np.float32, z: np.float32) -> np.float32:
+    """Return x * y + z, rounded once.
+
+    The product is exact in f64.  The sum is rounded to odd there, so that rounding it to f32 does not round twice.
+    Source: Boldo and Melquiond, Emulation of FMA and Correctly Rounded Sums, 2008.
+    """
+    product, added = np.float64(x) * np.float64(y), np.float64(z)
+    total = product + added
+    back = total - product
+    error = (product - (total - back)) + (added - back)
+    if np.isfinite(total) and error != 0 and total.view(np.int64) % 2 == 0:
+        total = np.nextafter(total, np.copysign(np.inf, error))
+    return np.float32(total)
+
+
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "add": np.add,
     "sub": np.subtract,
@@ -34,7 +50,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "trunc": np.trunc,
     "min": lambda x, y: x if x < y else y,
     "max": lambda x, y: x if x > y else y,
-    "fma": lambda x, y, z: _multiply_add(x, y, z),
+    "fma": _multiply_add,
 }
 
 
@@ -124,18 +140,3 @@ class _Interpreter:
                 result = apply(*map(self.value, operands))
                 return result if dtype == I64 else np.asarray(result).astype(dtype.numpy)[()]
         raise AssertionError(f"the reference interpreter does not know {type(scalar).__name__}")
-
-
-def _multiply_add(x: np.float32, y: np.float32, z: np.float32) -> np.float32:
-    """Return x * y + z, rounded once.
-
-    The product is exact in f64.  The sum is rounded to odd there, so that rounding it to f32 does not round twice.
-    Source: Boldo and Melquiond, Emulation of FMA and Correctly Rounded Sums, 2008.
-    """
-    product, added = np.float64(x) * np.float64(y), np.float64(z)
-    total = product + added
-    back = total - product
-    error = (product - (total - back)) + (added - back)
-    if np.isfinite(total) and error != 0 and total.view(np.int64) % 2 == 0:
-        total = np.nextafter(total, np.copysign(np.inf, error))
-    return np.float32(total)

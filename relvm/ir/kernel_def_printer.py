@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from relvm.ir import kernel_def as kd
 from relvm.ir.scalar_ops import FORMS
-from relvm.ir.symbolic import DimVar, dim_vars, evaluate_with, format_dim, var_dim
+from relvm.ir.symbolic import DimVar, evaluate_with, format_dim, var_dim
 from relvm.ir.types import format_type, map_dims
 from relvm.ir.unique_names import UniqueNames
 
@@ -33,7 +33,7 @@ class _Printer:
     def __init__(self, kernel: kd.KernelDef) -> None:
         self.kernel = kernel
         self.name_of = UniqueNames(KERNEL_KEYWORDS | {"_", "min", "max"}, "v")
-        for var in (var for buffer in kernel.params for dim in buffer.shape for var in dim_vars(dim)):
+        for var in kernel.dim_vars:
             self.name_of(var)
 
     def lines(self, name: str) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -67,15 +67,15 @@ def _defined_in(loop: kd.For) -> set[kd.Variable]:
     return found
 
 
-def check_independent(loop: kd.For, counter: DimVar, bounds: IndexBounds, reductions: dict[kd.Variable, str]) -> None:
+def check_independent(loop: kd.For, counter: DimVar, bounds: IndexBounds) -> None:
     """Check that the iterations of a `simd` or `parallel` loop are independent, and that it has an allowed form.
+
+    `reductions_of` checks what a `simd` loop assigns.
 
     Parameters
     ----------
     counter
         The counter in the polynomials of `bounds`.
-    reductions
-        The variables that the loop reduces into.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def check_independent(loop: kd.For, counter: DimVar, bounds: IndexBounds, reduct
     own = _defined_in(loop)
     invariant = _invariant_atoms(bounds, own, counter)
     for statement in kd.statements_in(loop.body):
-        _check_form(loop, statement, own, reductions)
+        _check_form(loop, statement, own)
     accesses: dict[kd.KernelBuffer, list[tuple[_Index, ...]]] = {}
     _find_accesses(loop.body, counter, bounds, accesses)
     for statement in kd.statements_in(loop.body):
@@ -144,9 +144,7 @@ def _invariant_atoms(bounds: IndexBounds, own: set[kd.Variable], counter: DimVar
     return {var for value in outer for var in dim_vars(value)} - {counter}
 
 
-def _check_form(
-    loop: kd.For, statement: kd.Statement, own: set[kd.Variable], reductions: dict[kd.Variable, str]
-) -> None:
+def _check_form(loop: kd.For, statement: kd.Statement, own: set[kd.Variable]) -> None:
     def error(reason: str) -> Exception:
         return located(RelvmTypeError(reason), getattr(statement, "origin", "") or loop.origin)
 
@@ -161,9 +159,7 @@ def _check_form(
             parts = [part for bound in (start, stop) for part in kd.parts_of(bound)]
             if any(_may_vary(part, own) or part is loop.counter for part in parts):
                 raise error("the bounds of a loop inside of a simd loop must not depend on the iteration")
-        case kd.Assign(variable) if variable not in own and variable not in reductions:
-            if loop.kind == "simd":
-                raise _not_a_reduction(statement)
+        case kd.Assign(variable) if loop.kind == "parallel" and variable not in own:
             raise error(f"a parallel loop cannot change {variable.name}, which is defined outside of it")
 
 

@@ -30,26 +30,28 @@ _LARGEST_BOUND = 100  # variables and operators in the bounds of a loop
 _FREE_STEPS = 20  # of each proof
 _MOST_STEPS = 2_000  # of all proofs of a kernel beyond these, less than a second; then they give up
 _MOST_SPLITS = 3  # operators min and max that a proof replaces by their operands, and times that it drops //
-_ON_DIMS = {"add": "add", "sub": "sub", "mul": "mul", "floordiv": "floordiv", "mod": "mod", "min": "min", "max": "max"}
+_ON_DIMS = ("add", "sub", "mul", "floordiv", "mod", "min", "max")
 _NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
 
 
 class IndexBounds:
-    """What is known at a point of a kernel.
+    """Prover of index bounds, with what is known at the current point of a kernel.
 
-    sizes: the known sizes.   counters: the open loops, outermost first: the counter, and its first and last value.
+    sizes: the known sizes.   assigned: the variables that the kernel assigns after their definition.
+    counters: the open loops, outermost first: the counter, and its first and last value.   ranges: of these counters.
     facts: polynomials that are at least 0.   steps: how many more steps proofs may take.
     relies_on_sizes: whether a proof needs sizes of at most LARGEST_SIZE.
     """
 
-    def __init__(self, sizes: dict[DimVar, int]) -> None:
+    def __init__(self, sizes: dict[DimVar, int], assigned: set[kd.Variable]) -> None:
         self.sizes = sizes
+        self.assigned = assigned
+        self.ranges: dict[DimVar, Range] = {}
         self.counters: list[tuple[DimVar, AnyDim, AnyDim]] = []
         self.facts: list[AnyDim] = []
         self.relies_on_sizes = False
         self.steps = _MOST_STEPS
         self.free = 0  # steps of the current proof that do not count
-        self.assigned: set[kd.Variable] = set()
         self.values: dict[kd.Variable, AnyDim] = {}
         self.atoms: dict[Hashable, Dim] = {}
         self.small: dict[DimVar, float] = {}  # counters between sizes, each with its greatest absolute value
@@ -87,7 +89,7 @@ class IndexBounds:
                 divides = function in ("floordiv", "mod")
                 exact = function in ("add", "sub", "mul") or (self.is_exact(first) and self.is_exact(second))
                 if exact and not (divides and not (isinstance(second, int) and second > 0)):
-                    return dim_op(_ON_DIMS[function], first, second)
+                    return dim_op(function, first, second)
         return None
 
     def key(self, scalar: kd.Scalar) -> Hashable | None:
@@ -144,12 +146,15 @@ class IndexBounds:
         if self.is_small(first) and self.is_small(stop):
             self.small[counter] = max(self.magnitude(first), self.magnitude(stop))
         outer = len(self.facts)
-        self.counters.append((counter, first, dim_op("sub", stop, 1)))
+        last = dim_op("sub", stop, 1)
+        self.counters.append((counter, first, last))
+        self.ranges[counter] = Range(range_of(first, self.ranges).low, range_of(last, self.ranges).high)
         self.facts.append(dim_op("sub", dim_op("sub", stop, first), 1))
         try:
             yield counter
         finally:
             self.counters.pop()
+            del self.ranges[counter]
             del self.facts[outer:]
 
     @contextmanager
@@ -230,12 +235,9 @@ class IndexBounds:
             self.steps -= 1
         else:
             return False
-        ranges: dict[DimVar, Range] = {}
-        for counter, first, last in self.counters:
-            ranges[counter] = Range(range_of(first, ranges).low, range_of(last, ranges).high)
         for counter, first, last in reversed(self.counters):
-            dim = _least(dim, counter, first, last, ranges)
-        if range_of(dim, ranges).low >= 0:
+            dim = _least(dim, counter, first, last, self.ranges)
+        if range_of(dim, self.ranges).low >= 0:
             return True
         simpler = _without_quotients(dim)
         if simpler != dim and splits and self._follows(simpler, splits - 1):

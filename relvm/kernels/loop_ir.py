@@ -416,6 +416,25 @@ def maximum(number: Scalar, other: Scalar | int) -> Scalar:
     return Select(number > other, number, other)
 
 
+def integer_quotient(x: Scalar, y: Scalar) -> Scalar:
+    """Return x / y rounded towards 0, with C's undefined cases handled.
+
+    It is 0 if y is 0.  The smallest integer divided by -1 wraps around.
+    """
+    quotient = x / y
+    if x.dtype.is_signed:
+        quotient = Select(y.eq(-1), -x, quotient)
+    return Select(y.eq(0), Literal(0, x.dtype), quotient)
+
+
+def integer_remainder(x: Scalar, y: Scalar) -> Scalar:
+    """Return the remainder of that quotient, with the sign of x; 0 if y is 0."""
+    rest = x % y
+    if x.dtype.is_signed:
+        rest = Select(y.eq(-1), Literal(0, x.dtype), rest)
+    return Select(y.eq(0), Literal(0, x.dtype), rest)
+
+
 @dataclass
 class KernelBuilder:
     """Builder of a kernel's statements.  `with builder.loop(...) as i:` opens a loop.

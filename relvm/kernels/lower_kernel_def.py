@@ -56,8 +56,8 @@ class _Lowering:
         self.definition = kernel
         self.sizes = dict(sizes)
         self.k = ir.KernelBuilder()
-        self.bounds = IndexBounds(self.sizes)
-        self.bounds.assigned = {s.variable for s in kd.statements_in(kernel.body) if isinstance(s, kd.Assign)}
+        assigned = {s.variable for s in kd.statements_in(kernel.body) if isinstance(s, kd.Assign)}
+        self.bounds = IndexBounds(self.sizes, assigned)
         self.locals: dict[kd.Variable, ir.Local] = {}
         self.buffers: dict[kd.KernelBuffer, ir.Buffer] = {}
         self.compound: dict[AnyDim, AnyDim] = {}  # compound dimension -> the size that stands for it in shapes
@@ -197,7 +197,7 @@ class _Lowering:
         with self.inside(loop), self.bounds.loop(loop) as counter:
             if loop.kind == "simd":
                 found = reductions_of(loop)
-                check_independent(loop, counter, self.bounds, found)
+                check_independent(loop, counter, self.bounds)
                 reduce = [(_CLAUSES[function], self.locals[variable]) for variable, function in found.items()]
             name, simd = self.name_of(loop.counter), loop.kind == "simd"
             with self.k.loop(stop, start=start, name=name, simd=simd, reduce=reduce) as local:
@@ -209,7 +209,7 @@ class _Lowering:
         start, stop = self.bound(loop.start), self.bound(loop.stop)
         work, name = ir.Literal(_work(loop.body), I64), self.name_of(loop.counter)
         with self.inside(loop), self.bounds.loop(loop) as counter:
-            check_independent(loop, counter, self.bounds, {})
+            check_independent(loop, counter, self.bounds)
             start, stop = self.named(start, None), self.named(stop, None)
             length = self.named(ir.Select(start < stop, stop - start, ir.Literal(0, I64)), None)
             count = ir.maximum(length, 0)  # none instead of more than 2^63
@@ -383,32 +383,27 @@ class _Lowering:
         """Return x // y, rounded down; 0 if y is 0."""
         x, y = self.named(x, guard), self.named(y, guard)
         if not x.dtype.is_signed:
-            return ir.Select(y.eq(0), ir.Literal(0, x.dtype), x / y) if ir.constant_value(y) in (None, 0) else x / y
-        rest = self.named(self.remainder(x, y), guard)
-        quotient = self.named(self.quotient(x, y), guard)
+            return _quotient(x, y)
+        rest = self.named(_remainder(x, y), guard)
+        quotient = self.named(_quotient(x, y), guard)
         rounds = rest.ne(0).logical_and((rest < 0).ne(y < 0))
         return ir.Select(rounds, quotient - 1, quotient)
 
     def modulo(self, x: ir.Scalar, y: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
         """Return x % y, with the sign of y; 0 if y is 0."""
         x, y = self.named(x, guard), self.named(y, guard)
-        rest = self.named(self.remainder(x, y), guard)
+        rest = self.named(_remainder(x, y), guard)
         if not x.dtype.is_signed:
             return rest
         return ir.Select(rest.ne(0).logical_and((rest < 0).ne(y < 0)), rest + y, rest)
 
-    def quotient(self, x: ir.Scalar, y: ir.Scalar) -> ir.Scalar:
-        """Return the quotient rounded towards 0, with C's undefined cases handled."""
-        if ir.constant_value(y) not in (None, 0, -1):
-            return x / y
-        rest = ir.Select(y.eq(-1), -x, x / y)
-        return ir.Select(y.eq(0), ir.Literal(0, x.dtype), rest)
 
-    def remainder(self, x: ir.Scalar, y: ir.Scalar) -> ir.Scalar:
-        if ir.constant_value(y) not in (None, 0, -1):
-            return x % y
-        rest = ir.Select(y.eq(-1), ir.Literal(0, x.dtype), x % y) if x.dtype.is_signed else x % y
-        return ir.Select(y.eq(0), ir.Literal(0, x.dtype), rest)
+def _quotient(x: ir.Scalar, y: ir.Scalar) -> ir.Scalar:
+    return ir.integer_quotient(x, y) if ir.constant_value(y) in (None, 0, -1) else x / y
+
+
+def _remainder(x: ir.Scalar, y: ir.Scalar) -> ir.Scalar:
+    return ir.integer_remainder(x, y) if ir.constant_value(y) in (None, 0, -1) else x % y
 
 
 def is_written_whole(kernel: kd.KernelDef, buffer: kd.KernelBuffer) -> bool:

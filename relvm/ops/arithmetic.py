@@ -8,7 +8,7 @@ from relvm.ir.dtypes import I64, U64
 from relvm.ir.operator import Traits, op
 from relvm.ir.type_rules import broadcast, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select
+from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select, integer_quotient
 from relvm.kernels.lowering_rules import elementwise
 
 
@@ -67,13 +67,7 @@ def _numpy_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _divide(x: Scalar, y: Scalar) -> Scalar:
-    """Return the quotient with C's undefined cases handled: a zero divisor, and the smallest integer divided by -1."""
-    if x.dtype.is_float:
-        return x / y
-    quotient = x / y
-    if x.dtype.is_signed:
-        quotient = Select(y.eq(-1), -x, quotient)
-    return Select(y.eq(0), Literal(0, x.dtype), quotient)
+    return x / y if x.dtype.is_float else integer_quotient(x, y)
 
 
 @op("divide", numpy=_numpy_divide, lower=elementwise(_divide), traits=Traits(neutral=lambda dtype: 1))

@@ -7,7 +7,7 @@ import numpy as np
 from relvm.ir.operator import op
 from relvm.ir.type_rules import broadcast, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select
+from relvm.kernels.loop_ir import Intrinsic, Scalar, Select, integer_remainder
 from relvm.kernels.lowering_rules import elementwise
 
 
@@ -18,13 +18,7 @@ def _numbers(name: str, x: TensorType, y: TensorType) -> TensorType:
 
 
 def _remainder(x: Scalar, y: Scalar) -> Scalar:
-    """Return the remainder with C's undefined cases handled: a zero divisor, and the smallest integer divided by -1."""
-    if x.dtype.is_float:
-        return Intrinsic("fmod", (x, y), x.dtype)
-    rest = x % y
-    if x.dtype.is_signed:
-        rest = Select(y.eq(-1), Literal(0, x.dtype), rest)
-    return Select(y.eq(0), Literal(0, x.dtype), rest)
+    return Intrinsic("fmod", (x, y), x.dtype) if x.dtype.is_float else integer_remainder(x, y)
 
 
 def _modulo(x: Scalar, y: Scalar) -> Scalar:
