@@ -7,7 +7,6 @@ from typing import Any
 
 from relvm._native import ffi, lib
 from relvm.errors import RelvmUnsupportedError
-from relvm.quoting import terminal_lines
 from relvm.runtime.binding import Objects
 from relvm.runtime.binding import active as active_objects
 from relvm.runtime.convert import take_all
@@ -49,38 +48,6 @@ def hostless(name: str) -> RelvmUnsupportedError:
     return RelvmUnsupportedError(
         f"{name}: a Python function can only be called by a machine that was called from Python"
     )
-
-
-_MAX_PRINTED, _MAX_NESTED = 10_000, 50  # limits on the items of a printed value, and on the nesting of lists
-
-
-def print_values(*values: Any) -> None:
-    """Print values like Python's print, but escape control characters in strings, which come from the program."""
-    print(*(terminal_lines(value) if isinstance(value, str) else _printed(value) for value in values))
-
-
-def _printed(value: Any) -> str:
-    """Return `str` of a value, limited to the first items of tuples and lists.  A value that repeatedly contains
-    another one twice has exponentially many items."""
-    left = _MAX_PRINTED
-
-    def text(value: Any, depth: int) -> str:
-        nonlocal left
-        if type(value) not in (tuple, list):
-            return repr(value)
-        items = []
-        for item in value:
-            if left == 0 or depth == _MAX_NESTED:
-                items.append("...")
-                break
-            left -= 1
-            items.append(text(item, depth + 1))
-        inside = ", ".join(items)
-        if isinstance(value, list):
-            return f"[{inside}]"
-        return f"({inside},)" if len(items) == 1 else f"({inside})"
-
-    return text(value, 0) if type(value) in (tuple, list) else str(value)
 
 
 @ffi.def_extern(onerror=carry)

@@ -10,13 +10,14 @@ import stat
 import threading
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from relvm.bytecode.container import section_places
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError, expect_path
 from relvm.runtime.elf import MAGIC, find_section
 
 if TYPE_CHECKING:
+    from io import BufferedReader
     from pathlib import Path
 
 EXECUTABLE_SUFFIXES = (".rvm", ".so")  # saved executables, and shared libraries that hold one
@@ -24,6 +25,7 @@ LIBRARY_SECTION = ".relvm"  # csrc/library/module.c
 _PARTIAL = ".part"
 _MAP_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)  # the value on Linux; Python has the name from 3.13 on
 _ABANDONED_SECONDS = 3600
+_ROOT = 0  # the user who can change any file
 _BLOCK_BYTES = 512  # the unit of st_blocks on every file system
 _SPARSE_BYTES = 1 << 30
 
@@ -31,7 +33,8 @@ _SPARSE_BYTES = 1 << 30
 def map_executable(path: str | os.PathLike) -> memoryview:
     """Map the executable in a file, or the one in an exported library, without running any of it.
 
-    All pages but those of tensor elements are copied, so later writes to the file do not change them.
+    All pages but those of tensor elements are copied, so later writes to the file do not change them.  A file that
+    another user can write to is read as a whole instead, and not mapped.
 
     Raises
     ------
@@ -44,10 +47,16 @@ def map_executable(path: str | os.PathLike) -> memoryview:
     """
     expect_path("path", path)  # a number would be a file descriptor
     with open_file(path) as file:
-        if os.fstat(file.fileno()).st_size == 0:
+        status = os.fstat(file.fileno())
+        if status.st_size == 0:
             raise RelvmFormatError(f"{path}: the file is empty")
-        protection = mmap.PROT_READ | mmap.PROT_WRITE  # a private mapping: writes stay in this process
-        content = memoryview(mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE | _MAP_NORESERVE, protection))
+        if only_user_can_write(status):
+            protection = mmap.PROT_READ | mmap.PROT_WRITE  # a private mapping: writes stay in this process
+            content = memoryview(mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE | _MAP_NORESERVE, protection))
+        else:
+            content = memoryview(mmap.mmap(-1, status.st_size))  # aligned to a page, as a mapped file
+            if file.readinto(content) != status.st_size:
+                raise RelvmFormatError(f"{path}: the file became shorter while it was read")
     if content[: len(MAGIC)] != MAGIC:
         _detach(content)
         return content.toreadonly()
@@ -59,6 +68,14 @@ def map_executable(path: str | os.PathLike) -> memoryview:
         raise RelvmFormatError(f"{path}: the shared library contains no executable; create one with export_library")
     _detach(section)
     return section.toreadonly()
+
+
+def only_user_can_write(status: os.stat_result) -> bool:
+    """Return whether no other user than this process's and root can write to a file or folder, by its owner and mode.
+
+    The bits of the group limit access control lists as well.
+    """
+    return status.st_uid in (os.geteuid(), _ROOT) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _detach(executable: memoryview) -> None:
@@ -104,7 +121,7 @@ def read_text(path: str | os.PathLike) -> str:
         raise RelvmFormatError(f"{path}: expected UTF-8 text: {error}") from None
 
 
-def open_file(path: str | os.PathLike) -> BinaryIO:
+def open_file(path: str | os.PathLike) -> BufferedReader:
     """Open a regular file for reading, without blocking.
 
     Raises

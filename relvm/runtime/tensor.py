@@ -10,6 +10,10 @@ from relvm._native import ffi, lib
 from relvm.numpy_dtypes import STRINGS, numpy_dtype, unpack_strings
 from relvm.runtime.binding import Reference, is_writable
 
+_LONG_STRINGS_BYTES = 1 << 20
+_MAX_ELEMENTS_SHOWN = 100  # without leaving out any
+_MAX_AXES_SHOWN = 4  # of which up to six elements each are shown
+
 
 class Tensor(Reference):
     """A tensor that a machine created: dense, row-major, on the CPU.
@@ -85,8 +89,16 @@ class Tensor(Reference):
         return len(self.numpy())
 
     def __repr__(self) -> str:
-        elements = np.array2string(self.numpy(), separator=", ", threshold=100, prefix="Tensor(")
-        return f"Tensor({elements}, shape={self.shape}, dtype={self.dtype})"
+        return f"Tensor({self._elements()}, shape={self.shape}, dtype={self.dtype})"
+
+    def _elements(self) -> str:
+        """Return the elements as text, or some of them if they are many."""
+        if self.dtype == STRINGS and lib.rvm_tensor_packed_bytes(self._c) > _LONG_STRINGS_BYTES:
+            return "..."
+        array = self.numpy()
+        if array.ndim > _MAX_AXES_SHOWN and array.size > _MAX_ELEMENTS_SHOWN:
+            array = array.reshape(-1)
+        return np.array2string(array, separator=", ", threshold=_MAX_ELEMENTS_SHOWN, prefix="Tensor(")
 
 
 class _Bits:

@@ -22,7 +22,6 @@ from relvm.errors import (
 )
 from relvm.quoting import terminal
 from relvm.runtime.binding import Reference
-from relvm.runtime.callbacks import print_values
 from relvm.runtime.convert import TUPLE
 from relvm.runtime.debug_hook import MachineDebugger
 from relvm.runtime.executable import Executable
@@ -30,6 +29,7 @@ from relvm.runtime.function import Function, SavedFunction
 from relvm.runtime.instrument import python_instrument
 from relvm.runtime.invoke import Instrument, Invoker, PreparedCall
 from relvm.runtime.packed_func import provide
+from relvm.runtime.print_values import print_values
 from relvm.runtime.profiler import Profile, measure
 from relvm.runtime.status import failure, uncopyable
 from relvm.runtime.time_evaluator import TimeEvaluator

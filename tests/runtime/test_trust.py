@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -126,19 +127,43 @@ def test_an_object_of_the_cache_in_the_place_of_another_is_not_used(cache: Path)
     np.testing.assert_array_equal(again["main"](X), machines[0]["main"](X))
 
 
-def test_what_is_loaded_is_a_copy_but_for_elements(cache: Path, tmp_path: Path) -> None:
+def overwritten_while_mapped(folder: Path, mode: int) -> tuple[memoryview, bytes]:
+    """Return what is mapped of a file of this mode after it is overwritten, and what the file contained before."""
     weights = ", ".join(map(str, range(5000)))
-    text = f"def main(x: f32[5000]) = add(x, const(f32[5000], [{weights}]))"
-    path = tmp_path / "model.rvm"
-    vm.build(parse_module(text), portable=True).save(path)
+    path = folder / "model.rvm"
+    vm.build(parse_module(f"def main(x: f32[5000]) = add(x, const(f32[5000], [{weights}]))"), portable=True).save(path)
+    path.chmod(mode)
     before = path.read_bytes()
     content = map_executable(path)
+    assert np.frombuffer(content, np.uint8).ctypes.data % 64 == 0
     with path.open("r+b") as file:
         file.write(b"\xff" * len(before))
+        file.truncate()
+    return content, before
+
+
+def test_what_is_loaded_is_a_copy_but_for_elements(cache: Path, tmp_path: Path) -> None:
+    content, before = overwritten_while_mapped(tmp_path, 0o644)
     places = section_places(memoryview(before))
     assert {"native", "code", "data", "portable"} <= places.keys()
     for name in places.keys() - {"data", "portable"}:
         assert content[places[name]] == before[places[name]], name
+    assert content[places["data"]] != before[places["data"]]
     inner = section_places(memoryview(before)[places["portable"]])
     for name in inner.keys() - {"data"}:
         assert content[places["portable"]][inner[name]] == before[places["portable"]][inner[name]], name
+
+
+@pytest.mark.parametrize("mode", [0o664, 0o646])
+def test_a_file_that_another_user_can_write_to_is_copied_as_a_whole(cache: Path, tmp_path: Path, mode: int) -> None:
+    content, before = overwritten_while_mapped(tmp_path, mode)
+    assert content == before
+
+
+def test_a_file_of_another_user_is_copied_as_a_whole(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: os.getuid() + 1)
+    monkeypatch.setattr("relvm.runtime.file_io._ROOT", -1)
+    content, before = overwritten_while_mapped(tmp_path, 0o644)
+    assert content == before

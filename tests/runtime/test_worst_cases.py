@@ -378,25 +378,6 @@ def test_arguments_of_the_host_count_towards_max_bytes() -> None:
         machine["main"](90_000)
 
 
-def test_a_list_in_many_places_is_printed_in_part(capsys: pytest.CaptureFixture) -> None:
-    doubles = (
-        "bytecode main(n, list) registers 3\n"
-        "  0: call r1 = vm.builtin.make_list(r1, r1)\n"
-        "  1: prim r0 = sub_i64(r0, 1)\n"
-        "  2: prim r2 = le_i64(r0, 0)\n"
-        "  3: if r2 -> 0\n"
-        "  4: call vm.builtin.print(ctx, r1)\n"
-        "  5: ret r0"
-    )
-    machine = machine_of(doubles)
-    for depth in (40, 100):
-        machine["main"](depth, [(1,), "a"])
-        printed = capsys.readouterr().out
-        assert printed.count("]") > 30 and "..." in printed and len(printed) < 100_000
-    machine["main"](1, [(1,), "a", ()])
-    assert capsys.readouterr().out == "[[(1,), 'a', ()], [(1,), 'a', ()]]\n"
-
-
 def test_a_shape_is_converted_under_the_time_limit() -> None:
     function = "bytecode main(x) registers 2\n  0: call r1 = vm.builtin.tensor_to_shape(r0)\n  1: ret r1"
     machine = machine_of(function, max_seconds=LIMIT)

@@ -1,0 +1,60 @@
+"""The default print hook of a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from relvm.bytecode.program import Shape
+from relvm.quoting import terminal_lines
+
+MAX_CHARACTERS = 100_000  # limit on the text of one call
+_MAX_NESTED = 50
+_BRACKETS: dict[type[Any], tuple[str, str]] = {list: ("[", "]"), tuple: ("(", ")"), Shape: ("Shape(", ")")}
+
+
+def print_values(*values: Any) -> None:
+    """Print values like Python's `print`, but escape control characters in strings and limit the text.
+
+    The values come from the program.  A few of them can stand for terabytes of text: a list that contains another one
+    twice, which contains another one twice; or a tuple of one long string many times.
+    """
+    left = MAX_CHARACTERS
+    pieces = []
+    for piece in _pieces(values):
+        if len(piece) > left:
+            pieces.append(f"{piece[:left]}...")
+            break
+        pieces.append(piece)
+        left -= len(piece)
+    print("".join(pieces))
+
+
+def _pieces(values: tuple[Any, ...]) -> Iterator[str]:
+    """Yield the text of values that are printed side by side, piece by piece."""
+    for k, value in enumerate(values):
+        if k:
+            yield " "
+        if isinstance(value, str):
+            yield terminal_lines(value[: MAX_CHARACTERS + 1])
+        else:
+            yield from _nested(value, 0)
+
+
+def _nested(value: Any, depth: int) -> Iterator[str]:
+    """Yield `repr` of a value, piece by piece."""
+    if isinstance(value, str):
+        yield repr(value[: MAX_CHARACTERS + 1])
+    elif type(value) not in _BRACKETS:
+        yield repr(value)
+    else:
+        opening, closing = _BRACKETS[type(value)]
+        yield opening
+        for k, item in enumerate(value):
+            if k:
+                yield ", "
+            if depth == _MAX_NESTED:
+                yield "..."
+                break
+            yield from _nested(item, depth + 1)
+        yield f",{closing}" if type(value) is tuple and len(value) == 1 else closing
