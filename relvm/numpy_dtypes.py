@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 
 import numpy as np
@@ -43,7 +44,7 @@ def plain_array(array: np.ndarray) -> np.ndarray:
     Raises RelvmTypeError: its dtype has no row in csrc/tables/dtypes.def; an object that is no str; elements that are
     masked.
     """
-    if isinstance(array, np.ma.MaskedArray):
+    if "numpy.ma" in sys.modules and isinstance(array, np.ma.MaskedArray):  # NumPy would import it here
         if np.ma.is_masked(array):
             raise RelvmTypeError("masked arrays are not supported; pass array.filled(value)")
         array = array.data

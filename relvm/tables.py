@@ -56,17 +56,22 @@ def _read(folder: str, file: str) -> str:
         return opened.read()
 
 
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_ADJACENT_STRINGS = re.compile(r'"\s+"')  # they are one, as in C
+_ROW = re.compile(r'^(\w+)\(((?:"[^"]*"|[^")])*)\)', re.MULTILINE)
+_FIELD = re.compile(r'"([^"]*)"|(\w+)')
+
+
 def read_table(file: str, macro: str, fields: str) -> tuple[Any, ...]:
     """The rows `macro(field, ...)` of one table, in order, as named tuples; each also has `index`, its row number."""
     named: Any = namedtuple  # type checkers accept constant names only
     row_type = named(macro.title().replace("_", "") + "Row", f"index {fields}")
-    text = re.sub(r"/\*.*?\*/", "", _read("tables", file), flags=re.DOTALL)
-    text = re.sub(r'"\s+"', "", text)  # adjacent string literals are one, as in C
-    rows = re.findall(rf'^{macro}\(((?:"[^"]*"|[^")])*)\)', text, flags=re.MULTILINE)
-    values = [re.findall(r'"([^"]*)"|(\w+)', row) for row in rows]
+    text = _COMMENT.sub("", _read("tables", file))
+    text = _ADJACENT_STRINGS.sub("", text)
+    rows = [fields for name, fields in _ROW.findall(text) if name == macro]
     return tuple(
-        row_type(index, *(int(word) if word.isdigit() else word or string for string, word in row))
-        for index, row in enumerate(values)
+        row_type(index, *(int(word) if word.isdigit() else word or string for string, word in _FIELD.findall(row)))
+        for index, row in enumerate(rows)
     )
 
 

@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import functools
 import hashlib
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -106,7 +107,13 @@ def keep(place: Path, executable: Executable) -> None:
 def _own_sources() -> str:
     """Return a digest of the sources of this version of relvm."""
     digest = hashlib.sha256()
-    folder = Path(__file__).parents[1]
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(f"{path.relative_to(folder)} ".encode() + path.read_bytes())
+    package = Path(__file__).parents[1]
+    for folder, folders, files in os.walk(package):  # pathlib would take longer than all the rest
+        folders.sort()
+        digest.update(os.path.relpath(folder, package).encode())
+        for name in sorted(files):
+            if name.endswith(".py"):
+                digest.update(f" {name} ".encode())
+                with open(os.path.join(folder, name), "rb") as file:
+                    digest.update(file.read())
     return digest.hexdigest()
