@@ -175,7 +175,7 @@ class Group:
         if result is None and recomputes(root, trees):
             raise NotFusable
         core = self.product
-        if result is not None and core is not None:
+        if result is not None and core is not None and result.partial is None:  # a product in parts needs partial sums
             own = tuple(buffers[arg] for arg in core.args)
             core.op.lower.function(KernelBuilder(), own, result, **dict(core.attributes))
 

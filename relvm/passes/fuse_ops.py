@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from relvm.ir.expr import Binding, Block, Expr, Function, Fused, MatchCast, OpCall, Var
@@ -86,31 +86,59 @@ def _grow(
 ) -> set[int]:
     """Return the indices of the bindings that form a group with `root`, its last member.
 
-    Only members use the other members.  Later bindings are tried first.
+    Only members use the other members.  Later bindings are tried first.  Checking a group takes time in proportion to
+    its size, so it is first tried with all that may join.
     """
     members = {root}
-    refused: set[int] = set()
-    while len(members) < _MAX_MEMBERS:
-        waiting = [p for p in _producers(calls, members, place) if p not in refused and p not in taken]
-        if not waiting:
-            break
-        new = max(waiting)
-        fits = users[block.bindings[new].var] <= members and new in calls
-        if fits and _fits(block, calls, root, members, new):
-            members.add(new)
-        else:
-            refused.add(new)
+    refused = set(taken)
+    while new := _candidates(block, calls, members, users, place, refused):
+        fitting, failing = 0, len(new) + 1  # how many of them fit, and how many do not
+        while fitting + 1 < failing:
+            count = len(new) if failing > len(new) else (fitting + failing) // 2
+            if _fits(block, calls, root, {*members, *new[:count]}):
+                fitting = count
+            else:
+                failing = count
+        members.update(new[:fitting])
+        refused.update(new[fitting : fitting + 1])
     return members
 
 
-def _producers(calls: Mapping[int, OpCall], members: Iterable[int], place: dict[Expr, int]) -> set[int]:
-    args = (arg for member in members for arg in calls[member].args)
-    return {place[arg] for arg in args if arg in place} - set(members)
+def _candidates(
+    block: Block,
+    calls: Mapping[int, OpCall],
+    members: set[int],
+    users: dict[Expr, set[int]],
+    place: dict[Expr, int],
+    refused: set[int],
+) -> list[int]:
+    """Return the bindings that may join a group one after the other, provided that each fits."""
+    found: list[int] = []
+    group, skipped = set(members), set(refused)
+    product = next((calls[member] for member in members if isinstance(calls[member].op.lower, Contraction)), None)
+    while len(group) < _MAX_MEMBERS:
+        args = (arg for member in group for arg in calls[member].args)
+        waiting = {place[arg] for arg in args if arg in place} - group - skipped
+        if not waiting:
+            break
+        new = max(waiting)
+        var = block.bindings[new].var
+        joins = new in calls and users[var] <= group
+        if joins and product is not None:  # a kernel has one, and reads its operands from memory
+            joins = var not in product.args and not isinstance(calls[new].op.lower, Contraction)
+        if not joins:
+            skipped.add(new)
+            continue
+        if isinstance(calls[new].op.lower, Contraction):
+            product = calls[new]
+        group.add(new)
+        found.append(new)
+    return found
 
 
-def _fits(block: Block, calls: Mapping[int, OpCall], root: int, members: set[int], new: int) -> bool:
-    """Return whether the group and a new member make one kernel that repeats no expensive computation."""
-    group = {block.bindings[member].var: calls[member] for member in sorted({*members, new})}
+def _fits(block: Block, calls: Mapping[int, OpCall], root: int, members: set[int]) -> bool:
+    """Return whether the members make one kernel that repeats no expensive computation."""
+    group = {block.bindings[member].var: calls[member] for member in sorted(members)}
     result = block.bindings[root].var
     if all(isinstance(call.op.lower, Pointwise) and var.type == result.type for var, call in group.items()):
         return True
