@@ -261,8 +261,13 @@ def dim_size(dim: AnyDim) -> int:
     """Return the number of variables and operators in `dim`, with repeats."""
     if isinstance(dim, int):
         return 1
-    atoms = (atom for monomial, _ in dim.terms for atom in monomial or (1,))
-    return sum(a.size if isinstance(a, DimOp) else 1 for a in atoms)
+    total = 0
+    for monomial, _ in dim.terms:
+        total += len(monomial) or 1
+        for atom in monomial:
+            if isinstance(atom, DimOp):
+                total += atom.size - 1
+    return total
 
 
 def format_dim(dim: AnyDim, name_of: Callable[[DimVar], str] = lambda var: terminal(var.name)) -> str:
@@ -317,8 +322,9 @@ def _make(terms: Mapping[Monomial, int]) -> AnyDim:
         return 0
     if set(kept) == {()}:
         return kept[()]
-    # Constants come last, so that `n + 1` is printed as usual.
-    ordered = sorted(kept.items(), key=lambda term: (not term[0], -len(term[0]), [atom.order for atom in term[0]]))
+    ordered = list(kept.items())
+    if len(ordered) > 1:  # constants come last, so that `n + 1` is printed as usual
+        ordered.sort(key=lambda term: (not term[0], -len(term[0]), [atom.order for atom in term[0]]))
     made = Dim(tuple(ordered))
     _expect_small(dim_size(made))
     return made
@@ -351,6 +357,10 @@ def _order(dim: AnyDim) -> tuple:
 def _combine(left: AnyDim, right: AnyDim, sign: int) -> AnyDim:
     if isinstance(left, int) and isinstance(right, int):
         return _expect_narrow(left + sign * right)
+    if right == 0:
+        return left
+    if left == 0 and sign == 1:
+        return right
     terms = _terms(left)
     for monomial, coefficient in _terms(right).items():
         terms[monomial] = terms.get(monomial, 0) + sign * coefficient
@@ -360,6 +370,10 @@ def _combine(left: AnyDim, right: AnyDim, sign: int) -> AnyDim:
 def _multiply(left: AnyDim, right: AnyDim) -> AnyDim:
     if isinstance(left, int) and isinstance(right, int):
         return _expect_narrow(left * right)
+    if left == 1:
+        return right
+    if right == 1:
+        return left
     terms: dict[Monomial, int] = {}
     firsts, seconds = _terms(left), _terms(right)
     if len(firsts) * len(seconds) > _MAX_PRODUCTS:
