@@ -99,10 +99,13 @@ debug
 )
 
 
-def same_program(a: Program, b: Program) -> bool:
+def same_program(a: Program | None, b: Program | None) -> bool:
     """Whether two programs are equal, NaNs included."""
-    rest = [(p.functions, p.native, p.source, bytes(p.portable), p.signature, p.debug) for p in (a, b)]
-    return rest[0] == rest[1] and len(a.constants) == len(b.constants) and all(map(_same, a.constants, b.constants))
+    if a is None or b is None:
+        return a is b
+    rest = [(p.functions, p.native, p.source, p.signature, p.debug, p.kernels) for p in (a, b)]
+    is_same = rest[0] == rest[1] and len(a.constants) == len(b.constants) and all(map(_same, a.constants, b.constants))
+    return is_same and same_program(a.portable, b.portable)
 
 
 def _same(a: Any, b: Any) -> bool:

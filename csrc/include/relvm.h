@@ -167,6 +167,7 @@ typedef struct rvm_load_options {
                            RVM_CHECKED_DATA_BYTES; their bytes are then not read */
   int32_t check_only;   /* 1: verify everything except the library in a native section, which is not opened and need not be
                            trusted; no machine can run the executable */
+  int32_t portable;     /* 1: load the portable program of the file instead, which has no native code.  UNSUPPORTED: it has none */
   /* Names of the registered functions that the executable may call, in addition to builtins.  A name that ends with * allows
      all functions with that prefix.  An executable with trusted native code may call any function. */
   const char *const *functions;

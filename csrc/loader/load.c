@@ -110,7 +110,24 @@ static rvm_status read_sections(rvm_executable *executable, const unsigned char 
     if (executable->sections[section.id].bytes) return BAD(error, "two sections have id %u", section.id);
     executable->sections[section.id] = (rvm_section){.bytes = start, .size_bytes = (int64_t)section.size_bytes};
   }
-  if (!all_zero(bytes + end, size_bytes - end)) return BAD(error, "bytes after the last section are not zero");
+  return all_zero(bytes + end, size_bytes - end) ? RVM_OK : BAD(error, "bytes after the last section are not zero");
+}
+
+/* Replaces the sections by those of the portable program.  Unless it has a section of data, its tensors stand in that of the file. */
+static rvm_status enter_portable(rvm_executable *executable, int32_t check_data, rvm_value *error) {
+  const rvm_section portable = executable->sections[RVM_SECTION_portable], data = executable->sections[RVM_SECTION_data];
+  if (!portable.bytes)
+    return rvm_fail(error, RVM_UNSUPPORTED, "executable: it has no portable program, which the load options ask for");
+  memset(executable->sections, 0, sizeof executable->sections);
+  rvm_status status = read_sections(executable, portable.bytes, portable.size_bytes, check_data, error);
+  if (status) return status;
+  if (executable->sections[RVM_SECTION_native].bytes || executable->sections[RVM_SECTION_portable].bytes)
+    return BAD(error, "a portable program must not contain a section native or portable");
+  if (!executable->sections[RVM_SECTION_data].bytes) executable->sections[RVM_SECTION_data] = data;
+  return RVM_OK;
+}
+
+static rvm_status expect_sections(const rvm_executable *executable, rvm_value *error) {
   const rvm_section *sections = executable->sections;
   if (!sections[RVM_SECTION_strings].bytes || !sections[RVM_SECTION_functions].bytes ||
       !sections[RVM_SECTION_constants].bytes || !sections[RVM_SECTION_code].bytes || !sections[RVM_SECTION_data].bytes)
@@ -460,6 +477,8 @@ static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_opt
   executable->is_only_checked = options && options->check_only;
   rvm_status status = options ? exceeds("bytes", size_bytes, options->max_bytes, error) : RVM_OK;
   if (!status) status = read_sections(executable, bytes, size_bytes, options && options->check_data, error);
+  if (!status && options && options->portable) status = enter_portable(executable, options->check_data, error);
+  if (!status) status = expect_sections(executable, error);
   const int has_native = !status && executable->sections[RVM_SECTION_native].bytes;
   const int is_trusted = options && options->trust_native;
   if (has_native && !is_trusted && !executable->is_only_checked)

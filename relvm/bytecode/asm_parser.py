@@ -14,6 +14,7 @@ import numpy as np
 
 from relvm.bytecode.asm_printer import HEADLINE
 from relvm.bytecode.container import MAJOR, MINOR
+from relvm.bytecode.decode import decode
 from relvm.bytecode.kernel_program import KernelProgram, decode_kernel
 from relvm.bytecode.program import (
     CONTEXT,
@@ -31,7 +32,13 @@ from relvm.bytecode.program import (
     immediate,
     register,
 )
-from relvm.errors import RelvmNameError, RelvmSyntaxError, near_matches
+from relvm.errors import (
+    RelvmFormatError,
+    RelvmNameError,
+    RelvmSyntaxError,
+    RelvmUnsupportedError,
+    near_matches,
+)
 from relvm.numpy_dtypes import DTYPE_NAMES, STRINGS, numpy_dtype, unpack_strings
 from relvm.tables import KINDS, OPCODES, PRIM_OPERATORS, numbers
 
@@ -130,6 +137,14 @@ class _Statement:
         except ValueError:
             raise RelvmSyntaxError(f"line {self.line.number}: the lines below it must be base64") from None
 
+    def portable(self) -> Program:
+        try:
+            return decode(self.content())
+        except (RelvmFormatError, RelvmUnsupportedError) as error:
+            raise RelvmSyntaxError(
+                f"line {self.line.number}: the lines below it must be an executable: {error}"
+            ) from None
+
     def json(self) -> dict[str, Any]:
         try:
             return json.loads("\n".join(self.block))
@@ -208,7 +223,7 @@ def _part(name: str, statement: _Statement) -> Any:
         case "source":
             return "\n".join(statement.block)
         case "portable":
-            return statement.content()
+            return statement.portable()
         case "native":
             line = statement.line
             line.expect("abi")

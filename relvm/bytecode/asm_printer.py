@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from relvm.bytecode.container import MAJOR, MINOR
+from relvm.bytecode.encode import encode
 from relvm.bytecode.program import Argument, Constant, FunctionEntry, Instruction, NativeCode, Program, Shape
 from relvm.numpy_dtypes import DTYPE_NAMES, STRINGS, dtype_number, plain_array, plain_bytes
 from relvm.quoting import terminal, text_string
@@ -72,8 +73,8 @@ def _lines(program: Program) -> Iterator[str]:
         yield from ("", _native_heading(program.native), *_base64_lines(program.native.library))
     for name, kernel in program.kernels.items():
         yield from ("", f"program {quoted(name)}", *_base64_lines(kernel.encode()))
-    if len(program.portable):
-        yield from ("", "portable", *_base64_lines(program.portable))
+    if program.portable:
+        yield from ("", "portable", *_base64_lines(encode(program.portable)))
     for name, text in (
         ("source", program.source),
         ("signature", _json(program.signature)),

@@ -21,7 +21,7 @@ from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.tables import SECTIONS
 
 MAGIC = b"\x89RVM\r\n\x1a\n"
-MAJOR, MINOR = 1, 2
+MAJOR, MINOR = 1, 3
 ALIGNMENT = 64
 
 _HEADER = struct.Struct("<8sHHIQII32x")

@@ -20,8 +20,10 @@ _LETTERS = {row.name: row.operands for row in OPCODES}
 _MANDATORY = ("strings", "functions", "constants", "code", "data")
 
 
-def decode(buffer: Any) -> Program:
-    """Return the program of an executable.  Tensors and a portable program are read-only views of `buffer`.
+def decode(buffer: Any, *, portable: bool = False) -> Program:
+    """Return the program of an executable.  Tensors are read-only views of `buffer`.
+
+    portable: return the portable program that it contains instead.
 
     The bytes should have been verified by the C loader: this function neither compares checksums nor checks the rules
     for execution (register numbers, definite assignment).
@@ -34,7 +36,8 @@ def decode(buffer: Any) -> Program:
         The format has another major version.
     """
     try:
-        return _decode(unpack_sections(buffer))
+        sections = unpack_sections(buffer)
+        return _decode(_portable_sections(sections) if portable else sections)
     except RelvmFormatError:
         raise
     except (struct.error, IndexError, ValueError, OverflowError, RecursionError) as error:
@@ -56,13 +59,32 @@ def _decode(sections: dict[str, memoryview]) -> Program:
         kernels=_kernels(sections["kernels"], functions) if "kernels" in sections else {},
         signature=_json(sections, "signature"),
         debug=_json(sections, "debug"),
-        portable=sections.get("portable", b""),
+        portable=_decode(_portable_sections(sections)) if "portable" in sections else None,
     )
 
 
-def decode_constants(buffer: Any) -> tuple[Constant, ...]:
-    """Return the constants of an executable.  Tensors are read-only views."""
+def _portable_sections(sections: dict[str, memoryview]) -> dict[str, memoryview]:
+    """Return the sections of the portable program.  Its tensors are in the section `data` of the executable, unless it
+    has one of its own."""
+    inner = unpack_sections(sections["portable"])
+    if forbidden := [name for name in ("native", "portable") if name in inner]:
+        raise RelvmFormatError(f"a portable program must not contain a section {forbidden[0]}")
+    return {"data": sections["data"], **inner} if "data" in sections else inner
+
+
+def decode_signature(buffer: Any, *, portable: bool = False) -> dict[str, Any]:
+    """Return the signature of an executable, or of its portable program.  Raise the errors of `decode`."""
+    try:
+        sections = unpack_sections(buffer)
+        return _json(_portable_sections(sections) if portable else sections, "signature")
+    except (ValueError, RecursionError) as error:
+        raise RelvmFormatError(f"malformed executable: {error}") from None
+
+
+def decode_constants(buffer: Any, *, portable: bool = False) -> tuple[Constant, ...]:
+    """Return the constants of an executable, or of its portable program.  Tensors are read-only views."""
     sections = unpack_sections(buffer)
+    sections = _portable_sections(sections) if portable else sections
     return _constants(sections["constants"], _strings(sections["strings"]), sections["data"])
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from relvm._native import lib
-from relvm.bytecode.container import aligned, pack_sections
+from relvm.bytecode.container import aligned, crc32c, pack_sections
 from relvm.bytecode.program import Constant, FunctionEntry, Instruction, NativeCode, Program, Shape
 from relvm.errors import RelvmFormatError, RelvmTypeError
 from relvm.numpy_dtypes import dtype_number, plain_array, plain_bytes
@@ -65,10 +65,61 @@ def encode(program: Program) -> np.ndarray:
     RelvmTypeError
         A constant is not an np.ndarray, Shape, str, np.dtype, int or float, or is an array of an unknown dtype.
     """
+    tensors = _Tensors()
+    sections = _sections(program, tensors)
+    if program.portable:
+        if program.portable.native or program.portable.portable:
+            raise RelvmFormatError("a portable program must not contain native code or a portable program")
+        tensors.share()
+        sections["portable"] = [pack_sections(_sections(program.portable, tensors))]
+    sections["data"] = [*tensors.parts] if tensors.parts else [b""]
+    return pack_sections(sections)
+
+
+class _Tensors:
+    """Builder of the section `data`: the elements of tensors, each aligned to 64 bytes."""
+
+    def __init__(self) -> None:
+        self.parts: list[np.ndarray] = []
+        self.end = 0
+        self.known: dict[tuple[int, int], list[tuple[int, np.ndarray]]] | None = None  # by size and checksum
+
+    def share(self) -> None:
+        """From now on, store a tensor only if no equal one is there.  Comparing takes time in proportion to them."""
+        self.known = {}
+        offset = 0
+        for part in self.parts:
+            offset = aligned(offset)
+            self._note(part, offset)
+            offset += part.nbytes
+
+    def place(self, elements: np.ndarray) -> int:
+        """Store the bytes of a tensor, and return their offset in the section."""
+        if self.known is not None:
+            for offset, part in self.known.get(_content_key(elements), ()):
+                if np.array_equal(part, elements):
+                    return offset
+        offset = aligned(self.end)
+        self.parts.append(elements)
+        self.end = offset + elements.nbytes
+        self._note(elements, offset)
+        return offset
+
+    def _note(self, elements: np.ndarray, offset: int) -> None:
+        if self.known is not None:
+            self.known.setdefault(_content_key(elements), []).append((offset, elements))
+
+
+def _content_key(elements: np.ndarray) -> tuple[int, int]:
+    return elements.nbytes, crc32c(elements)
+
+
+def _sections(program: Program, tensors: _Tensors) -> dict[str, list[Any]]:
+    """Return the parts of each section but `data`, and store the elements of tensors."""
     strings = _Strings()
     code: list[int] = []
     functions = _function_section(program.functions, strings, code)
-    constants, tensors = _constant_section(program.constants, strings)
+    constants = _constant_section(program.constants, strings, tensors)
     native = [_native_header(program.native, strings), program.native.library] if program.native else []
     sections: dict[str, list[Any]] = {
         "strings": [strings.section()],
@@ -79,11 +130,9 @@ def encode(program: Program) -> np.ndarray:
         "source": [_utf8(program.source)] if program.source else [],
         "signature": [_json(program.signature)] if program.signature else [],
         "debug": [_json(program.debug)] if program.debug else [],
-        "data": [*tensors] if tensors else [b""],
         "kernels": [_kernel_section(program)] if program.kernels else [],
-        "portable": [program.portable] if len(program.portable) else [],
     }
-    return pack_sections({name: parts for name, parts in sections.items() if parts})
+    return {name: parts for name, parts in sections.items() if parts}
 
 
 def _kernel_section(program: Program) -> bytes:
@@ -187,21 +236,18 @@ def _argument_word(kind: str, payload: int) -> int:
     return (payload << 3 | _ARGUMENTS[kind]) & 0xFFFFFFFF
 
 
-def _constant_section(constants: Sequence[Constant], strings: _Strings) -> tuple[bytes, list[np.ndarray]]:
-    """Return the constant table, and the bytes of tensors, which are the parts of the data section."""
+def _constant_section(constants: Sequence[Constant], strings: _Strings, tensors: _Tensors) -> bytes:
+    """Return the constant table, and store the elements of tensors."""
     records: list[bytes] = []
     dims: list[int] = []
-    tensors: list[np.ndarray] = []
-    end = 0
     for index, value in enumerate(constants):
         dtype, extent, size_bytes = 0, (), 0
         match value:
             case np.ndarray():
                 array = plain_array(value)
-                tag, dtype, extent, payload = "TENSOR", dtype_number(array.dtype), array.shape, aligned(end)
                 elements = plain_bytes(array)
-                size_bytes, end = elements.nbytes, aligned(end) + elements.nbytes
-                tensors.append(elements)
+                tag, dtype, extent = "TENSOR", dtype_number(array.dtype), array.shape
+                payload, size_bytes = tensors.place(elements), elements.nbytes
             case Shape():
                 tag, extent, payload = "SHAPE", value, 0
             case np.dtype():
@@ -222,4 +268,4 @@ def _constant_section(constants: Sequence[Constant], strings: _Strings) -> tuple
             raise RelvmFormatError(f"constant {index}: {value!r} does not fit in int64") from None
         dims += extent
     total = struct.pack("<II", len(records), len(dims))
-    return total + b"".join(records) + struct.pack(f"<{len(dims)}q", *dims), tensors
+    return total + b"".join(records) + struct.pack(f"<{len(dims)}q", *dims)

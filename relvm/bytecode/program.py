@@ -195,8 +195,7 @@ class Program:
         term [coefficient, [argument, axis], ...] is the product of a number and sizes of arguments.
         relvm/codegen/debug_info.py lists the additional entries of programs built for debugging.
     portable
-        The bytes of an executable without native code, which is the same program for machines that cannot run this one.
-        Empty if there is none.
+        The same program without native code, for machines that cannot run this one, or None.
     kernels
         The kernels that are bytecode, by name.
     """
@@ -207,7 +206,7 @@ class Program:
     source: str = ""
     signature: dict[str, Any] = field(default_factory=dict)
     debug: dict[str, Any] = field(default_factory=dict)
-    portable: bytes | memoryview | np.ndarray = b""
+    portable: Program | None = None
     kernels: Mapping[str, KernelProgram] = field(default_factory=dict)
 
     def comment(self, function: str, instruction: int) -> str:

@@ -57,7 +57,7 @@ def as_python(program: Program) -> str:
     if compiled or program.native:
         what = ", ".join(compiled[:3]) or "a native section"
         raise RelvmUnsupportedError(f"native code and kernels cannot be printed as Python: {what}; use save instead")
-    if len(program.portable):
+    if program.portable:
         raise RelvmUnsupportedError("a portable program cannot be printed as Python; use as_text or save instead")
     for entry in program.functions:
         if entry.symbol is not None or (entry.kind == "packed" and entry.registers):

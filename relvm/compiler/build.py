@@ -9,9 +9,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from relvm.bytecode.encode import encode
 from relvm.bytecode.program import FunctionEntry, Program
 from relvm.codegen.c.mangling import kernel_symbol, routine_symbol
 from relvm.codegen.c.module import print_c, source_text, without_kernels
@@ -163,10 +160,10 @@ def build(
     return executable
 
 
-def _portable(module: Module, *, fused: bool, debug: bool, verified: bool) -> np.ndarray:
-    """Return the bytes of an executable of the module for target "bytecode"."""
+def _portable(module: Module, *, fused: bool, debug: bool, verified: bool) -> Program:
+    """Return the program of the module for target "bytecode"."""
     lir = lower(run_passes(module, build_pipeline("bytecode", fused=fused), verified=verified))
-    return encode(assemble(lir, frozenset(), target=Target("bytecode"), debugged=module if debug else None))
+    return assemble(lir, frozenset(), target=Target("bytecode"), debugged=module if debug else None)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ import numpy as np
 
 from relvm._native import ffi, lib
 from relvm.bytecode.container import aligned_buffer, unpack_sections
-from relvm.bytecode.decode import decode, decode_constants
+from relvm.bytecode.decode import decode, decode_constants, decode_signature
 from relvm.bytecode.encode import encode
 from relvm.bytecode.program import FunctionEntry, Program, callees
 from relvm.errors import RelvmFormatError, RelvmTypeError, RelvmUnsupportedError, expect_type
@@ -54,7 +54,7 @@ class Stats:
     native_bytes
         The size of the library in the native section.
     portable_bytes
-        The size of the portable program.
+        The size of the portable program, without the tensors that the executable has anyway.
     """
 
     size_bytes: int
@@ -116,12 +116,14 @@ class Executable:
         max_bytes: int = 0,
         program: Program | None = None,
         where: str = "",
+        portable: bool = False,
     ) -> None:
         # buffer: 64-byte aligned and constant from now on, because its tensors are used without a copy.
+        # portable: whether it is the portable program in the buffer.
         expect_type("max_bytes", max_bytes, Integral, "an integer")
         if not (isinstance(buffer, np.ndarray) and buffer.dtype == np.uint8):
             expect_type("buffer", buffer, (bytes, bytearray, memoryview), "the bytes of an executable")
-        parts = () if trust_native or check_only else _parts_of_native(buffer, where)
+        parts = () if trust_native or check_only or portable else _parts_of_native(buffer, where)
         is_ours = bool(parts) and is_built_here(*parts)
         is_strange = bool(parts) and not is_ours
         if is_strange and not elsewhere:
@@ -136,7 +138,7 @@ class Executable:
         held = ffi.cast("void *", binding.hold(view))
         let_go = ffi.cast("void(*)(void *)", binding.LET_GO)
         chosen = {"trust_native": bool(trust_native or is_ours), "check_only": bool(check_only or is_strange)}
-        chosen |= {"check_data": bool(check_data), "elsewhere": bool(elsewhere)}
+        chosen |= {"check_data": bool(check_data), "elsewhere": bool(elsewhere), "portable": portable}
         allowed = {"functions": callable_names, "function_count": len(names), "max_bytes": int(max_bytes)}
         options = ffi.new("rvm_load_options *", chosen | allowed | {"release": let_go, "release_argument": held})
         status = lib.rvm_executable_load(view, len(view), options, pointer, error)
@@ -147,6 +149,7 @@ class Executable:
         self.is_trusted = trust_native
         self.is_only_checked = check_only
         self._buffer = buffer
+        self._is_portable = portable
         self._where = where
         callable_inside = ("*",) if trust_native else functions
         self._inner_options: dict[str, Any] = {
@@ -188,6 +191,8 @@ class Executable:
         expect_type("from_program", program, Program, "a Program")
         buffer = encode(program)
         held = replace(program, constants=decode_constants(buffer))  # keep only one copy of the tensors
+        if held.portable:
+            held = replace(held, portable=replace(held.portable, constants=decode_constants(buffer, portable=True)))
         return cls(buffer, trust_native=True, elsewhere=elsewhere, functions=("*",), program=held)
 
     def record_built(self) -> None:
@@ -197,7 +202,7 @@ class Executable:
         Nothing is recorded if there is no native code, or if the cache directory is not writable.
         """
         with contextlib.suppress(OSError):
-            if parts := _parts_of_native(self._buffer, self._where):
+            if not self._is_portable and (parts := _parts_of_native(self._buffer, self._where)):
                 record_built(*parts)
 
     @classmethod
@@ -317,16 +322,24 @@ class Executable:
             The file cannot be written; an existing file is unchanged.
         """
         with complete_file(path) as partial:
-            partial.write_bytes(self._buffer)
+            partial.write_bytes(self._content())
 
     def to_bytes(self) -> bytes:
         """Return the bytes that `save` writes."""
-        return bytes(self._buffer)
+        return bytes(self._content())
+
+    def _content(self) -> Any:
+        """Return the bytes of the executable alone."""
+        return encode(self.program) if self._is_portable else self._buffer
 
     @cached_property
     def program(self) -> Program:
-        """The program as Python objects; its tensors are read-only views."""
-        return decode(self._buffer)
+        """The program as Python objects; its tensors are read-only views.
+
+        Raises the errors of `portable`.
+        """
+        _ = self.portable  # what is decoded has been verified
+        return decode(self._buffer, portable=self._is_portable)
 
     @cached_property
     def functions(self) -> dict[str, FunctionEntry]:
@@ -346,10 +359,10 @@ class Executable:
         """Return the kind of the function at `index`: a row name of csrc/tables/kinds.def."""
         return KINDS[lib.rvm_executable_function_kind(self.pointer, index)].name
 
-    @property
+    @cached_property
     def signature(self) -> dict[str, Any]:
         """Function -> its parameter and result types; private functions have none."""
-        return self.program.signature
+        return decode_signature(self._buffer, portable=self._is_portable)
 
     @property
     def source(self) -> str:
@@ -381,14 +394,10 @@ class Executable:
         return self._open_portable()
 
     def _open_portable(self) -> Executable | None:
-        content = unpack_sections(self._buffer).get("portable")
-        if content is None:
+        if self._is_portable or "portable" not in unpack_sections(self._buffer):
             return None
         where = f"{self._where or 'the executable'}: its portable program"
-        forbidden = [name for name in _sections(content, where) if name in ("native", "portable")]
-        if forbidden:
-            raise RelvmFormatError(f"{where}: must not contain a section {forbidden[0]}")
-        return Executable(content, trust_native=False, **self._inner_options, where=where)
+        return Executable(self._buffer, trust_native=False, portable=True, **self._inner_options, where=where)
 
     def as_text(self) -> str:
         """Return a listing, which relvm.bytecode.asm_parser.parse_text parses."""
@@ -419,14 +428,14 @@ class Executable:
         for entry in program.functions:
             kinds.setdefault(entry.kind, []).append(entry.name)
         return Stats(
-            size_bytes=len(self._buffer),
+            size_bytes=len(self._content()),
             constants=tuple(map(_describe, program.constants)),
             tensor_bytes=sum(plain_bytes(value).size for value in program.constants if isinstance(value, np.ndarray)),
             functions={kind: tuple(names) for kind, names in kinds.items()},
             calls=dict(calls),
             instructions={entry.name: len(entry.code) for entry in program.functions if entry.code},
             native_bytes=len(program.native.library) if program.native else 0,
-            portable_bytes=len(program.portable),
+            portable_bytes=0 if self._is_portable else len(unpack_sections(self._buffer).get("portable", b"")),
         )
 
     def __copy__(self) -> Executable:

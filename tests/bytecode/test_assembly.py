@@ -41,7 +41,8 @@ def test_native_code_round_trips() -> None:
     native = NativeCode(bytes(range(256)), "x86_64-linux-gnu", "x86-64-v3")
     kernel = FunctionEntry("k", "kernel", ("a", "out"), symbol="relvm_k")
     routine = FunctionEntry("main", "native", ("a",), 2, symbol="strange symbol")
-    assert_round_trips(Program((kernel, routine), native=native, source="\n\nlast line\r\n", portable=bytes(200)))
+    inner = Program((FunctionEntry("p", "packed"),), (np.arange(3.0), "text"))
+    assert_round_trips(Program((kernel, routine), native=native, source="\n\nlast line\r\n", portable=inner))
 
 
 @pytest.mark.parametrize("row", [row for row in DTYPES if row.name != "str"], ids=lambda row: row.name)

@@ -83,7 +83,7 @@ def test_every_instruction_has_a_statement(row) -> None:
         Program((FunctionEntry("k", "kernel", (), symbol="s"),), native=NativeCode(b"", "t")),
         Program((), native=NativeCode(b"", "t")),
         Program((FunctionEntry("p", "packed", symbol="s"),)),
-        Program((), portable=b"p"),
+        Program((), portable=Program(())),
     ],
 )
 def test_what_python_cannot_build_is_refused(program: Program) -> None:

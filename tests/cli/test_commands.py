@@ -139,7 +139,7 @@ def test_compile_then_run_the_saved_executable(folder: Path, mode: str, file: st
 def test_a_portable_program_is_compiled_shown_and_verified(folder: Path, file: str) -> None:
     done = relvm("compile", "model.relvm", "-o", file, "--portable", cwd=folder)
     assert done.returncode == 0, done.stderr
-    size = len(vm.load(folder / file, trust_native=True).portable.to_bytes())
+    size = vm.load(folder / file, trust_native=True).stats().portable_bytes
     assert f"portable program: {size:,} bytes, as the format" in relvm("verify", file, cwd=folder).stdout
     assert "\nportable\n| ...\n" in relvm("show", file, "--stage", "bytecode", cwd=folder).stdout
 

@@ -14,6 +14,7 @@ from modes import MODES
 
 from relvm import tables, vm
 from relvm._native import lib
+from relvm.bytecode.container import pack_sections, unpack_sections
 from relvm.codegen.c.module import CSource, source_text
 from relvm.compiler import toolchain
 from relvm.compiler.find_compiler import find_compiler
@@ -242,9 +243,10 @@ def test_what_was_only_checked_is_not_adapted(tmp_path: Path) -> None:
 # ---- the portable program ----
 
 
-def carrying(portable: bytes) -> Executable:
-    program = loaded(foreign()).program
-    return Executable.from_program(replace(program, portable=portable), elsewhere=True)
+def carrying(portable: bytes, outer: bytes | None = None) -> Executable:
+    """An executable for another processor, with these bytes as its portable program."""
+    sections = {name: [section] for name, section in unpack_sections(outer or foreign()).items()}
+    return loaded(bytes(pack_sections(sections | {"portable": [portable]})))
 
 
 def test_only_what_has_native_code_gets_a_portable_program() -> None:
@@ -267,7 +269,45 @@ def test_it_is_kept_wherever_the_executable_goes(tmp_path: Path) -> None:
         assert vm.load(tmp_path / file, elsewhere=True).portable.to_bytes() == portable
         assert Executable.check(tmp_path / file).portable.to_bytes() == portable
     assert pickle.loads(pickle.dumps(executable)).portable.to_bytes() == portable
-    assert executable.stats().portable_bytes == len(portable) and str(len(portable)) in str(executable.stats())
+    size = executable.stats().portable_bytes
+    assert 0 < size < len(portable) and f"the portable program {size}" in str(executable.stats())
+
+
+def test_tensors_of_both_programs_are_stored_once(tmp_path: Path) -> None:
+    weights = np.random.default_rng(0).standard_normal((100, 300)).astype(np.float32)
+    module = parse_module(f"def main(x: f32[n, 100]) = relu(matmul(x, const(f32[100, 300], {weights.tolist()})))")
+    path = tmp_path / "model.rvm"
+    for mode in ("bytecode", "compiled"):
+        executable = vm.build(module, mode, portable=True)
+        data = len(unpack_sections(executable.to_bytes())["data"])
+        assert weights.nbytes <= data == len(unpack_sections(vm.build(module, mode).to_bytes())["data"])
+        assert executable.stats().portable_bytes < weights.nbytes / 2
+        executable.save(path)
+        x = np.ones((2, 100), np.float32)
+        for portable in (
+            executable.portable,
+            vm.load(path).portable,
+            Executable.from_bytes(executable.portable.to_bytes()),
+        ):
+            np.testing.assert_array_equal(
+                vm.VirtualMachine(portable)["main"](x), vm.VirtualMachine(executable)["main"](x)
+            )
+
+
+def test_a_portable_program_may_have_tensors_of_its_own() -> None:
+    native = loaded(foreign()).program
+    own = vm.build(parse_module("def main(x: f32[2]) = add(x, const(f32[2], [3, 4]))"), target="bytecode").program
+    executable = Executable.from_program(replace(native, portable=own), elsewhere=True)
+    copies = (executable, loaded(executable.to_bytes()), Executable.from_program(executable.program, elsewhere=True))
+    for each in copies:
+        np.testing.assert_array_equal(vm.VirtualMachine(each.portable)["main"](np.zeros(2, np.float32)), [3, 4])
+        assert each.to_bytes() == executable.to_bytes()
+
+
+def test_a_file_of_format_1_2_has_a_portable_program_with_its_own_copy_of_the_tensors() -> None:
+    executable = carrying(vm.build(MODULE, target="bytecode").to_bytes())
+    assert_close(executable.portable)
+    assert_close(vm.adapt(loaded(executable.to_bytes(), trust_native=False)))
 
 
 def test_it_is_used_in_place(tmp_path: Path) -> None:
@@ -283,17 +323,17 @@ def plain() -> bytes:
 
 
 def nested() -> bytes:
-    return Executable.from_program(replace(vm.build(MODULE, target="numpy").program, portable=plain())).to_bytes()
+    return carrying(plain(), plain()).to_bytes()
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: b"nothing", "at least 64 bytes"),
+        (lambda: b"nothing", "magic number"),
         (lambda: bytes(100), "magic number"),
         (lambda: plain()[:-64], "the header says"),
         (lambda: vm.build(MODULE).to_bytes(), "must not contain a section native"),
-        (nested, "must not contain a section portable"),
+        (nested, "must not contain a section native or portable"),
         (lambda: plain().replace(b"reference.round", b"reference.rounb"), "is damaged"),
     ],
     ids=["short", "zeros", "cut", "native", "portable", "damaged"],
@@ -316,10 +356,13 @@ def test_a_portable_program_of_another_major_version_is_refused() -> None:
 
 def test_no_cut_or_flipped_byte_of_it_gets_through() -> None:
     content = vm.build(parse_module("def main(i: i64) -> i64 = i + 1"), target="numpy").to_bytes()
-    outer = loaded(foreign()).program
+    outer = foreign()
     for at in range(0, len(content), 7):
         flipped = content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :]
         for damaged in (flipped, content[:at] or b"x"):
-            executable = Executable.from_program(replace(outer, portable=damaged), elsewhere=True)
+            executable = carrying(damaged, outer)
             with pytest.raises(RelvmError):
                 _ = executable.portable
+            with pytest.raises(RelvmError):
+                vm.adapt(executable)
+            assert "main" in executable.signature

@@ -199,8 +199,8 @@ def executables() -> dict[str, Executable]:
     made["generate"] = to_generate()
     made |= {name: vm.build(parse_module(text), "bytecode", "bytecode") for name, text in KERNEL_TEXTS.items()}
     made |= of_kernels()
-    program, portable = made["tensors"].program, made["tensors"].to_bytes()
-    made["portable"] = Executable.from_program(replace(program, portable=portable))
+    program = made["tensors"].program
+    made["portable"] = Executable.from_program(replace(program, portable=program))
     return made
 
 
