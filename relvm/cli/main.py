@@ -269,8 +269,9 @@ def _add_compile(commands) -> None:
     )
     command.add_argument(
         "--portable",
-        action="store_true",
-        help="include a copy with kernel bytecode, for processors that cannot run the native code",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="include the program without native code, for other processors and for users who do not trust the file",
     )
     command.set_defaults(run=_later("compile.compile_model"))
 

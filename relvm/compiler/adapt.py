@@ -22,7 +22,7 @@ def adapt(executable: Executable) -> Executable:
     results are, bit for bit, those of building the same module here.  This needs a C compiler, the same version of
     relvm's headers, and an executable that is trusted: `load(path, trust_native=True, elsewhere=True)`.
     2. The portable program that it contains if it was built with `portable=True` is taken: function bytecode and kernel
-    bytecode.  It is slower, and results may differ in their last bits.  It needs no trust.
+    bytecode.  It is slower.  It needs no trust.
 
     Parameters
     ----------

@@ -137,11 +137,13 @@ def test_compile_then_run_the_saved_executable(folder: Path, mode: str, file: st
 
 @pytest.mark.parametrize("file", ["m.rvm", "m.so"])
 def test_a_portable_program_is_compiled_shown_and_verified(folder: Path, file: str) -> None:
-    done = relvm("compile", "model.relvm", "-o", file, "--portable", cwd=folder)
+    done = relvm("compile", "model.relvm", "-o", file, cwd=folder)
     assert done.returncode == 0, done.stderr
     size = vm.load(folder / file, trust_native=True).stats().portable_bytes
     assert f"portable program: {size:,} bytes, as the format" in relvm("verify", file, cwd=folder).stdout
     assert "\nportable\n| ...\n" in relvm("show", file, "--stage", "bytecode", cwd=folder).stdout
+    assert relvm("compile", "model.relvm", "-o", file, "--no-portable", cwd=folder).returncode == 0
+    assert "portable" not in relvm("verify", file, cwd=folder).stdout
 
 
 def test_options_for_building_are_refused_where_it_is_built(folder: Path) -> None:
@@ -201,7 +203,7 @@ def test_what_measures_waits_for_native_code(folder: Path, option: list[str]) ->
 
 
 def test_native_code_from_elsewhere_runs_only_when_it_is_trusted(folder: Path) -> None:
-    assert relvm("compile", "model.relvm", "-o", "m.rvm", cwd=folder).returncode == 0
+    assert relvm("compile", "model.relvm", "--no-portable", "-o", "m.rvm", cwd=folder).returncode == 0
     elsewhere = {"RELVM_CACHE_DIR": str(folder / "another user's cache")}
     refused = relvm("run", "m.rvm", "--input", "x=x.npy", cwd=folder, **elsewhere)
     assert refused.returncode == 1 and "trust" in refused.stderr
@@ -210,7 +212,7 @@ def test_native_code_from_elsewhere_runs_only_when_it_is_trusted(folder: Path) -
 
 
 def test_of_a_portable_file_that_is_not_trusted_the_portable_program_runs(folder: Path) -> None:
-    assert relvm("compile", "model.relvm", "--portable", "-o", "m.rvm", cwd=folder).returncode == 0
+    assert relvm("compile", "model.relvm", "-o", "m.rvm", cwd=folder).returncode == 0
     elsewhere = {"RELVM_CACHE_DIR": str(folder / "another user's cache")}
     for command in ("run", "debug"):
         done = relvm(command, "m.rvm", "--input", "x=x.npy", cwd=folder, **elsewhere)

@@ -310,15 +310,11 @@ static void read_all(const rvm_executable *executable) {
   }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size_bytes) {
-  const uint32_t seed = rvm_crc32c(0, input, (int64_t)size_bytes);
-  unsigned char *bytes = fuzz_aligned(size_bytes); /* just so many, for the address sanitizer */
-  if (!bytes) return 0;
-  memcpy(bytes, input, size_bytes);
-  const int64_t blocks = fuzz_live_blocks;
-  fuzz_bytes_left = MAX_MEMORY_BYTES;
+/* Loads an executable and runs it; then its portable program. */
+static void load_and_run(const unsigned char *bytes, size_t size_bytes, uint32_t seed, int32_t portable) {
   const char *const functions[] = {"reference.*", "host.*"};
-  const rvm_load_options options = {.check_data = (int32_t)(seed & 1), .functions = functions, .function_count = 2};
+  const rvm_load_options options = {
+      .check_data = (int32_t)(seed & 1), .functions = functions, .function_count = 2, .portable = portable};
   rvm_executable *executable = NULL;
   rvm_value error = {.tag = RVM_TAG_NIL};
   if (seed % 16 == 0) fuzz_allowed_left = seed / 16 % 24;
@@ -330,13 +326,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size_bytes) {
     EXPECT(error.tag == RVM_TAG_ERROR && error.as.error->status == status);
     fuzz_counted.refused[status]++;
     rvm_value_release(&error);
-  } else {
-    fuzz_counted.loaded++;
-    read_all(executable);
-    if (executable->kernels) fuzz_bytes_left += (MORE_MEMORY - 1) * MAX_MEMORY_BYTES;
-    run_all(executable, seed);
-    rvm_executable_release(executable);
+    return;
   }
+  const int has_portable = !portable && executable->sections[RVM_SECTION_portable].bytes;
+  fuzz_counted.loaded++;
+  read_all(executable);
+  if (executable->kernels) fuzz_bytes_left += (MORE_MEMORY - 1) * MAX_MEMORY_BYTES;
+  run_all(executable, seed);
+  rvm_executable_release(executable);
+  if (has_portable) load_and_run(bytes, size_bytes, seed, 1);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size_bytes) {
+  const uint32_t seed = rvm_crc32c(0, input, (int64_t)size_bytes);
+  unsigned char *bytes = fuzz_aligned(size_bytes); /* just so many, for the address sanitizer */
+  if (!bytes) return 0;
+  memcpy(bytes, input, size_bytes);
+  const int64_t blocks = fuzz_live_blocks;
+  fuzz_bytes_left = MAX_MEMORY_BYTES;
+  load_and_run(bytes, size_bytes, seed, 0);
   EXPECT(fuzz_live_blocks == blocks); /* nothing leaks */
   fuzz_bytes_left = FUZZ_NO_LIMIT;
   fuzz_aligned_free(bytes);

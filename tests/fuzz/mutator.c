@@ -66,13 +66,14 @@ static int take_apart(file *f, const uint8_t *bytes, size_t size_bytes) {
 }
 
 static void seal(uint8_t *bytes, size_t size_bytes) {
-  const uint32_t count = read_u32(bytes + 12);
+  const uint32_t count = size_bytes < 64 ? UINT32_MAX : read_u32(bytes + 12);
   if (64 + 32 * (uint64_t)count > size_bytes) return;
   for (uint32_t i = 0; i < count; i++) {
     unsigned char *entry = bytes + 64 + 32 * i;
     const uint64_t offset = read_u64(entry + 8), length = read_u64(entry + 16);
-    if (offset <= size_bytes && length <= size_bytes - offset)
-      write_u32(entry + 4, rvm_crc32c(0, bytes + offset, (int64_t)length));
+    if (offset > size_bytes || length > size_bytes - offset) continue;
+    if (read_u32(entry) == RVM_SECTION_portable && offset > 0) seal(bytes + offset, length);
+    write_u32(entry + 4, rvm_crc32c(0, bytes + offset, (int64_t)length));
   }
   write_u32(bytes + 24, 0);
   write_u32(bytes + 24, rvm_crc32c(0, bytes, 64 + 32 * (int64_t)count));
