@@ -26,6 +26,42 @@ static inline __attribute__((unused)) void rvm_window_rows_f32(float *to, int64_
   }
 }
 
+/* Writes part of the im2col matrix of a 2-d convolution to a panel, whose rows are `pitch` elements apart: rows [first, first +
+   span), which are channels and window positions, and columns [column, column + count), which are output positions.  Columns
+   from `count` to `pitch` become 0.
+
+   x: the planes of all channels, high x wide each.  out_wide: positions in a line of the output. */
+static __attribute__((noinline, unused)) void rvm_window_panel_f32(float *panel, int64_t pitch, const float *x, int64_t high,
+                                                                   int64_t wide, int64_t out_wide, int64_t column,
+                                                                   int64_t count, int64_t first, int64_t span,
+                                                                   int64_t row_taps, int64_t column_taps,
+                                                                   int64_t row_stride, int64_t column_stride,
+                                                                   int64_t row_pad, int64_t column_pad,
+                                                                   int64_t row_dilation, int64_t column_dilation) {
+  const int64_t taps = row_taps * column_taps, area = high * wide;
+  for (int64_t row = 0; row < span && count < pitch; row++)
+    memset(panel + row * pitch + count, 0, (size_t)(pitch - count) * sizeof *panel);
+  for (int64_t tap = 0; tap < taps; tap++) {
+    const int64_t channel = (first - tap + taps - 1) / taps, channels = (first + span - tap + taps - 1) / taps - channel;
+    const int64_t down = tap / column_taps * row_dilation - row_pad;
+    const int64_t across = tap % column_taps * column_dilation - column_pad;
+    float *const to = panel + (channel * taps + tap - first) * pitch;
+    if (channels <= 0) continue;
+    for (int64_t low = 0, line = column / out_wide, place = column % out_wide; low < count; line++, place = 0) {
+      const int64_t end = out_wide - place < count - low ? low + (out_wide - place) : count;
+      const int64_t y = line * row_stride + down, at = place * column_stride + across, left = wide - at;
+      int64_t begin_in = at < 0 ? low + (-at + column_stride - 1) / column_stride : low;
+      int64_t end_in = y < 0 || y >= high || left <= 0 ? low : low + (left - 1) / column_stride + 1;
+      if (begin_in > end) begin_in = end;
+      if (end_in > end) end_in = end;
+      if (end_in < begin_in) end_in = begin_in;
+      const float *const from = x + (end_in > begin_in ? channel * area + y * wide + at + (begin_in - low) * column_stride : 0);
+      rvm_window_rows_f32(to, taps * pitch, from, area, column_stride, channels, low, begin_in, end_in, end);
+      low = end;
+    }
+  }
+}
+
 #ifdef __has_builtin
 #if __has_builtin(__builtin_shufflevector)
 #define RVM_SHUFFLES

@@ -207,6 +207,39 @@ static int run_rvm_window_rows_f32(const rvm_micro_argument *argument, const rvm
   return RVM_MICRO_DONE;
 }
 
+static int run_rvm_window_panel_f32(const rvm_micro_argument *argument, const rvm_micro_watch *watch) {
+  SIZE(pitch, 1);
+  SIZE(high, 3);
+  SIZE(wide, 4);
+  SIZE(out_wide, 5);
+  SIZE(column, 6);
+  SIZE(count, 7);
+  SIZE(first, 8);
+  SIZE(span, 9);
+  SIZE(row_taps, 10);
+  SIZE(column_taps, 11);
+  SIZE(row_stride, 12);
+  SIZE(column_stride, 13);
+  SIZE(row_pad, 14);
+  SIZE(column_pad, 15);
+  SIZE(row_dilation, 16);
+  SIZE(column_dilation, 17);
+  const int64_t taps = row_taps * column_taps;
+  if (taps < 1 || taps > LARGEST || high * wide > LARGEST || out_wide < 1 || column_stride < 1 || count > pitch)
+    return RVM_MICRO_REFUSED;
+  if (span == 0 || count == 0) return RVM_MICRO_DONE;
+  const double work = (double)span * (double)pitch + (double)taps * (double)(count / out_wide + 2);
+  EXPECT_WORK(work, 0x1p26);
+  const int64_t read = ((first + span - 1) / taps + 1) * (high * wide), written = last_of(span, pitch) + pitch;
+  PLACE(float, panel, 0, 0, written);
+  PLACE(const float, x, 2, 0, read);
+  if (overlap(panel, written, x, read)) return RVM_MICRO_REFUSED;
+  SPEND((int64_t)work);
+  rvm_window_panel_f32(panel, pitch, x, high, wide, out_wide, column, count, first, span, row_taps, column_taps, row_stride,
+                       column_stride, row_pad, column_pad, row_dilation, column_dilation);
+  return RVM_MICRO_DONE;
+}
+
 /* Parts of one row, where that is long; else some rows. */
 static int run_rvm_max_pool_f32(const rvm_micro_argument *argument, const rvm_micro_watch *watch) {
   SIZE(planes, 2);

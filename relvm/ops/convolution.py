@@ -14,7 +14,15 @@ from relvm.ir.symbolic import AnyDim, dim_op, product
 from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
 from relvm.kernels.conv.depthwise import has_few_filters, write_few_filters
-from relvm.kernels.conv.sliding_window import Window, each_tap, numpy_windows, output_dims, valid_range, window_of
+from relvm.kernels.conv.sliding_window import (
+    Window,
+    each_tap,
+    numpy_windows,
+    output_dims,
+    over_two_axes,
+    valid_range,
+    window_of,
+)
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import window_operations
 from relvm.kernels.gemm.gemm import (
@@ -46,6 +54,7 @@ Shape = tuple[AnyDim, ...]
 Numbers = tuple[int, ...] | None
 
 _STRIP = 128  # output positions computed at a time
+_MOST_STEPS = 1 << 30  # of a window, which micro-kernels take (csrc/kernels/micro_kernels.c)
 
 
 def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilations, groups: int) -> None:
@@ -114,17 +123,18 @@ def fill_from_windows(
     """
     taps, area = k.size(window.sizes), k.size(x.shape[2:])
 
+    def fill_plane(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
+        flat = over_two_axes(window)
+        dims, lines = ((1, *given)[-2:] for given in (x.shape[2:], shape[2:]))
+        to, source = Address(panel, Literal(0, I64)), Address(x, start)
+        part = *dims, lines[-1], column, count, first, span
+        windows = *flat.sizes, *flat.strides, *flat.pads[:2], *flat.dilations
+        k.invoke("rvm_window_panel_f32", to, width, source, *part, *windows)
+
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
         with k.loop(taps, name="tap") as tap:
             begin = k.let("begin", (first - tap + (taps - 1)) / taps)
             end = k.let("end", (first + span - tap + (taps - 1)) / taps)
-
-            def copy_rows(run: ColumnRun) -> None:
-                to = Address(panel, (begin * taps + tap - first) * width)
-                stride = window.strides[-1]
-                source = Address(x, start + begin * area + run.source + run.first * stride)
-                columns = run.low, run.first, run.end, run.high
-                k.invoke("rvm_window_rows_f32", to, taps * width, source, area, stride, end - begin, *columns)
 
             def copy(run: ColumnRun) -> None:
                 with k.loop(end, start=begin, name="channel") as channel:
@@ -138,11 +148,11 @@ def fill_from_windows(
                             k.store(panel, (to + j,), x.flat(source + j * window.strides[-1]))
 
             with k.branch(begin < end):  # a panel of few rows may have no channel at some positions
-                is_float = x.dtype.name == "f32" and padding == 0
-                each_run(k, x.shape[2:], shape[2:], window, tap, column, count, copy_rows if is_float else copy)
+                each_run(k, x.shape[2:], shape[2:], window, tap, column, count, copy)
         clear_rest(k, panel, span, count, width)
 
-    return PackOnTheFly(fill)
+    is_plane = len(window.sizes) <= 2 and max((*window.strides, *window.pads, *window.dilations)) < _MOST_STEPS
+    return PackOnTheFly(fill_plane if x.dtype.name == "f32" and padding == 0 and is_plane else fill)
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,10 @@ static const call calls[] = {
   {"rvm_window_rows_f32", "wSwSSSSSSS", {20 + 12, 20, 30 + 12, 30, 1, 2, 0, 0, 12, 12}},
   {"rvm_window_rows_f32", "wSwSSSSSSS", {20 + 12, 20, 0, 30, 1, 2, 0, 12, 12, 12}},
   {"rvm_window_rows_f32", "wSwSSSSSSS", {3000000, 3000000, 1, 0, 0, 1, 0, 0, 3000000, 3000000}},
+  /* panel, pitch, x, high, wide, out_wide, column, count, first, span, taps, strides, pads, dilations of rows and columns */
+  {"rvm_window_panel_f32", "wSwSSSSSSSSSSSSSSS", {20 * 16, 16, 3 * 30, 5, 6, 6, 2, 9, 1, 20, 3, 3, 1, 1, 1, 1, 1, 1}},
+  {"rvm_window_panel_f32", "wSwSSSSSSSSSSSSSSS", {18 * 9, 9, 2 * 56, 7, 8, 3, 0, 9, 0, 18, 3, 3, 2, 2, 1, 1, 2, 2}},
+  {"rvm_window_panel_f32", "wSwSSSSSSSSSSSSSSS", {16, 16, 0, 0, 5, 1, 0, 1, 0, 1, 1, 1, 1, 1, 0, 0, 1, 1}},
   /* out, x, planes, high, wide, rows, columns, taps, strides, pads and dilations of rows and columns */
   {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {2 * 4 * 5, 2 * 6 * 7, 2, 6, 7, 4, 5, 3, 3, 1, 1, 1, 1, 1, 1}},
   {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {2 * 3 * 3, 2 * 6 * 7, 2, 6, 7, 3, 3, 3, 3, 2, 2, 1, 1, 1, 1}},
@@ -245,6 +249,13 @@ static void numbers_are_checked(void) {
   refused("rvm_window_rows_f32", 0, 6, 4);
   refused("rvm_window_rows_f32", 0, 7, 9);
   refused("rvm_window_rows_f32", 0, 8, 13);
+  refused("rvm_window_panel_f32", 0, 3, LARGEST);
+  refused("rvm_window_panel_f32", 0, 5, 0);
+  refused("rvm_window_panel_f32", 0, 7, 17);
+  refused("rvm_window_panel_f32", 0, 10, 0);
+  refused("rvm_window_panel_f32", 0, 10, LARGEST);
+  refused("rvm_window_panel_f32", 0, 11, 0);
+  refused("rvm_window_panel_f32", 0, 13, 0);
   for (int i = 8; i <= 14; i++)
     if (i < 11 || i > 12) refused("rvm_max_pool_f32", 0, i, 0);
   refused("rvm_max_pool_f32", 0, 8, 513);
@@ -284,6 +295,8 @@ static void too_much_is_refused(void) {
     {"rvm_winograd_output", "SSww", {LARGEST, LARGEST, 0, 0}},
     {"rvm_winograd_output", "SSww", {LARGEST, 0, 0, 0}},
     {"rvm_window_rows_f32", "wSwSSSSSSS", {0, 0, 0, 0, 0, LARGEST, 0, 0, LARGEST, LARGEST}},
+    {"rvm_window_panel_f32", "wSwSSSSSSSSSSSSSSS", {0, 1 << 20, 0, 1, 1, 1, 0, 1, 0, 1 << 20, 1, 1, 1, 1, 0, 0, 1, 1}},
+    {"rvm_window_panel_f32", "wSwSSSSSSSSSSSSSSS", {16, 16, 1, 1, 1, 1, 0, 16, 0, 1, 1 << 15, 1 << 15, 1, 1, 0, 0, 1, 1}},
     {"rvm_attention", "SSSSwwSSwbSSwSSffFwwww", {1, LARGEST, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1024, 0, 0, 0}},
   };
   for (int i = 0; i < COUNT_OF(much); i++) {
@@ -361,7 +374,7 @@ static void copies_do_not_overlap(void) {
   const struct {
     const char *name;
     int nth, to, from;
-  } rows[] = {{"rvm_window_rows_f32", 1, 0, 2}, {"rvm_attention", 0, 19, 5}, {"rvm_attention", 0, 20, 8}};
+  } rows[] = {{"rvm_window_rows_f32", 1, 0, 2}, {"rvm_window_panel_f32", 0, 0, 2}, {"rvm_attention", 0, 19, 5}, {"rvm_attention", 0, 20, 8}};
   for (int i = 0; i < COUNT_OF(rows); i++)
     for (int row = 0, nth = rows[i].nth; row < COUNT_OF(calls); row++) {
       if (strcmp(calls[row].name, rows[i].name) != 0 || nth-- != 0) continue;

@@ -320,7 +320,6 @@ static void load_and_run(const unsigned char *bytes, size_t size_bytes, uint32_t
   if (seed % 16 == 0) fuzz_allowed_left = seed / 16 % 24;
   rvm_status status = rvm_executable_load(bytes, (int64_t)size_bytes, &options, &executable, &error);
   fuzz_allowed_left = -1;
-  fuzz_counted.inputs++;
   if (status) {
     EXPECT(status == RVM_BAD_EXECUTABLE || status == RVM_UNSUPPORTED || status == RVM_OUT_OF_MEMORY);
     EXPECT(error.tag == RVM_TAG_ERROR && error.as.error->status == status);
@@ -344,6 +343,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size_bytes) {
   memcpy(bytes, input, size_bytes);
   const int64_t blocks = fuzz_live_blocks;
   fuzz_bytes_left = MAX_MEMORY_BYTES;
+  fuzz_counted.inputs++;
   load_and_run(bytes, size_bytes, seed, 0);
   EXPECT(fuzz_live_blocks == blocks); /* nothing leaks */
   fuzz_bytes_left = FUZZ_NO_LIMIT;
