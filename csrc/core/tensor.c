@@ -30,6 +30,14 @@ int64_t rvm_tensor_count(const rvm_tensor *tensor) {
   return count;
 }
 
+int32_t rvm_tensor_is_own(const rvm_tensor *tensor) {
+  while (tensor->base.references >= 0 && !tensor->release) {
+    if (!tensor->owner || tensor->owner->tag != RVM_TAG_TENSOR) return 1;
+    tensor = (const rvm_tensor *)tensor->owner;
+  }
+  return 0;
+}
+
 int64_t rvm_tensor_size_bytes(const rvm_tensor *tensor) {
   if (!tensor || tensor->base.tag != RVM_TAG_TENSOR) return -1;
   int64_t size_bytes = 0;

@@ -9,6 +9,7 @@
 #include "kernel_interpreter.h"
 #include "kernel_run.h"
 #include "reproducible.h"
+#include "tensor.h"
 
 /* Labels as values: each instruction jumps to the next one's body by itself, so that the processor can tell them apart. */
 #pragma GCC diagnostic ignored "-Wpedantic"
@@ -458,15 +459,6 @@ look: {
 
 /* ---- calls ---- */
 
-/* Whether a program may write to the tensor: neither to constants nor to what the host has wrapped, nor to views of these. */
-static int is_writable(const rvm_tensor *tensor) {
-  while (tensor->base.references >= 0 && !tensor->release) {
-    if (!tensor->owner || tensor->owner->tag != RVM_TAG_TENSOR) return 1;
-    tensor = (const rvm_tensor *)tensor->owner;
-  }
-  return 0;
-}
-
 /* Compares the arguments with the program's tensors, and sets the sizes and buffers. */
 static rvm_status bind_tensors(rvm_kernel_run *state, const rvm_value *arguments, int32_t count) {
   const rvm_kernel_program *program = state->program;
@@ -492,7 +484,7 @@ static rvm_status bind_tensors(rvm_kernel_run *state, const rvm_value *arguments
                         (int)i, (long long)want, (long long)got);
       if (!rvm_multiply(elements, got, &elements)) return rvm_fail(state->result, RVM_SHAPE_ERROR, "kernel: argument %d is too large", (int)i);
     }
-    if ((uint32_t)i >= program->input_count && !is_writable(tensor))
+    if ((uint32_t)i >= program->input_count && !rvm_tensor_is_own(tensor))
       return rvm_fail(state->result, RVM_ARGUMENT_ERROR, "kernel: argument %d is a constant or memory of the host; no kernel writes to it", (int)i);
     if ((uintptr_t)tensor->dl.data % (uint64_t)rvm_dtype_size_bytes((int32_t)dtype) != 0)
       return rvm_fail(state->result, RVM_ARGUMENT_ERROR, "kernel: the elements of argument %d are not aligned", (int)i);

@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from relvm._native import ffi
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmMemoryError, near_matches
+from relvm.runtime.binding import is_own
 from relvm.runtime.tensor import Tensor
-from relvm.tables import TAGS, numbers
 
 PREFIX = "reference."
-_TENSOR = numbers(TAGS)["TENSOR"]
 
 
 def reference_kernel(name: str) -> Callable[..., None] | None:
@@ -41,7 +39,7 @@ def reference_kernel(name: str) -> Callable[..., None] | None:
         values = [_plain(arg) for arg in args]
         count = _input_count(operator.parameters, len(values))
         for out in args[count:]:
-            if not isinstance(out, Tensor) or not _is_own(out):
+            if not isinstance(out, Tensor) or not is_own(out):
                 raise RelvmArgumentError(f"{operator.name}: expected a tensor of the machine to write to")
         try:
             result = operator.numpy(*values[:count], **keywords)
@@ -68,17 +66,6 @@ def _attributes(text: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise RelvmArgumentError(f"the attributes of a kernel are no JSON object, but {type(found).__name__}")
     return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
-
-
-def _is_own(tensor: Tensor) -> bool:
-    """Return whether the bytes belong to the machine, so that a kernel may write to them: they are neither a constant
-    nor memory of the host, such as an argument.  As in csrc/kernels/kernel_interpreter.c."""
-    c = ffi.cast("rvm_tensor *", tensor.address)
-    while c.base.references >= 0 and not c.release:
-        if not c.owner or c.owner.tag != _TENSOR:
-            return True
-        c = ffi.cast("rvm_tensor *", c.owner)
-    return False
 
 
 def _input_count(parameters: tuple, count: int) -> int:
