@@ -96,7 +96,9 @@ def build_file(
         executable = build_cache.cached_executable(place)
         if executable:
             if build_cache.has_bytecode(executable):
-                compile_in_background(executable, lambda: _built(path, dims, "compiled", target, fused, None), place)
+                compile_in_background(
+                    executable, lambda publish: _built(path, dims, "compiled", target, fused, None), place
+                )
             return executable
     return _built(path, dims, exec_mode, target, fused, progress)
 

@@ -222,9 +222,10 @@ rvm_status rvm_machine_new(rvm_executable *executable, const rvm_machine_options
                            rvm_value *error);
 /* Frees a machine.  BUSY: the machine is running, or another thread is inside it; the machine is not freed. */
 rvm_status rvm_machine_release(rvm_machine *machine);
-/* Replaces the machine's bytecode functions by the native functions of `compiled`, from any thread.  The change takes effect
-   at the next call from the host or at the next poll.  Active calls continue in bytecode.  ARGUMENT_ERROR: `compiled` has a
-   different function table.  BUSY: the machine was upgraded before. */
+/* Replaces functions and kernels of the machine that are bytecode by the native ones of `compiled`, from any thread.  The change
+   takes effect at the next call from the host or at the next poll.  Active calls continue in bytecode.  `compiled` has the same
+   function table, or only some of the kernels.  A machine may be upgraded several times.  ARGUMENT_ERROR: `compiled` has another
+   function, or one with other parameters.  BUSY: the machine was upgraded with it before. */
 rvm_status rvm_machine_upgrade(rvm_machine *machine, rvm_executable *compiled, rvm_value *error);
 /* Returns the current kind of function `index` (enum rvm_function_kind), or -1 if the function does not exist. */
 int32_t rvm_machine_function_kind(const rvm_machine *machine, int32_t index);

@@ -160,7 +160,11 @@ rvm_status rvm_machine_release(rvm_machine *machine) {
   if (rvm_machine_is_in_use(machine)) return RVM_BUSY;
   rvm_machine_release_dropped(machine);
   rvm_executable_release(machine->executable);
-  rvm_executable_release(atomic_load(&machine->compiled));
+  for (rvm_upgrade *upgrade = atomic_load(&machine->upgrades), *next; upgrade; upgrade = next) {
+    next = upgrade->next;
+    rvm_executable_release(upgrade->compiled);
+    rvm_free(upgrade);
+  }
   rvm_free(machine->functions);
   rvm_free(machine->function_values);
   rvm_free(machine->literals);

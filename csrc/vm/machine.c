@@ -56,23 +56,31 @@ void rvm_machine_release_dropped(rvm_machine *machine) {
   }
 }
 
-/* Frames of the functions go on: they use nothing that changes. */
-static void apply_upgrade(rvm_machine *machine) {
-  const rvm_executable *compiled = atomic_load(&machine->compiled);
-  if (!atomic_exchange(&machine->upgrades, 0)) return;
-  for (int32_t i = 0; i < compiled->function_count; i++) {
-    rvm_function *function = &machine->functions[i];
-    if (function->program && compiled->symbols[i]) { /* a kernel, from bytecode to native */
-      memcpy(&function->call, &compiled->symbols[i], sizeof function->call);
-      function->self = machine;
-      function->program = NULL;
-      continue;
-    }
-    if (function->kind != RVM_KIND_bytecode || compiled->functions[i].kind != RVM_KIND_native) continue;
-    memcpy(&function->routine, &compiled->symbols[i], sizeof function->routine);
-    function->registers = (int32_t)compiled->functions[i].registers;
+/* Replaces function `i` by that of the compiled executable.  Frames of the function go on: they use nothing that changes. */
+static void replace_function(rvm_machine *machine, int32_t i, const rvm_function_record *compiled, void *symbol) {
+  rvm_function *function = &machine->functions[i];
+  if (function->program && symbol) { /* a kernel, from bytecode to native */
+    memcpy(&function->call, &symbol, sizeof function->call);
+    function->self = machine;
+    function->program = NULL;
+  } else if (function->kind == RVM_KIND_bytecode && compiled->kind == RVM_KIND_native) {
+    memcpy(&function->routine, &symbol, sizeof function->routine);
+    function->registers = (int32_t)compiled->registers;
     function->kind = RVM_KIND_native;
     function->watch = 1u << RVM_KIND_native;
+  }
+}
+
+static void apply_upgrades(rvm_machine *machine) {
+  if (!atomic_exchange(&machine->has_upgrade, 0)) return;
+  for (rvm_upgrade *upgrade = atomic_load(&machine->upgrades); upgrade; upgrade = upgrade->next) {
+    const rvm_executable *compiled = upgrade->compiled;
+    const int is_whole = compiled->function_count == machine->executable->function_count;
+    for (int32_t i = 0; i < compiled->function_count && !upgrade->is_applied; i++) {
+      const int32_t place = is_whole ? i : rvm_executable_find(machine->executable, rvm_executable_function_name(compiled, i));
+      replace_function(machine, place, &compiled->functions[i], compiled->symbols[i]);
+    }
+    upgrade->is_applied = 1;
   }
 }
 
@@ -105,7 +113,7 @@ static int32_t try_to_enter(rvm_machine *machine, uintptr_t briefly) {
     machine->head.lowest = lowest_of_stack();
     rvm_objects_enter(&machine->objects);
   }
-  if (atomic_load_explicit(&machine->upgrades, memory_order_relaxed)) apply_upgrade(machine);
+  if (atomic_load_explicit(&machine->has_upgrade, memory_order_relaxed)) apply_upgrades(machine);
   return 1;
 }
 
@@ -154,25 +162,44 @@ rvm_status rvm_expect_runnable(const rvm_executable *executable, rvm_value *erro
   return executable->is_elsewhere ? rvm_executable_check_native(executable, error) : RVM_OK;
 }
 
+/* Whether `compiled` has the function table of `executable`, or fewer functions, all of them kernels of that table. */
+static int fits(const rvm_executable *compiled, const rvm_executable *executable) {
+  const int is_whole = compiled->function_count == executable->function_count;
+  for (int32_t i = 0; i < compiled->function_count; i++) {
+    const rvm_function_record *new = &compiled->functions[i];
+    const char *name = rvm_executable_function_name(compiled, i);
+    const int32_t place = is_whole ? i : rvm_executable_find(executable, name);
+    if (place < 0 || strcmp(name, rvm_executable_function_name(executable, place)) != 0) return 0;
+    const rvm_function_record *old = &executable->functions[place];
+    const int becomes_native = is_whole && old->kind == RVM_KIND_bytecode && new->kind == RVM_KIND_native;
+    if (old->parameter_count != new->parameter_count || (old->kind != new->kind && !becomes_native)) return 0;
+    if (!is_whole && new->kind != RVM_KIND_kernel) return 0;
+  }
+  return compiled->function_count <= executable->function_count;
+}
+
+static int is_upgraded_with(rvm_machine *machine, const rvm_executable *compiled) {
+  const rvm_upgrade *upgrade = atomic_load(&machine->upgrades);
+  while (upgrade && upgrade->compiled != compiled) upgrade = upgrade->next;
+  return upgrade != NULL;
+}
+
 rvm_status rvm_machine_upgrade(rvm_machine *machine, rvm_executable *compiled, rvm_value *error) {
   RVM_EXPECT_POINTER(machine, error);
   RVM_EXPECT_POINTER(compiled, error);
-  const rvm_executable *executable = machine->executable;
   rvm_status status = rvm_expect_runnable(compiled, error);
   if (status) return status;
-  int same = compiled->function_count == executable->function_count;
-  for (int32_t i = 0; same && i < executable->function_count; i++) {
-    const rvm_function_record *old = &executable->functions[i], *new = &compiled->functions[i];
-    const char *names[] = {rvm_executable_string(executable, old->name), rvm_executable_string(compiled, new->name)};
-    same = strcmp(names[0], names[1]) == 0 && old->parameter_count == new->parameter_count &&
-           (old->kind == new->kind || (old->kind == RVM_KIND_bytecode && new->kind == RVM_KIND_native));
-  }
-  if (!same) return rvm_fail(error, RVM_ARGUMENT_ERROR, "upgrade: the new executable's function table differs from the old one's");
-  rvm_executable *none = NULL;
-  if (!atomic_compare_exchange_strong(&machine->compiled, &none, compiled))
-    return rvm_fail(error, RVM_BUSY, "upgrade: the machine already has native code from another executable");
+  if (!fits(compiled, machine->executable))
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "upgrade: the new executable's function table differs from the old one's");
+  if (is_upgraded_with(machine, compiled)) return rvm_fail(error, RVM_BUSY, "upgrade: the machine already has this native code");
+  rvm_upgrade *upgrade = rvm_allocate_zeroed(sizeof *upgrade);
+  if (!upgrade) return rvm_out_of_memory(error);
   rvm_executable_retain(compiled);
-  atomic_store(&machine->upgrades, 1);
+  upgrade->compiled = compiled;
+  upgrade->next = atomic_load(&machine->upgrades);
+  while (!atomic_compare_exchange_weak(&machine->upgrades, &upgrade->next, upgrade)) {
+  }
+  atomic_store(&machine->has_upgrade, 1);
   if (try_to_enter(machine, BRIEFLY) > 0) leave(machine);
   return RVM_OK;
 }
@@ -299,7 +326,7 @@ rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error) {
   machine->looked = now;
   machine->steps_left -= machine->granted - machine->head.fuel;
   grant(machine, is_slow ? RVM_LONG_CALL_COST : RVM_POLL_INTERVAL);
-  if (atomic_load_explicit(&machine->upgrades, memory_order_relaxed)) apply_upgrade(machine);
+  if (atomic_load_explicit(&machine->has_upgrade, memory_order_relaxed)) apply_upgrades(machine);
   if (rvm_machine_is_interrupted(machine)) {
     atomic_store(&machine->interrupted, 0);
     return rvm_fail(error, RVM_INTERRUPTED, "interrupted");

@@ -29,6 +29,13 @@ typedef struct rvm_pending {
   int32_t captured; /* how many of them came with a closure */
 } rvm_pending;
 
+/* An executable whose native code replaces bytecode. */
+typedef struct rvm_upgrade {
+  rvm_executable *compiled;
+  struct rvm_upgrade *next;
+  int32_t is_applied; /* of the thread inside the machine */
+} rvm_upgrade;
+
 /* Invariant: no stack value from `top` on is an object.  A call's arguments are laid out from `top` on, so that a bytecode
    or native callee finds its parameters in place; until the callee owns them they are borrowed, and `top` stays below
    them. */
@@ -52,8 +59,8 @@ struct rvm_machine {
   _Atomic(uint64_t) run;         /* the number of the present or, when the machine is idle, of the next run */
   _Atomic(uint64_t) interrupted; /* the number of the run that is to end; 0: none */
   _Atomic(rvm_dropped *) dropped;
-  _Atomic(rvm_executable *) compiled; /* rvm_machine_upgrade; or NULL */
-  atomic_int upgrades;                /* 1: its functions are still to be taken up */
+  _Atomic(rvm_upgrade *) upgrades; /* rvm_machine_upgrade: the last one first; or NULL */
+  atomic_int has_upgrade;          /* 1: functions of some are still to be taken up */
   int64_t looked, polled; /* when the machine looked at the time, and when the host was polled, by rvm_clock_now */
   int64_t granted;        /* the fuel at the last look */
   int64_t steps_left, deadline; /* of the present run */

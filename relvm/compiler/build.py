@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from relvm.bytecode.program import FunctionEntry, Program
+from relvm.bytecode.program import FunctionEntry, NativeCode, Program
 from relvm.codegen.c.mangling import kernel_symbol, routine_symbol
-from relvm.codegen.c.module import print_c, source_text, without_kernels
+from relvm.codegen.c.module import print_c, source_text, unit_kernels, without_kernels
 from relvm.codegen.debug_info import debug_section
 from relvm.codegen.emit_bytecode import Bytecode, print_bytecode
 from relvm.codegen.kernel_bytecode import print_kernel_bytecode
@@ -30,9 +30,11 @@ from relvm.errors import (
     resources,
 )
 from relvm.ir.expr import Module
+from relvm.kernels.loop_ir import Kernel
 from relvm.lir.routine import LirModule, Routine, used_functions
 from relvm.passes.pass_manager import Observer, run_passes
 from relvm.passes.pipeline import LIR_PASSES, build_pipeline
+from relvm.runtime.background_compile import Publish
 from relvm.runtime.executable import Executable
 
 EXEC_MODES = ("bytecode", "compiled", "auto")
@@ -131,7 +133,7 @@ def build(
         place = None if has_observer else build_cache.place_of(module, exec_mode, chosen, fused, debug, portable)
     if place and (executable := build_cache.cached_executable(place)):
         if exec_mode == "auto" and build_cache.has_bytecode(executable):
-            compile_in_background(executable, lambda: build(module, "compiled", target, fused=fused), place)
+            compile_in_background(executable, lambda publish: build(module, "compiled", target, fused=fused), place)
         return executable
     first = Target("bytecode") if exec_mode == "auto" and chosen.kind == "c" else chosen
     with _no_garbage_collection(), resources("build"):
@@ -153,11 +155,20 @@ def build(
         writer = threading.Thread(target=build_cache.keep, args=(place, executable), name="relvm cache")
         if place:
             writer.start()  # the first result does not wait for the disk
-        names = frozenset(routine.name for routine in lir.routines)
-        compile_in_background(
-            executable, lambda: Executable.from_program(assemble(lir, names, target=chosen)), place, writer
-        )
+        compile_in_background(executable, lambda publish: _compile_in_parts(lir, chosen, publish), place, writer)
     return executable
+
+
+def _compile_in_parts(lir: LirModule, target: Target, publish: Publish[Executable]) -> Executable:
+    """Return the executable with all functions and kernels as native code.  First publish executables of the kernels of
+    each unit of C code, when the unit is compiled."""
+
+    def each_unit(index: int, native: NativeCode) -> None:
+        if kernels := unit_kernels(lir.kernels, index):
+            publish(Executable.from_program(Program(tuple(map(_kernel_entry, kernels)), native=native)))
+
+    names = frozenset(routine.name for routine in lir.routines)
+    return Executable.from_program(assemble(lir, names, target=target, each_unit=each_unit))
 
 
 def _portable(module: Module, *, fused: bool, debug: bool, verified: bool) -> Program:
@@ -221,11 +232,12 @@ def assemble(
     report: Progress = lambda step: None,
     target: Target = HERE,
     debugged: Module | None = None,
+    each_unit: Callable[[int, NativeCode], None] | None = None,
 ) -> Program:
     """Return the program of lowered functions.
 
     compiled: the functions that become native code; the others become bytecode.  debugged: the source module, if the
-    program is built for a debugger.
+    program is built for a debugger.   each_unit: see `compile_native`.
     """
     native, source = None, ""
     printed = [routine for routine in lir.routines if debugged or routine.name not in compiled]
@@ -237,7 +249,7 @@ def assemble(
     if in_c.kernels or compiled:
         text = print_c(in_c, routines=compiled, places=bytecode.places if debugged else None)
         report("C compilation")
-        native, source = compile_native(text, target), source_text(text)
+        native, source = compile_native(text, target, each_unit), source_text(text)
     functions = tuple(map(_Entries(lir, bytecode, compiled), lir.functions))
     debug = debug_section(lir, bytecode, compiled, debugged)
     return Program(functions, bytecode.constants, native, source, lir.signature, debug, kernels=kernels)
@@ -254,9 +266,7 @@ class _Entries:
 
     def __call__(self, name: str) -> FunctionEntry:
         if name in self.kernels:
-            kernel = self.kernels[name]
-            params = tuple(buffer.name.rstrip("_") for buffer in (*kernel.inputs, *kernel.outputs))
-            return FunctionEntry(name, "kernel", params, symbol=kernel_symbol(name))
+            return _kernel_entry(self.kernels[name])
         if name not in self.routines:
             return FunctionEntry(name, "packed")
         routine = self.routines[name]
@@ -275,6 +285,11 @@ class _Entries:
         return FunctionEntry(
             name, "bytecode", routine.params, registers, code, private=routine.private, impure=routine.impure
         )
+
+
+def _kernel_entry(kernel: Kernel) -> FunctionEntry:
+    params = tuple(buffer.name.rstrip("_") for buffer in (*kernel.inputs, *kernel.outputs))
+    return FunctionEntry(kernel.name, "kernel", params, symbol=kernel_symbol(kernel.name))
 
 
 def _expect_modes(exec_mode: str | Mapping[str, str]) -> None:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from relvm.bytecode.program import NativeCode
-from relvm.codegen.c.module import CSource, headers_digest
+from relvm.codegen.c.module import CSource, headers_digest, opening_unit
 from relvm.compiler.disk_cache import cache_place, limit_bytes, touch, write
 from relvm.compiler.find_compiler import Compiler, expect_compiler
 from relvm.compiler.target import HERE, Target, described, own_options
@@ -49,8 +49,16 @@ LINKED_SAFELY = ("-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack")
 _ARCHITECTURES = {"__x86_64__": "x86_64", "__aarch64__": "aarch64"}
 
 
-def compile_native(source: CSource, target: Target = HERE) -> NativeCode:
+def compile_native(
+    source: CSource, target: Target = HERE, each_unit: Callable[[int, NativeCode], None] | None = None
+) -> NativeCode:
     """Compile the C source of a module to a shared library, or return it from the cache.
+
+    Parameters
+    ----------
+    each_unit
+        Called with the index of a unit of kernels and a library of this unit alone, as soon as it is compiled, on
+        several threads.  Not called if the whole library is in the cache, or has a single unit of kernels.
 
     Raises
     ------
@@ -66,7 +74,14 @@ def compile_native(source: CSource, target: Target = HERE) -> NativeCode:
     units = [(text, (*_COMMON, *_KERNELS, *options, *wide)) for text in source.kernels]
     if source.routines:
         units.append((source.routines, (*_COMMON, *_ROUTINES)))
-    return NativeCode(library=_cached(compiler, cpu, units), triple=triple, cpu=cpu)
+
+    def publish(index: int, content: bytes) -> None:
+        if each_unit and len(source.kernels) > 1 and index < len(source.kernels):
+            opening = _compiled_unit(compiler, cpu, (opening_unit(), units[0][1])) if index else b""
+            library = _link(compiler, [part for part in (opening, content) if part])
+            each_unit(index, NativeCode(library=library, triple=triple, cpu=cpu))
+
+    return NativeCode(library=_cached(compiler, cpu, units, publish), triple=triple, cpu=cpu)
 
 
 def native_cpu(target: Target = HERE) -> str:
@@ -134,18 +149,32 @@ def compile_runtime(compiler: Compiler, flags: Sequence[str]) -> dict[str, bytes
         return dict(zip((f"{source.stem}.o" for source in sources), pool.map(compiled, sources), strict=True))
 
 
-def _cached(compiler: Compiler, cpu: str, units: list[tuple[str, tuple[str, ...]]]) -> bytes:
-    """Return the library of some units, each a text and its flags.  cpu: the meaning of the flags, which may depend
-    on the machine."""
+_Unit = tuple[str, tuple[str, ...]]  # a text, and the flags to compile it with
+
+
+def _cached(compiler: Compiler, cpu: str, units: list[_Unit], publish: Callable[[int, bytes], None]) -> bytes:
+    """Return the library of some units.
+
+    cpu: the meaning of the flags, which may depend on the machine.   publish: called with the index of each unit and
+    its object file.
+    """
+
+    def compiled(index: int) -> bytes:
+        content = _compiled_unit(compiler, cpu, units[index])
+        publish(index, content)
+        return content
 
     def link() -> bytes:
         with ThreadPool(os.cpu_count()) as pool:
-            objects = list(
-                pool.map(lambda unit: _kept(_digest(compiler, (cpu, unit)), lambda: _compile(compiler, *unit)), units)
-            )
+            objects = pool.map(compiled, range(len(units)), chunksize=1)
         return _link(compiler, objects)
 
     return _kept(_digest(compiler, (cpu, units, LINKED_SAFELY)), link)
+
+
+def _compiled_unit(compiler: Compiler, cpu: str, unit: _Unit) -> bytes:
+    """Return the object file of a unit, compiled here or from the cache."""
+    return _kept(_digest(compiler, (cpu, unit)), lambda: _compile(compiler, *unit))
 
 
 def _digest(compiler: Compiler, what: Any) -> str:

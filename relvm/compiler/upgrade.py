@@ -9,34 +9,38 @@ from threading import Thread
 from relvm.compiler import build_cache
 from relvm.compiler.find_compiler import expect_compiler
 from relvm.errors import RelvmToolchainError, RelvmUnsupportedError
-from relvm.runtime.background_compile import Upgrade
+from relvm.runtime.background_compile import Publish, Upgrade
 from relvm.runtime.executable import Executable
 
 
 def compile_in_background(
-    executable: Executable, compile: Callable[[], Executable], place: Path | None, writer: Thread | None = None
+    executable: Executable,
+    compile: Callable[[Publish[Executable]], Executable],
+    place: Path | None,
+    writer: Thread | None = None,
 ) -> None:
     """Start to compile the native code of an executable, if there is a compiler.
 
-    The result replaces the cached executable at `place`, after `writer` has written that one.
+    The result replaces the cached executable at `place`, after `writer` has written that one.   compile: called with a
+    function to which it passes executables of some of the kernels, as soon as they are ready.
     """
 
-    def build() -> Executable:
-        compiled = compile()
+    def build(publish: Publish[Executable]) -> Executable:
+        compiled = compile(publish)
         if compiled.unsupported_reason:
             raise RelvmUnsupportedError(compiled.unsupported_reason)
         return compiled
 
-    def run() -> Executable:
+    def run(publish: Publish[Executable]) -> Executable:
         if place is None:
-            return build()
+            return build(publish)
         if writer:
             writer.join()
         with build_cache.claim(place):
             kept = build_cache.cached_executable(place)
             if kept and not build_cache.has_bytecode(kept):
                 return kept  # compiled by a process that started at the same time
-            compiled = build()
+            compiled = build(publish)
             compiled.record_built()
             build_cache.keep(place, compiled)
         return compiled

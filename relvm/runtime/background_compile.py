@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 from relvm.errors import RelvmError, RelvmUnsupportedError
 
 ExecutableT = TypeVar("ExecutableT")  # relvm.runtime.executable.Executable, which imports this module
+Publish = Callable[[ExecutableT], None]
 
 
 class Upgrade(Generic[ExecutableT]):
@@ -20,16 +21,20 @@ class Upgrade(Generic[ExecutableT]):
     Parameters
     ----------
     compile
-        Returns the executable with the same functions as native code, or is the reason why there will be none.
+        A function that returns the executable with the same functions as native code, or the reason why there will be
+        none.  Its argument is a function to publish parts with.
 
     Attributes
     ----------
     executable
         That executable, or None until it is ready.
+    parts
+        Executables of some of the kernels, which are ready before.
     """
 
-    def __init__(self, compile: Callable[[], ExecutableT] | RelvmError) -> None:
+    def __init__(self, compile: Callable[[Publish[ExecutableT]], ExecutableT] | RelvmError) -> None:
         self.executable: ExecutableT | None = None
+        self.parts: list[ExecutableT] = []
         self._error: BaseException | None = None
         self._process = os.getpid()
         self._done = threading.Event()
@@ -60,9 +65,9 @@ class Upgrade(Generic[ExecutableT]):
             raise self._error
         return True
 
-    def _run(self, compile: Callable[[], ExecutableT]) -> None:
+    def _run(self, compile: Callable[[Publish[ExecutableT]], ExecutableT]) -> None:
         try:
-            self.executable = compile()
+            self.executable = compile(self.parts.append)
         except BaseException as error:  # reported to waiting callers only; the other machines continue with bytecode
             self._error = error
             import logging  # a deployed program does not need it

@@ -33,6 +33,7 @@ class Invoker(Objects):
         self.callback: Instrument | None = None
         self.stop: Callable[..., None] | None = None  # of the debugger
         self.upgrade = executable.upgrade  # until it has ended
+        self.parts_taken = 0  # of the upgrade
         self.restless = self.upgrade is not None
 
     def __reduce__(self) -> NoReturn:
@@ -50,13 +51,20 @@ class Invoker(Objects):
     def poll(self) -> None:
         """Do the pending work before a run and periodically during it: switch to native code when it is ready."""
         upgrade = self.upgrade
-        if not upgrade or not upgrade.has_ended:
+        if not upgrade:
             return
-        self.upgrade = None
-        self.restless = False
-        compiled = upgrade.executable
-        if compiled is None:
+        if upgrade.has_ended:
+            self.upgrade = None
+            self.restless = False
+            if upgrade.executable:
+                self._take(upgrade.executable)
             return
+        while self.parts_taken < len(upgrade.parts):
+            self.parts_taken += 1
+            self._take(upgrade.parts[self.parts_taken - 1])
+
+    def _take(self, compiled: Executable) -> None:
+        """Replace bytecode by the native code of an executable."""
         error = ffi.new("rvm_value *")
         status = lib.rvm_machine_upgrade(self.machine, compiled.pointer, error)
         if status:

@@ -238,6 +238,7 @@ static loaded compiled;
 /* What a call of host(x) does before it gives x: nothing; all of the C stack seems used; the run is interrupted; native
    code of `compiled` comes, but for the first calls. */
 static enum { NOTHING, SHRINK, INTERRUPT, UPGRADE } what_happens;
+enum { FIRST_CALLS = 7 };
 static int64_t first_calls;
 
 static rvm_status host_function(void *self, const rvm_value *arguments, int32_t count, rvm_value *value) {
@@ -246,6 +247,7 @@ static rvm_status host_function(void *self, const rvm_value *arguments, int32_t 
   if (what_happens == INTERRUPT) rvm_machine_interrupt(machine);
   if (what_happens == UPGRADE && first_calls-- == 0) {
     const rvm_status status = rvm_machine_upgrade(machine, compiled.executable, value);
+    if (status) first_calls = FIRST_CALLS; /* for lack of memory: the run is repeated */
     if (status) return status;
   }
   *value = arguments[0];
@@ -364,7 +366,7 @@ static void a_function_goes_on_in_native_code(void) {
     const int32_t function = k % 2 ? UNTYPED : TYPED;
     const rvm_machine_options options = {.poll = k < 2 ? upgrade : NULL};
     what_happens = k < 2 ? NOTHING : UPGRADE;
-    first_calls = 7;
+    first_calls = FIRST_CALLS;
     loaded what;
     image program = {0};
     build_of(&program, RVM_KIND_native);
@@ -379,6 +381,41 @@ static void a_function_goes_on_in_native_code(void) {
     loaded_release(&compiled);
   }
   what_happens = NOTHING;
+}
+
+/* Upgrades with an executable of one function. */
+static rvm_status upgrade_with(uint32_t kind, const char *name, const char *parameters) {
+  image program = {0};
+  image_function(&program, kind, name, parameters, kind == RVM_KIND_kernel ? 0 : 2);
+  if (kind == RVM_KIND_bytecode) RET(&program, 0);
+  image_native(&program, TRIPLE, "", library, library_bytes);
+  CHECK_OK(image_load(&program, &compiled, &result), result);
+  const rvm_status status = rvm_machine_upgrade(machine, compiled.executable, &result);
+  loaded_release(&compiled);
+  return status;
+}
+
+static void some_of_the_kernels_may_come(void) {
+  loaded what;
+  const char *const text = "function table differs";
+  open_machine(&what, NULL);
+  CHECK_FAILS(upgrade_with(RVM_KIND_kernel, "silent", "x"), RVM_ARGUMENT_ERROR, text, result);
+  CHECK_FAILS(upgrade_with(RVM_KIND_native, "silent", "x"), RVM_ARGUMENT_ERROR, text, result);
+  CHECK_FAILS(upgrade_with(RVM_KIND_bytecode, "main", "x y"), RVM_ARGUMENT_ERROR, text, result);
+  CHECK_FAILS(upgrade_with(RVM_KIND_kernel, "add_one", "x"), RVM_ARGUMENT_ERROR, text, result);
+  CHECK_FAILS(upgrade_with(RVM_KIND_kernel, "pair", "x"), RVM_ARGUMENT_ERROR, text, result);
+  CHECK_OK(upgrade_with(RVM_KIND_kernel, "add_one", "x y"), result);
+  CHECK_OK(upgrade_with(RVM_KIND_kernel, "add_one", "x y"), result);
+  image program = {0};
+  build_of(&program, RVM_KIND_native);
+  image_native(&program, TRIPLE, "", library, library_bytes);
+  CHECK_OK(image_load(&program, &compiled, &result), result);
+  CHECK_OK(rvm_machine_upgrade(machine, compiled.executable, &result), result);
+  CHECK_FAILS(rvm_machine_upgrade(machine, compiled.executable, &result), RVM_BUSY, "already has this native code", result);
+  CHECK_INT(rvm_machine_function_kind(machine, TYPED), RVM_KIND_native);
+  CHECK_OK(RUN(TYPED, int_value(5)), result);
+  close_machine(&what);
+  loaded_release(&compiled);
 }
 
 static rvm_status go_on(void *host, const rvm_value *failure, rvm_value *error) {
@@ -460,6 +497,7 @@ int main(int count, char **arguments) {
   the_stacks_end_somewhere();
   half_of_a_small_stack_is_kept();
   a_function_goes_on_in_native_code();
+  some_of_the_kernels_may_come();
   a_run_ends_before_a_kernel_begins();
   what_trusted_native_code_may_call();
   code_for_elsewhere_may_be_loaded();

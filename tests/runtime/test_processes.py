@@ -116,7 +116,7 @@ def test_a_child_registers_while_threads_of_the_parent_do() -> None:
 @needs_fork
 def test_a_child_does_not_wait_for_native_code_that_its_parent_compiles() -> None:
     go_on, made = threading.Event(), vm.build(parse_module(TEXT), target="numpy")
-    upgrade = Upgrade(lambda: (go_on.wait(60), made)[1])
+    upgrade = Upgrade(lambda publish: (go_on.wait(60), made)[1])
 
     def refuses() -> bool:
         with pytest.raises(RelvmUnsupportedError, match="the process was forked during compilation"):

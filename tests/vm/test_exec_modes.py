@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from modes import TARGETS, assert_same_bits, plain
 
 from relvm import vm
+from relvm.compiler import toolchain
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmToolchainError
 from relvm.frontend.text import parse_module
 from relvm.ir.fingerprint import set_origin
@@ -131,7 +133,8 @@ def test_auto_switches_in_the_middle_of_a_call(monkeypatch: pytest.MonkeyPatch) 
 
     register_func("test.auto.done", done, override=True)
     monkeypatch.setattr(
-        "relvm.compiler.upgrade.Upgrade", lambda compile: Upgrade(lambda: compile() if running.wait(60) else None)
+        "relvm.compiler.upgrade.Upgrade",
+        lambda compile: Upgrade(lambda publish: compile(publish) if running.wait(60) else None),
     )
     text = """
     def main(n: i64) => i64 {
@@ -203,6 +206,47 @@ def test_kernels_start_as_bytecode_and_become_native() -> None:
     compiled = machine.executable.upgrade.executable
     assert compiled.program.native is not None and not compiled.program.kernels
     np.testing.assert_allclose(machine["main"](x, x).numpy(), before, rtol=1e-6)
+
+
+def test_kernels_become_native_as_soon_as_their_unit_is_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The C code of one kernel is changed from + 3.25 to + 1003.25, so that results tell when its native code runs."""
+    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(toolchain.os, "cpu_count", lambda: 4)  # threads that compile, some of which wait here
+    changed, last, routines = (3.25).hex(), (22.25).hex(), "unit: routines"
+    released = {name: threading.Event() for name in (changed, last, routines)}
+    compile_unit = toolchain._compile
+
+    def compile_released(compiler: object, text: str, flags: tuple[str, ...]) -> bytes:
+        for name, event in released.items():
+            assert name not in text or event.wait(60)
+        return compile_unit(compiler, text.replace(changed, (1003.25).hex()), flags)
+
+    monkeypatch.setattr(toolchain, "_compile", compile_released)
+    bindings = "\n".join(f"x{k + 1} = add(x{k}, const(f32[], {k}.25))" for k in range(25))
+    module = parse_module(f"def main(x0: f32[n]) -> f32[n] {{\n{bindings}\nreturn x25 }}")
+    machine = vm.VirtualMachine(vm.build(module, "auto", fused=False))
+    upgrade = machine.executable.upgrade
+    x, total = np.zeros(3, np.float32), sum(k + 0.25 for k in range(25))
+
+    def wait_for_parts(count: int) -> None:
+        end = time.monotonic() + 60
+        while len(upgrade.parts) < count:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
+    wait_for_parts(1)  # the unit of kernels 10 to 19
+    assert machine["main"](x).numpy().tolist() == [total] * 3
+    released[changed].set()
+    wait_for_parts(2)
+    assert machine["main"](x).numpy().tolist() == [total + 1000] * 3
+    assert machine.function_kinds == {"main": "bytecode"} and not machine.wait_compiled(0)
+    for event in released.values():
+        event.set()
+    assert machine.wait_compiled() and machine.function_kinds == {"main": "native"}
+    assert len(upgrade.parts) == 3
+    assert machine["main"](x).numpy().tolist() == [total + 1000] * 3
 
 
 def test_the_cache_holds_bytecode_and_then_native_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,15 +92,25 @@ def parse_source(text: str) -> CSource:
     return source
 
 
+def unit_kernels(kernels: Sequence[Kernel], index: int) -> Sequence[Kernel]:
+    """Return the kernels that translation unit `index` of `print_c` contains."""
+    return kernels[index * _UNIT_KERNELS : (index + 1) * _UNIT_KERNELS]
+
+
+def opening_unit() -> str:
+    """Return the text of a unit without kernels, which opens the library.  The first unit of `print_c` does so, too."""
+    return "\n\n".join((_KERNELS, '#include "kernel.h"', _OPEN)) + "\n"
+
+
 def _kernel_units(kernels: Sequence[Kernel]) -> Iterator[str]:
     """Yield the texts of units, of which the first one opens the library."""
-    for first in range(0, max(1, len(kernels)), _UNIT_KERNELS):
-        unit = kernels[first : first + _UNIT_KERNELS]
+    for index in range(max(1, -(-len(kernels) // _UNIT_KERNELS))):
+        unit = unit_kernels(kernels, index)
         body = "\n\n".join(print_kernel(kernel, kernel_symbol(kernel.name)) for kernel in unit)
         needed = (header for header, names in _HEADERS.items() if any(f" {name}(" in body for name in names))
         headers = ["kernel.h", *needed]
         includes = "\n".join(f'#include "{header}"' for header in headers)
-        yield "\n\n".join((_KERNELS, includes, *(() if first else (_OPEN,)), body)) + "\n"
+        yield "\n\n".join((_KERNELS, includes, *(() if index else (_OPEN,)), body)) + "\n"
 
 
 def without_kernels(module: LirModule) -> LirModule:
