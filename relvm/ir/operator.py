@@ -31,7 +31,7 @@ from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmShapeError, Re
 from relvm.ir.dtypes import ALL_DTYPES, STR, DType
 from relvm.ir.expr import Attributes, Expr, OpCall, constant
 from relvm.ir.symbolic import AnyDim, dim_op, is_natural
-from relvm.ir.types import TensorType, TupleType, Type
+from relvm.ir.types import TensorType, TupleType, Type, type_vars
 from relvm.tables import DTYPES
 
 
@@ -194,7 +194,7 @@ class Operator:
         """The documentation: the docstring of the type rule."""
         return inspect.getdoc(self.type_rule) or ""
 
-    @property
+    @functools.cached_property
     def parameters(self) -> tuple[inspect.Parameter, ...]:
         """The arguments, without the attributes."""
         return tuple(p for p in self.signature.parameters.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY)
@@ -234,6 +234,56 @@ class Operator:
     def infer(self, arg_types: tuple[Type, ...], attributes: Attributes) -> Type:
         """Return the result type for `arg_types` and `attributes`.  Raise RelvmTypeError or RelvmShapeError if they do
         not fit."""
+        if _claims.get() is not None:  # inside of another type rule, which collects the claims of this one, too
+            return self._infer(arg_types, attributes)
+        return self._inferred(arg_types, attributes)[0]
+
+    def claims(self, arg_types: tuple[Type, ...], attributes: Attributes) -> tuple[SizeClaim, ...]:
+        """Return the claims about sizes of a call with `arg_types` and `attributes`, beyond what `infer` proves.
+
+        Every claim must hold when the call runs, because its kernel relies on them.  One of them is that no dimension
+        of the result is negative.
+        """
+        result, inferred = self._inferred(arg_types, attributes)
+        found = _Claims(dict(inferred.made), set(inferred.natural))
+        token = _claims.set(found)
+        try:
+            for tensor in result.fields if isinstance(result, TupleType) else (result,):
+                for axis, dim in enumerate(tensor.shape or () if isinstance(tensor, TensorType) else ()):
+                    if dim not in found.natural:
+                        message = f"{self.name}: dimension {axis} of the result must be at least {{}}, got {{}}"
+                        claim_at_most(0, dim, message)
+        finally:
+            _claims.reset(token)
+        return tuple(found.made)
+
+    def _inferred(self, arg_types: tuple[Type, ...], attributes: Attributes) -> tuple[Type, _Claims]:
+        """Return the result type and the claims of the type rule.
+
+        They are cached, because each call is inferred several times.  A result with dimensions of its own is not: two
+        calls must not share them.
+        """
+        key = (arg_types, attributes, _value_types(attributes))  # 1 and True are equal, but may not both be accepted
+        known = self._known.get(key)
+        if known is None:
+            found = _Claims()
+            token = _claims.set(found)
+            try:
+                known = self._infer(arg_types, attributes), found
+            finally:
+                _claims.reset(token)
+            given = {var for type_ in arg_types for var in type_vars(type_)}
+            if given.issuperset(type_vars(known[0])):
+                if len(self._known) >= _MAX_KNOWN:
+                    self._known.clear()
+                self._known[key] = known
+        return known
+
+    @functools.cached_property
+    def _known(self) -> dict[tuple, tuple[Type, _Claims]]:
+        return {}
+
+    def _infer(self, arg_types: tuple[Type, ...], attributes: Attributes) -> Type:
         for parameter, type_ in zip(self._argument_names(len(arg_types)), arg_types, strict=True):
             dtype = type_.dtype if isinstance(type_, TensorType) else None
             if dtype == STR:
@@ -249,25 +299,6 @@ class Operator:
                 )
         return self.type_rule(*arg_types, **dict(attributes))
 
-    def claims(self, arg_types: tuple[Type, ...], attributes: Attributes) -> tuple[SizeClaim, ...]:
-        """Return the claims about sizes of a call with `arg_types` and `attributes`, beyond what `infer` proves.
-
-        Every claim must hold when the call runs, because its kernel relies on them.  One of them is that no dimension
-        of the result is negative.
-        """
-        found = _Claims()
-        token = _claims.set(found)
-        try:
-            result = self.infer(arg_types, attributes)
-            for tensor in result.fields if isinstance(result, TupleType) else (result,):
-                for axis, dim in enumerate(tensor.shape or () if isinstance(tensor, TensorType) else ()):
-                    if dim not in found.natural:
-                        message = f"{self.name}: dimension {axis} of the result must be at least {{}}, got {{}}"
-                        claim_at_most(0, dim, message)
-        finally:
-            _claims.reset(token)
-        return tuple(found.made)
-
     def _argument_names(self, count: int) -> list[str]:
         names = [parameter.name for parameter in self.parameters]
         return names[:count] + names[-1:] * (count - len(names))
@@ -280,6 +311,13 @@ class Operator:
         if len(types) < len(args):
             return OpCall(self, args, bound)
         return OpCall(self, args, bound, type=self.infer(types, bound))
+
+
+_MAX_KNOWN = 1024  # inferred calls that an operator caches
+
+
+def _value_types(attributes: Attributes) -> tuple:
+    return tuple(tuple(map(type, value)) if isinstance(value, tuple) else type(value) for _, value in attributes)
 
 
 _operators: dict[str, Operator] = {}
