@@ -1,4 +1,4 @@
-"""Dimension variables that values bind: a tensor of type `f32[n, 4]` gives n its value."""
+"""Binding of dimension variables: a value of type `f32[n, 4]` determines the variable n."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from relvm.ir.types import PrimType, ShapeType, TensorType, TupleType, Type
 
 
 def plain_dim_vars(type_: Type) -> Iterable[DimVar]:
-    """Yield the plain variables of `type_`: those that are a dimension of a tensor or shape, or the value of a scalar,
-    on their own.  A value binds them."""
+    """Yield the plain dimension variables of `type_`: the variables that a value of this type binds.
+
+    A variable is plain if it is a whole dimension of a tensor or shape, or the whole value of a scalar.  In
+    `f32[n, m + 1]`, n is plain and m is not.
+    """
     match type_:
         case TensorType(shape=dims) | ShapeType(dims=dims):
             yield from (var for var in map(as_var, dims or ()) if var)
@@ -23,7 +26,8 @@ def plain_dim_vars(type_: Type) -> Iterable[DimVar]:
 
 
 def match_dims(param: Type, arg: Type, values: dict[DimVar, AnyDim]) -> None:
-    """Record in `values` the value of each plain variable of `param`, given a value of type `arg`."""
+    """Match the parameter type `param` with the argument type `arg`.  Record in `values` the dimension of `arg` that
+    each plain variable of `param` corresponds to.  Variables that already have a value keep that value."""
     match param, arg:
         case (TensorType(shape=ours), TensorType(shape=theirs)) | (ShapeType(dims=ours), ShapeType(dims=theirs)):
             for ours_dim, theirs_dim in zip(ours or (), theirs or (), strict=False):

@@ -61,8 +61,8 @@ Params = Sequence[tuple[str, Type]]
 class _Frame:
     """A function or block under construction.
 
-    place: the function's name, for messages.  dims: the known dimension variables.  names: how often each name was
-    used.
+    place: the function's name, for messages.  dims: the dimension variables that have a value.  names: the number of
+    times each name was used.  bindings: the bindings added so far.  result: the value given to `ret`, or None.
     """
 
     place: str
@@ -74,9 +74,9 @@ class _Frame:
 
 @dataclass(frozen=True)
 class OpenFunction:
-    """A local function whose body is built, and whose result type is not known yet.
+    """A local function with a complete body, but without a final result type.
 
-    var: the function as its own body calls it.
+    var: the variable through which the body calls the function itself.
     """
 
     var: Var
@@ -94,9 +94,10 @@ class Builder:
             b.ret(b.op("add", y, y, name="doubled"))
         module = b.module()
 
-    attributes: of the module.
-    place: the position in a source recorded for the expressions added next (Var.origins).  None: the line of Python
-    that adds them, with which error messages then begin.  A caller that sets a place adds it to messages itself.
+    attributes: the attributes of the module.
+    place: the source position that is recorded as the origin of the expressions added next (Var.origins).  If it is
+    None, the origin is the Python line that adds the expression, and error messages begin with that line.  If it is
+    set, error messages do not contain it, so the caller must add it.
     """
 
     def __init__(self, attributes: Attributes = ()) -> None:
@@ -118,11 +119,13 @@ class Builder:
         attributes: Attributes = (),
         private: bool = False,
     ) -> Iterator[tuple[Var, ...]]:
-        """Build a function of the module.  The context manager returns its parameters; what is emitted inside, up to
-        `ret`, is its body.
+        """Build a function of the module.
 
-        Functions may be built inside one another, and each is a function of the module.  A function that is called
-        before it is finished, recursively or by an earlier function, needs `result_type` or `declare`.
+        Entering the context manager returns the variables of the parameters.  The expressions emitted inside, up to
+        `ret`, are the body of the function.
+
+        The contexts of two functions may be nested.  Both functions then belong to the module.  A function that is
+        called before it is finished, recursively or by an earlier function, needs `result_type` or `declare`.
 
         Parameters
         ----------
@@ -133,16 +136,16 @@ class Builder:
         result_type
             The result type, or None to use that of the body.
         attributes
-            The attributes of the function, as (name, value).
+            The attributes of the function, as (name, value) pairs.
         private
-            Whether only the module itself calls it, so that passes may inline or remove it.
+            Whether only the module itself calls the function, so that passes may inline or remove it.
 
         Raises
         ------
         RelvmNameError
             The module already has a function of that name.
         RelvmVerifyError
-            There is no `ret` inside.
+            The function ends without `ret`.
         """
         if name in self._functions:
             raise RelvmNameError(f"function {name} is already built")
@@ -167,25 +170,25 @@ class Builder:
     def declare(self, name: str, params: Params, result_type: Type) -> None:
         """Declare the type of a function that is built later, so that it can be called now.
 
-        `name`, `params` and `result_type` are as for `function`.
+        `name`, `params` and `result_type` have the same meaning as in `function`.
         """
         self._types[name] = FuncType(tuple(type_ for _, type_ in params), result_type)
 
     def emit(self, expr: Expr, name: str | None = None) -> Var:
-        """Type `expr` and bind it to a new variable.
+        """Infer the type of `expr`, bind `expr` to a new variable, and return the variable.
 
         Parameters
         ----------
         expr
             An expression over variables that this builder returned.
         name
-            The name of the variable, with a number added if it is in use.  By default the name is derived from the
-            expression.
+            The name of the variable.  A number is appended if the name is in use.  By default the name is derived from
+            the expression.
 
         Raises
         ------
         RelvmTypeError, RelvmShapeError, RelvmNameError
-            As `infer_types` does.
+            `expr` is not valid, as for `infer_types`.
         """
         frame = self._frame()
         expect_type("emit", expr, Expr, "an expression")
@@ -195,10 +198,10 @@ class Builder:
         return var
 
     def op(self, operator: str, *args: Expr | complex, name: str | None = None, **attributes: Any) -> Var:
-        """Bind a call of an operator, by name, with `args` and `attributes`.  Raise RelvmArgumentError if they do not
-        fit it.
+        """Bind a call of the operator named `operator` to a new variable.
 
-        A Python number among the arguments becomes a constant of the dtype of the first tensor among them.
+        A Python number among `args` becomes a constant with the dtype of the first tensor among `args`.  `name` is the
+        name of the variable.  Raise RelvmArgumentError if the operator does not take these `args` and `attributes`.
         """
         found = find_operator(operator)
         try:
@@ -209,28 +212,33 @@ class Builder:
         return self.emit(OpCall(found, args, bound), name)
 
     def prim(self, function: str, *args: Expr, name: str | None = None) -> Var:
-        """Bind arithmetic on the scalars `args`, by its function in csrc/tables/scalar_operators.def.  `name` is that
-        of the variable."""
+        """Bind a scalar operation on the scalars `args` to a new variable.
+
+        `function` is the name of the operation in csrc/tables/scalar_operators.def.  `name` is the name of the
+        variable.
+        """
         return self.emit(PrimCall(function, args), name)
 
     def tuple_(self, *fields: Expr, name: str | None = None) -> Var:
-        """Bind a tuple of `fields`.  `name` is that of the variable."""
+        """Bind a tuple of `fields` to a new variable named `name`."""
         return self.emit(Tuple(fields), name)
 
     def call(self, callee: str | Expr, *args: Expr, name: str | None = None) -> Var:
-        """Bind a call with `args` of a `callee`: a function of the module, by name, or a function value.  `name` is
-        that of the variable."""
+        """Bind the call `callee(*args)` to a new variable named `name`.  `callee` is the name of a function of the
+        module, or a function value."""
         if isinstance(callee, str):
             callee = self.function_ref(callee)
         return self.emit(Call(callee, args), name)
 
     def partial(self, function: Expr, *last: Expr, name: str | None = None) -> Var:
-        """Bind a `function` with its last arguments fixed to `last`; it takes the remaining arguments.  `name` is that
-        of the variable."""
+        """Bind a partial application of `function` to a new variable named `name`.
+
+        The last arguments of `function` are fixed to `last`.  The new function takes the remaining arguments.
+        """
         return self.emit(BuiltinCall("make_closure", (function, *last)), name or "partial")
 
     def function_ref(self, name: str) -> FunctionRef:
-        """Return the function `name` of the module, built or declared, as a value."""
+        """Return a reference to the function `name` of the module, which must be built or declared."""
         if name not in self._types:
             raise RelvmNameError(f"no function {name}{near_matches(name, self._types)}")
         return FunctionRef(name, type=self._types[name])
@@ -238,10 +246,11 @@ class Builder:
     def packed(
         self, function: str, *args: Expr, result: Type = OBJECT, pure: bool = False, name: str | None = None
     ) -> Var:
-        """Call the packed function that is registered under a name with `args`, and bind the result to a variable.
+        """Bind a call of a packed function with `args` to a new variable.
 
-        Dimension variables that are new in the type `result` take the actual sizes. pure: whether the call may be
-        removed if its result is unused. name: that of the variable.
+        function: the name under which the packed function is registered.  result: the type of the result, checked at
+        run time.  Dimension variables that occur first in `result` take the actual sizes.  pure: whether the call may
+        be removed if its result is unused.  name: the name of the variable.
         """
         if all(var in self._frame().dims for var in type_vars(result)):
             return self.emit(PackedCall(function, args, pure, type=result), name)
@@ -253,26 +262,27 @@ class Builder:
         Raises
         ------
         RelvmNameError
-            A function or another kernel has its name.
+            A function or another kernel has the same name.
         """
         if kernel.name in self._types or self._kernels.get(kernel.name, kernel) is not kernel:
             raise RelvmNameError(f"two functions or kernels are named {kernel.name}")
         self._kernels[kernel.name] = kernel
 
     def call_kernel(self, kernel: str, *args: Expr | float, result: Type | None = None, name: str | None = None) -> Var:
-        """Bind a call of the kernel of that name with `args`, of which numbers are scalars.
+        """Bind a call of the kernel named `kernel` to a new variable.
 
-        result: the type of the result, which is needed if a size of an output is not one of an input.  name: that of
-        the variable.
+        Python numbers among `args` become scalars.  result: the type of the result.  It is required if the inputs do
+        not determine all sizes of the outputs.  name: the name of the variable.
         """
         exprs = tuple(prim(arg) if isinstance(arg, bool | int | float) else arg for arg in args)
         call = KernelCall(kernel, exprs, origins=self._origins())
         return self.emit(call if result is None else replace(call, type=result), name)
 
     def match_cast(self, value: Expr, type_: Type, name: str | None = None) -> Var:
-        """Bind `value`, checked at run time to be of `type_`.  New plain dimension variables take the actual sizes.
+        """Bind `value` to a new variable of type `type_`, which is checked at run time.
 
-        `name` is that of the variable.
+        Plain dimension variables that occur first in `type_` take the actual sizes.  `name` is the name of the
+        variable.
         """
         frame = self._frame()
         typed = self._typed(Block((MatchCast(Var("v", type=type_), value),), value), name)
@@ -283,7 +293,8 @@ class Builder:
         return var
 
     def block(self, body: Callable[[], Expr]) -> Block:
-        """Return a block of what `body` emits, with the value that it returns as the result."""
+        """Call `body` and return a block of the bindings that it emits.  The return value of `body` is the result of
+        the block."""
         outer = self._frame()
         frame = _Frame(outer.place, set(outer.dims), outer.names)
         self._frames.append(frame)
@@ -294,8 +305,10 @@ class Builder:
             self._end_frame()
 
     def if_(self, cond: Expr, then: Callable[[], Expr], orelse: Callable[[], Expr], name: str | None = None) -> Var:
-        """Bind `if cond then ... else orelse`.  Each function emits its branch and returns its value.  `name` is that
-        of the variable."""
+        """Bind a conditional, `if cond then ... else ...`, to a new variable named `name`.
+
+        `then` and `orelse` are functions.  Each emits the bindings of its branch and returns the value of the branch.
+        """
         return self.emit(If(cond, self.block(then), self.block(orelse)), name)
 
     def local_function(
@@ -307,10 +320,12 @@ class Builder:
         name: str | None = None,
         recursive: bool = False,
     ) -> Var:
-        """Bind a closure.  `body` is called with the parameters, emits the function's body and returns its result.
+        """Bind a closure to a new variable.
 
-        params, result_type: as for `function`.  name: that of the variable.
-        recursive: whether `body` gets the function itself as first argument, which requires `result_type`.
+        params, result_type: as in `function`.  body: a Python function that takes the variables of the parameters,
+        emits the closure's body and returns its result.  name: the name of the variable.
+        recursive: whether `body` takes the closure itself as its first argument.  A recursive closure requires
+        `result_type`.
         """
         if recursive:
             return self.local_functions([(name, params, result_type, body)])[0]
@@ -320,13 +335,13 @@ class Builder:
     def local_functions(
         self, functions: Sequence[tuple[str | None, Params, Type | None, Callable[..., Expr]]]
     ) -> tuple[Var, ...]:
-        """Bind closures that may call themselves and each other.
+        """Bind closures that may call themselves and each other.  Return their variables.
 
         Parameters
         ----------
         functions
-            The name, the parameters, the result type and the body of each.  A body is called with all the functions,
-            then its own parameters.
+            The name, the parameters, the result type and the body of each closure.  A body is a Python function that
+            takes the variables of all closures, then the variables of its own parameters.
 
         Raises
         ------
@@ -356,11 +371,12 @@ class Builder:
         Parameters
         ----------
         name, params
-            As for `function`.
+            As in `function`.
         body
-            Called with the function, then its parameters.  It emits the function's body and returns its result.
+            A Python function that takes the variable of the closure, then the variables of its parameters.  It emits
+            the closure's body and returns its result.
         result_type
-            The result type that the body assumes for its own calls, by default `object`.
+            The result type that the body assumes when it calls the closure, by default `object`.
         """
         type_ = FuncType(tuple(each for _, each in params), result_type or OBJECT)
         var = Var(self._unique(name, False), type=type_, origins=self._origins())
@@ -368,12 +384,15 @@ class Builder:
         return OpenFunction(var, name, variables, block)
 
     def close_function(self, function: OpenFunction, body: Block, result_type: Type | None) -> Var:
-        """Finish a function: replace its body by `body`, which is typed again and gives a `result_type`."""
+        """Finish the closure `function` with the body `body` and the given `result_type`.  Return its variable.
+
+        The types of `body` are inferred again.  If `result_type` is None, it is inferred from `body`.
+        """
         value = Function(function.name, function.params, body, result_type)
         return self._bind_functions((Binding(function.var, value),))[0]
 
     def _local_functions(self, functions: Sequence[tuple]) -> tuple[Var, ...]:
-        """Bind local functions, each given by its variable, name, parameters, result type and body."""
+        """Bind local functions.  Each is given as a tuple of variable, name, parameters, result type and body."""
         bindings = []
         for var, name, params, result_type, body in functions:
             variables, block = self._function_block(params, body)
@@ -381,7 +400,7 @@ class Builder:
         return self._bind_functions(tuple(bindings))
 
     def _function_block(self, params: Params, body: Callable[..., Expr]) -> tuple[tuple[Var, ...], Block]:
-        """Return the parameters of a local function, and its body."""
+        """Return the parameter variables of a local function, and the block that `body` emits for them."""
         variables: tuple[Var, ...] = ()
 
         def whole_body() -> Expr:
@@ -393,8 +412,10 @@ class Builder:
         return variables, block
 
     def _bind_functions(self, bindings: tuple[Binding, ...]) -> tuple[Var, ...]:
-        """Type and emit local functions.  A result type that is not declared stays open, so that it may be inferred
-        again."""
+        """Infer the types of local functions and emit their bindings.  Return their variables.
+
+        An inferred result type is not stored as the declared one, so that a later inference may change it.
+        """
         typed = self._typed(Block(bindings, Tuple(tuple(binding.var for binding in bindings))))
         made = tuple(binding for binding in typed.bindings if isinstance(binding, Binding))
         for given, binding in zip(bindings, made, strict=True):
@@ -403,21 +424,21 @@ class Builder:
         return tuple(binding.var for binding in made)
 
     def known_dims(self) -> frozenset[DimVar]:
-        """Return the dimension variables that have a value where the next expression is emitted."""
+        """Return the dimension variables that the next expression may use."""
         return frozenset(self._frame().dims)
 
     def names(self) -> Counter[str]:
-        """Return how often each name was used, for `restore_names`."""
+        """Return the number of uses of each name, as a snapshot for `restore_names`."""
         return Counter(self._frame().names)
 
     def restore_names(self, names: Counter[str]) -> None:
-        """Forget the names used since then, because what they were given to is not in the module."""
+        """Restore the name counts that `names` returned.  Use this after discarding the expressions emitted since."""
         counts = self._frame().names
         counts.clear()
         counts.update(names)
 
     def ret(self, value: Expr | bool | int | float) -> None:
-        """End the function with the result `value`.  A Python number is a scalar.
+        """End the function with the result `value`.  A Python number becomes a scalar.
 
         Raises
         ------
@@ -467,7 +488,7 @@ class Builder:
         return (origin,) if origin else ()
 
     def _line(self) -> str:
-        """Return the line of Python that calls the builder, or "" if the builder has a place."""
+        """Return the file and line of the Python code that calls the builder, or "" if the builder has a place."""
         if self.place is not None:
             return ""
         frame: FrameType | None = sys._getframe(1)
@@ -490,7 +511,7 @@ class Builder:
         return Block(tuple(frame.bindings), result, type=result.type)
 
     def _unique(self, name: str, numbered: bool) -> str:
-        """Return `name` if it is free and not to be `numbered`, otherwise `name_1`, `name_2`..."""
+        """Return an unused name: `name` itself, or `name_1`, `name_2`...  If `numbered`, always append a number."""
         if name == "_":
             return name
         names = self._frames[-1].names
@@ -500,7 +521,7 @@ class Builder:
 
 
 def _numbered(expr: Expr) -> str:
-    """Return the base name of a variable that holds `expr`."""
+    """Return the default name of a variable bound to `expr`, before a number is appended."""
     match expr:
         case Expr(type=type_) if type_ == VOID and isinstance(expr, KernelRun | Kill | BuiltinCall):
             return "_"

@@ -21,7 +21,7 @@ class DType:
     name
         The name in the text form: `f32`, `i64`, `bool`.
     index
-        The number of the row, by which a DTYPE value and an executable refer to it.
+        The number of the row, which represents the dtype in executables and in dtype values at run time.
     bits
         The size of one element.
     ctype
@@ -40,37 +40,38 @@ class DType:
 
     @property
     def size_bytes(self) -> int:
-        """The size of one element in bytes.  Elements of less than 8 bits take a byte each."""
+        """The size of one element in bytes.  An element of fewer than 8 bits takes one byte."""
         return (self.bits + 7) // 8
 
     @property
     def is_float(self) -> bool:
-        """Whether it is a floating-point type, of any width."""
+        """Whether the dtype is a floating-point type of any width."""
         return self.name[0] == "f" or self.name == "bf16"
 
     @property
     def is_string(self) -> bool:
-        """Whether elements are strings, which are not numbers and are never in memory that kernels access."""
+        """Whether the elements are strings.  Kernels never access strings."""
         return self.name == "str"
 
     @property
     def is_integer(self) -> bool:
-        """Whether it is an integer type, of any width; bool is not one."""
+        """Whether the dtype is an integer type of any width.  bool is not an integer type."""
         return self.name[0] in "iu"
 
     @property
     def is_signed(self) -> bool:
-        """Whether it is a number type with negative values."""
+        """Whether the dtype is a floating-point type or a signed integer type."""
         return self.is_float or self.name[0] == "i"
 
     @property
     def is_narrow_float(self) -> bool:
-        """Whether operators compute with it as f32, and round each result."""
+        """Whether the dtype is a float narrower than f32.  Operators compute in f32 and round each result to it."""
         return self.is_float and self.bits < 32
 
     @property
     def is_arithmetic(self) -> bool:
-        """Whether operators compute with it.  Other types are only moved, compared bitwise, and converted."""
+        """Whether operators can do arithmetic on the dtype.  Elements of other dtypes can only be moved, compared
+        bitwise and converted."""
         return (self.is_float and self.bits >= 16) or (self.is_integer and self.bits >= 8)
 
     @property
@@ -91,7 +92,7 @@ class DType:
 
     @property
     def is_bool(self) -> bool:
-        """Whether it is bool."""
+        """Whether the dtype is bool."""
         return self.name == "bool"
 
     def __repr__(self) -> str:
@@ -108,7 +109,9 @@ STR = ALL_DTYPES["str"]
 
 
 def dtype_of(source: str | DType | np.dtype | type) -> DType:
-    """Return the element type that `source` names: a name in relvm, a NumPy dtype, or anything that np.dtype() accepts.
+    """Return the element type that `source` denotes.
+
+    `source` is the name of a relvm dtype, a NumPy dtype, or any other argument that np.dtype() accepts.
 
     Raises
     ------

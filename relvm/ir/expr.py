@@ -1,7 +1,8 @@
 """The nodes of the IR: expressions, bindings, functions, modules.
 
-Every expression has a `type`, which is None only before type inference (stage PARSED).  A block is flat, a tuple of
-bindings and a result, so no traversal recurses along the length of a program.
+Every expression has a `type`, which is None only before type inference (stage PARSED).  A block is flat: it consists of
+a tuple of bindings and a result.  The recursion depth of a traversal therefore does not grow with the length of a
+program.
 """
 
 from __future__ import annotations
@@ -31,20 +32,23 @@ def _typed(default: Type | None = None):
 
 
 def _origins():
-    """Return an attribute for several origins, in order."""
+    """Return a dataclass field for the origins of an expression: a tuple of positions in the source."""
     return field(default=(), kw_only=True, metadata={"derived": True})
 
 
 def _origin():
-    """Return an attribute for one origin: `file:line:column` of a text, or the node of a model; "" if it is unknown."""
+    """Return a dataclass field for one origin: a position in the source.
+
+    An origin is `file:line:column` in a text, or a node of an imported model, or "" if it is unknown.
+    """
     return field(default="", kw_only=True, metadata={"derived": True})
 
 
 class Expr(Node):
     """Base class of expressions.
 
-    Python's arithmetic on typed expressions returns expressions: operator calls on tensors, scalar arithmetic on
-    scalars.  A Python number as other operand is a constant of the same dtype.
+    Python's arithmetic operators on typed expressions return expressions.  On tensors they return operator calls, with
+    a Python number as a constant of the tensor's dtype.  On scalars they return scalar arithmetic.
     """
 
     # None before type inference (`infer_types`).  The annotation omits None, because only the front ends, type
@@ -53,21 +57,21 @@ class Expr(Node):
 
     @property
     def tensor_type(self) -> TensorType:
-        """The type, which must be a tensor type."""
+        """The type of the expression.  Raise RelvmTypeError if it is not a tensor type."""
         if not isinstance(self.type, TensorType):
             raise RelvmTypeError(f"{type(self).__name__}: expected a tensor, got {self.type}")
         return self.type
 
     @property
     def element_type(self) -> DType | None:
-        """The dtype of a tensor or a scalar; None if that of a tensor is not known."""
+        """The dtype of a tensor or a scalar, or None if the dtype of the tensor is not known."""
         if not isinstance(self.type, TensorType | PrimType):
             raise RelvmTypeError(f"{type(self).__name__}: expected a tensor or a scalar, got {self.type}")
         return self.type.dtype
 
     @property
     def known_element_type(self) -> DType:
-        """The dtype of a tensor or a scalar, which must be known."""
+        """The dtype of a tensor or a scalar.  Raise RelvmTypeError if the dtype is not known."""
         dtype = self.element_type
         if dtype is None:
             raise RelvmTypeError(f"{type(self).__name__}: expected a known dtype, got {self.type}")
@@ -105,7 +109,8 @@ class Expr(Node):
 
 
 def _arithmetic(sign: str, name: str, *operands: Any) -> Expr:
-    """Return a Python operator for expressions and numbers."""
+    """Return the expression of the Python operator `sign` on expressions and numbers.  `name` is the operator to call
+    on tensors."""
     from relvm.ir.operator import find_operator  # it is built from expressions
     from relvm.ir.scalar_ops import DTYPE_OF_LETTER, FORMS, find_row
 
@@ -126,10 +131,10 @@ def _arithmetic(sign: str, name: str, *operands: Any) -> Expr:
 
 @node
 class Var(Expr):
-    """A variable: a name bound once by a parameter or a binding, and compared by identity.
+    """A variable, compared by identity.  One parameter or one binding binds it.
 
-    origins: the positions in the source from which its value comes, its own first, then those of what is computed along
-    with it.
+    name: the name in printed text, which need not be unique.  origins: positions in the source.  The first is the
+    variable's own.  The others belong to computations that passes merged with it.
     """
 
     name: str
@@ -138,12 +143,14 @@ class Var(Expr):
 
     @property
     def origin(self) -> str:
-        """Its own position in the source, or "" if it is unknown."""
+        """The variable's own position in the source, or "" if it is unknown."""
         return self.origins[0] if self.origins else ""
 
     def part(self, what: str, type_: Type) -> Var:
-        """Return a new variable of type `type_` for a part of this one's computation, named after this variable, `_`
-        and `what`."""
+        """Return a new variable of type `type_` for an intermediate result of this variable's computation.
+
+        The name is this variable's name, `_` and `what`.  The origins are those of this variable.
+        """
         return Var(f"{self.name}_{what}", type=type_, origins=self.origins)
 
 
@@ -157,7 +164,7 @@ class FunctionRef(Expr):
 
 @node
 class PackedRef(Expr):
-    """A packed function, by name, used as a value."""
+    """A reference to a packed function, by name, used as a value."""
 
     name: str
     type: Type = _typed(OBJECT)
@@ -167,7 +174,7 @@ class PackedRef(Expr):
 class Constant(Expr):
     """A tensor known at compile time.
 
-    value: read-only, C-contiguous, of a dtype in csrc/tables/dtypes.def; for strings an array of str objects.
+    value: a read-only, C-contiguous array of a dtype in csrc/tables/dtypes.def.  Strings are an array of str objects.
     """
 
     value: np.ndarray
@@ -193,7 +200,7 @@ class Prim(Expr):
 
 @node
 class DimValue(Expr):
-    """The value of a dimension, symbolic or not, as an i64 scalar."""
+    """The value of a dimension, constant or symbolic, as an i64 scalar."""
 
     dim: AnyDim
     type: Type = _typed()
@@ -227,7 +234,7 @@ class Null(Expr):
 
 @node
 class Shape(Expr):
-    """A list of dimensions, `dims`, possibly symbolic, as a value."""
+    """A shape value: a list of dimensions. dims: the dimensions, constant or symbolic."""
 
     dims: tuple[AnyDim, ...]
     type: Type = _typed()
@@ -255,8 +262,10 @@ class TupleItem(Expr):
 
 @node
 class If(Expr):
-    """A conditional, `if cond then ... else orelse`. cond: a bool or integer scalar or 0-d tensor.  type: the join of
-    the branches' types."""
+    """A conditional, `if cond then ... else orelse`.
+
+    cond: a bool or integer, as a scalar or a 0-d tensor.  type: the join of the branches' types (see `join`).
+    """
 
     cond: Expr
     then: Expr
@@ -266,7 +275,7 @@ class If(Expr):
 
 @node
 class Call(Expr):
-    """A call, `callee(args...)`. callee: a function of the module, or a function value (a closure)."""
+    """A function call, `callee(args...)`. callee: a function of the module, or a function value (a closure)."""
 
     callee: Expr
     args: tuple[Expr, ...]
@@ -275,9 +284,9 @@ class Call(Expr):
 
 @node
 class OpCall(Expr):
-    """An operator, `op`, applied to `args`, with all its `attributes`.  Kernel calls replace it at stage LOWERED.
+    """A call of the operator `op` with `args` and `attributes`.  At stage LOWERED, kernel calls replace operator calls.
 
-    origins: its position in the source, and those of expressions that a pass merged into it.
+    origins: the position of the call in the source, then the positions of expressions that a pass merged into it.
     """
 
     op: Operator
@@ -291,8 +300,8 @@ class OpCall(Expr):
 class Fused(Expr):
     """A group of operators that becomes one kernel.  The pass fuse_ops creates it, and lower_to_kernels replaces it.
 
-    body: bindings of pure operator calls on outer values, and a result: a variable that they bind, or a tuple of such
-    variables.
+    body: a block of operator calls without side effects.  They may use variables from outside the block.  The result is
+    a variable that the block binds, or a tuple of such variables.
     """
 
     body: Block
@@ -301,8 +310,10 @@ class Fused(Expr):
 
 @node
 class PrimCall(Expr):
-    """Arithmetic on unboxed scalars. function: of csrc/tables/scalar_operators.def, where the operands' types select
-    the row."""
+    """Arithmetic on unboxed scalars.
+
+    function: a function of csrc/tables/scalar_operators.def.  The operands' dtypes select the row for the function.
+    """
 
     function: str
     args: tuple[Expr, ...]
@@ -313,8 +324,8 @@ class PrimCall(Expr):
 class PackedCall(Expr):
     """A call of a packed function by name, with `args`.
 
-    type: the declared type of the result, checked at run time if it is more specific than `object`.  pure: whether it
-    may be removed if its result is unused.
+    type: the declared type of the result, checked at run time if it is more specific than `object`.  pure: whether the
+    call may be removed if its result is unused.
     """
 
     name: str
@@ -325,9 +336,10 @@ class PackedCall(Expr):
 
 @node
 class KernelCall(Expr):
-    """A call with `args` of a kernel of the module, which writes into new tensors (stage LOWERED).
+    """A call of a kernel of the module with `args`, which returns new tensors (stage LOWERED).
 
-    type: that of its result, a tensor or a tuple of tensors.  origins: of everything that it computes.
+    type: the type of the result, a tensor or a tuple of tensors.  origins: the source positions of everything that the
+    kernel computes.
     """
 
     kernel: str
@@ -338,10 +350,10 @@ class KernelCall(Expr):
 
 @node
 class KernelRun(Expr):
-    """A call of a `kernel` with explicit memory (stage PLANNED).  The last `args` are the tensors to write; the result
-    is void.
+    """A call of a `kernel` with explicit memory (stage PLANNED).  The call has no result.
 
-    names: of the values written, because a kernel may overwrite an argument.
+    args: the tensors to read, then the tensors to write.  names: the names of the values that the kernel writes.  They
+    may differ from the names of the tensors, because a kernel may overwrite an argument.
     """
 
     kernel: str
@@ -352,8 +364,10 @@ class KernelRun(Expr):
 
 @node
 class BuiltinCall(Expr):
-    """A call of a runtime builtin, by its name in csrc/tables/builtins.def. args exclude the machine, which a builtin
-    with `ctx` in its signature also receives."""
+    """A call of a runtime builtin, by its name in csrc/tables/builtins.def.
+
+    args: the arguments without the machine.  A builtin with `ctx` in its signature also receives the machine.
+    """
 
     name: str
     args: tuple[Expr, ...]
@@ -362,7 +376,7 @@ class BuiltinCall(Expr):
 
 @node
 class Kill(Expr):
-    """The release of a variable, `var`, that is dead from here on (stage PLANNED); void."""
+    """The release of the value of `var`, which is not used afterwards (stage PLANNED).  A Kill has no result."""
 
     var: Expr
     type: Type = _typed(VOID)
@@ -377,17 +391,17 @@ class Binding(Node):
 
     @property
     def function(self) -> Function:
-        """The value, which must be a local function."""
+        """The value of the binding, which must be a local function."""
         assert isinstance(self.value, Function)
         return self.value
 
 
 @node
 class MatchCast(Node):
-    """The binding `var = match_cast(value, type)`: the same value, checked at run time to be of the variable's type.
+    """The binding `var = match_cast(value, type)`: `var` is `value`, checked at run time to be of the type of `var`.
 
-    A dimension variable that first occurs here takes the actual size. where: the beginning of an error message; "": the
-    names of the function and the variable.
+    A dimension variable that first occurs in this type takes the actual size.  where: the beginning of the error
+    message, or "" to begin with the names of the function and the variable.
     """
 
     var: Var
@@ -397,7 +411,7 @@ class MatchCast(Node):
 
 @node
 class Block(Expr):
-    """A block: `bindings` in order, then a `result`."""
+    """A block: a sequence of `bindings`, then a `result`."""
 
     bindings: tuple[Binding | MatchCast, ...]
     result: Expr
@@ -407,13 +421,16 @@ class Block(Expr):
 
 @node
 class Function(Expr):
-    """A function of `params` with a `body`, either of the module or, as an expression, local: a closure over the
-    enclosing variables.
+    """A function of the module or a local function.  A local function is an expression: a closure over the enclosing
+    variables.
 
-    result_type: the annotation, or None to infer it.  name: its key in the module, or a local function's own name.
-    private: whether only the module itself calls it, so that passes may change or remove it.
-    pure: False if it may have effects, set by inference.  claims_pure: whether the program declares it pure, so that an
-    effect is an error.  attributes: annotations for tools, such as upper_bounds and lower_bounds.
+    name: the name in the module, which is unique, or the name of a local function.
+    params, body: the variables of the parameters, and an expression over them.
+    result_type: the annotated result type, or None to infer it.
+    pure: False if the function may have effects.  Type inference sets it.
+    attributes: annotations for tools, such as upper_bounds and lower_bounds.
+    private: whether only the module itself calls the function, so that passes may change or remove it.
+    claims_pure: whether the program declares the function pure.  An effect is then an error.
     """
 
     name: str
@@ -429,21 +446,23 @@ class Function(Expr):
 
     @property
     def block(self) -> Block:
-        """The body of a function from stage ANF on, which is a block."""
+        """The body as a block.  From stage ANF on, the body of every function is a block."""
         assert isinstance(self.body, Block)
         return self.body
 
     @property
     def func_type(self) -> FuncType:
-        """The declared type; an unknown result type is `object`."""
+        """The type of the function, with the annotated result type, or `object` if there is no annotation."""
         return FuncType(tuple(p.type for p in self.params), self.result_type or OBJECT, self.pure)
 
 
 @node
 class Module(Node):
-    """Named functions.
+    """A module: named functions and kernels.
 
-    kernels: from stage LOWERED on, the kernels by name.  attributes: of the module, such as the source file.
+    kernels: pairs of a name and a kernel.  Before stage LOWERED, these are the kernels that the program defines.  From
+    then on, they are the kernels that lowering generated.  attributes: the attributes of the module, such as the source
+    file.
     """
 
     functions: tuple[Function, ...]
@@ -466,14 +485,14 @@ ATOMS = (Var, FunctionRef, PackedRef, Constant, Prim, DimValue, String, DTypeVal
 
 
 def is_atom(expr: Expr) -> bool:
-    """Return whether `expr` may be an argument in A-normal form: evaluating it again costs nothing."""
+    """Return whether `expr` is an atom: a variable, reference or constant.  Arguments in A-normal form are atoms."""
     return isinstance(expr, ATOMS)
 
 
 def constant(value, dtype: str | DType | None = None) -> Constant:
-    """Return a tensor constant with a copy of `value`, which np.asarray must accept.
+    """Return a tensor constant with a copy of `value`: an array, or any other argument that np.array accepts.
 
-    dtype: of the elements; None: that of the array, or f32 for Python floats.
+    dtype: the dtype of the elements.  None: the dtype that NumPy chooses, but f32 for Python floats.
     """
     array = np.array(value, dtype=dtype_of(dtype).numpy if dtype is not None else None, order="C")
     if array.dtype.kind in "UTO":
@@ -485,12 +504,15 @@ def constant(value, dtype: str | DType | None = None) -> Constant:
 
 
 def constant_key(array: np.ndarray) -> Hashable:
-    """Return a key that is equal for constants with bitwise equal elements.  A large constant equals only itself."""
+    """Return a dictionary key for a constant.  Constants of the same dtype, shape and bits have equal keys.
+
+    An array of more than 256 bytes is compared by identity only.
+    """
     return (array.dtype.name, array.shape, plain_bytes(array).tobytes()) if array.nbytes <= 256 else id(array)
 
 
 def prim(value: bool | int | float) -> Prim:
-    """Return a scalar constant: bool, i64 or f64 by the Python type of `value`."""
+    """Return `value` as a scalar constant.  Its dtype is bool for a Python bool, i64 for an int and f64 for a float."""
     match value:
         case bool():
             return Prim(value, BOOL)
@@ -502,6 +524,6 @@ def prim(value: bool | int | float) -> Prim:
 
 
 def tuple_type_of(fields: tuple[Expr, ...]) -> TupleType | None:
-    """Return the type of a tuple of expressions, or None if one is not typed yet."""
+    """Return the tuple type of the expressions `fields`, or None if one of them has no type yet."""
     types = tuple(field.type for field in fields)
     return None if None in types else TupleType(types)

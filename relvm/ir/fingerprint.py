@@ -1,4 +1,4 @@
-"""Module origins: cache keys for what is computed from a module."""
+"""Origins of modules, which serve as cache keys for results computed from a module."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _ORIGINS: WeakKeyDictionary[Module, str] = WeakKeyDictionary()
 
 
 def set_origin(module: Module, origin: str) -> Module:
-    """Declare that equal `origin`s imply equal modules, within this version of relvm.  Return the module."""
+    """Record `origin` as the cache key of `module`.  Return the module.
+
+    The caller guarantees that two modules with equal origins are equal, within this version of relvm.
+    """
     _ORIGINS[module] = origin
     return module
 

@@ -1,7 +1,7 @@
 """Reference interpreter: evaluates the IR with NumPy.  Tests compare both execution modes with it.
 
-Values: tensors are np.ndarray, scalars Python bool, int and float, shapes and tuples Python tuples, lists Python lists,
-null None, functions `InterpretedClosure`.
+A tensor is an np.ndarray.  A scalar is a Python bool, int or float.  Shapes and tuples are Python tuples, and lists are
+Python lists.  Null is None, and a function is an `InterpretedClosure`.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ from relvm.ir.types import (
 
 @dataclass(frozen=True, eq=False)
 class _TailCall:
-    """A tail call that a function's body ends with."""
+    """A tail call at the end of a function's body, which the caller of the function performs."""
 
     callee: Any
     args: tuple
@@ -83,7 +83,7 @@ class _TailCall:
 
 @dataclass(frozen=True, eq=False)
 class InterpretedClosure:
-    """A function with the captured variables and dimensions."""
+    """A closure: a function with the values of its captured variables and dimension variables."""
 
     evaluator: _Evaluator
     function: Function
@@ -96,7 +96,7 @@ class InterpretedClosure:
 
 @dataclass(frozen=True, eq=False)
 class _Partial:
-    """A function with its last arguments bound."""
+    """A partial application: a function whose last arguments are fixed to `captured`."""
 
     evaluator: _Evaluator
     function: Any
@@ -112,18 +112,18 @@ def evaluate(module: Module, name: str, *args: Any, packed: Mapping[str, Callabl
     Parameters
     ----------
     module
-        At stage PARSED, TYPED or ANF.
+        A module at stage PARSED, TYPED or ANF.
     name
-        The name of one of its functions.
+        The name of a function of the module.
     args
-        np.ndarray, Python scalars, tuples of these.
+        The arguments: np.ndarray, Python scalars, or tuples of these.
     packed
-        The packed functions that the module calls, which take and return such values.
+        The packed functions that the module calls, by name.  They take and return values of the same kinds as `args`.
 
     Raises
     ------
     RelvmArgumentError, RelvmTypeError, RelvmShapeError, RelvmNameError
-        As the machine raises them.
+        The same errors as the virtual machine raises.
     """
     evaluator = _Evaluator(module, packed or {})
     return evaluator.call(evaluator.global_function(name), args)
@@ -147,7 +147,7 @@ class _Evaluator:
         return result
 
     def enter(self, callee: Any, args: tuple) -> Any:
-        """Run a function up to its tail call, if it has one."""
+        """Run one function.  Return its result, or its tail call without performing it."""
         while isinstance(callee, _Partial):
             callee, args = callee.function, (*args, *callee.captured)
         if not isinstance(callee, InterpretedClosure):
@@ -169,7 +169,11 @@ class _Evaluator:
         return result
 
     def tail(self, expr: Expr, variables: dict[Var, Any], dims: dict[DimVar, int], wanted: Type | None) -> Any:
-        """Return the value of a function's result, or its tail call if nothing remains to be checked afterwards."""
+        """Evaluate an expression in tail position.  Return its value, or a tail call.
+
+        wanted: the annotated result type of the function.  A call is a tail call only if its result needs no run-time
+        check against `wanted`.
+        """
         match expr:
             case Block(bindings=(*before, Binding(var, value)), result=result) if result is var:
                 self.bindings(before, variables, dims)
@@ -293,10 +297,10 @@ class _Evaluator:
         return outputs[0] if len(outputs) == 1 else outputs
 
     def check_sizes(self, call: OpCall, values: tuple, dims: Mapping[DimVar, int]) -> None:
-        """Check the requirements of an operator's type rule on the sizes of its arguments.
+        """Check at run time the sizes of the arguments, as the operator's type rule requires.
 
-        Only a size that the type states as 1 broadcasts.  Any other size must equal the one it meets, even if it is
-        1 in this run.
+        A dimension broadcasts only if its type is the constant 1.  Any other dimension must equal the corresponding
+        dimension of the other argument, even if its size happens to be 1.
 
         Raises
         ------
@@ -355,7 +359,7 @@ def _dim_value(dim: AnyDim, dims: Mapping[DimVar, int]) -> int:
 
 
 def _as_values(result: Any, type_: Type | None) -> Any:
-    """Convert the result of a NumPy reference implementation to arrays of the dtypes in its type."""
+    """Convert the result of a NumPy reference implementation to arrays with the dtypes that `type_` states."""
     if isinstance(result, tuple) and not isinstance(type_, ShapeType):
         fields = type_.fields if isinstance(type_, TupleType) else (None,) * len(result)
         return tuple(_as_values(part, field) for part, field in zip(result, fields, strict=True))
@@ -365,15 +369,18 @@ def _as_values(result: Any, type_: Type | None) -> Any:
 
 
 def _check(where: str, type_: Type, value: Any, dims: dict[DimVar, int]) -> None:
-    """Check a value against a type.  New variables of the type take the actual sizes."""
+    """Check that `value` is of `type_`.  Dimension variables that are not in `dims` take the actual sizes."""
     pending: list[tuple[str, AnyDim, int]] = []
     _match(where, type_, value, dims, pending)
     _check_pending(pending, dims)
 
 
 def _match(where: str, type_: Type, value: Any, dims: dict[DimVar, int], pending: list) -> None:
-    """Check a value against a type.  Variables that occur first take the actual size; compound dimensions are added to
-    `pending`."""
+    """Check that `value` is of `type_`, except for the checks that are added to `pending`.
+
+    A dimension variable that is not in `dims` takes the actual size.  Known and compound dimensions, list items and
+    optional values are added to `pending`, to be checked when all variables have values.
+    """
     match type_:
         case TensorType(dtype, shape, rank):
             array = value if isinstance(value, np.ndarray | np.generic) else None

@@ -1,4 +1,4 @@
-"""Types of calls of a module's own kernels."""
+"""Type inference for calls of kernels that the module itself defines."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from relvm.ir.types import PrimType, TensorType, Type, dims_of, is_proven, misma
 
 
 def typed_kernel_call(call: KernelCall, kernel: KernelDef, caller: str) -> KernelCall:
-    """Return the call with its type, and with a run-time check for each argument whose sizes may differ.
+    """Return the call with its inferred type.
 
-    The kernel's dimension variables take their values from the arguments, and the others from the type that the call
-    states.  A scalar argument becomes a tensor of rank 0.
+    The kernel's dimension variables take their values from the arguments.  Variables that the arguments do not bind
+    take their values from the result type that the call states.  An argument is checked at run time if its type does
+    not prove that it fits.  A scalar argument becomes a tensor of rank 0.
 
     Parameters
     ----------
@@ -27,11 +28,11 @@ def typed_kernel_call(call: KernelCall, kernel: KernelDef, caller: str) -> Kerne
     Raises
     ------
     RelvmArgumentError
-        The kernel takes another number of arguments.
+        The number of arguments is wrong.
     RelvmTypeError
-        An argument or the stated type does not fit, or a dimension variable has no value.
+        An argument or the stated result type does not fit, or a dimension variable has no value.
     RelvmShapeError
-        A size of the result is negative, or divides by 0.
+        A size of the result is negative, or its computation divides by 0.
     """
     where = f"kernel {kernel.name}"
     if len(call.args) != len(kernel.inputs):
@@ -72,6 +73,6 @@ def _to_tensor(arg: Expr, expected: TensorType) -> Expr:
 
 
 def _checked(arg: Expr, type_: Type, where: str) -> Block:
-    """Return an argument with a run-time check that it is of `type_`."""
+    """Return a block that checks at run time that `arg` is of `type_`, and returns `arg`."""
     unchecked, checked = Var("value", type=arg.type), Var("value", type=type_)
     return Block((Binding(unchecked, arg), MatchCast(checked, unchecked, where)), checked, type=type_)

@@ -1,7 +1,7 @@
 """Kernel definitions: kernels that a program writes itself, as loops over the elements of tensors.
 
-A definition is typed but unchecked: lowering (relvm/kernels/lower_kernel_def.py) adds the checks of indices.  Every
-scalar has a dtype, and nothing is converted implicitly.  docs/language.md describes the language.
+A definition is typed, but it contains no checks of indices.  Lowering (relvm/kernels/lower_kernel_def.py) adds them.
+Every scalar has a dtype, and there are no implicit conversions.  docs/language.md describes the language.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from relvm.ir.types import TensorType, TupleType, Type
 LOOPS = ("range", "simd", "parallel")
 Number = bool | int | float
 
-# Functions of floats, in the precision of their operands, with the names that loop IR has for them (<math.h>).
+# Functions of floats, in the precision of their operands -> their names in loop IR, which are those of <math.h>.
 _SAME_NAME = (
     *("acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "copysign", "cos", "cosh", "erf", "exp", "floor"),
     *("fmod", "log", "log1p", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"),
 )
 MATH = {name: name for name in _SAME_NAME} | {"power": "pow", "round": "rint"}  # round: to even
 _BINARY_MATH = ("copysign", "fmod", "power")
-# Operators of Python's syntax, with their functions on numbers.
+# Operators of Python's syntax -> the Python functions that evaluate them on two numbers.
 ARITHMETIC: dict[str, Callable] = {
     "add": operator.add,
     "sub": operator.sub,
@@ -42,7 +42,7 @@ COMPARISONS: dict[str, Callable] = {
     "eq": operator.eq,
     "ne": operator.ne,
 }
-FUNCTIONS = ("abs", "fma", "max", "min", *sorted(MATH))  # by name; dtypes are functions, too
+FUNCTIONS = ("abs", "fma", "max", "min", *sorted(MATH))  # called by name, as are the conversions to dtypes
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class Literal:
 
 @dataclass(frozen=True, eq=False)
 class Variable:
-    """A loop counter or a local variable.  is_counter: the former, which is never assigned."""
+    """A loop counter or a local variable.  is_counter: whether it is a loop counter, which cannot be assigned."""
 
     name: str
     dtype: DType
@@ -76,7 +76,7 @@ class Variable:
 
 @dataclass(frozen=True, eq=False)
 class Size:
-    """A dimension of a parameter, as an i64."""
+    """The size of a dimension of a parameter, as an i64 scalar."""
 
     dim: AnyDim
     dtype: DType = I64
@@ -84,7 +84,7 @@ class Size:
 
 @dataclass(frozen=True, eq=False)
 class Element:
-    """The element `buffer[indices]`, one i64 for each axis.  origin: its position in the source."""
+    """The element `buffer[indices]`.  indices: one i64 for each axis.  origin: the position in the source."""
 
     buffer: KernelBuffer
     indices: tuple[Scalar, ...]
@@ -97,11 +97,15 @@ class Element:
 
 @dataclass(frozen=True, eq=False)
 class Operation:
-    """A function of scalars.
+    """A function applied to scalars.
 
-    function: add, sub, mul, div (floats), floordiv and mod (they round down; 0 where an integer divisor is 0), neg,
-    lt, le, gt, ge, eq, ne, not; `and` and `or`, which evaluate their second operand only if needed; `where(cond, then,
-    orelse)`, which evaluates only one of the two; `cast` to the dtype, as by NumPy's astype; or one of FUNCTIONS.
+    function: one of FUNCTIONS, or one of these:
+    add, sub, mul, neg, lt, le, gt, ge, eq, ne, not;
+    div: division of floats;
+    floordiv, mod: division that rounds down, and its remainder.  The result is 0 if an integer divisor is 0;
+    and, or: they evaluate their second operand only if needed;
+    where(cond, then, orelse): it evaluates only one of `then` and `orelse`;
+    cast: conversion to `dtype`, as by NumPy's astype.
     """
 
     function: str
@@ -110,15 +114,15 @@ class Operation:
 
 
 Scalar = Literal | Variable | Size | Element | Operation
-Operand = Scalar | Number  # a number takes the dtype of what it is combined with
+Operand = Scalar | Number  # a number takes the dtype of the other operand
 
 
 @dataclass(frozen=True, eq=False)
 class For:
-    """A loop over [start, stop), both evaluated once before it.
+    """A loop over [start, stop).  Both bounds are evaluated once, before the loop.
 
-    kind: "range": in order.  "simd": the iterations are independent, except for reductions, and may run as vector
-    lanes.  "parallel": the iterations are independent, and may run in several threads.
+    kind: "range": the iterations run in order.  "simd": the iterations are independent, except for reductions, and may
+    run as vector lanes.  "parallel": the iterations are independent, and may run in several threads.
     """
 
     counter: Variable
@@ -131,7 +135,7 @@ class For:
 
 @dataclass(frozen=True, eq=False)
 class Let:
-    """The definition of a local variable, which exists until the end of its block."""
+    """The definition of a local variable.  Its scope ends with the block that contains the definition."""
 
     variable: Variable
     value: Scalar
@@ -184,19 +188,19 @@ class KernelDef:
 
     @property
     def result_type(self) -> Type:
-        """The type of a call: that of the output, or a tuple type if there are several."""
+        """The type of a call's result: the type of the output, or a tuple type if the kernel has several outputs."""
         types = tuple(buffer.type for buffer in self.outputs)
         return types[0] if len(types) == 1 else TupleType(types)
 
     @property
     def dim_vars(self) -> tuple[DimVar, ...]:
-        """The dimension variables of the parameters, in the order in which the shapes name them."""
+        """The dimension variables of the parameters, in order of first occurrence in their shapes."""
         dims = (dim for buffer in self.params for dim in buffer.shape)
         return tuple(dict.fromkeys(var for dim in dims for var in dim_vars(dim)))
 
 
 def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    """Yield every statement, each before the statements inside it."""
+    """Yield every statement of `body` in pre-order: each statement, then the statements inside it."""
     for statement in body:
         yield statement
         match statement:
@@ -208,7 +212,7 @@ def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
 
 
 def scalars_of(statement: Statement) -> tuple[Scalar, ...]:
-    """Return the scalars that a statement itself evaluates."""
+    """Return the scalars that a statement evaluates, without those of the statements inside it."""
     match statement:
         case For(_, start, stop):
             return (start, stop)
@@ -235,12 +239,12 @@ def parts_of(scalar: Scalar) -> Iterator[Scalar]:
 
 
 def default_dtype(value: Number) -> DType:
-    """Return the dtype of a number that is combined with nothing."""
+    """Return the dtype of a number if no other operand determines it: bool, i64 or f32."""
     return BOOL if isinstance(value, bool) else I64 if isinstance(value, int) else F32
 
 
 def typed(value: Operand, dtype: DType | None = None) -> Scalar:
-    """Return a number as a literal, by default of dtype bool, i64 or f32; any other scalar unchanged.
+    """Return a number as a literal of `dtype`, by default bool, i64 or f32.  Return any other scalar unchanged.
 
     Raises
     ------
@@ -264,7 +268,7 @@ def typed(value: Operand, dtype: DType | None = None) -> Scalar:
 
 
 def _same_dtype(name: str, operands: tuple[Operand, ...]) -> tuple[Scalar, ...]:
-    """Return operands of one dtype, which numbers take."""
+    """Return the operands as scalars of the same dtype.  Numbers become literals of the dtype of the others."""
     dtypes = {operand.dtype for operand in operands if not isinstance(operand, int | float)}
     if len(dtypes) > 1:
         names = " and ".join(str(o.dtype) for o in operands if not isinstance(o, int | float))
@@ -283,12 +287,14 @@ def _expect_arithmetic(name: str, dtype: DType) -> None:
 
 
 def binary(function: str, left: Operand, right: Operand) -> Operand:
-    """Return an operation of two operands: arithmetic, a comparison, `and` or `or`.  One of two numbers is a number.
+    """Return an operation of two operands: arithmetic, a comparison, `and` or `or`.
+
+    If both operands of arithmetic or a comparison are numbers, evaluate it and return a number.
 
     Raises
     ------
     RelvmTypeError
-        The operands do not have the same dtype, or the function is not defined for it.
+        The operands do not have the same dtype, or the function is not defined for that dtype.
     """
     if function in ("and", "or"):
         return Operation(function, (condition(left), condition(right)), BOOL)
@@ -322,7 +328,7 @@ def negative(operand: Operand) -> Operand:
 
 
 def condition(value: Operand) -> Scalar:
-    """Return a scalar that must be a bool."""
+    """Return `value` as a scalar.  Raise RelvmTypeError if it is not a bool."""
     value = typed(value)
     if not value.dtype.is_bool:
         raise RelvmTypeError(f"expected a bool, got {value.dtype}; compare it, for example x != 0")
@@ -334,13 +340,13 @@ def negation(value: Operand) -> Scalar:
 
 
 def where(cond: Operand, then: Operand, orelse: Operand) -> Scalar:
-    """Return the conditional expression.  Both values have the same dtype."""
+    """Return the conditional expression `if cond then ... else orelse`.  `then` and `orelse` have the same dtype."""
     first, second = _same_dtype("if", (then, orelse))
     return Operation("where", (condition(cond), first, second), first.dtype)
 
 
 def index(value: Operand) -> Scalar:
-    """Return an index or a bound of a loop, which must be an i64."""
+    """Return an index or a loop bound as a scalar.  Raise RelvmTypeError if it is not an i64."""
     value = typed(value)
     if value.dtype != I64:
         raise RelvmTypeError(f"expected an i64, got {value.dtype}; convert it with i64(x)")
@@ -360,14 +366,14 @@ def cast(value: Operand, dtype: DType) -> Scalar:
 
 
 def call(name: str, operands: tuple[Operand, ...]) -> Scalar:
-    """Return a call of one of FUNCTIONS.
+    """Return a call of the function `name`, one of FUNCTIONS.
 
     Raises
     ------
     RelvmArgumentError
-        There is no such function, or it takes another number of arguments.
+        FUNCTIONS has no such function, or the number of arguments is wrong.
     RelvmTypeError
-        It does not take arguments of these dtypes.
+        The function does not take arguments of these dtypes.
     """
     if name not in FUNCTIONS:
         raise RelvmArgumentError(f"no function {name} of scalars{near_matches(name, FUNCTIONS)}")

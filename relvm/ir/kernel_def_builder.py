@@ -1,4 +1,4 @@
-"""Construction of kernel definitions, which both front ends share: the names in scope, and the open blocks."""
+"""Builder of kernel definitions, which the front ends for text and Python share."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from relvm.ir.types import PrimType, TensorType, Type
 class KernelDefBuilder:
     """Builder of one kernel.
 
-    dims: the dimension variables by name, to which the types of parameters add.   buffers: the parameters.   scopes:
-    the local variables by name, innermost block last.   ended: the names of variables whose block has ended.
+    dims: the dimension variables by name.  The caller adds those that occur in the types of parameters.
+    buffers: the parameters by name.   scopes: for each open block, its local variables by name, innermost block last.
+    blocks: for each open block, its statements so far.   ended: the names of variables whose block has ended.
     """
 
     def __init__(self, name: str, dims: dict[str, AnyDim], origin: str = "") -> None:
@@ -35,9 +36,9 @@ class KernelDefBuilder:
         Raises
         ------
         RelvmTypeError
-            The type is not a tensor of known dtype and shape, or a scalar.
+            The type is neither a scalar type nor a tensor type of known dtype and shape.
         RelvmNameError
-            The name is taken.
+            Another parameter has the same name.
         """
         if isinstance(type_, PrimType):
             type_ = TensorType(type_.dtype, ())
@@ -50,7 +51,7 @@ class KernelDefBuilder:
         self.buffers[name] = kd.KernelBuffer(name, type_.dtype, type_.shape, is_output)
 
     def check_dims(self) -> None:
-        """Check that each dimension variable is the size of an axis of its own.
+        """Check that each dimension variable is the whole size of some axis.
 
         Raises
         ------
@@ -67,7 +68,7 @@ class KernelDefBuilder:
     # ---- names ----
 
     def find(self, name: str) -> kd.Variable | kd.KernelBuffer | kd.Size | None:
-        """Return what a name stands for, or None: a local variable, a parameter or a dimension, in this order."""
+        """Look up a name.  Return the local variable, else the parameter, else the dimension of that name, or None."""
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]
@@ -82,7 +83,7 @@ class KernelDefBuilder:
         return RelvmNameError(f"no variable, parameter or dimension {name}{near_matches(name, known)}")
 
     def value(self, name: str, origin: str = "") -> kd.Scalar:
-        """Return the scalar that a name stands for.  A parameter of rank 0 stands for its element."""
+        """Return the scalar that a name denotes.  The name of a parameter of rank 0 denotes its only element."""
         found = self.find(name)
         if found is None:
             raise self.unknown(name)
@@ -154,7 +155,7 @@ class KernelDefBuilder:
 
     @contextmanager
     def block(self) -> Iterator[list[kd.Statement]]:
-        """Open a block, and give the list of its statements."""
+        """Open a block for the duration of the context, which returns the list of its statements."""
         self.scopes.append({})
         self.blocks.append([])
         yield self.blocks[-1]
@@ -163,7 +164,7 @@ class KernelDefBuilder:
 
     @contextmanager
     def loop(self, counter: str, start: kd.Operand, stop: kd.Operand, kind: str, origin: str = "") -> Iterator[None]:
-        """Open a loop of one of the kinds in LOOPS."""
+        """Open a loop for the duration of the context.  `kind` is one of LOOPS."""
         assert kind in kd.LOOPS
         first, last = kd.index(start), kd.index(stop)
         self._new(counter)
@@ -180,7 +181,7 @@ class KernelDefBuilder:
         Raises
         ------
         RelvmTypeError
-            It has no output, or never writes one.
+            The kernel has no output, or never writes one of its outputs.
         """
         outputs = tuple(buffer for buffer in self.buffers.values() if buffer.is_output)
         inputs = tuple(buffer for buffer in self.buffers.values() if not buffer.is_output)
@@ -195,7 +196,10 @@ class KernelDefBuilder:
 
 
 def _reduction(statement: kd.Statement) -> kd.Statement:
-    """Return a statement of a `simd` loop with `x = max(x, y)` as `x = max(y, x)`, which skips a NaN."""
+    """Rewrite a statement `x = max(x, y)` of a `simd` loop to `x = max(y, x)`, and `min` likewise.
+
+    The rewritten form leaves x unchanged if y is NaN.  Return any other statement unchanged.
+    """
     match statement:
         case kd.Assign(variable, kd.Operation("max" | "min", (first, second)) as value) if first is variable:
             return replace(statement, value=replace(value, operands=(second, first)))

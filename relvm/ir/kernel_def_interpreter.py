@@ -1,4 +1,4 @@
-"""Reference interpreter of kernel definitions, with scalars of NumPy.  Every loop runs in order."""
+"""Reference interpreter of kernel definitions.  It computes with NumPy scalars and runs every loop in order."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from relvm.ir.symbolic import DimVar, evaluate_with
 def _multiply_add(x: np.float32, y: np.float32, z: np.float32) -> np.float32:
     """Return x * y + z, rounded once.
 
-    The product is exact in f64.  The sum is rounded to odd there, so that rounding it to f32 does not round twice.
-    Source: Boldo and Melquiond, Emulation of FMA and Correctly Rounded Sums, 2008.
+    The product is exact in f64.  The f64 sum is rounded to odd, so that the rounding to f32 gives the correctly rounded
+    result.  Source: Boldo and Melquiond, Emulation of FMA and Correctly Rounded Sums, 2008.
     """
     product, added = np.float64(x) * np.float64(y), np.float64(z)
     total = product + added
@@ -57,14 +57,14 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 def evaluate_kernel(
     kernel: kd.KernelDef, sizes: Mapping[DimVar, int], inputs: tuple[np.ndarray, ...]
 ) -> tuple[np.ndarray, ...]:
-    """Return the outputs of a kernel.
+    """Run a kernel and return its outputs.
 
     Parameters
     ----------
     sizes
-        The values of all its dimension variables.
+        The values of all dimension variables of the kernel.
     inputs
-        Arrays of the types of its inputs.
+        The arguments: one array for each input, of the type of that input.
 
     Raises
     ------

@@ -22,9 +22,9 @@ _SIGNS = {function: sign for (sign, operands), function in FORMS.items() if oper
 
 
 def kernel_lines(kernel: kd.KernelDef, name: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the lines of a kernel, each with the origins of its contents.
+    """Yield the lines of a kernel's text, each with the source positions of its contents.
 
-    name: the kernel's name as it is printed.
+    name: the kernel's name in the text.
     """
     yield from _Printer(kernel).lines(name)
 
@@ -75,8 +75,10 @@ class _Printer:
                 yield f"{indent}}}", ()
 
     def grid(self, loop: kd.For) -> tuple[list[kd.For], str]:
-        """Return the loops that are printed as one, and their kind and bounds.  Nested loops over whole sizes are a
-        grid."""
+        """Return the nested loops that are printed as one loop, and the text of their kind and bounds.
+
+        Directly nested loops from 0 to sizes or literals are printed as one `grid`.
+        """
         loops = [loop]
         while len(loops[-1].body) == 1 and isinstance(inner := loops[-1].body[0], kd.For):
             if not (_is_plain(loop) and _is_plain(inner)):
@@ -89,13 +91,16 @@ class _Printer:
         return loops, f"{kind}({', '.join(bounds)})"
 
     def definition(self, value: kd.Scalar) -> str:
-        """Return the value of a `let`, whose dtype nothing else tells."""
+        """Return the text of the value of a `let` or the operand of a cast, where no other operand gives the dtype.
+
+        A literal states its dtype unless it has the default dtype of its value.
+        """
         if isinstance(value, kd.Literal) and kd.default_dtype(value.value) != value.dtype:
             return self.literal(value, is_typed=True)
         return self.scalar(value)
 
     def scalar(self, scalar: kd.Scalar, outer: int = -1) -> str:
-        """Return an expression, in parentheses if it binds less tightly than the level `outer`."""
+        """Return the text of an expression, in parentheses if its operator has a lower precedence than `outer`."""
         match scalar:
             case kd.Literal():
                 text = self.literal(scalar)
@@ -130,7 +135,10 @@ class _Printer:
         raise AssertionError(f"no text form for {type(scalar).__name__}")
 
     def typed(self, scalar: kd.Scalar, *others: kd.Scalar, outer: int = -1) -> str:
-        """Return the first operand of an operation.  If all are literals, it states the dtype."""
+        """Return the text of the first operand of an operation.  `others` are the other operands that share its dtype.
+
+        If all of them are literals, the first one states the dtype.
+        """
         literals = all(isinstance(each, kd.Literal) for each in (scalar, *others))
         if literals and isinstance(scalar, kd.Literal):
             return self.literal(scalar, is_typed=True)
@@ -156,6 +164,9 @@ def _is_zero(scalar: kd.Scalar) -> bool:
 
 
 def _is_plain(loop: kd.For) -> bool:
-    """Return whether a loop may be part of a grid: the bounds of its loops are those before the first of them."""
+    """Return whether a loop may be part of a grid: a `range` loop from 0 whose end uses only sizes and literals.
+
+    Such an end has the same value before all loops of the grid.
+    """
     parts = kd.parts_of(loop.stop)
     return loop.kind == "range" and _is_zero(loop.start) and all(isinstance(p, kd.Size | kd.Literal) for p in parts)

@@ -1,8 +1,8 @@
-"""Base of the IR nodes: a node consists of its fields, and generic operations walk the fields.
+"""Base class of the IR nodes, and generic operations that visit the fields of a node.
 
-`@node` makes a class a frozen dataclass compared by identity; `@value_node` makes one compared by its fields, such as
-types.  The functions below never recurse along the bindings of a block.  Their recursion depth is the nesting of a
-program, not its length.
+`@node` makes a class a frozen dataclass that is compared by identity.  `@value_node` makes a class, such as a type, a
+frozen dataclass that is compared by its fields.  The recursion depth of the functions below depends on the nesting
+depth of a program, not on its length.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def value_node(cls: type[_Node]) -> type[_Node]:
 
 
 def _register(cls: type[_Node]) -> type[_Node]:
-    # A field marked metadata={"derived": True} is computed from the others, and is neither walked nor compared.
+    # A field marked metadata={"derived": True} is not a part of the node: it is neither visited nor compared.
     _field_names[cls] = tuple(f.name for f in dataclasses.fields(cls) if not f.metadata.get("derived"))
     return cls
 
@@ -65,7 +65,7 @@ def _collect(values: tuple, found: list[Node]) -> None:
 
 
 def map_children(function: Callable[[Any], Node], item: _Node) -> _Node:
-    """Apply `function` to each child node; return `item` itself if nothing changed."""
+    """Return `item` with `function` applied to each child node, or `item` itself if nothing changed."""
     changes = {}
     for name in _field_names[type(item)]:
         old = getattr(item, name)

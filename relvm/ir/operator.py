@@ -1,17 +1,18 @@
-"""Operators: one declaration each, from which everything else about the operator derives.
+"""Operators.  A single declaration defines everything about an operator:
 
     @op("softmax", numpy=..., lower=...)
     def softmax(x: TensorType, *, axis: int = -1) -> TensorType: ...
 
-The decorated function is the type rule.  Positional parameters are the types of the arguments; a `*xs` parameter takes
-any number.  Keyword-only parameters are the attributes with their defaults; one without default is required.  The
-docstring is the operator's documentation.
+The decorated function is the type rule: it computes the result type from the types of the arguments.
+Positional parameters are the types of the arguments.  A `*xs` parameter takes any number of them.
+Keyword-only parameters are the attributes.  An attribute without a default is required.
+The docstring is the operator's documentation.
 `numpy` is the reference implementation: a function of NumPy arrays (shapes as tuples of int) and the same attributes.
 `moves` declares that elements of the result are unchanged or converted elements of the arguments.  All other operators
-compute with floats narrower than f32 as f32, and their `numpy` need not handle these.
-`strings` declares that arguments may be tensors of strings, as for operators that only move elements.
+compute in f32 if an argument is a float narrower than f32.  Their `numpy` need not handle narrower floats.
+`strings` declares that arguments may be tensors of strings.  Operators with `moves` always accept strings.
 `traits` are the algebraic properties that the rules of `canonicalize` use.
-`lower` describes its kernel (relvm/kernels/lowering_rules.py).
+`lower` describes the operator's kernel (relvm/kernels/lowering_rules.py).
 """
 
 from __future__ import annotations
@@ -36,8 +37,10 @@ from relvm.tables import DTYPES
 
 
 class Effect(enum.Enum):
-    """Effects of an operator.  PURE: the result is the only effect.  IMPURE: calls are kept in order, even if their
-    result is unused."""
+    """Whether an operator has side effects.
+
+    PURE: it has none.  IMPURE: it has some, so passes neither remove nor reorder its calls.
+    """
 
     PURE = "pure"
     IMPURE = "impure"
@@ -63,15 +66,17 @@ class SizeClaim:
     message: str
 
     def holds(self) -> bool | None:
-        """Return True if the claim holds for every value of the variables, False if for none, and None if it depends on
-        them."""
+        """Return True if the claim is proven, False if it is disproved, and None if it must be checked at run time.
+
+        None also means that no rule decides the claim.
+        """
         room = dim_op("sub", self.right, self.left)
         if isinstance(room, int):
             return room == 0 if self.relation == "equal" else room >= 0
         return True if self.relation == "at_most" and is_natural(room) else None
 
     def is_open(self) -> bool:
-        """Return whether the claim must be checked at run time.  Raise RelvmShapeError if it holds for no values."""
+        """Return whether the claim must be checked at run time.  Raise RelvmShapeError if it is disproved."""
         holds = self.holds()
         if holds is False:
             raise RelvmShapeError(self.message.format(self.left, self.right))
@@ -84,7 +89,7 @@ class SizeClaim:
 
 
 def shape_claims(dims: Sequence[AnyDim]) -> list[SizeClaim]:
-    """Return the claims that no dimension of a shape value is negative, without those that hold for all variables.
+    """Return the claims that no dimension of a shape value is negative, without the claims that are proven.
 
     Raises
     ------
@@ -100,7 +105,7 @@ def shape_claims(dims: Sequence[AnyDim]) -> list[SizeClaim]:
 class _Claims:
     """The claims that a type rule has made so far.
 
-    natural: dimensions of the result that are not negative if the claims hold.
+    made: the claims, in order.  natural: dimensions of the result that cannot be negative if the claims hold.
     """
 
     made: dict[SizeClaim, None] = field(default_factory=dict)
@@ -111,23 +116,23 @@ _claims: contextvars.ContextVar[_Claims | None] = contextvars.ContextVar("claims
 
 
 def claim_equal(left: AnyDim, right: AnyDim, message: str) -> None:
-    """State in a type rule that two sizes must be equal.  What cannot be proven is checked at run time.
+    """Claim in a type rule that two sizes are equal.  A claim that is not proven is checked at run time.
 
     Raises
     ------
     RelvmShapeError
-        They differ for every value of the variables.
+        The sizes differ for every value of the variables.
     """
     _claim(SizeClaim("equal", left, right, message))
 
 
 def claim_at_most(left: AnyDim, right: AnyDim, message: str) -> None:
-    """State in a type rule that `left` must not be larger than `right`.  What cannot be proven is checked at run time.
+    """Claim in a type rule that `left` is at most `right`.  A claim that is not proven is checked at run time.
 
     Raises
     ------
     RelvmShapeError
-        It is larger for every value of the variables.
+        `left` is larger for every value of the variables.
     """
     _claim(SizeClaim("at_most", left, right, message))
 
@@ -139,9 +144,9 @@ def _claim(claim: SizeClaim) -> None:
 
 
 def claimed_natural(dim: AnyDim) -> AnyDim:
-    """Record in a type rule that the claims made so far keep `dim` from being negative; return it.
+    """Declare in a type rule that `dim` cannot be negative if the claims made so far hold.  Return `dim`.
 
-    Nothing verifies this: `Operator.claims` adds no check of such a dimension.
+    `Operator.claims` then adds no check of `dim`.  Nothing verifies the declaration.
     """
     found = _claims.get()
     if found is not None:
@@ -154,13 +159,13 @@ class Traits:
     """Algebraic properties of an elementwise operator f, which the rules of `canonicalize` use.
 
     commutative
-        f(x, y) is f(y, x).
+        Whether f(x, y) == f(y, x).
     neutral
-        The number e of a dtype for which f(x, e) is x.
+        Returns, for a dtype, the number e with f(x, e) == x.  None if f has no neutral element.
     involution
-        f(f(x)) is x.
+        Whether f(f(x)) == x.
     idempotent
-        f(f(x)) is f(x).
+        Whether f(f(x)) == f(x).
     """
 
     commutative: bool = False
@@ -171,8 +176,10 @@ class Traits:
 
 @dataclass(frozen=True, eq=False)
 class Operator:
-    """An operator.  Made by `op`, which documents the fields.  Calling it with expressions and attributes returns an
-    OpCall."""
+    """An operator.  Made by `op`, which documents the fields.
+
+    A call of an Operator object with expressions and attributes returns an OpCall.
+    """
 
     name: str
     type_rule: Callable[..., Type]
@@ -196,12 +203,12 @@ class Operator:
 
     @functools.cached_property
     def parameters(self) -> tuple[inspect.Parameter, ...]:
-        """The arguments, without the attributes."""
+        """The parameters of the type rule for arguments, without those for attributes."""
         return tuple(p for p in self.signature.parameters.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY)
 
     @property
     def attributes(self) -> tuple[inspect.Parameter, ...]:
-        """The attributes, which calls pass by keyword."""
+        """The parameters of the type rule for attributes, which calls pass by keyword."""
         return tuple(p for p in self.signature.parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY)
 
     @functools.cached_property
@@ -232,16 +239,18 @@ class Operator:
         return tuple((p.name, _hashable(bound.arguments[p.name])) for p in self.attributes)
 
     def infer(self, arg_types: tuple[Type, ...], attributes: Attributes) -> Type:
-        """Return the result type for `arg_types` and `attributes`.  Raise RelvmTypeError or RelvmShapeError if they do
-        not fit."""
-        if _claims.get() is not None:  # inside of another type rule, which collects the claims of this one, too
+        """Return the result type of a call with `arg_types` and `attributes`.
+
+        Raise RelvmTypeError or RelvmShapeError if the operator does not accept them.
+        """
+        if _claims.get() is not None:  # called by another type rule, whose claims include those of this one
             return self._infer(arg_types, attributes)
         return self._inferred(arg_types, attributes)[0]
 
     def claims(self, arg_types: tuple[Type, ...], attributes: Attributes) -> tuple[SizeClaim, ...]:
-        """Return the claims about sizes of a call with `arg_types` and `attributes`, beyond what `infer` proves.
+        """Return the claims about sizes that a call with `arg_types` and `attributes` makes and that are not proven.
 
-        Every claim must hold when the call runs, because its kernel relies on them.  One of them is that no dimension
+        Every claim must hold when the call runs, because the kernel relies on it.  The claims include that no dimension
         of the result is negative.
         """
         result, inferred = self._inferred(arg_types, attributes)
@@ -260,8 +269,8 @@ class Operator:
     def _inferred(self, arg_types: tuple[Type, ...], attributes: Attributes) -> tuple[Type, _Claims]:
         """Return the result type and the claims of the type rule.
 
-        They are cached, because each call is inferred several times.  A result with dimensions of its own is not: two
-        calls must not share them.
+        They are cached, because each call is inferred several times.  A result with a new dimension variable is not
+        cached, because two calls must not share the variable.
         """
         key = (arg_types, attributes, _value_types(attributes))  # 1 and True are equal, but may not both be accepted
         known = self._known.get(key)
@@ -304,7 +313,10 @@ class Operator:
         return names[:count] + names[-1:] * (count - len(names))
 
     def __call__(self, *args: Expr, **attributes: Any) -> OpCall:
-        """Return the call of this operator with `args` and `attributes`.  It is typed if its arguments are."""
+        """Return a call of this operator with `args` and `attributes`.
+
+        The call has a type if all arguments have types.
+        """
         args = with_constants(self.name, args)
         bound = self.bind(args, attributes)
         types = tuple(arg.type for arg in args if arg.type is not None)
@@ -325,8 +337,10 @@ _NO_TRAITS = Traits()
 
 
 def _in_f32(numpy: Callable[..., Any]) -> Callable[..., Any]:
-    """Extend a reference implementation to floats narrower than f32: compute in f32 and round the result to their
-    dtype."""
+    """Extend a reference implementation to floats narrower than f32.
+
+    The returned function converts such arguments to f32, computes in f32 and rounds the result to the narrow dtype.
+    """
 
     @functools.wraps(numpy)
     def wide(*args: Any, **attributes: Any) -> Any:
@@ -356,7 +370,8 @@ def with_constants(name: str, args: tuple[Expr | complex, ...]) -> tuple[Expr, .
     Raises
     ------
     RelvmTypeError
-        An argument is neither an expression nor a number, or there is no tensor that determines the dtype of a number.
+        An argument is neither an expression nor a number, no tensor determines the dtype of a number, or the dtype
+        cannot represent the number.
     """
     tensors = (arg.type for arg in args if isinstance(arg, Expr) and isinstance(arg.type, TensorType))
     dtype = next((type_.dtype for type_ in tensors if type_.dtype is not None), None)
@@ -402,9 +417,9 @@ def op(
     moves
         Whether elements of the result are unchanged or converted elements of the arguments.
     strings
-        Whether it accepts tensors of strings, as all operators that only move elements do.
+        Whether the operator accepts tensors of strings.  Operators with `moves` always accept them.
     traits
-        The algebraic properties.
+        The algebraic properties of an elementwise operator.
     """
 
     def declare(type_rule: Callable[..., Type]) -> Operator:
@@ -422,13 +437,13 @@ def operators() -> dict[str, Operator]:
 
 
 def _declared(module: str, name: str) -> Operator:
-    """Return the operator of that name, declared in a Python module.  Unpickling finds operators by this function."""
+    """Import the Python module that declares operator `name`, and return the operator.  Unpickling calls this."""
     importlib.import_module(module)
     return find_operator(name)
 
 
 def find_operator(name: str) -> Operator:
-    """Return the operator of that name.  Raise RelvmNameError with near matches if there is none."""
+    """Return the operator named `name`.  Raise RelvmNameError with similar names if there is none."""
     if name not in _operators:
         raise RelvmNameError(f"no operator {name}{near_matches(name, _operators)}")
     return _operators[name]

@@ -1,7 +1,7 @@
 """Printer of the text form of a module, which relvm/frontend/text/parser.py parses (docs/language.md has the grammar).
 
-Names are made unique in each function of the module and differ from keywords and operators, so that the text parses to
-the same program.  The printer does not recurse along the bindings of a block.
+The printer makes names unique in each function of the module, and different from keywords and operators.  The text
+therefore parses to the same program.  The printer does not recurse along the bindings of a block.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def print_module(module: Module, *, elide_constants: bool = False, show_types: b
     elide_constants
         Whether constants of more than 64 elements become `const(f32[512, 64], ...)`, which does not parse.
     show_types
-        Whether bindings show the types of their variables; parameters and results always do.
+        Whether bindings show the types of their variables.  Parameters and results always show their types.
     """
     return "".join(f"{line}\n" for line, _ in module_lines(module, elide_constants, show_types))
 
@@ -87,7 +87,7 @@ def print_module(module: Module, *, elide_constants: bool = False, show_types: b
 def module_lines(
     module: Module, elide_constants: bool = False, show_types: bool = True
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the lines of `print_module`, each with the origins of its contents."""
+    """Yield the lines of `print_module`, each with the source positions (origins) of its contents."""
     constants = _shared_constants(module)
     if module.attributes:
         yield f"module with ({_attributes(module.attributes)})", ()
@@ -112,7 +112,10 @@ def module_lines(
 
 
 def _shared_constants(module: Module) -> dict[int, tuple[Constant, str]]:
-    """Return the long constants that the module uses more than once: id of the array -> the constant and its name."""
+    """Return the long constants that the module uses more than once.
+
+    The result maps the id of a constant's array to the constant and its name in the text.
+    """
     uses: dict[int, list[Constant]] = {}
     taken = {item.name for item in walk(module) if isinstance(item, Var)}
     for item in walk(module):
@@ -124,7 +127,10 @@ def _shared_constants(module: Module) -> dict[int, tuple[Constant, str]]:
 
 
 def print_function(function: Function, *, elide_constants: bool = False, show_types: bool = True) -> str:
-    """Return one function of a module as text.  `elide_constants` and `show_types` are those of `print_module`."""
+    """Return `function`, one function of a module, as text.
+
+    `elide_constants` and `show_types` have the same meaning as in `print_module`.
+    """
     return _Printer(elide_constants, show_types).top_level(function)
 
 
@@ -136,8 +142,10 @@ def printed_names(function: Function) -> dict[Var, str]:
 
 
 def print_expr(expr: Expr | Binding | MatchCast, *, elide_constants: bool = False, show_types: bool = True) -> str:
-    """Return an expression or a binding, `expr`, as text, with free variables by their names.  `elide_constants` and
-    `show_types` are those of `print_module`."""
+    """Return `expr`, an expression or a binding, as text.  Free variables appear by their names.
+
+    `elide_constants` and `show_types` have the same meaning as in `print_module`.
+    """
     printer = _Printer(elide_constants, show_types)
     printer.find_unused(expr)
     if isinstance(expr, Expr):
@@ -172,7 +180,7 @@ class _Printer:
         self.unused: set[Var] = set()
 
     def find_unused(self, expr: Node) -> None:
-        """Find variables named `_` that are unused, which keep that name."""
+        """Record in `unused` the variables named `_` that no expression uses.  They are printed as `_`."""
         seen = Counter(item for item in walk(expr) if isinstance(item, Var) and item.name == "_")
         self.unused = {var for var, count in seen.items() if count == 1}
 
@@ -188,7 +196,7 @@ class _Printer:
         return "_" if var in self.unused else self.name_of(var)
 
     def dim(self, dim: AnyDim) -> AnyDim:
-        """Rename the variables of `dim` to their printed names, by which its terms are then ordered."""
+        """Return `dim` with its variables renamed to their printed names, which determine the order of the terms."""
         return evaluate_with(dim, self.dim_var)
 
     def dim_var(self, var: DimVar) -> AnyDim:
@@ -265,7 +273,7 @@ class _Printer:
         self.expr(value, var.type if typed or void else None)
 
     def expr(self, expr: Expr, stated: Type | None = None) -> None:
-        """Append `expr`. stated: the type that the text has already given for it."""
+        """Append the text of `expr`. stated: the type of `expr` that the text before it already states."""
         put = self.out.append
         if isinstance(expr, OpCall | KernelCall):
             self.note(expr.origins)
@@ -327,7 +335,7 @@ class _Printer:
                 self.out.append(")")
 
     def call(self, expr: Call | OpCall | PackedCall | BuiltinCall | KernelCall | KernelRun) -> None:
-        """Append a call without its result type."""
+        """Append the text of a call, without its result type."""
         put = self.out.append
         attributes = ""
         match expr:
@@ -351,7 +359,10 @@ class _Printer:
         put((", " if attributes and expr.args else "") + attributes + ")")
 
     def operand(self, expr: Expr, bare: _Class = Var | FunctionRef | PackedRef | TupleItem | Tuple | Call) -> None:
-        """Append the operand before `.0` or `(...)`, in parentheses unless it is one of `bare`."""
+        """Append the text of an operand, in parentheses unless its class is one of `bare`.
+
+        The default of `bare` is for operands before `.0` or `(...)`.
+        """
         if isinstance(expr, bare):
             return self.expr(expr)
         self.out.append("(")
@@ -394,7 +405,7 @@ class _Printer:
 
 
 def is_void_call(value: Expr) -> bool:
-    """Return whether `_ = value` without a type implies that the value is void."""
+    """Return whether `_ = value` without a type is read as a value of type void."""
     return isinstance(value, KernelRun | Kill | BuiltinCall)
 
 
@@ -442,7 +453,7 @@ def _nested(array: np.ndarray | str) -> str:
 
 
 def _has_odd_nan(array: np.ndarray) -> bool:
-    """Return whether an element is a NaN with other bits than `nan` denotes."""
+    """Return whether an element is a NaN with other bits than those of the literal `nan`."""
     if not dtype_of(array.dtype).is_float:
         return False
     bits, flat = f"u{array.itemsize}", np.ravel(array)

@@ -12,14 +12,15 @@ from relvm.ir.types import TensorType, Type, format_type
 
 
 def random_array(type_: Type, sizes: Mapping[str, int], rng: np.random.Generator) -> np.ndarray:
-    """Return an array of floats from the normal distribution, or of integers in [0, 2).
+    """Return an array of `type_` with random elements: floats from the normal distribution, or integers in [0, 2).
 
     Parameters
     ----------
     type_
         A tensor type.
     sizes
-        The sizes of its symbolic dimensions by name.  Missing ones, and axes of unknown size, have size 1.
+        The sizes of its dimension variables by name.  A variable without an entry, and an axis of unknown size, have
+        size 1.
 
     Raises
     ------

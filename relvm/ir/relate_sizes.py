@@ -1,4 +1,4 @@
-"""Dynamic shapes: variables for unnamed dimensions, relations that operators require, and their run-time checks."""
+"""Dynamic shapes: variables for unnamed dimensions, equalities that operators require, and their run-time checks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from relvm.ir.types import VOID, ShapeType, TensorType, Type, substitute_dims
 
 
 def with_dims(type_: Type) -> Type:
-    """Return `type_` with a new variable for each dimension if only the rank is known."""
+    """Return `type_` with a new variable for each dimension if it states only its rank, otherwise `type_` itself."""
     match type_:
         case TensorType(dtype, None, rank) if rank is not None:
             return TensorType(dtype, tuple(dim_var(f"d{i}") for i in range(rank)))
@@ -22,7 +22,10 @@ def with_dims(type_: Type) -> Type:
 
 
 def has_dims(type_: Type) -> bool:
-    """Return whether every dimension of a tensor or shape type is known; True for other types."""
+    """Return whether a tensor type states its dtype and dimensions, or a shape type its dimensions.
+
+    Return True for other types.
+    """
     match type_:
         case TensorType(dtype, shape):
             return dtype is not None and shape is not None
@@ -51,20 +54,21 @@ def relate(
     attributes: Attributes,
     replacement: Callable[[AnyDim, AnyDim], tuple[DimVar, AnyDim] | None],
 ) -> tuple[tuple[Type, ...], Type]:
-    """Replace variables of the argument types that must equal another dimension.  Return the argument types and the
-    result type.
+    """Make the dimensions equal that the type rule of `op` requires to be equal, by replacing variables.
+
+    Return the argument types after the replacements, and the result type.
 
     Parameters
     ----------
     op, types, attributes
-        A call; every dimension of the types is known.
+        The operator, argument types and attributes of a call.  The types state all dimensions.
     replacement
-        Takes two dimensions that the type rule cannot prove equal, and returns a variable and its replacement, or None.
+        Takes two dimensions that the type rule cannot prove equal.  Returns a variable and its replacement, or None.
 
     Raises
     ------
     RelvmError
-        The operator's type rule raises it, and `replacement` returns None.
+        The operator's type rule rejects the types, and `replacement` returns None.
     """
     types = tuple(types)
     while True:  # each iteration removes one variable
@@ -78,8 +82,11 @@ def relate(
 
 
 def replace_one_of(variables: set[DimVar] | None, first: AnyDim, second: AnyDim) -> tuple[DimVar, AnyDim] | None:
-    """Return the one of two dimensions that is one of the variables (None: any variable), and the other dimension; or
-    None."""
+    """Return a variable and the dimension that replaces it, to make two dimensions equal.
+
+    One dimension must be a plain variable in `variables` (None: any variable) that the other dimension does not
+    contain.  If both are, the second one is replaced.  If neither is, return None.
+    """
     for dim, other in ((second, first), (first, second)):
         var = as_var(dim)
         if var is not None and (variables is None or var in variables) and var not in dim_vars(other):

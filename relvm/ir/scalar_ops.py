@@ -21,12 +21,12 @@ _ROWS = {(row.function, tuple(DTYPE_OF_LETTER[letter] for letter in row.operands
 
 
 def find_row(function: str, operands: tuple[DType, ...]) -> Any:
-    """Return the row for operands of these dtypes.
+    """Return the row of csrc/tables/scalar_operators.def for `function` with operands of these dtypes.
 
     Raises
     ------
     RelvmTypeError
-        There is no such row; the message lists the accepted dtypes.
+        The table has no such function, or no row for these dtypes.
     """
     row = _ROWS.get((function, operands))
     if row is not None:
@@ -43,7 +43,7 @@ def scalar_dtype(value: Scalar) -> DType:
 
 
 def evaluate_row(row: Any, *operands: Scalar) -> Scalar:
-    """Evaluate a row, as scalar_ops.h does.
+    """Evaluate the scalar operator `row` on `operands`, as csrc's scalar_ops.h does.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def evaluate_row(row: Any, *operands: Scalar) -> Scalar:
 
 
 def has_value(row: Any, operands: tuple[Scalar, ...]) -> bool:
-    """Return whether the row is defined for these operands."""
+    """Return whether the result of `row` is defined for these operands."""
     match row.name:
         case "floordiv_i64" | "mod_i64":
             return operands[1] != 0
@@ -74,7 +74,7 @@ def has_value(row: Any, operands: tuple[Scalar, ...]) -> bool:
 
 
 def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a NumPy function of float64 without its warnings."""
+    """Wrap a NumPy function: convert its operands to float64, and suppress its warnings."""
     return np.errstate(all="ignore")(lambda *operands: function(*map(np.float64, operands)))
 
 

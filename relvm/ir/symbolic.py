@@ -1,9 +1,9 @@
 """Symbolic dimensions: integers, variables, and arithmetic on them in a canonical form.
 
 A dimension is a Python int, or a `Dim`: a polynomial with integer coefficients over atoms.  An atom is a `DimVar`, or a
-floordiv, mod, min or max of two dimensions.  Arithmetic normalizes every result, so two dimensions that are equal as
-polynomials compare equal with `==`, and a constant result is a plain int.  Variables stand for integers >= 0, unless
-they are signed.
+floordiv, mod, min or max of two dimensions.  Arithmetic normalizes every result.  Dimensions that are equal as
+polynomials therefore compare equal with `==`, and a constant result is a plain int.  The value of a variable is an
+integer >= 0, or any integer if the variable is signed.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _WIDEST = 128  # bits of a constant
 
 @dataclass(frozen=True, eq=False)
 class DimVar:
-    """A named unknown size, compared by identity.  Made by `dim_var`, as a dimension that consists of this variable.
+    """A dimension variable: a named unknown size, compared by identity.  Made by `dim_var`.
 
-    signed: whether it may be negative, because it is the value of a scalar, as in `i64(n)`.  A variable bound by a
-    tensor or a shape is at least 0.
+    signed: whether the value may be negative, because it is the value of a scalar, as in `i64(n)`.  The value of any
+    other variable is at least 0.  serial: the number of variables created before this one.
     """
 
     name: str
@@ -38,13 +38,13 @@ class DimVar:
 
     @property
     def order(self) -> tuple:
-        """Its sort key in the canonical form: by name, then by age."""
+        """The sort key in the canonical form: by name, then by order of creation."""
         return (0, self.name, self.serial)
 
 
 @dataclass(frozen=True)
 class DimOp:
-    """`function(left, right)`, one of floordiv, mod, min, max, that `dim_op` could not simplify."""
+    """A floordiv, mod, min or max of two dimensions, `function(left, right)`, that `dim_op` could not simplify."""
 
     function: str
     left: AnyDim
@@ -56,12 +56,12 @@ class DimOp:
 
     @cached_property
     def depth(self) -> int:
-        """The nesting depth of such operators."""
+        """The nesting depth of DimOps: 1 if the operands contain none."""
         return 1 + max((atom.depth for side in (self.left, self.right) for atom in _operators_of(side)), default=0)
 
     @cached_property
     def size(self) -> int:
-        """The number of variables and operators in it, with repeats."""
+        """The number of variables, constants and operators in the expression.  Repeated ones count repeatedly."""
         return 1 + dim_size(self.left) + dim_size(self.right)
 
 
@@ -71,8 +71,10 @@ Monomial = tuple[Atom, ...]  # sorted; an atom to the power of k is repeated k t
 
 @dataclass(frozen=True)
 class Dim:
-    """A sorted sum of `coefficient * monomial`, never a plain constant, which is an int.  Made by `dim_var` and by
-    arithmetic on dimensions."""
+    """A symbolic dimension: a sorted sum of terms `coefficient * monomial`.  A constant dimension is an int instead.
+
+    Made by `dim_var` and by arithmetic on dimensions.
+    """
 
     terms: tuple[tuple[Monomial, int], ...]
 
@@ -117,30 +119,33 @@ AnyDim = int | Dim
 
 
 def dim_var(name: str, *, signed: bool = False) -> Dim:
-    """Return a new variable as a dimension, distinct from every other variable of any name. signed: see `DimVar`."""
+    """Return a new dimension variable, as a dimension.
+
+    It differs from every other variable, even from one of the same name. signed: see `DimVar`.
+    """
     return var_dim(DimVar(name, signed))
 
 
 def var_dim(var: DimVar) -> Dim:
-    """Return the variable as a dimension."""
+    """Return the dimension that consists of `var` only."""
     return Dim((((var,), 1),))
 
 
 def known_size(dim: AnyDim) -> int:
-    """Return a dimension as an int; raise RelvmTypeError unless it is known."""
+    """Return a constant dimension as an int.  Raise RelvmTypeError if the dimension is symbolic."""
     if not isinstance(dim, int):
         raise RelvmTypeError(f"expected a known size, got {dim}")
     return dim
 
 
 def known_sizes(dims: Collection[AnyDim]) -> tuple[int, ...] | None:
-    """Return dimensions as ints, or None unless all are known."""
+    """Return constant dimensions as ints, or None if one of them is symbolic."""
     sizes = tuple(dim for dim in dims if isinstance(dim, int))
     return sizes if len(sizes) == len(dims) else None
 
 
 def as_var(dim: AnyDim) -> DimVar | None:
-    """Return the variable that `dim` consists of, or None."""
+    """Return the variable if `dim` is a plain variable, or None."""
     match dim:
         case Dim(terms=(((DimVar() as var,), 1),)):
             return var
@@ -161,7 +166,7 @@ def dim_op(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
     ZeroDivisionError
         floordiv or mod by the constant 0.
     RelvmUnsupportedError
-        The result exceeds the limits on nested operators, number of parts, or size of constants.
+        The result exceeds a limit: on nested operators, on the number of parts, or on the bits of constants.
     """
     match function:
         case "add":
@@ -180,7 +185,7 @@ def dim_op(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
 
 
 def product(dims) -> AnyDim:
-    """Return the product of the dimensions; 1 for none."""
+    """Return the product of the dimensions.  The product of no dimensions is 1."""
     result: AnyDim = 1
     for dim in dims:
         result = _multiply(result, dim)
@@ -188,24 +193,26 @@ def product(dims) -> AnyDim:
 
 
 def difference(left: AnyDim, right: AnyDim) -> int | None:
-    """Return `left - right` if it is the same for all values of the variables, otherwise None. 0 proves the two
-    equal."""
+    """Return `left - right` if it is the same for all values of the variables, otherwise None.
+
+    The result 0 proves that `left` and `right` are equal.
+    """
     rest = _combine(left, right, -1)
     return rest if isinstance(rest, int) else None
 
 
 def is_natural(dim: AnyDim) -> bool:
-    """Return whether a simple rule proves that `dim` is never negative.  False proves nothing."""
+    """Return whether a simple rule proves that `dim` is never negative.  If False, `dim` may still be nonnegative."""
     if isinstance(dim, int):
         return dim >= 0
     return all(coefficient > 0 and all(map(_is_natural_atom, monomial)) for monomial, coefficient in dim.terms)
 
 
 def exact_quotient(dividend: AnyDim, divisor: AnyDim) -> AnyDim | None:
-    """Return the dimension q with `q * divisor == dividend` for all values of the variables, or None if no rule finds
-    one.
+    """Return the dimension q with `q * divisor == dividend` for all values of the variables, or None if none is found.
 
-    The divisor must be a constant or a single term, as in `n * 2048 / 2048`.
+    A quotient is found only if the divisor is a constant or a single term, as in `n * 2048 / 2048`, or equals the
+    dividend.
     """
     top, bottom = _terms(dividend), _terms(divisor)
     if len(bottom) != 1:
@@ -227,12 +234,12 @@ def exact_quotient(dividend: AnyDim, divisor: AnyDim) -> AnyDim | None:
 
 
 def substitute(dim: AnyDim, values: Mapping[DimVar, AnyDim]) -> AnyDim:
-    """Return `dim` with the variables in `values` replaced."""
+    """Return `dim` with each variable in `values` replaced by its value."""
     return evaluate_with(dim, lambda var: values.get(var, None))
 
 
 def evaluate_with(dim: AnyDim, value_of: Callable[[DimVar], AnyDim | None]) -> AnyDim:
-    """Return `dim` with each variable replaced by `value_of(variable)`, unless that is None."""
+    """Return `dim` with each variable replaced by `value_of(variable)`, or unchanged where that is None."""
     if isinstance(dim, int):
         return dim
     total: AnyDim = 0
@@ -258,7 +265,7 @@ def dim_vars(dim: AnyDim) -> Iterator[DimVar]:
 
 
 def dim_size(dim: AnyDim) -> int:
-    """Return the number of variables and operators in `dim`, with repeats."""
+    """Return the number of variables, constants and operators in `dim`.  Repeated ones count repeatedly."""
     if isinstance(dim, int):
         return 1
     total = 0
@@ -271,7 +278,10 @@ def dim_size(dim: AnyDim) -> int:
 
 
 def format_dim(dim: AnyDim, name_of: Callable[[DimVar], str] = lambda var: terminal(var.name)) -> str:
-    """Return the dimension in the text form: `n * 2 + m // 3`. name_of: by default the name for a terminal."""
+    """Return the text of a dimension, such as `n * 2 + (m // 3)`.
+
+    name_of: returns the name of a variable.  By default, unprintable characters of the name are escaped.
+    """
     if isinstance(dim, int):
         return str(dim)
     pieces: list[str] = []
@@ -331,7 +341,7 @@ def _make(terms: Mapping[Monomial, int]) -> AnyDim:
 
 
 def _expect_narrow(constant: int) -> int:
-    """Raise RelvmUnsupportedError if a constant has more than 128 bits."""
+    """Return `constant`.  Raise RelvmUnsupportedError if it has more than 128 bits."""
     if constant.bit_length() > _WIDEST:
         raise RelvmUnsupportedError(
             f"a dimension contains a constant of {constant.bit_length()} bits; expected at most {_WIDEST}"
@@ -393,7 +403,8 @@ def _floordiv(left: AnyDim, right: AnyDim) -> AnyDim:
         raise ZeroDivisionError("division of a dimension by 0")
     if isinstance(left, int) and isinstance(right, int):
         return left // right
-    if isinstance(right, int):  # (k * right + rest) // right == k + rest // right: terms that divide, and the constant
+    # (k * right + rest) // right == k + rest // right.  k: the terms that `right` divides, and a part of the constant.
+    if isinstance(right, int):
         terms = _terms(left)
         exact = {m: c // right for m, c in terms.items() if c % right == 0 or m == ()}
         rest = _make({m: c % right if m == () else c for m, c in terms.items() if c % right})

@@ -1,9 +1,11 @@
-"""Type inference: PARSED -> TYPED.
+"""Type inference: from stage PARSED to stage TYPED.
 
-Every expression gets its type, and every variable the type of its value.  If an annotation (a result type, an annotated
-binding) is more specific than what can be proven, a `match_cast` is inserted, which checks it at run time.  An
-annotation that can never hold is an error.  Purity is inferred too: a function that makes an impure call is impure,
-which is an error if it claims to be pure.
+Inference gives every expression a type, and every variable the type of its value.  An annotation, such as a result
+type, may be more specific than the inferred type.  Inference then inserts a `match_cast`, which checks the annotation
+at run time.  An annotation that no value can satisfy is an error.
+
+Inference also determines purity.  A function that makes an impure call is impure.  This is an error if the program
+declares the function pure.
 """
 
 from __future__ import annotations
@@ -85,16 +87,16 @@ def infer_types(module: Module, *, stated: bool = True) -> Module:
     module
         At stage PARSED or TYPED.
     stated
-        Whether the types of variables are annotations of the program, which are checked.  Otherwise they were inferred
-        before all functions were known, and are inferred again.
+        Whether the types of variables are annotations of the program.  If True, inference checks them.  If False, they
+        were inferred before the types of all functions were known, and inference replaces them.
 
     Raises
     ------
     RelvmTypeError, RelvmShapeError
-        No values can satisfy an expression, or a function that claims to be pure has an effect.  The message gives the
-        position in the source, the function and the binding.
+        An expression is ill-typed, or a function that is declared pure has an effect.  The message gives the position
+        in the source, the function and the binding.
     RelvmNameError
-        The module has no function of that name.
+        An expression refers to a function, kernel or dimension that is not defined.
     """
     references = {f.name: _referenced(f) for f in module.functions}
     callers = _callers(module.functions)
@@ -118,18 +120,20 @@ def infer_expr(
     origin: str = "",
     kernels: Mapping[str, Any] = MappingProxyType({}),
 ) -> AnyExpr:
-    """Type a single expression.  Its free variables must be typed; the variables that it binds are typed again.
+    """Return a single expression with its inferred type.
+
+    The free variables of `expr` must have types.  The types of the variables that it binds are inferred again.
 
     Parameters
     ----------
     functions
         The types of the module's functions to which `expr` may refer.
     known_dims
-        The dimension variables bound at `expr`.
+        The dimension variables that `expr` may use.
     place
-        The position of `expr` in messages.
+        The description of the position of `expr` in messages, such as "function: variable".
     origin
-        Its position in the source.
+        The position of `expr` in the source.
     kernels
         The kernels of the module, by name.
     """
@@ -148,7 +152,10 @@ def _finish(
     stated: bool,
     kernels: Mapping[str, Any],
 ) -> None:
-    """Type function `name`, after the functions without an annotated result type to which it refers."""
+    """Infer the types of function `name` and add it to `finished`.
+
+    Functions to which it refers come first if their result types are not annotated.
+    """
     if name in finished:
         return
     function = declared[name]
@@ -171,7 +178,10 @@ def _referenced(function: Function) -> list[str]:
 
 
 def _callers(functions: Iterable[Function]) -> dict[str, list[str]]:
-    """Return function -> the functions that call it by name in their own bodies."""
+    """Return a mapping from each function's name to its callers: the functions whose bodies call it by name.
+
+    Calls in local functions do not count.
+    """
     callers: dict[str, list[str]] = {}
     for function in functions:
         for item in _own_nodes(function.body):
@@ -192,12 +202,15 @@ def _with_callers(names: set[str], callers: dict[str, list[str]]) -> set[str]:
 
 
 def impure_call(body: Expr) -> Expr | None:
-    """Return the first call in the body of a function that may have an effect, without local functions."""
+    """Return the first call in a function's body that may have a side effect, or None.
+
+    Local functions are skipped, because making a closure has no effect.
+    """
     return next((node for node in _own_nodes(body) if isinstance(node, Expr) and is_impure_call(node)), None)
 
 
 def _own_nodes(body: Expr) -> Iterator[Node]:
-    """Yield the nodes of a function's body, without local functions."""
+    """Yield the nodes of a function's body, without the contents of local functions."""
     stack: list[Node] = [body]
     while stack:
         item = stack.pop()
@@ -207,7 +220,7 @@ def _own_nodes(body: Expr) -> Iterator[Node]:
 
 
 def is_impure_call(item) -> bool:
-    """Return whether evaluating this node, without its arguments, has an effect."""
+    """Return whether evaluating this node may have a side effect.  The evaluation of its arguments does not count."""
     match item:
         case PackedCall(pure=pure):
             return not pure
@@ -227,8 +240,10 @@ def is_impure_call(item) -> bool:
 
 
 def may_fail(item) -> bool:
-    """Return whether `item` is a check, or scalar arithmetic that may be undefined.  Its error is kept even if its
-    value is unused."""
+    """Return whether `item` is a check, or scalar arithmetic that may be undefined.
+
+    Such an item is not dead code, even if its value is unused, because its error must be raised.
+    """
     if isinstance(item, BuiltinCall):
         return item.name in _CHECKS
     if not isinstance(item, PrimCall):
@@ -241,10 +256,10 @@ def may_fail(item) -> bool:
 
 
 class _Inference:
-    """The inference of one function of the module.
+    """The state of type inference for one function of the module.
 
-    place, origin: of what is being typed: its position in the module, as in messages, and its nearest known position in
-    the source.
+    place: the current position in the module, as messages describe it.   origin: the nearest known position in the
+    source.   known: the dimension variables that are bound so far.
     """
 
     def __init__(
@@ -272,7 +287,7 @@ class _Inference:
 
     @contextlib.contextmanager
     def at_place(self) -> Iterator[None]:
-        """Add the current position to errors that have none."""
+        """Add the current position to errors that are raised inside the context and have no position."""
         try:
             yield
         except RelvmError as error:
@@ -388,8 +403,11 @@ class _Inference:
         return replace(block, bindings=tuple(bindings), result=result, type=result.type)
 
     def functions(self, run: Sequence[Binding]) -> Iterable[Binding]:
-        """Type local functions that may call themselves and each other.  Those with declared results are known in
-        advance."""
+        """Infer the types of local functions that may call themselves and each other.
+
+        A function with a declared result type has its type before its body is processed.  The inference is repeated
+        until no type changes.
+        """
         for binding in run:
             if binding.function.result_type is not None:
                 self.vars[binding.var] = replace(binding.var, type=binding.function.func_type)
@@ -460,7 +478,7 @@ class _Inference:
         return result
 
     def closure_type(self, callee: Expr, captured: list[Expr]) -> Type:
-        """Return the type of a function whose last arguments are bound."""
+        """Return the type of a partial application of `callee`, with its last arguments fixed to `captured`."""
         match callee.type:
             case FuncType(params, result, pure) if len(params) >= len(captured):
                 given = len(params) - len(captured)
@@ -495,10 +513,11 @@ class _Inference:
         raise self.error(f"cannot call {call.callee.type}; expected a function")
 
     def instantiate(self, call: Call, params: tuple[Type, ...], result: Type) -> Type:
-        """Return the type of a call: the callee's dimension variables take their values from the shapes of the
-        arguments.
+        """Return the result type of a call.
 
-        A variable without a value becomes unknown, because in a recursive call it is not the variable of the caller.
+        The callee's dimension variables take their values from the types of the arguments.  A dimension of the result
+        becomes unknown if one of its variables has no value.  In a recursive call, the callee's variable of that name
+        is not the caller's variable.
         """
         callee = getattr(call.callee, "name", "the function")
         if len(params) != len(call.args):
@@ -522,7 +541,7 @@ class _Inference:
         return typed
 
     def bind_dims(self, type_: Type) -> None:
-        """Bind the plain variables of `type_`; every other variable in it must be bound already."""
+        """Record that a value of `type_` binds its plain dimension variables.  Check that all others are bound."""
         self.known.update(plain_dim_vars(type_))
         if not isinstance(type_, FuncType):
             self.check_vars(type_vars(type_))
@@ -548,7 +567,7 @@ def _own_dims(types: Iterable[Type]) -> Iterable[DimVar]:
 
 
 def _described(call: Expr) -> str:
-    """Return a description of an impure call for messages."""
+    """Return a description of an impure call, for error messages."""
     match call:
         case PackedCall(name=name):
             return f"packed function {name}"
@@ -573,7 +592,7 @@ def _is_condition(type_: Type) -> bool:
 
 
 def _checked_result(body: Expr, type_: Type) -> Block:
-    """Return `body` with a run-time check that its result is of `type_`."""
+    """Return `body` with a final `match_cast`, which checks that its result is of `type_`."""
     block = body if isinstance(body, Block) else Block((), body, type=body.type)
     unchecked, checked = Var("result", type=body.type), Var("result", type=type_)
     added = (Binding(unchecked, block.result), MatchCast(checked, unchecked))

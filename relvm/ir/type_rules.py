@@ -1,7 +1,7 @@
-"""Helpers of type rules: argument checks, whose messages name the operator and the argument, and result shapes.
+"""Helpers of type rules: checks of arguments and attributes, and computation of result shapes.
 
-A rule returns the most specific type: a shape if all arguments' shapes are known, including symbolic ones; a rank if
-only ranks are known; always a dtype.
+Error messages name the operator and the argument.  A type rule returns the most specific type.  The type has a shape,
+possibly symbolic, if the types of all arguments have shapes.  It has a rank if they have ranks.  It always has a dtype.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from relvm.ir.types import ShapeType, TensorType, Type
 
 
 def expect_tensor(op: str, **args: Type) -> None:
-    """Check that every argument, given by its parameter's name, is a tensor of known dtype."""
+    """Check that every argument type is a tensor type of known dtype.  Keywords are the names of the parameters."""
     for name, type_ in args.items():
         if not isinstance(type_, TensorType):
             raise RelvmTypeError(f"{op}: {name} is {type_}, expected a tensor")
@@ -43,7 +43,7 @@ def _expect_dtype(op: str, args: dict[str, TensorType], expected: str, holds: Ca
 
 
 def expect_same_dtype(op: str, **args: TensorType) -> None:
-    """Check that all arguments have the dtype of the first, because operators do not convert."""
+    """Check that all arguments have the same dtype, because operators do not convert implicitly."""
     expect_tensor(op, **args)
     (first, reference), *rest = args.items()
     for name, type_ in rest:
@@ -52,7 +52,7 @@ def expect_same_dtype(op: str, **args: TensorType) -> None:
 
 
 def expect_shape(op: str, name: str, type_: Type) -> None:
-    """Check that the argument is a shape whose known dimensions are not negative."""
+    """Check that the argument type is a shape type without negative constant dimensions."""
     if not isinstance(type_, ShapeType):
         raise RelvmTypeError(f"{op}: {name} is {type_}, expected a shape")
     for dim in type_.dims or ():
@@ -61,7 +61,7 @@ def expect_shape(op: str, name: str, type_: Type) -> None:
 
 
 def expect_integers(op: str, name: str, values: Any, count: int | None = None) -> tuple[int, ...]:
-    """Return the attribute: a tuple of Python integers, of length `count` if that is given."""
+    """Check that an attribute is a tuple of Python integers, of length `count` unless that is None.  Return it."""
     fits = isinstance(values, tuple) and all(isinstance(v, int) and not isinstance(v, bool) for v in values)
     expect(fits, "{}: {} is {!r}, expected a tuple of integers", op, name, values, error=RelvmArgumentError)
     message = "{}: {} has {} items, expected {}"
@@ -70,7 +70,7 @@ def expect_integers(op: str, name: str, values: Any, count: int | None = None) -
 
 
 def expect_axis(op: str, axis: Any, rank: int, name: str = "axis") -> int:
-    """Return an axis in [-rank, rank), counted from 0."""
+    """Check that an axis is in [-rank, rank).  Return it as an axis in [0, rank)."""
     is_integer = isinstance(axis, int) and not isinstance(axis, bool)
     expect(is_integer, "{}: {} is {!r}, expected an integer", op, name, axis, error=RelvmArgumentError)
     expect(-rank <= axis < rank, "{}: {} is {}, which is outside [-{}, {})", op, name, axis, rank, rank)
@@ -78,7 +78,7 @@ def expect_axis(op: str, axis: Any, rank: int, name: str = "axis") -> int:
 
 
 def expect_axes(op: str, axes: Any, rank: int) -> tuple[int, ...]:
-    """Return distinct axes counted from 0, in the order given."""
+    """Check that axes are distinct and in [-rank, rank).  Return them as axes in [0, rank), in the same order."""
     expect_integers(op, "axes", axes)
     counted = tuple(expect_axis(op, axis, rank, "an entry of axes") for axis in axes)
     expect(len(set(counted)) == len(counted), "{}: axes {} contain an axis twice", op, axes)
@@ -86,12 +86,12 @@ def expect_axes(op: str, axes: Any, rank: int) -> tuple[int, ...]:
 
 
 def expect_equal_dims(op: str, what: str, first: AnyDim, second: AnyDim) -> None:
-    """Check that the two sizes are equal for every value of the variables.
+    """Check that two sizes are equal for every value of the dimension variables.
 
     Raises
     ------
     RelvmShapeError
-        They differ, or cannot be proven equal.
+        The sizes differ, or cannot be proven equal.
     """
     apart = difference(first, second)
     if apart == 0:
@@ -103,12 +103,14 @@ def expect_equal_dims(op: str, what: str, first: AnyDim, second: AnyDim) -> None
 
 
 def broadcast_dims(op: str, shapes: Iterable[tuple[AnyDim, ...]]) -> tuple[AnyDim, ...]:
-    """Broadcast shapes as NumPy does: aligned at their last axes, with dimensions of 1 repeated.
+    """Return the shape to which `shapes` broadcast, by NumPy's rules.
+
+    Shapes are aligned at their last axes.  Only a dimension that is the constant 1 is repeated.
 
     Raises
     ------
     RelvmShapeError
-        Two dimensions are not provably equal, and neither is 1.
+        Two dimensions are not proven equal, and neither is 1.
     """
     result: tuple[AnyDim, ...] = ()
     for shape in shapes:
@@ -122,7 +124,7 @@ def broadcast_dims(op: str, shapes: Iterable[tuple[AnyDim, ...]]) -> tuple[AnyDi
 
 
 def broadcast(op: str, dtype: DType | None, *types: TensorType) -> TensorType:
-    """Return the type of an elementwise result: `dtype`, and the arguments' shapes broadcast."""
+    """Return the result type of an elementwise operator: `dtype`, with the shape to which the arguments broadcast."""
     shapes = [type_.shape for type_ in types if type_.shape is not None]
     if len(shapes) == len(types):
         return TensorType(dtype, broadcast_dims(op, shapes))
@@ -131,12 +133,12 @@ def broadcast(op: str, dtype: DType | None, *types: TensorType) -> TensorType:
 
 
 def with_dtype(type_: TensorType, dtype: DType) -> TensorType:
-    """Return the type with the same shape, as far as it is known, and another dtype."""
+    """Return `type_` with another dtype, and the same shape or rank."""
     return TensorType(dtype, type_.shape, type_.rank)
 
 
 def claim_same_size(op: str, first: tuple[AnyDim, ...], second: tuple[AnyDim, ...]) -> None:
-    """Claim that the shapes have equal products, checked at run time if that depends on variables."""
+    """Claim that two shapes have the same number of elements.  The claim is checked at run time if it is not proven."""
     text = [", ".join(map(format_dim, shape)) for shape in (first, second)]
     message = f"{op}: a tensor of shape [{text[0]}] has {{}} elements, but [{text[1]}] has {{}}"
     claim_equal(product(first), product(second), message)

@@ -1,9 +1,22 @@
 """Types of values, and the subtyping relation between them.
 
-Text form: `f32[n, 4]` tensor, `f32[]` 0-d tensor, `f32[_, _]` tensor of known rank, `f32[...]` tensor of unknown rank,
-`i64` scalar, `i64(n)` scalar of the value n, `shape[n, 4]`, `shape[_, _]`, `shape[...]`, `(f32[n], i64)` tuple,
-`list[f32[n]]` list, `list[]` list without items, `optional[f32[n]]` a value or null, `optional[]` null, `(f32[n]) ->
-f32[n]` function (`=>` if calling it may have effects), `object` anything.
+The text form of types:
+
+`f32[n, 4]`                tensor
+`f32[]`                    tensor of rank 0
+`f32[_, _]`                tensor of known rank and unknown shape
+`f32[...]`                 tensor of unknown rank
+`i64`, `i64(n)`            scalar, scalar with the value n
+`shape[n, 4]`              shape with known dimensions
+`shape[_, _]`              shape of known rank
+`shape[...]`               shape of unknown rank
+`(f32[n], i64)`            tuple
+`list[f32[n]]`, `list[]`   list, empty list
+`optional[f32[n]]`         value or null
+`optional[]`               null
+`(f32[n]) -> f32[n]`       function without side effects
+`(f32[n]) => f32[n]`       function that may have side effects
+`object`                   any value
 """
 
 from __future__ import annotations
@@ -19,7 +32,7 @@ from relvm.ir.node import Node, children, map_children, value_node
 from relvm.ir.symbolic import AnyDim, Dim, DimVar, difference, dim_size, dim_vars, evaluate_with, format_dim, var_dim
 from relvm.quoting import terminal
 
-# Limits of a type.  A program of n tuples, each of which holds the previous one twice, has types of 2**n parts.
+# Limits of a type.  In a program of n tuples, each with the previous one as two of its items, types have 2**n parts.
 _DEEPEST = 100  # nesting depth of types
 _LARGEST = 20_000  # types, and dimensions and operators in them
 
@@ -39,12 +52,15 @@ class Type(Node):
 
     @cached_property
     def parts(self) -> int:
-        """The number of types in it, and of variables and operators of its dimensions, with repeats."""
+        """The number of types in this type, plus the number of variables, constants and operators in its dimensions.
+
+        Repeated parts count repeatedly.
+        """
         return 1 + sum(map(dim_size, self.own_dims)) + sum(t.parts for t in children(self) if isinstance(t, Type))
 
     @property
     def own_dims(self) -> tuple[AnyDim, ...]:
-        """The dimensions in it that are not in an inner type."""
+        """The dimensions of this type, without those of inner types."""
         return ()
 
     def __post_init__(self) -> None:
@@ -79,7 +95,7 @@ def _expect_dims(name: str, dims: object) -> None:
 
 
 def _expect_possible(dtype: DType | None, shape: tuple[AnyDim, ...]) -> None:
-    """Raise RelvmUnsupportedError if the known nonzero sizes give more bytes than the address space."""
+    """Raise RelvmUnsupportedError if the product of the known nonzero sizes gives a tensor of 2^63 bytes or more."""
     bytes_ = math.prod(dim for dim in shape if isinstance(dim, int) and dim) * (dtype.size_bytes if dtype else 1)
     if abs(bytes_) >= _TOO_MANY_BYTES:
         sizes = ", ".join(map(str, shape))
@@ -88,8 +104,11 @@ def _expect_possible(dtype: DType | None, shape: tuple[AnyDim, ...]) -> None:
 
 @value_node
 class TensorType(Type):
-    """A tensor type. shape: None if only the rank is known.  rank: None if unknown; given by the shape if there is one.
-    dtype: None if unknown."""
+    """A tensor type.
+
+    dtype: the dtype, or None if unknown.  shape: the dimensions, or None if unknown.  rank: the rank, or None if
+    unknown.  If `shape` is given, `rank` is derived from it.
+    """
 
     dtype: DType | None
     shape: tuple[AnyDim, ...] | None = None
@@ -108,21 +127,21 @@ class TensorType(Type):
 
     @property
     def known_dtype(self) -> DType:
-        """The dtype, which must be known."""
+        """The dtype.  Raise RelvmTypeError if it is unknown."""
         if self.dtype is None:
             raise RelvmTypeError("expected a tensor of known dtype, got one of unknown dtype")
         return self.dtype
 
     @property
     def known_shape(self) -> tuple[AnyDim, ...]:
-        """The shape, which must be known."""
+        """The shape.  Raise RelvmTypeError if it is unknown."""
         if self.shape is None:
             raise RelvmTypeError(f"expected a tensor of known shape, got {self}")
         return self.shape
 
     @property
     def known_rank(self) -> int:
-        """The rank, which must be known."""
+        """The rank.  Raise RelvmTypeError if it is unknown."""
         if self.rank is None:
             raise RelvmTypeError(f"expected a tensor of known rank, got {self}")
         return self.rank
@@ -134,7 +153,7 @@ class TensorType(Type):
 
 @value_node
 class PrimType(Type):
-    """The type of an unboxed scalar. dtype: bool, i64 or f64.  value: that of an i64, if it is known."""
+    """The type of an unboxed scalar. dtype: bool, i64 or f64.  value: the value of an i64, or None if unknown."""
 
     dtype: DType
     value: AnyDim | None = None
@@ -146,7 +165,10 @@ class PrimType(Type):
 
 @value_node
 class ShapeType(Type):
-    """The type of a list of dimensions. dims: None if only the rank is known.  rank: None if unknown."""
+    """The type of a shape value, a list of dimensions.
+
+    dims: the dimensions, or None if unknown.  rank: their number, or None if unknown.
+    """
 
     dims: tuple[AnyDim, ...] | None = None
     rank: int | None = None
@@ -171,24 +193,31 @@ class TupleType(Type):
 
 @value_node
 class ListType(Type):
-    """The type of a list of any number of values. item: a type that covers all of them, or None for an empty list.
-    Items bind no dimension variables."""
+    """The type of a list of any length.
+
+    item: the type of the items, or None if the list is empty.  Items bind no dimension variables.
+    """
 
     item: Type | None
 
 
 @value_node
 class OptionalType(Type):
-    """The type of a value or null. value: None for null only.  A T is an optional[T].  The value binds no dimension
-    variables."""
+    """The type of a value that may be null.  Every value of type T is also of type optional[T].
+
+    value: the type of a value that is not null, or None if the value is always null.  The value binds no dimension
+    variables.
+    """
 
     value: Type | None
 
 
 @value_node
 class FuncType(Type):
-    """The type of a function with parameters of the types `params`. pure: whether calling it has no effect besides its
-    result."""
+    """The type of a function.
+
+    params, result: the types of the parameters and of the result.  pure: whether calls have no side effects.
+    """
 
     params: tuple[Type, ...]
     result: Type
@@ -224,9 +253,11 @@ def map_dims(function: Callable[[AnyDim], AnyDim], type_: AnyType) -> AnyType:
 
 
 def _once_each(function: Callable[[Type], Type]) -> Callable[[Type], Type]:
-    """Memoize `function` by object, because a type may contain an object many times.  Equal results become one
-    object."""
-    results: dict[int, tuple[Type, Type]] = {}  # the type is kept as well, so that its id stays valid
+    """Return a memoized `function`, with the identity of the type object as the key.
+
+    A type may contain the same object many times.  Equal results become one object.
+    """
+    results: dict[int, tuple[Type, Type]] = {}  # id of a type -> the type, which keeps the id valid, and its result
     shared: dict[object, Type] = {}
 
     def result_of(type_: Type) -> Type:
@@ -241,12 +272,12 @@ def _once_each(function: Callable[[Type], Type]) -> Callable[[Type], Type]:
 
 
 def substitute_dims(type_: AnyType, values: Mapping[DimVar, AnyDim]) -> AnyType:
-    """Return `type_` with the variables in `values` replaced.
+    """Return `type_` with each dimension variable in `values` replaced by its value.
 
     Raises
     ------
     RelvmShapeError
-        A dimension then divides by 0.
+        A dimension divides by 0 after the replacement.
     """
     if not values:
         return type_
@@ -257,8 +288,10 @@ def substitute_dims(type_: AnyType, values: Mapping[DimVar, AnyDim]) -> AnyType:
 
 
 def dims_of(type_: Type) -> Iterator[AnyDim]:
-    """Yield every dimension in `type_`, from left to right.  Function types, which bind their own variables, are
-    skipped."""
+    """Yield every dimension in `type_`, from left to right.
+
+    Function types are skipped, because they bind their own dimension variables.
+    """
     match type_:
         case TensorType() | ShapeType() | PrimType():
             yield from type_.own_dims
@@ -276,8 +309,10 @@ def type_vars(type_: Type) -> Iterator[DimVar]:
 
 
 def forget_vars(type_: Type, known: Callable[[DimVar], bool]) -> Type:
-    """Return the most specific type without the variables that are not `known`: a shape with such a variable keeps only
-    its rank."""
+    """Return the most specific supertype of `type_` that uses only dimension variables for which `known` returns True.
+
+    For example, a tensor type keeps only its dtype and rank if its shape contains another variable.
+    """
 
     def bound(dims: tuple[AnyDim, ...]) -> bool:
         return all(known(var) for dim in dims for var in dim_vars(dim))
@@ -299,7 +334,7 @@ def forget_vars(type_: Type, known: Callable[[DimVar], bool]) -> Type:
 
 
 def mismatch(expected: Type, got: Type) -> str | None:
-    """Return why a value of type `got` can never be one of type `expected`, or None if it may be one.
+    """Return the reason why no value of type `got` can be of type `expected`, or None if a value may be of both types.
 
     Lists are assumed to have items.  Null is accepted everywhere, because using it is an error only at run time.
     """
@@ -357,8 +392,7 @@ def _dims_mismatch(expected: tuple[AnyDim, ...] | None, got: tuple[AnyDim, ...] 
 
 
 def is_proven(expected: Type, got: Type) -> bool:
-    """Return whether every value of type `got` is known to be one of type `expected`, so that no run-time check is
-    needed."""
+    """Return whether every value of type `got` is proven to be of type `expected`, so that no check is needed."""
     if expected is got:
         return True
     match expected, got:
@@ -387,12 +421,15 @@ def is_proven(expected: Type, got: Type) -> bool:
 
 
 def join(first: Type, second: Type) -> Type | None:
-    """Return the most specific type that covers both, or None if they are of different kinds."""
+    """Return the most specific common supertype of two types, or None if they are of different kinds."""
     return _join(first, second, {})
 
 
 def _join(first: Type, second: Type, done: dict[tuple[int, int], Type | None]) -> Type | None:
-    """Return the join of two types. done: joins of tuple types found so far, by the ids of the two."""
+    """Return the join of two types, or None.
+
+    done: the joins of tuple types computed so far.  The key is the pair of the ids of the two types.
+    """
     if first is second:
         return first
     match first, second:
@@ -432,7 +469,7 @@ def _join_inner(
     second: Type | None,
     done: dict[tuple[int, int], Type | None],
 ) -> Type | None:
-    """Return the list or optional type that covers both; None stands for no values."""
+    """Return the list or optional type of the join of two inner types.  An inner type of None has no values."""
     if first is None or second is None:
         return kind(first or second)
     both = _join(first, second, done)
@@ -440,14 +477,14 @@ def _join_inner(
 
 
 def _with_variables_of(first: FuncType, second: FuncType) -> FuncType:
-    """Return `second` with its own variables renamed to those of `first` at the same positions of the parameters."""
+    """Return `second` with the dimension variables of its parameters renamed to those of `first`, by position."""
     ours = (var for param in first.params for var in type_vars(param))
     theirs = (var for param in second.params for var in type_vars(param))
     return substitute_dims(second, {b: var_dim(a) for a, b in zip(ours, theirs, strict=False)})
 
 
 def format_type(type_: Type, name_of: Callable[[DimVar], str] = lambda var: terminal(var.name)) -> str:
-    """Return the type in the text form.  `name_of` returns the name of a dimension variable."""
+    """Return the text form of a type.  `name_of` returns the name of a dimension variable."""
 
     def listed(dims: tuple[AnyDim, ...] | None, rank: int | None) -> str:
         if dims is not None:

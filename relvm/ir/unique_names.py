@@ -11,7 +11,10 @@ IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
 class UniqueNames:
-    """Unique names of objects: the object's own name if it is free, otherwise that name with a number."""
+    """A mapping of objects to unique names.
+
+    The name of an object is its own name if that is free, otherwise its own name with a number.
+    """
 
     def __init__(self, reserved: Iterable[str], default: str) -> None:
         self.taken = set(reserved)
@@ -26,7 +29,7 @@ class UniqueNames:
         return self.given[item]
 
     def release(self, items: Iterable[Any]) -> None:
-        """Let later objects have the names of these, which are out of scope."""
+        """Make the names of `items` available again.  The items are out of scope."""
         self.taken -= {self.given[item] for item in items}
 
     def unique(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Ranges of sizes: bounds that a function declares for its dimension variables, and interval arithmetic on
+"""Value range analysis: the bounds that a function declares for its dimension variables, and interval arithmetic on
 dimensions."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Number = int | float  # an integer, or an infinity
 
 @dataclass(frozen=True)
 class Range:
-    """All integers from `low` to `high`, inclusive; an infinity means no bound."""
+    """The integers from `low` to `high`, both included.  An infinite value means that there is no bound."""
 
     low: Number = 0
     high: Number = inf
@@ -30,15 +30,17 @@ ANYTHING = Range(-inf, inf)
 
 
 def stated_ranges(function: Function) -> dict[DimVar, Range]:
-    """Return the ranges of parameter dimension variables that the attributes `upper_bounds=(("n", 32),)` and
-    `lower_bounds` declare.  Variables without a bound are omitted.
+    """Return the ranges that a function declares for the dimension variables of its parameters.
+
+    The function attributes `upper_bounds` and `lower_bounds` declare them, as in `upper_bounds=(("n", 32),)`.
+    Variables without a bound are omitted.
 
     Raises
     ------
     RelvmTypeError
         An attribute is not a tuple of (name, integer) pairs.
     RelvmShapeError
-        A bound is negative or declared twice, or the lower one is above the upper one.
+        A bound is negative or declared twice, or a lower bound exceeds the upper bound.
     RelvmNameError
         No parameter's type has a variable of that name.
     """
@@ -80,11 +82,11 @@ def _pairs(function: str, key: str, value: Any, variables: Mapping[str, list[Dim
 
 
 def range_of(dim: AnyDim, ranges: Mapping[DimVar, Range]) -> Range:
-    """Return an interval that contains `dim` for all values of its variables in their ranges.
+    """Return an interval that contains the value of `dim` for all values of its variables within `ranges`.
 
     A variable without a range is at least 0, or any integer if it is signed.
 
-    The interval is not always the narrowest, because a variable that occurs twice is treated as two variables.
+    The interval is not always the narrowest, because each occurrence of a variable is treated as a separate variable.
     """
     if isinstance(dim, int):
         return Range(dim, dim)
@@ -122,7 +124,7 @@ def _product(left: Range, right: Range) -> Range:
 
 
 def _quotient(dividend: Number, divisor: Number) -> Number:
-    """Return dividend // divisor for divisor > 0, or the limit if one of them is infinite."""
+    """Return dividend // divisor for divisor > 0.  If one of them is infinite, return the limit of the quotient."""
     if divisor == inf:
         return -1 if dividend < 0 else 0
     return dividend if dividend in (inf, -inf) else dividend // divisor

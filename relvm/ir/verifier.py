@@ -1,4 +1,4 @@
-"""The stages of a module, and the verifier of the rules of each stage."""
+"""The stages of a module, and the verifier, which checks the rules of each stage."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ from relvm.ir.visitor import are_functions, function_runs
 class Stage(enum.IntEnum):
     """The stages of a module.  Each stage keeps the guarantees of the previous ones."""
 
-    PARSED = 0  # as written
+    PARSED = 0  # as the front end produced it
     TYPED = 1  # every expression has a type
-    ANF = 2  # A-normal form: arguments are atoms, only bindings compute
-    LOWERED = 3  # no operator calls, no local functions: kernels and builtins
-    PLANNED = 4  # memory is explicit; at its end shapes are computed and dead values released
+    ANF = 2  # A-normal form: arguments are atoms, and every computation is bound to a variable
+    LOWERED = 3  # calls of kernels and builtins replace operator calls; local functions are lifted
+    PLANNED = 4  # allocations are explicit; the last passes of this stage compute shapes and release dead values
 
 
 _CALLS = (Call, PrimCall, PackedCall, BuiltinCall, Tuple, TupleItem, If)
@@ -53,8 +53,11 @@ _CALLS = (Call, PrimCall, PackedCall, BuiltinCall, Tuple, TupleItem, If)
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules of a stage. nodes: the allowed expressions.  typed: whether all have types.  normal: whether they are
-    in A-normal form.  local_functions: whether these are allowed."""
+    """The rules of a stage.
+
+    nodes: the classes of allowed expressions.  typed: whether every expression must have a type.  normal: whether
+    expressions must be in A-normal form.  local_functions: whether local functions are allowed.
+    """
 
     nodes: tuple[type, ...]
     typed: bool = True
@@ -72,12 +75,12 @@ RULES = {
 
 
 def verify(module: Module, stage: Stage) -> None:
-    """Check that the module is well formed for `stage`: scopes, types, form, and the nodes allowed.
+    """Check that a module obeys the rules of `stage`: on scopes, types, A-normal form and allowed expressions.
 
     Raises
     ------
     RelvmVerifyError
-        The message names the function, the binding and the violated rule.
+        The module violates a rule.  The message names the function, the binding and the rule.
     """
     names: set[str] = set()
     for function in module.functions:
@@ -211,7 +214,7 @@ class _Verifier:
         self.argument(block.result)
 
     def function_run(self, run: Sequence[Binding]) -> None:
-        """Check adjacent local functions, which see each other."""
+        """Check a group of adjacent local functions, which may call each other."""
         for binding in run:
             self.bind(binding.var)
             self.typed(binding.var)

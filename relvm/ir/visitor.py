@@ -37,8 +37,10 @@ AnyExpr = TypeVar("AnyExpr", bound=Expr)
 
 
 def rewrite(rule: Callable[[Expr], Expr | None], expr: AnyNode) -> AnyNode:
-    """Apply `rule` to every expression in `expr`, innermost first.  If the rule returns None, the expression is
-    unchanged."""
+    """Return `expr` with `rule` applied to every expression in it, innermost first.
+
+    `rule` returns the replacement of an expression, or None to leave the expression unchanged.
+    """
 
     def visit(item: Any) -> Any:
         item = map_children(visit, item)
@@ -49,29 +51,31 @@ def rewrite(rule: Callable[[Expr], Expr | None], expr: AnyNode) -> AnyNode:
 
 
 def substitute(expr: AnyNode, values: Mapping[Var, Expr]) -> AnyNode:
-    """Return `expr` with free uses of the variables in `values` replaced."""
+    """Return `expr` with each use of a variable in `values` replaced by its value."""
     if not values:
         return expr
     return rewrite(lambda e: values.get(e) if isinstance(e, Var) else None, expr)
 
 
 def inner_blocks(value: Expr) -> list[Block]:
-    """Return the blocks directly inside a binding's value: the branches of an If, the body of a local function."""
+    """Return the blocks directly inside a binding's value: the branches of an If, or the body of a local function."""
     if not isinstance(value, If | Function):
         return []
     return [part for part in children(value) if isinstance(part, Block)]
 
 
 def map_blocks(function: Callable[[Block], Block], value: AnyExpr) -> AnyExpr:
-    """Apply `function` to the `inner_blocks` of a binding's value; return `value` itself if nothing changed."""
+    """Return a binding's value with `function` applied to its `inner_blocks`, or `value` itself if nothing changed."""
     if not isinstance(value, If | Function):
         return value
     return map_children(lambda part: function(part) if isinstance(part, Block) else part, value)
 
 
 def map_parts(atom: Callable[[Expr], Expr], block: Callable[[Block], Block], value: Expr) -> Expr:
-    """Apply `atom` to the atoms that a binding's value uses, and `block` to its blocks; return `value` itself if
-    nothing changed."""
+    """Return a binding's value with `atom` applied to its arguments, and `block` applied to its blocks.
+
+    Return `value` itself if nothing changed.
+    """
     if isinstance(value, Var):
         return atom(value)
     return map_children(lambda part: block(part) if isinstance(part, Block) else atom(part), value)
@@ -83,7 +87,10 @@ def with_value(binding: OneBinding, value: Expr) -> OneBinding:
 
 
 def with_bindings(block: Block, bindings: Sequence[AnyBinding], result: Expr | None = None) -> Block:
-    """Return `block` with other bindings and, if given, another result, or `block` itself if they are the same."""
+    """Return `block` with the given bindings and, unless it is None, the given result.
+
+    Return `block` itself if nothing changed.
+    """
     result = block.result if result is None else result
     same = len(bindings) == len(block.bindings) and result is block.result
     if same and all(a is b for a, b in zip(bindings, block.bindings, strict=True)):
@@ -92,7 +99,7 @@ def with_bindings(block: Block, bindings: Sequence[AnyBinding], result: Expr | N
 
 
 def bound_vars(expr: Node) -> set[Var]:
-    """Return every variable that a parameter or a binding inside `expr` binds."""
+    """Return the variables of all parameters and bindings inside `expr`."""
     bound: set[Var] = set()
     for item in walk(expr):
         match item:
@@ -119,12 +126,16 @@ def use_counts(expr: Node) -> Counter[Var]:
 
 
 def are_functions(run: Sequence[AnyBinding]) -> TypeGuard[Sequence[Binding]]:
-    """Return whether a run of `function_runs` is one of local functions."""
+    """Return whether a group of bindings that `function_runs` yields consists of local functions."""
     return isinstance(run[0].value, Function)
 
 
 def function_runs(bindings: Iterable[AnyBinding]) -> Iterator[tuple[AnyBinding, ...]]:
-    """Yield the bindings in order.  Adjacent bindings of local functions, which see each other, are grouped."""
+    """Yield the bindings in order, as groups.
+
+    Adjacent bindings of local functions form one group, because these functions may call each other.  Any other binding
+    is a group of its own.
+    """
     run: list[AnyBinding] = []
     for binding in bindings:
         is_function = isinstance(binding, Binding) and isinstance(binding.value, Function)
@@ -142,10 +153,10 @@ def function_runs(bindings: Iterable[AnyBinding]) -> Iterator[tuple[AnyBinding, 
 def fresh_copy(
     expr: AnyNode, values: Mapping[Var, Expr], dims: Mapping[DimVar, AnyDim], origins: tuple[str, ...] = ()
 ) -> AnyNode:
-    """Return a copy of a typed `expr` that may stand beside the original: every variable that it binds is renamed.
+    """Return a copy of a typed `expr` with new variables in place of those that it binds.
 
-    The variables in `values` and the dimension variables in `dims` are replaced. origins: added to those of the new
-    variables.
+    The copy and the original may occur in the same function.  The variables in `values` and the dimension variables in
+    `dims` are replaced by their values. origins: source positions that are added to those of the new variables.
     """
     return _Copier(dict(values), dims, origins)(expr)
 
@@ -195,15 +206,19 @@ class _Copier:
 
 
 def structural_equal(first: Node, second: Node) -> bool:
-    """Return whether `first` and `second` are the same program up to renaming of variables and dimension variables.
+    """Return whether two programs are equal except for the names of variables and dimension variables.
 
-    Kernels that a module defines are compared by their text.
+    `first` and `second` are nodes of the same kind.  Kernels that a module defines are compared by their text.
     """
     return _Matcher().same(first, second)
 
 
 class _Matcher:
-    """A one-to-one mapping of bound variables and dimension variables, built during the comparison."""
+    """A comparison of two programs, with a one-to-one mapping between their variables.
+
+    pairs: a variable or dimension variable of the first program -> the one of the second.   taken: the variables of the
+    second program in `pairs`.
+    """
 
     def __init__(self) -> None:
         self.pairs: dict[Any, Any] = {}
@@ -267,7 +282,10 @@ class _Matcher:
 
 
 def _in_binding_order(item: Node) -> list[str]:
-    """Return a node's fields with the parameters of a function first, so that they are paired before they are used."""
+    """Return the names of a node's fields, with `params` first.
+
+    The parameters of two functions are thus paired before their uses are compared.
+    """
     return sorted(fields_of(item), key=lambda name: name != "params")
 
 

@@ -1,4 +1,4 @@
-"""Run-time checks of the sizes that kernels rely on and that types do not prove."""
+"""Insertion of run-time checks for the relations between sizes that kernels rely on and that types do not prove."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from relvm.passes.util.match_casts import in_binding_order
 
 @function_pass("check_sizes", at=Stage.ANF)
 def check_sizes(function: Function) -> Function:
-    """Name each unnamed dimension, and check at run time the sizes that operators require:
+    """Give each unnamed dimension a variable, and check at run time the relations of sizes that operators require:
 
     def f(x: f32[_], y: f32[_])   ->   x_1 = match_cast(x, f32[d0], "f: add: argument x")
       z = add(x, y)                    y_1 = match_cast(y, f32[d0], "f: add: argument y")
@@ -33,10 +33,12 @@ def check_sizes(function: Function) -> Function:
     s = shape(n - 2)              ->   _ = builtin.check_at_most(dim(0), dim(n - 2), "f: dimension 0 of a shape ...")
                                        s = shape(n - 2)
 
-    Later passes may rely on the types of all operator arguments and results: equal dimensions are equal, the claims of
-    operators (relvm/ir/operator.py) hold, and no dimension of a shape is negative.  No pass removes the checks, because
-    they have effects.  A call with an argument of unknown rank or dtype is left as it is.  So is a call of a builtin on
-    unnamed dimensions, which checks them itself.
+    Later passes may rely on the types of operator arguments and results.  Dimensions with equal expressions have equal
+    sizes, the claims of operators (relvm/ir/operator.py) hold, and no dimension of a shape is negative.  Dead code
+    elimination keeps the checks, because they have effects.
+
+    A call with an argument of unknown rank or dtype is unchanged.  So is an operator on unnamed dimensions that is
+    lowered to a builtin, because the builtin checks the sizes itself.
     """
     return map_blocks(_Checker(function.name, stated_ranges(function)).block, function)
 
@@ -44,9 +46,10 @@ def check_sizes(function: Function) -> Function:
 class _Checker:
     """Adds the checks to the blocks of one function.
 
-    ranges: the bounds that the function states.   new_dims: the variables made for unnamed dimensions.
-    renamed: a variable -> one of the same value with a more precise type.   checked: the claims checked so far.
-    added: the keys added to both, in order; the end of a block removes those added in it.
+    ranges: the bounds that the function declares.   new_dims: the variables created for unnamed dimensions.
+    renamed: a variable -> a variable with the same value and a more precise type.   checked: the claims checked so far.
+    added: the keys added to `renamed` and `checked`, in order.  At the end of a block, the keys added in the block are
+    removed from both.
     """
 
     def __init__(self, name: str, ranges: Mapping[DimVar, Range]) -> None:
@@ -97,7 +100,7 @@ class _Checker:
         return expr
 
     def call(self, binding: Binding, call: OpCall, bindings: list[Binding | MatchCast]) -> Binding:
-        """Append the checks that an operator call needs, and return its binding."""
+        """Append the checks that an operator call needs to `bindings`.  Return the binding of the call."""
         types = tuple(with_dims(arg.type) for arg in call.args)
         if not all(map(has_dims, types)):
             return with_value(binding, call)
@@ -131,7 +134,10 @@ class _Checker:
         self.added.append(old)
 
     def named(self, call: OpCall, bindings: list[Binding | MatchCast]) -> OpCall:
-        """Append match_casts that name every dimension of the arguments, and return the call over their results."""
+        """Append match_casts that give every dimension of the arguments a variable.
+
+        Return the call with the results of the match_casts as arguments.
+        """
         args = tuple(dict.fromkeys(call.args))
         types = {arg: with_dims(arg.type) for arg in args}
         new = {var for arg, type_ in types.items() if type_ is not arg.type for var in type_vars(type_)}
@@ -157,19 +163,22 @@ class _Checker:
         return replace(call, args=args, type=result)
 
     def replacement(self, first: AnyDim, second: AnyDim) -> tuple[DimVar, AnyDim] | None:
-        """Return the variable to replace so that two dimensions become equal, with its new value.
+        """Return a variable and the dimension that replaces it, so that two dimensions become equal, or None.
 
-        Variables that this pass made are replaced before those of the program.
+        A variable that this pass created is preferred to a variable of the program.
         """
         return replace_one_of(self.new_dims, first, second) or replace_one_of(None, first, second)
 
     def check(self, claim: SizeClaim, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> None:
-        """Append the check of a claim if it is needed."""
+        """Append the run-time check of a claim to `bindings` if `is_needed` says so."""
         if self.is_needed(claim):
             bindings.append(check_of(claim, f"{self.name}: {claim.message}", origins))
 
     def is_needed(self, claim: SizeClaim) -> bool:
-        """Return whether a claim is unchecked and does not follow from the bounds that the function states."""
+        """Return whether a claim must be checked, and record it as checked.
+
+        A claim needs no check if it was checked before, or follows from the bounds that the function declares.
+        """
         key = (claim.relation, claim.left, claim.right)
         room = range_of(dim_op("sub", claim.right, claim.left), self.ranges)
         if key in self.checked or (claim.relation == "at_most" and room.low >= 0):

@@ -43,9 +43,10 @@ from relvm.passes.pass_manager import module_pass
 
 @dataclass
 class Made:
-    """Folded results by the key of their call.
+    """A cache of folded calls.
 
-    Each is stored with its call, because keys contain the ids of arrays, which the call keeps alive.
+    results: the key of a call -> the call and its value, or None if it cannot be folded.  The call is stored because
+    the key contains the ids of arrays.  The call keeps the arrays alive, so that the ids stay valid.
     """
 
     budget: FoldingBudget
@@ -58,17 +59,19 @@ def constant_folding(module: Module) -> Module:
 
     y = add(const(f32[2], [1, 2]), const(f32[2], [3, 4]))   ->   const(f32[2], [4, 6])
 
-    Equal computations on one constant give one constant, so weights that layers share are not duplicated.  An item of a
-    known tuple becomes that item.  An if on a known condition becomes the branch that is taken, and an if with equal
-    branches their value.  The shape of a tensor of known sizes becomes a constant.  FoldingBudget limits the bytes and
-    the work.
+    Equal calls on the same constant give the same constant, so weights that layers share are not duplicated.
+    The pass also simplifies tuples, conditionals and shapes.  `(a, b).0` becomes `a`.  An `if` on a constant condition
+    becomes the branch that is taken.  An `if` with the same value in both branches becomes that value.  The shape of a
+    tensor of known sizes becomes a constant.
+
+    FoldingBudget limits the bytes of new constants and the work to compute them.
     """
     budget = budget_of(module)
     return module.with_functions(tuple(_function(function, budget) for function in module.functions))
 
 
 def budget_of(module: Module) -> FoldingBudget:
-    """Return the limits on constant folding in a module, given the bytes of its constants."""
+    """Return the limits on constant folding in a module.  They depend on the total size of its constants."""
     arrays = {id(item.value): item.value for f in module.functions for item in walk(f) if isinstance(item, Constant)}
     return FoldingBudget(sum(array.nbytes for array in arrays.values()))
 
@@ -80,9 +83,9 @@ def _function(function: Function, budget: FoldingBudget) -> Function:
 
 
 def _block(block: Block, known: dict[Var, Expr], made: Made) -> Block:
-    """Fold the constants in a block and in those inside it.
+    """Return a block with constants folded in it and in its inner blocks.
 
-    known: a variable -> its value, which is a tuple of atoms, or an atom that replaces the uses of the variable.
+    known: a variable -> its value.  The value is a tuple of atoms, or an atom that replaces the uses of the variable.
     """
     bindings: list[Binding | MatchCast] = []
     for binding in block.bindings:
@@ -130,9 +133,10 @@ def _fold(binding: Binding, known: dict[Var, Expr], made: Made) -> list[Binding 
 
 
 def _named(binding: Binding, atom: Expr, known: dict[Var, Expr]) -> list[Binding | MatchCast]:
-    """Return `binding` with the value `atom`.
+    """Return a list of the bindings that replace `binding`, given that its value is `atom`.
 
-    If the types are equal, return no binding and let `atom` replace the uses of the variable.
+    If `atom` has the type of the variable, the list is empty: `atom` replaces the uses of the variable.  Otherwise, the
+    list contains a binding of the variable to `atom`.
     """
     if atom.type != binding.var.type:
         return [with_value(binding, atom)]
@@ -159,7 +163,10 @@ def _evaluate_once(call: OpCall, made: Made) -> Constant | None:
 
 
 def evaluate(call: OpCall, budget: FoldingBudget) -> Constant | None:
-    """Return the value of a call, or None if an argument is unknown or the budget is too small."""
+    """Return the value of a call as a constant, or None if it cannot be folded.
+
+    A call can be folded if it is pure, its arguments are constants, and the budget suffices.
+    """
     if call.op.effect is not Effect.PURE or not isinstance(call.type, TensorType) or not call.args:
         return None
     args: list[np.ndarray | tuple[int, ...]] = []
@@ -182,7 +189,10 @@ def evaluate(call: OpCall, budget: FoldingBudget) -> Constant | None:
 
 
 def _evaluate_scalar(call: PrimCall) -> Prim | None:
-    """Return the value of a call, or None if an operand is unknown or the call fails; it then fails at run time."""
+    """Return the value of scalar arithmetic, or None if an operand is not constant or the operation fails.
+
+    An operation that fails is not folded, so that it fails at run time.
+    """
     args = [arg for arg in call.args if isinstance(arg, Prim)]
     if len(args) < len(call.args):
         return None

@@ -41,13 +41,14 @@ _MERGED_BUILTINS = frozenset(row.name for row in BUILTINS if row.effect == "PURE
 
 @function_pass("cse", at=Stage.ANF)
 def cse(function: Function) -> Function:
-    """Reuse a value instead of computing it again from the same arguments:
+    """Reuse the result of a computation instead of repeating it with the same arguments:
 
     y = relu(x); z = relu(x); t = (y, z)   ->   y = relu(x); t = (y, y)
 
-    Operators, tuples, tuple items and calls without effects are reused in the rest of their block and in inner blocks,
-    but not in local functions, which would have to capture them.  Closures and values that a builtin allocates are not
-    merged.  A reused value takes over the origins of the removed ones.
+    The results of operators, tuples, tuple items and calls without effects are reused in the rest of their block and in
+    its inner blocks.  They are not reused in local functions, which would have to capture them.  Closures and objects
+    that a builtin allocates are not merged.  The variable of a reused result takes over the origins of the removed
+    variables.
     """
     eliminator = _Eliminator()
     return take_over(map_blocks(eliminator.block, function), eliminator.taken)
@@ -56,7 +57,7 @@ def cse(function: Function) -> Function:
 class _Eliminator:
     """Removes repeated computations from the blocks of one function.
 
-    values: the key of a computation -> the variable that holds its value.   renamed: a removed variable -> its
+    values: the key of a computation -> the variable bound to its result.   renamed: a removed variable -> its
     replacement.   taken: a reused variable -> the origins of the variables that it replaces.
     """
 
@@ -77,7 +78,7 @@ class _Eliminator:
         return with_bindings(block, bindings, self.atom(block.result))
 
     def binding(self, binding: Binding | MatchCast, added: list[Hashable]) -> Binding | MatchCast | None:
-        """Return `binding` over the remaining variables, or None if another variable replaces it."""
+        """Return `binding` with removed variables replaced in its value, or None if the binding itself is removed."""
         var, value = binding.var, self.value(binding.value)
         if isinstance(binding, Binding) and (key := key_of(value)) is not None:
             key = (key, var.type)
@@ -102,7 +103,10 @@ class _Eliminator:
 
 
 def key_of(value: Expr) -> Hashable:
-    """Return a key that only computations of the same value share, or None if the value may not be reused."""
+    """Return a key of a computation, or None if its result may not be reused.
+
+    Computations with equal keys have the same result.
+    """
     match value:
         case OpCall(op, args, attributes):
             return None if is_impure_call(value) else (op, _exact(attributes), *map(_atom_key, args))
@@ -139,7 +143,10 @@ def _atom_key(atom: Expr) -> Hashable:
 
 
 def _exact(value: object) -> Hashable:
-    """Return a key for an attribute value; 1, 1.0 and true have different keys, and so do 0.0 and -0.0."""
+    """Return a key for an attribute value.
+
+    Unlike with `==`, the values 1, 1.0 and true have different keys, and so do 0.0 and -0.0.
+    """
     if isinstance(value, tuple):
         return tuple(map(_exact, value))
     return repr(value) if isinstance(value, float) else (type(value), value)

@@ -14,7 +14,8 @@ from relvm.passes.pass_manager import module_pass
 def dce(module: Module) -> Module:
     """Remove bindings whose value is never used and has no effect.
 
-    Then remove the private functions that no public function reaches.  A `match_cast` is a check and stays.
+    A `match_cast` is a check, so it is never removed.  Afterwards, remove the private functions that no public function
+    refers to, directly or indirectly.
     """
     return _used_functions(module.with_functions(tuple(map(_function, module.functions))))
 
@@ -40,7 +41,7 @@ def _used_functions(module: Module) -> Module:
 def _block(block: Block, used: set[Var]) -> Block:
     """Return `block` without the bindings that are not needed.
 
-    used: the variables that later code needs; those that the block needs are added.
+    used: the variables that code after the block uses.  Variables that the remaining bindings use are added.
     """
     _use(block.result, used)
     kept: list[Binding | MatchCast] = []
@@ -51,7 +52,7 @@ def _block(block: Block, used: set[Var]) -> Block:
 
 
 def _run(run: tuple[Binding | MatchCast, ...], used: set[Var]) -> list[Binding | MatchCast]:
-    """Return the needed bindings of a run, which is one binding, or local functions that may call each other."""
+    """Return the needed bindings of a group: one binding, or adjacent local functions that may call each other."""
     values: dict[Var, Expr] = {}
     count = -1
     while count < len(values):

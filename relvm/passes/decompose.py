@@ -13,13 +13,13 @@ from relvm.passes.pass_manager import function_pass
 
 @function_pass("decompose", at=Stage.ANF)
 def decompose(function: Function) -> Function:
-    """Replace each operator that is declared as a composition by its parts:
+    """Replace each composite operator by the operators of which it is composed:
 
     y = softmax(x)   ->   y_max = max(x, axes=(-1,), keepdims=True)
                           y_subtract = subtract(x, y_max)
                           ...
 
-    Later passes then optimize the parts like other operators.
+    Later passes optimize these operators like any others.
     """
     return map_blocks(_block, function)
 
@@ -36,16 +36,17 @@ def _block(block: Block) -> Block:
 
 
 def expanded(binding: Binding) -> list[Binding]:
-    """Return the bindings that replace the binding of a composition."""
+    """Return the bindings that replace the binding of a composite operator."""
     bindings: list[Binding] = []
     value = _flat(binding.value, binding.var, {}, bindings)
     return [*bindings, replace(binding, value=value)]
 
 
 def _flat(expr: Expr, whole: Var, done: dict[Expr, Expr], bindings: list[Binding]) -> Expr:
-    """Return the expression with variables as arguments, and append the bindings of these variables.
+    """Return the expression with atoms as arguments.  Append bindings for arguments that are calls to `bindings`.
 
-    whole: the variable of the whole result.   done: a part -> its variable, so that shared parts are bound once.
+    whole: the variable of the whole result.   done: a subexpression -> its variable, so that each shared subexpression
+    is bound once.
     """
     while isinstance(expr, OpCall) and isinstance(expr.op.lower, Composition):
         expr = expr.op.lower.function(*expr.args, **dict(expr.attributes))

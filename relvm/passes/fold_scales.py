@@ -1,4 +1,4 @@
-"""Folding of constant factors and terms into existing constants."""
+"""Folding of constant factors and constant terms into constant weights and biases."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from relvm.passes.util.scale_factors import (
     varies_along,
 )
 
-_DEEPEST = 8  # most operators between a factor and the weights that it is folded into
+_DEEPEST = 8  # most operators between a factor and the weights into which it is folded
 _SHARED_BYTES = 4096  # a larger constant that several operators use is not copied
 _LARGE_TERM = 2.0**20  # adding a term of this size or more may round away digits of the other term
-# Rounding turns a small difference into a large one; so does a cast to integers.
+# Operators that turn a small difference of their argument into a large one.  A cast to integers does so as well.
 _STEPS = (ops.round, ops.floor, ops.ceil, ops.saturating_cast)
 
 Changes = dict[Var, OpCall]  # variable -> the call that computes it from now on
@@ -37,18 +37,22 @@ Changes = dict[Var, OpCall]  # variable -> the call that computes it from now on
 
 @module_pass("fold_scales", at=Stage.ANF)
 def fold_scales(module):
-    """Multiply constant weights instead of the results computed with them:
+    """Fold constant factors into constant weights, so that they need not be multiplied at run time:
 
     y = conv(x, w); z = multiply(y, s); t = add(z, b)   ->   y = conv(x, w * s); t = add(y, b)
 
-    A factor before or after a convolution or a product with a constant matrix is folded into the weights, and into the
-    terms added in between.  It must be the same for all results of a filter or column.  Transpositions and views may
-    lie in between.  If the factor is one number, products of two computed matrices may, too.  Two consecutive terms are
-    added, unless one is so large that it would round the other.  Only values without other users change.
+    The pass folds a factor before or after a convolution or a matrix product with constant weights.  The factor must be
+    the same for all results of a filter or column.  Constant terms that are added between the product and the factor
+    are multiplied as well.  Between them there may be transpositions and views.  If the factor is a single number,
+    there may also be products of two computed matrices.  Only values with a single user change.
 
-    A weight times a factor is rounded once, instead of each result.  A factor stays if it would make a weight infinite,
-    or if elementwise operators carry it to a rounding to whole numbers, as in quantization or coordinates.  A division
-    by a power of two becomes a multiplication.  The folded constant takes over the origins of the factor or term.
+    Two consecutive constant terms are added, unless one of them is so large that it would round away digits of the
+    other.  A division by powers of two becomes a multiplication.
+
+    A folded factor changes rounding: the product of weight and factor is rounded once, instead of each result.  A
+    factor is not folded if it would make a weight infinite.  It is not folded either if the result reaches a rounding
+    to whole numbers through elementwise operators, as in quantization or the computation of coordinates.  The changed
+    values take over the origins of the factor or term.
     """
     folder = _Folder(module)
     return module.with_functions(tuple(map(folder.function, module.functions)))
@@ -57,9 +61,10 @@ def fold_scales(module):
 class _Folder:
     """Folds factors and terms in the blocks of a module.
 
-    uses: how often the module uses each variable.   stepped: values that are later rounded to whole numbers.
-    shared: the ids of arrays that several operators use.   values: the current calls of the block.
-    renamed: a removed variable -> its replacement.   taken: a changed variable -> the origins that it takes over.
+    uses: the number of uses of each variable in the module.   stepped: values that are later rounded to whole numbers.
+    shared: the ids of arrays that several operators use.   values: a variable of the current block -> the operator call
+    that computes it, after the changes so far.   renamed: a removed variable -> its replacement.
+    taken: a changed variable -> the origins that it takes over.
     """
 
     def __init__(self, module: Module) -> None:
@@ -94,7 +99,10 @@ class _Folder:
         return with_bindings(block, bindings, self.atom(block.result))
 
     def binding(self, binding: Binding | MatchCast) -> Binding | MatchCast | None:
-        """Return `binding` with its value rewritten, or None if `values` has its operator call or it was removed."""
+        """Process one binding.  Return the rewritten binding, or None if its value is an operator call.
+
+        A rewritten operator call is in `values`, unless its variable was removed.
+        """
         value = map_parts(self.atom, self.block, binding.value)
         if not (isinstance(value, OpCall) and isinstance(binding, Binding) and value.type == binding.var.type):
             return with_value(binding, value)
@@ -106,7 +114,7 @@ class _Folder:
         return self.renamed.get(expr, expr) if isinstance(expr, Var) else expr
 
     def fold(self, var: Var) -> None:
-        """Fold a constant factor or term in the computation of `var` into the other operand."""
+        """Fold the constant factor or term in the call that computes `var` into the call's other operand."""
         call = self.values[var]
         if var in self.stepped:
             return
@@ -129,13 +137,15 @@ class _Folder:
             self.values[var] = ops.multiply(call.args[0], inverse) if inverse else call
 
     def own(self, expr: Expr) -> OpCall | None:
-        """Return the operator of this block that computes `expr` for a single user, or None."""
+        """Return the operator call of this block that computes `expr`, if `expr` has exactly one use, otherwise None."""
         return self.values.get(expr) if isinstance(expr, Var) and self.uses[expr] == 1 else None
 
     def shifted(self, expr: Expr, shift: np.ndarray) -> Changes | None:
-        """Return the changed call of `expr`, a product plus a bias, with a constant added to the bias.
+        """Return the changed call that computes `expr` plus the constant `shift`.
 
-        Return None if `expr` is anything else, or if one term is so large that it would round the other.
+        `expr` must be a matrix product or convolution plus a constant bias, and `shift` is added to the bias.  Return
+        None if `expr` is anything else, or if the bias or `shift` is so large that it would round away digits of the
+        other.
         """
         call = self.own(expr)
         if call is None or not isinstance(expr, Var):

@@ -1,4 +1,4 @@
-"""Canonicalization: rewrite rules that replace an operator by a simpler one of the same value."""
+"""Canonicalization: rewrite rules that replace an operator by a simpler one with the same result."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def canonicalize(module: Module) -> Module:
     y = transpose(transpose(x))   ->   x
     y = power(x, 2)               ->   y = multiply(x, x)
 
-    A rule looks at an operator and at the calls that computed its arguments, which are already canonical.  It applies
-    only if the type of the result stays the same.  Rules preserve infinities, NaN and the sign of zero.  A power is
-    rounded as the product that replaces it.  No rule looks outside of a local function, which would then capture more
-    values.
+    A rule matches an operator call and the calls that compute its arguments, which are already canonical.  A rule
+    applies only if the type of the result stays the same.  Rules preserve infinities, NaN and the sign of zero.  The
+    rounding of a power may change: it becomes that of the product.  In a local function, rules do not look at calls
+    outside of the function, because the function would then capture more values.
     """
     budget = budget_of(module)
     functions = (map_blocks(_Canonicalizer(budget).block, function) for function in module.functions)
@@ -41,8 +41,8 @@ def canonicalize(module: Module) -> Module:
 class _Canonicalizer:
     """Applies the rules to the blocks of one function.
 
-    budget: for constant folding.   definitions: a variable -> the call that computes it.   renamed: a removed variable
-    -> its replacement.
+    budget: the limits on constant folding.   definitions: a variable -> the call that computes it.   renamed: a removed
+    variable -> its replacement.
     """
 
     def __init__(self, budget: FoldingBudget) -> None:
@@ -57,7 +57,10 @@ class _Canonicalizer:
         return with_bindings(block, bindings, self.atom(block.result))
 
     def binding(self, binding: Binding | MatchCast, bindings: list[Binding | MatchCast]) -> None:
-        """Append `binding` in canonical form, after the bindings that it needs."""
+        """Append the canonical form of `binding` to `bindings`, after new bindings that it uses.
+
+        If the canonical value is an atom of the same type, append nothing and record the atom in `renamed`.
+        """
         value = self.value(binding.value)
         if isinstance(value, OpCall) and isinstance(binding, Binding):
             value = self.simplest(value, binding.var, bindings)
@@ -80,9 +83,10 @@ class _Canonicalizer:
         return self.renamed.get(expr, expr)
 
     def simplest(self, call: OpCall, whole: Var, bindings: list) -> Expr:
-        """Apply rules to `call`, whose arguments are atoms, until none applies, and append the bindings of new parts.
+        """Apply rules to `call` until none applies, and return the result.  The arguments of `call` are atoms.
 
-        whole: the variable of the result, after which new variables are named.
+        Append the bindings of new subexpressions to `bindings`.  whole: the variable of the result, from which the
+        names of new variables derive.
         """
         for _ in range(_MAX_STEPS):
             simpler = one_step(call, Definitions(self.definitions), self.budget)
@@ -93,7 +97,10 @@ class _Canonicalizer:
         return call
 
     def part(self, expr: Expr, whole: Var, bindings: list) -> Expr:
-        """Return an argument of a call that a rule made, bound to a variable if it is a call itself."""
+        """Return the atom for an argument of a call that a rule created.
+
+        If the argument is a call, simplify it and bind it to a new variable.
+        """
         if not isinstance(expr, OpCall):
             return expr
         args = tuple(self.part(arg, whole, bindings) for arg in expr.args)

@@ -1,6 +1,7 @@
 """Rules of `canonicalize` for elementwise operators.
 
-A rule gets a call and the definitions of its arguments (relvm/passes/canonicalize/rule.py).
+A rule takes a call and the definitions of its arguments (relvm/passes/canonicalize/rule.py).  The first line of each
+docstring shows the rewrite: the call before it, an arrow, and the replacement.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from relvm.passes.canonicalize.rule import Definitions, Rule
 
 
 def _all_equal(expr: Expr, number: float) -> bool:
-    """Return whether every element of a constant equals `number`; zeros of floats must also have its sign."""
+    """Return whether `expr` is a constant whose elements all equal `number`.  Float zeros must have the same sign."""
     if not isinstance(expr, Constant) or not np.all(expr.value == number):
         return False
     signed_zero = number == 0 and expr.value.dtype.kind == "f"
@@ -37,7 +38,8 @@ def neutral_element(call: OpCall, definitions: Definitions) -> Expr | None:
 def known_power(call: OpCall, definitions: Definitions) -> Expr | None:
     """power(x, 2)   ->   x * x;   similarly for the exponent 3, and for floats 1/2, -1/2 and -1
 
-    power(-inf, 0.5) is inf and power(-0, 0.5) is 0, but the square roots are NaN and -0, so they are corrected.
+    A square root differs from power(x, 0.5) for two arguments, and is corrected there.  For x = -inf, the power is inf
+    and the root is NaN.  For x = -0, the power is 0 and the root is -0.
     """
     x, exponent = call.args
     if not isinstance(exponent, Constant) or exponent.value.size == 0:

@@ -1,6 +1,7 @@
-"""Rules of `canonicalize` for operators that move elements, and for some that read moved elements.
+"""Rules of `canonicalize` for operators that move elements, and for operators with moved elements as arguments.
 
-A rule gets a call and the definitions of its arguments (relvm/passes/canonicalize/rule.py).
+A rule takes a call and the definitions of its arguments (relvm/passes/canonicalize/rule.py).  The first line of each
+docstring shows the rewrite: the call before it, an arrow, and the replacement.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from relvm.ir.types import ShapeType
 from relvm.passes.canonicalize.rule import Definitions, Rule
 
 _VIEWS = (ops.reshape, ops.expand_dims, ops.squeeze)
-_MAX_PARTS = 32  # most arguments of a concatenation that absorbs others
+_MAX_PARTS = 32  # most arguments of a concatenation that results from merging concatenations
 _FAR = 1 << 31  # as a bound of a slice: the end of the axis
 
 
 def view_of_view(call: OpCall, definitions: Definitions) -> Expr | None:
-    """reshape(reshape(x, s), t)   ->   reshape(x, t),   or x if that has shape t;   also for expand_dims, squeeze"""
+    """reshape(reshape(x, s), t)   ->   reshape(x, t),   or x if x has shape t;   also for expand_dims, squeeze"""
     (x, *_), shape = call.args, call.tensor_type.shape
     if x.type == call.type:
         return x if shape is not None else None
@@ -38,7 +39,7 @@ def transpose_of_transpose(call: OpCall, definitions: Definitions) -> Expr | Non
 
 
 def transpose_of_units(call: OpCall, definitions: Definitions) -> Expr | None:
-    """transpose(x)   ->   reshape(x),   if it moves only axes of size 1,   or x if it moves no axis"""
+    """transpose(x)   ->   reshape(x) if it moves only axes of size 1,   or x if it moves no axis"""
     x, shape = call.args[0], call.tensor_type.shape
     if shape is None:
         return None
@@ -49,7 +50,8 @@ def transpose_of_units(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def order_of(call: OpCall) -> tuple[int, ...]:
-    """Return the permutation of a transposition: for each axis of the result, the axis of the argument."""
+    """Return the permutation of a transposition: for each axis of the result, the corresponding axis of the argument.
+    """
     perm, rank = dict(call.attributes)["perm"], call.tensor_type.known_rank
     return tuple(range(rank))[::-1] if perm is None else tuple(axis % rank for axis in perm)
 
@@ -62,7 +64,7 @@ def whole_slice(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def _bounds(call: OpCall) -> dict[int, tuple[int, int, int]]:
-    """Return the begin, end and step of a slice for each axis that it cuts, counted from 0."""
+    """Return the begin, end and step of a slice for each axis that it slices.  The keys are axes, counted from 0."""
     attributes = dict(call.attributes)
     begin, end = attributes["begin"], attributes["end"]
     axes, steps = attributes["axes"] or range(len(begin)), attributes["steps"] or (1,) * len(begin)
@@ -84,7 +86,7 @@ def _within(taken: range) -> tuple[int, int, int]:
 
 
 def slice_of_slice(call: OpCall, definitions: Definitions) -> Expr | None:
-    """slice(slice(x))   ->   slice(x),   if each axis that both cut has a known size"""
+    """slice(slice(x))   ->   slice(x),   if each axis that both slices affect has a known size"""
     inner = definitions.call_of(call.args[0], ops.slice)
     if inner is None or call.tensor_type.shape is None:
         return None
@@ -108,7 +110,7 @@ def _python(bound: tuple[int, int, int]) -> slice:
 
 
 def slice_of_broadcast(call: OpCall, definitions: Definitions) -> Expr | None:
-    """slice(broadcast_to(x, s))   ->   broadcast_to(x, t),   if it cuts only axes along which x is broadcast"""
+    """slice(broadcast_to(x, s))   ->   broadcast_to(x, t),   if the slice affects only axes along which x has size 1"""
     inner = definitions.call_of(call.args[0], ops.broadcast_to)
     if inner is None or call.tensor_type.shape is None:
         return None
@@ -123,7 +125,7 @@ def slice_of_broadcast(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def slice_of_concat(call: OpCall, definitions: Definitions) -> Expr | None:
-    """slice(concat(x, y))   ->   slice(y),   if it takes only elements of y"""
+    """slice(concat(x, y))   ->   slice(y),   if the slice takes only elements of y;   likewise for the other parts"""
     inner = definitions.call_of(call.args[0], ops.concat)
     if inner is None or call.tensor_type.shape is None:
         return None
@@ -146,7 +148,7 @@ def slice_of_concat(call: OpCall, definitions: Definitions) -> Expr | None:
 def gather_of_known(call: OpCall, definitions: Definitions) -> Expr | None:
     """gather(x, 2, axis=1)   ->   squeeze(slice(x, ...));   gather(x, (2, 4, 6))   ->   slice(x, ...)
 
-    The indices must be constants within the axis that increase in equal steps.
+    The indices must be constant, within the bounds of the axis, and increasing in equal steps.
     """
     x, indices = call.args
     if not isinstance(indices, Constant) or indices.value.size == 0 or indices.value.ndim > 1:
@@ -200,9 +202,9 @@ def no_margin(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def reduction_of_units(call: OpCall, definitions: Definitions) -> Expr | None:
-    """max(x, axes=(1,))   ->   a view of x,   if axis 1 has size 1
+    """max(x, axes=(1,))   ->   a view of x,   if axis 1 has size 1;   also for sum, mean, prod and min
 
-    Sums start at 0.  For floats the rule adds 0 to the view, because 0 + -0 is 0.
+    A sum starts at 0, and 0 + -0 is 0.  The rule therefore adds 0 to the view for sums and means of floats.
     """
     (x,) = call.args
     if x.tensor_type.shape is None:
@@ -216,7 +218,7 @@ def reduction_of_units(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def product_of_transposed(call: OpCall, definitions: Definitions) -> Expr | None:
-    """matmul(a, transpose(b))   ->   matmul(a, b, transpose_b=true),   if it swaps only the last two axes"""
+    """matmul(a, transpose(b))   ->   matmul(a, b, transpose_b=true),   if `transpose` swaps only the last two axes"""
     attributes, args = dict(call.attributes), list(call.args)
     for at, name in enumerate(("transpose_a", "transpose_b")):
         inner = definitions.call_of(args[at], ops.transpose)
@@ -234,7 +236,8 @@ def product_of_transposed(call: OpCall, definitions: Definitions) -> Expr | None
 def convolution_of_padded(call: OpCall, definitions: Definitions) -> Expr | None:
     """conv(pad(x))   ->   conv(x, pads=...),   if `pad` adds zeros along spatial axes only
 
-    A transposition, or a view that moves only axes of size 1, may lie in between: conv(transpose(pad(x))).
+    The rule also applies if there is a transposition between both, as in conv(transpose(pad(x))), or a view that only
+    inserts, removes or moves axes of size 1.
     """
     moved = definitions.call_of(call.args[0], ops.pad, ops.transpose, *_VIEWS)
     if moved is None:
@@ -261,9 +264,10 @@ def convolution_of_padded(call: OpCall, definitions: Definitions) -> Expr | None
 
 
 def _axes_of_moved(call: OpCall) -> tuple[int | None, ...] | None:
-    """Return the argument's axis for each axis of the result, or None for an axis of size 1 that a view inserts.
+    """Return for each axis of a call's result the corresponding axis of its argument.
 
-    Return None if the call is a view that does more than insert, remove or move axes of size 1.
+    The item is None for an axis of size 1 that a view inserts.  Return None if the call is a view that does more than
+    insert, remove or move axes of size 1.
     """
     if call.op is ops.transpose:
         return order_of(call)
@@ -278,7 +282,7 @@ def _axes_of_moved(call: OpCall) -> tuple[int | None, ...] | None:
 
 
 def expand_of_known(call: OpCall, definitions: Definitions) -> Expr | None:
-    """expand(x, s)   ->   broadcast_to(x, s),   if each size of x is 1 or that of s;   or x if it has that shape"""
+    """expand(x, s)   ->   broadcast_to(x, s),   if each size of x is 1 or equal to that of s;   or x if x has shape s"""
     x, shape = call.args[0], call.tensor_type.shape
     if x.tensor_type.shape is None or shape is None:
         return None

@@ -1,4 +1,4 @@
-"""The type of a rule of `canonicalize`."""
+"""The type of rewrite rules of the pass `canonicalize`."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from relvm.ir.operator import Operator
 
 
 class Definitions:
-    """The operator calls that compute variables.
+    """The definitions of variables: the operator calls that compute them.
 
     Parameters
     ----------
     calls
-        A variable -> the call that computes it, for the variables that a rule may look at.
+        A mapping from variables to the calls that compute them.  It contains the variables that a rule may look at.
     """
 
     def __init__(self, calls: Mapping[Expr, OpCall]) -> None:
         self.calls = calls
 
     def call_of(self, expr: Expr, *operators: Operator) -> OpCall | None:
-        """Return the call that computes `expr`, or None if that is unknown or calls another operator than these."""
+        """Return the call that computes `expr` if it is known and calls one of `operators`, otherwise None."""
         call = self.calls.get(expr)
         return call if call is not None and call.op in operators else None
 
 
 Rule = Callable[[OpCall, Definitions], Expr | None]
-"""Return the replacement of a call: an atom, or a call whose arguments may be calls.  None: the rule does not apply."""
+"""A rule returns the replacement of a call: an atom, or a call with atoms or calls as arguments.  It returns None if it
+does not apply."""
