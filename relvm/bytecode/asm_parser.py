@@ -1,4 +1,4 @@
-"""Assembly parser, from text to Program: the inverse of relvm/bytecode/asm_printer.py."""
+"""Assembly parser: converts text to a Program.  It is the inverse of relvm/bytecode/asm_printer.py."""
 
 from __future__ import annotations
 
@@ -90,8 +90,11 @@ class _Line:
         return self.take()
 
     def convert(self, expected: str, reader: Callable[[str], Any]) -> Any:
-        """Convert the next token with `reader`, which raises ValueError or OverflowError if the token is not as
-        expected."""
+        """Convert the next token with `reader` and take it.
+
+        `reader` raises ValueError or OverflowError if the token is wrong.  expected: a description of the right token,
+        for the error message.
+        """
         try:
             value = reader(self.ahead)
         except (ValueError, OverflowError):
@@ -109,11 +112,11 @@ class _Line:
         return self.string() if self.ahead.startswith('"') else self.convert("a name", _bare_name)
 
     def index(self, letter: str) -> int:
-        """Parse an index after a letter: 12 from `c12` for the letter c."""
+        """Parse an index after a letter.  For example, return 12 for the token `c12` and the letter c."""
         return self.convert(f"{letter} and a number", lambda token: _index(token, letter))
 
     def list(self, opening: str, closing: str, item: Callable[[], Any]) -> list:
-        """Parse items separated by commas.  A comma may follow the last."""
+        """Parse a list of items that are separated by commas.  A comma may follow the last item."""
         self.expect(opening)
         items = []
         while not self.accept(closing):
@@ -125,7 +128,10 @@ class _Line:
 
 @dataclass
 class _Statement:
-    """A line with the lines that belong to it: `| ` lines after it, and the instructions of a function."""
+    """A line of the text, with the lines after it that belong to it.
+
+    block: the contents of lines that begin with `|`.   instructions: the instructions of a function.
+    """
 
     line: _Line
     block: list[str] = field(default_factory=list)
@@ -153,14 +159,14 @@ class _Statement:
 
 
 def parse_text(text: str) -> Program:
-    """Return the program that `text` describes, in the form of as_text.
+    """Return the program that `text` describes.  `text` has the form that as_text prints.
 
     Raises
     ------
     RelvmSyntaxError
-        The text is malformed; the message has the line, the column, what was expected and what was found.
+        The text is malformed.  The message states the line, the column, the expected text and the text found.
     RelvmNameError
-        The text calls a function that the function table does not list.
+        The text calls a function that is not in the function table.
     """
     parts: dict[str, Any] = {}
     constants: list[Constant] = []
@@ -193,8 +199,10 @@ def parse_text(text: str) -> Program:
 
 
 def parse_code(lines: Iterable[str], names: Sequence[str]) -> tuple[Instruction, ...]:
-    """Return the instructions of a function.  lines: in the form of `instruction_text`.   names: the names in the
-    function table."""
+    """Return the instructions of a function.
+
+    lines: one instruction each, in the form that `instruction_text` prints.   names: the names in the function table.
+    """
     numbered = [_Line(number + 1, f"{number}: {line}") for number, line in enumerate(lines)]
     return _code(numbered, {name: index for index, name in enumerate(names)})
 

@@ -1,16 +1,23 @@
-"""Program -> text.  relvm/bytecode/asm_parser.py reads it back; both take the instruction set from csrc/tables/*.def.
+"""Assembly printer: converts a Program to text, which relvm/bytecode/asm_parser.py parses.
+
+The instruction set is that of csrc/tables/*.def.  An example:
 
     c0 = tensor f32 (2,) [1.0, 2.0]                a constant; a long one is `base64` and lines that begin with `|`
     f0 = packed test.add
     f1 = bytecode main(x) registers 3              `private bytecode`: hosts do not find it by name;
                                                    `impure bytecode`: a call of it may have effects
-      0: call r2 = test.add(r0, c0)                ; what the debug section says
+      0: call r2 = test.add(r0, c0)                ; the comment in the debug section
       1: call r1 = vm.builtin.copy(r2)
       2: ret r1
 
-Operands, by their letter in opcodes.def: `r4 =` or nothing (d), `r4` (r and u), a function's name (f), `-> 7`, the
-target (j), a list in parentheses (A).  Arguments: r0 a register, c0 a constant, f0 a function, 5 an integer, true,
-false, nil, ctx the machine.
+Each operand has a letter in opcodes.def, which determines its text:
+d: `r4 =` for a destination register, or nothing;
+r, u: `r4` for a register;
+f: the name of a function;
+p: the name of a scalar operator;
+j: `-> 7` for a jump target;
+A: a list of arguments in parentheses.
+An argument is a register (r0), a constant (c0), a function (f0), an integer, true, false, nil, or the machine (ctx).
 """
 
 from __future__ import annotations
@@ -32,7 +39,7 @@ from relvm.quoting import terminal, text_string
 from relvm.tables import OPCODES, PRIM_OPERATORS
 
 HEADLINE = f"relvm executable {MAJOR}.{MINOR}"
-LITERAL_ELEMENTS = 16  # elements of a tensor; larger ones are printed as base64
+LITERAL_ELEMENTS = 16  # most elements of a tensor that is printed as numbers; larger tensors are printed as base64
 _COMMENT_COLUMN = 56
 _LETTERS = {row.name: row.operands for row in OPCODES}
 
@@ -43,8 +50,11 @@ def as_text(program: Program) -> str:
 
 
 def listing(program: Program) -> str:
-    """Return the program as text for people.  Parts that take several lines (long tensors, native code, a portable
-    program, source, JSON) are cut to `| ...`, so the text cannot be parsed."""
+    """Return the program as text for people, which cannot be parsed.
+
+    Parts that take several lines are shortened to `| ...`: long tensors, native code, a portable program, source and
+    JSON.
+    """
     lines: list[str] = []
     for line in _lines(program):
         if not line.startswith("|"):
@@ -168,7 +178,7 @@ def _tuple_text(dims: Sequence[int]) -> str:
 
 
 def _number_text(value: float) -> str:
-    """Return text that parses to the same bits.  NaNs with other bits than the usual one are written as their bits."""
+    """Return the text of a number, which parses to the same bits.  The text of a NaN is its bits in hexadecimal."""
     match value:
         case bool():
             return "true" if value else "false"

@@ -1,4 +1,4 @@
-"""Identity of constants."""
+"""Keys that identify equal constants."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from relvm.numpy_dtypes import plain_array, plain_bytes
 
 
 def constant_key(value: Constant) -> tuple:
-    """Return a key that is equal for constants of the same type and bits, which can share a row of the constant table.
+    """Return a key of a constant.  Constants of the same type and bits have equal keys.
+
+    Such constants can share a row of the constant table.
 
     Raises
     ------

@@ -1,11 +1,12 @@
-"""Container of an executable: header, section table and checksums.  encode.py and decode.py handle the contents of
-sections.
+"""Container format of executables: header, section table and checksums.
 
-All numbers are little-endian.
+encode.py and decode.py handle the contents of sections.  All numbers are little-endian.
 
-Header, 64 bytes: magic, u16 major, u16 minor, u32 section count, u64 file size, u32 CRC32C of the header (with this
-field 0) and the section table, zeros.  Section table, 32 bytes for each section: u32 id, u32 CRC32C, u64 offset, u64
-size, u64 0.  Sections start at multiples of 64, in the order of the table, with zeros between them.
+The header has 64 bytes: the magic number, u16 major version, u16 minor version, u32 section count, u64 file size, u32
+checksum, zeros.  The checksum is the CRC32C of the header, with 0 in place of the checksum, and the section table.
+
+The section table has 32 bytes for each section: u32 id, u32 CRC32C of the section, u64 offset, u64 size, u64 0.
+Sections start at multiples of 64 bytes, in the order of the table, with zeros between them.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _NAMES = {row.id: row.name for row in SECTIONS}
 
 
 def aligned(offset: int) -> int:
-    """Return the next multiple of 64."""
+    """Return `offset` rounded up to a multiple of 64."""
     return -(-offset // ALIGNMENT) * ALIGNMENT
 
 
@@ -48,12 +49,13 @@ def crc32c(block: Any) -> int:
 
 
 def pack_sections(sections: Mapping[str, Sequence[bytes | np.ndarray]]) -> np.ndarray:
-    """Return an executable of the given sections.
+    """Return the bytes of an executable with the given sections.
 
     Parameters
     ----------
     sections
-        For each section, by name, its parts: bytes or 1-d uint8 arrays, each aligned to 64 bytes.
+        The parts of each section, by the name of the section.  A part is bytes or a 1-d uint8 array.  Each part is
+        placed at a multiple of 64 bytes.
 
     Returns
     -------
@@ -82,15 +84,15 @@ def pack_sections(sections: Mapping[str, Sequence[bytes | np.ndarray]]) -> np.nd
 
 
 def unpack_sections(buffer: Any) -> dict[str, memoryview]:
-    """Return the known sections of an executable by name, read-only.  Raise the errors of `section_places`."""
+    """Return read-only views of the known sections of an executable, by name.  Raise the errors of `section_places`."""
     view = memoryview(buffer).cast("B").toreadonly()
     return {name: view[place] for name, place in section_places(view).items()}
 
 
 def section_places(view: memoryview) -> dict[str, slice]:
-    """Return the positions of the known sections of an executable by name.  Unknown sections are skipped.
+    """Return the positions of the known sections of an executable, by name.  Unknown sections are skipped.
 
-    The C loader compares the checksums.
+    Checksums are not verified here, but by the C loader.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Decoding: from the bytes of an executable to a Program."""
+"""Decoding of executables: converts bytes to a Program."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _MANDATORY = ("strings", "functions", "constants", "code", "data")
 def decode(buffer: Any, *, portable: bool = False) -> Program:
     """Return the program of an executable.  Tensors are read-only views of `buffer`.
 
-    portable: return the portable program that it contains instead.
+    portable: whether to return the portable program that the executable contains.
 
-    The bytes should have been verified by the C loader: this function neither compares checksums nor checks the rules
-    for execution (register numbers, definite assignment).
+    The C loader should have verified the bytes before.  This function does not verify checksums, nor the rules for
+    execution, such as valid register numbers and definite assignment.
 
     Raises
     ------
@@ -64,8 +64,10 @@ def _decode(sections: dict[str, memoryview]) -> Program:
 
 
 def _portable_sections(sections: dict[str, memoryview]) -> dict[str, memoryview]:
-    """Return the sections of the portable program.  Its tensors are in the section `data` of the executable, unless it
-    has one of its own."""
+    """Return the sections of the portable program of an executable.
+
+    Its section `data` is that of the executable, unless the portable program contains its own.
+    """
     inner = unpack_sections(sections["portable"])
     if forbidden := [name for name in ("native", "portable") if name in inner]:
         raise RelvmFormatError(f"a portable program must not contain a section {forbidden[0]}")
@@ -156,7 +158,7 @@ def _argument(word: int) -> Argument:
 
 
 def _instructions(words: tuple[int, ...]) -> tuple[Instruction, ...]:
-    """Return the instructions of one function.  Raise IndexError if the last one is truncated."""
+    """Return the instructions of one function.  Raise IndexError if the last instruction is truncated."""
     decoded: list[tuple[int, str, list]] = []  # the position of the first word, the opcode, the operands
     indices: dict[int, int] = {}  # position of the first word -> index of the instruction
     position = 0
@@ -180,7 +182,10 @@ def _instructions(words: tuple[int, ...]) -> tuple[Instruction, ...]:
 
 
 def _with_targets(name: str, operands: list, start: int, indices: dict[int, int]) -> tuple:
-    """Return the operands, with jump distances in words replaced by the index of the target."""
+    """Return the operands of an instruction.  Convert a jump distance in words to the index of the target instruction.
+
+    start: the position of the instruction.   indices: the position of an instruction -> its index.
+    """
     if "j" not in _LETTERS[name]:
         return tuple(operands)
     jump = _LETTERS[name].index("j")

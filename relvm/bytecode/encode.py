@@ -1,4 +1,4 @@
-"""Encoding: from a Program to the bytes of an executable."""
+"""Encoding of executables: converts a Program to bytes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ CONSTANT_RECORD = struct.Struct("<IIIIqQ")
 NATIVE_HEADER = struct.Struct("<IIII48x")
 PRIVATE, IMPURE = 1, 2  # flags of a function
 ABSENT = 0xFFFFFFFF  # the string index for "no string"
-PAYLOAD_BITS = 29  # bits of the payload of an argument word; the other three are its kind
+PAYLOAD_BITS = 29  # bits of the payload of an argument word; the other three bits are the kind
 
 _KINDS, _TAGS, _ARGUMENTS = numbers(KINDS), numbers(TAGS), numbers(ARGUMENTS)
 _OPCODES = {row.name: row for row in OPCODES}
 
 
 class _Strings:
-    """Builder of the string section: each string once, in order of first use."""
+    """Builder of the section `strings`, which contains each string once, in order of first use."""
 
     def __init__(self) -> None:
         self.indices: dict[str, int] = {}
@@ -39,7 +39,10 @@ class _Strings:
         return self.indices.setdefault(text, len(self.indices))
 
     def name(self, text: str) -> int:
-        """Return the string index of the name of a function, a parameter or a symbol."""
+        """Return the index of a string that is the name of a function, parameter or symbol.
+
+        Raise RelvmFormatError if the name is too long.
+        """
         if len(_utf8(text)) > lib.RVM_MAX_NAME_BYTES:
             raise RelvmFormatError(f"a name must have at most {lib.RVM_MAX_NAME_BYTES} bytes, got {text[:40]!r}...")
         return self.index(text)
@@ -61,7 +64,7 @@ def encode(program: Program) -> np.ndarray:
     Raises
     ------
     RelvmFormatError
-        The format cannot hold a name, jump or number; the message names the function and the instruction.
+        The format cannot represent a name, jump or number.  The message names the function and the instruction.
     RelvmTypeError
         A constant is not an np.ndarray, Shape, str, np.dtype, int or float, or is an array of an unknown dtype.
     """
@@ -77,15 +80,19 @@ def encode(program: Program) -> np.ndarray:
 
 
 class _Tensors:
-    """Builder of the section `data`: the elements of tensors, each aligned to 64 bytes."""
+    """Builder of the section `data`: the elements of all tensors.  Each tensor is aligned to 64 bytes."""
 
     def __init__(self) -> None:
         self.parts: list[np.ndarray] = []
         self.end = 0
-        self.known: dict[tuple[int, int], list[tuple[int, np.ndarray]]] | None = None  # by size and checksum
+        # Size and checksum -> the offsets and elements of stored tensors.  None: equal tensors are not shared.
+        self.known: dict[tuple[int, int], list[tuple[int, np.ndarray]]] | None = None
 
     def share(self) -> None:
-        """From now on, store a tensor only if no equal one is there.  Comparing takes time in proportion to them."""
+        """From now on, store a tensor only if no equal tensor is stored yet.
+
+        The comparison takes time in proportion to the size of the tensors.
+        """
         self.known = {}
         offset = 0
         for part in self.parts:
@@ -94,7 +101,7 @@ class _Tensors:
             offset += part.nbytes
 
     def place(self, elements: np.ndarray) -> int:
-        """Store the bytes of a tensor, and return their offset in the section."""
+        """Store the bytes of a tensor in the section and return their offset."""
         if self.known is not None:
             for offset, part in self.known.get(_content_key(elements), ()):
                 if np.array_equal(part, elements):
@@ -115,7 +122,7 @@ def _content_key(elements: np.ndarray) -> tuple[int, int]:
 
 
 def _sections(program: Program, tensors: _Tensors) -> dict[str, list[Any]]:
-    """Return the parts of each section but `data`, and store the elements of tensors."""
+    """Return the parts of each section except `data`, by name.  Add the elements of tensors to `tensors`."""
     strings = _Strings()
     code: list[int] = []
     functions = _function_section(program.functions, strings, code)
@@ -136,7 +143,7 @@ def _sections(program: Program, tensors: _Tensors) -> dict[str, list[Any]]:
 
 
 def _kernel_section(program: Program) -> bytes:
-    """Return the programs of kernels, in the order of the function table."""
+    """Return the section `kernels`: the kernel programs, in the order of the function table."""
     indices = {entry.name: index for index, entry in enumerate(program.functions)}
     if unknown := [name for name in program.kernels if name not in indices]:
         raise RelvmFormatError(f"the kernel {unknown[0]} is not in the function table")
@@ -164,7 +171,7 @@ def _native_header(native: NativeCode, strings: _Strings) -> bytes:
 
 
 def _function_section(functions: Sequence[FunctionEntry], strings: _Strings, code: list[int]) -> bytes:
-    """Return the function table, and append the instructions of each bytecode function to `code`."""
+    """Return the section `functions`.  Append the instructions of each bytecode function to `code`."""
     records: list[bytes] = []
     parameters: list[int] = []
     names: set[str] = set()
@@ -190,7 +197,7 @@ def _function_section(functions: Sequence[FunctionEntry], strings: _Strings, cod
 
 
 def instruction_words(instruction: Instruction) -> int:
-    """Return the number of words of an instruction."""
+    """Return the number of words in the encoding of an instruction."""
     return 1 + sum(1 + len(operand) if isinstance(operand, tuple) else 1 for operand in instruction.operands)
 
 
@@ -237,7 +244,7 @@ def _argument_word(kind: str, payload: int) -> int:
 
 
 def _constant_section(constants: Sequence[Constant], strings: _Strings, tensors: _Tensors) -> bytes:
-    """Return the constant table, and store the elements of tensors."""
+    """Return the section `constants`.  Add the elements of tensors to `tensors`."""
     records: list[bytes] = []
     dims: list[int] = []
     for index, value in enumerate(constants):

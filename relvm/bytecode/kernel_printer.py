@@ -10,18 +10,19 @@ from relvm.errors import RelvmFormatError
 from relvm.tables import DTYPES, KERNEL_OPCODES, MICRO_KERNELS, STATUS, element_functions
 
 _NO_REGISTER = 0xFFFF
-_MESSAGE = 200  # characters of a message that a listing shows: many instructions may name the same message
+_MESSAGE = 200  # most characters of a message in a listing, because many instructions may use the same message
 
 
 def kernel_listing(program: KernelProgram, name: str = "kernel") -> str:
     """Return the program as text: its tensors, constants and arrays, then one line for each instruction.
 
-    s3 is a scalar register, v0 a strip, w1 a view (a strip that lies in a buffer), b2 a buffer.
+    In the text, s3 is a scalar register, v0 is a strip register, w1 is a view (a strip that is stored in a buffer), and
+    b2 is a buffer.
 
     Raises
     ------
     RelvmFormatError
-        The program names something that it does not have; the verifier would reject it.
+        The program refers to a table entry that does not exist.  The verifier would reject it.
     """
     try:
         return "".join(f"{line}\n" for line in _lines(program, name))

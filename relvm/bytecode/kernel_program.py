@@ -1,4 +1,4 @@
-"""Programs of kernel bytecode, as Python objects and as the bytes that csrc/kernels/kernel_verify.c reads."""
+"""Programs in kernel bytecode: Python objects, and their encoding as bytes that csrc/kernels/kernel_verify.c reads."""
 
 from __future__ import annotations
 
@@ -16,26 +16,28 @@ _OPERANDS = 7
 
 @dataclass(frozen=True)
 class KernelProgram:
-    """A kernel as bytecode.
+    """A kernel in kernel bytecode.
 
     Attributes
     ----------
     tensors
-        For each tensor its dtype, rank and dimensions.  The k-th size variable is -1 - k.
+        The dtype, rank and dimensions of each tensor, inputs first.  A dimension is a size >= 0, or -1 - k for the k-th
+        size variable.
     inputs, outputs, sizes
         The numbers of input tensors, output tensors and size variables.
     constants
-        The values of the scalar registers behind those of the sizes, as 64 bits.
+        The constants, as 64 bits each.  They are the initial values of the scalar registers that follow the registers
+        of the size variables.
     registers
-        The numbers of scalars, strips and views.
+        The numbers of scalar registers, strip registers and view registers.
     arrays
-        Offset and size, in bytes, of each array in the scratch memory.
+        The offset and the size, in bytes, of each array in the scratch memory.
     code
-        The instructions: an opcode of csrc/tables/kernel_opcodes.def and at most 7 operands.
+        The instructions.  Each is an opcode of csrc/tables/kernel_opcodes.def, followed by at most 7 operands.
     arguments
-        The argument table, in which instructions of any number of operands have theirs.
+        The argument table.  It contains the operands of instructions that take any number of them.
     messages
-        The texts of failures.
+        The error messages of `fail` instructions.
     scratch_bytes
         The size of the scratch memory.
     """
@@ -53,7 +55,7 @@ class KernelProgram:
     scratch_bytes: int
 
     def encode(self) -> bytes:
-        """Return the bytes of the program; their number is a multiple of 8."""
+        """Return the program as bytes.  Their number is a multiple of 8."""
         messages = b"".join(text.encode() + b"\0" for text in self.messages)
         tensors = self.inputs + self.outputs
         counts = [VERSION, len(self.tensors), self.inputs, tensors, self.sizes, len(self.constants), *self.registers]
@@ -72,12 +74,12 @@ class KernelProgram:
 
 
 def decode_kernel(content: bytes | memoryview) -> KernelProgram:
-    """Return the program that `encode` gave these bytes.
+    """Return the program for the bytes that `KernelProgram.encode` returned.
 
     Raises
     ------
     RelvmFormatError
-        The bytes are not a program of this version: too short or too long, or with malformed messages.
+        The bytes are not a program of this version, have the wrong length, or contain malformed messages.
     """
     if len(content) < _HEADER.size or len(content) % 8 or _HEADER.unpack_from(content)[0] != VERSION:
         raise RelvmFormatError(f"a kernel program of {len(content)} bytes has no header of version {VERSION}")

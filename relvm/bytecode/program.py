@@ -1,4 +1,5 @@
-"""A program as Python objects: the common form of an executable's bytes (container.py) and listing (asm_printer.py)."""
+"""Programs as Python objects.  An executable is a program encoded as bytes (encode.py).  Assembly text is a program
+printed as text (asm_printer.py)."""
 
 from __future__ import annotations
 
@@ -16,9 +17,9 @@ _LETTERS = {row.name: row.operands for row in OPCODES}
 
 
 class Shape(tuple):
-    """The dimensions of a tensor as a value: a tuple of int that machines treat as a SHAPE, not a TUPLE.
+    """A shape value: a tuple of int that machines treat as a SHAPE, not as a TUPLE.
 
-    Construct it from an iterable, like a tuple: `Shape((2, 3))`.
+    Construct a Shape from an iterable, like a tuple: `Shape((2, 3))`.
     """
 
     __slots__ = ()
@@ -28,35 +29,37 @@ class Shape(tuple):
 
 
 class Argument(NamedTuple):
-    """One argument of a call instruction.  kind: the name of a row in csrc/tables/arguments.def.   payload: as the
-    row says."""
+    """One argument of a call instruction.
+
+    kind: the name of a row in csrc/tables/arguments.def.   payload: a number, which the row explains.
+    """
 
     kind: str
     payload: int
 
 
 def register(index: int) -> Argument:
-    """Return an argument: register `index` of the function."""
+    """Return the argument for register `index` of the function."""
     return Argument("REGISTER", index)
 
 
 def immediate(value: int) -> Argument:
-    """Return an argument: the integer `value` in [-2^28, 2^28).  Larger integers are constants."""
+    """Return the argument for the integer `value` in [-2^28, 2^28).  Use a constant for other integers."""
     return Argument("IMMEDIATE", value)
 
 
 def constant(index: int) -> Argument:
-    """Return an argument: the constant at `index` of the constant table."""
+    """Return the argument for the constant at `index` of the constant table."""
     return Argument("CONSTANT", index)
 
 
 def function(index: int) -> Argument:
-    """Return an argument: the function at `index` of the function table, as a value."""
+    """Return the argument for the function at `index` of the function table, as a value."""
     return Argument("FUNCTION", index)
 
 
 def boolean(value: bool) -> Argument:
-    """Return `value`, True or False, as an argument."""
+    """Return the argument for the bool `value`."""
     return Argument("BOOL", int(value))
 
 
@@ -68,9 +71,10 @@ class Instruction(NamedTuple):
     """One instruction.
 
     op: the name of a row in csrc/tables/opcodes.def.
-    operands: one for each letter in the operands of that row.  An int for `d`, `r`, `u`, `f` and `p` (-1: no
-    destination).  For `j` the index of the target in the code of the function, which the encoding converts to a
-    distance in words.  For `A` a tuple of Argument.
+    operands: one operand for each letter in the column `operands` of that row.
+    `d`, `r`, `u`, `f` and `p`: an int.  For `d`, -1 means that there is no destination.
+    `j`: the index of the target instruction in the function.  The encoding converts it to a distance in words.
+    `A`: a tuple of Argument.
     """
 
     op: str
@@ -78,25 +82,30 @@ class Instruction(NamedTuple):
 
 
 def call(destination: int, callee: int, *arguments: Argument) -> Instruction:
-    """Return a call, R[destination] = F[callee](arguments...).  Destination -1 drops the result."""
+    """Return a call instruction, R[destination] = F[callee](arguments...).
+
+    R are the registers, and F is the function table.  If `destination` is -1, the result is discarded.
+    """
     return Instruction("call", (destination, callee, arguments))
 
 
 def callees(instruction: Instruction) -> Iterator[int]:
-    """Yield the functions that `instruction` calls, by their index in the function table."""
+    """Yield the index in the function table of each function that `instruction` calls."""
     for letter, operand in zip(_LETTERS[instruction.op], instruction.operands, strict=True):
         if letter == "f":
             yield operand
 
 
 def tail_call(callee: int, *arguments: Argument) -> Instruction:
-    """Return a tail call of F[callee](arguments...), which releases the registers of this function first."""
+    """Return a tail call instruction, which releases the registers and then calls F[callee](arguments...)."""
     return Instruction("tail_call", (callee, arguments))
 
 
 def prim(destination: int, row: int, *arguments: Argument) -> Instruction:
-    """Return scalar arithmetic: R[destination] = the row `row` of csrc/tables/scalar_operators.def applied to the
-    arguments."""
+    """Return a `prim` instruction, which stores the result of scalar arithmetic on `arguments` in R[destination].
+
+    row: the index of the operation in csrc/tables/scalar_operators.def.
+    """
     return Instruction("prim", (destination, row, arguments))
 
 
@@ -106,18 +115,17 @@ def ret(source: int) -> Instruction:
 
 
 def goto(target: int) -> Instruction:
-    """Return a jump to the instruction of index `target`."""
+    """Return a jump to the instruction at index `target`."""
     return Instruction("goto", (target,))
 
 
 def unless(condition: int, target: int) -> Instruction:
-    """Return an `if` instruction.  It continues at `target` if R[condition] is false, and otherwise at the next
-    instruction."""
+    """Return an `if` instruction, which jumps to the instruction at index `target` if R[condition] is false."""
     return Instruction("if", (condition, target))
 
 
 def reset(target: int) -> Instruction:
-    """Return a reset: R[target] = nil, which releases the old value."""
+    """Return a `reset` instruction, R[target] = nil, which releases the old value of the register."""
     return Instruction("reset", (target,))
 
 
@@ -128,22 +136,22 @@ class FunctionEntry:
     Attributes
     ----------
     name
-        Unique in the program.
+        The name of the function, unique in the program.
     kind
         The name of a row in csrc/tables/kinds.def.
     parameters
-        Their names, or None for packed functions, which take any number.
+        The names of the parameters, or None for packed functions, which take any number of arguments.
     registers
-        Their number, including parameters, which come first.  0 for packed functions and kernels.
+        The number of registers.  The first registers are the parameters.  0 for packed functions and kernels.
     code
         The instructions of a bytecode function.
     symbol
-        The name of a native function or kernel in the native section.
+        The name of a native function or kernel in the native section, or None.
     private
-        Whether hosts cannot find the function by its name.  For bytecode and native functions.
+        Whether hosts cannot find the function by its name.  Only bytecode and native functions can be private.
     impure
-        Whether calling it may have side effects, so that it cannot be used as a value of a pure function type.  For
-        bytecode and native functions.
+        Whether calls may have side effects.  An impure function cannot be used as a value of a pure function type.
+        Only bytecode and native functions can be impure.
     """
 
     name: str
@@ -158,11 +166,13 @@ class FunctionEntry:
 
 @dataclass(frozen=True)
 class NativeCode:
-    """A shared library.
+    """The native code of a program: a shared library and its requirements.
 
-    triple: its target, such as "x86_64-linux-gnu".  cpu: the required processor features, words of
-    csrc/tables/cpu_features.def or x86-64 levels, such as "x86-64-v3 avxvnni"; empty if the base architecture suffices.
-    abi_version: RVM_ABI_VERSION of the runtime that it needs.
+    library: the contents of the shared library.
+    triple: the target triple, such as "x86_64-linux-gnu".
+    cpu: the required processor features, such as "x86-64-v3 avxvnni".  The words are names in
+    csrc/tables/cpu_features.def or x86-64 levels.  The text is empty if the base architecture suffices.
+    abi_version: the RVM_ABI_VERSION of the runtime that the library needs.
     """
 
     library: bytes
@@ -181,23 +191,26 @@ class Program:
     Attributes
     ----------
     functions, constants
-        The two tables, to whose rows instructions refer by index.
+        The function table and the constant table.  Instructions refer to their rows by index.
     native
-        The native section, required if a function is native or a kernel.
+        The native code.  It is required if a function is native, or if a kernel is compiled.
     source
-        The C source of the native section.
+        The C source of the native code.
     signature
         The parameter and result types of each function by name, as JSON.
     debug
-        As JSON.  For a bytecode function, by name, {"instructions": [text, ...]}: the value that each instruction
-        computes.  For a kernel, {"operations": sum, "reads": [sum, ...]}: the number of operations of a call, and the
-        most elements of each input that it reads (null: all).  A sum is a list of terms, or null if it is unknown.  A
-        term [coefficient, [argument, axis], ...] is the product of a number and sizes of arguments.
+        Information for people about each function, by name, as JSON.
+        The entry of a bytecode function is {"instructions": [text, ...]}: the name of the value that each instruction
+        computes.
+        The entry of a kernel is {"operations": sum, "reads": [sum, ...]}: the number of operations in a call, and the
+        largest number of elements that a call reads of each input (null: all elements).  A sum is a list of terms, or
+        null if it is unknown.  A term [coefficient, [argument, axis], ...] is the product of a number and of sizes of
+        arguments.
         relvm/codegen/debug_info.py lists the additional entries of programs built for debugging.
     portable
-        The same program without native code, for machines that cannot run this one, or None.
+        The same program without native code, for machines that cannot run the native code, or None.
     kernels
-        The kernels that are bytecode, by name.
+        The kernels in kernel bytecode, by name.
     """
 
     functions: tuple[FunctionEntry, ...]
@@ -210,16 +223,20 @@ class Program:
     kernels: Mapping[str, KernelProgram] = field(default_factory=dict)
 
     def comment(self, function: str, instruction: int) -> str:
-        """Return the comment of an instruction, given by function name and index.  Empty if the debug section has
-        none."""
+        """Return the comment of an instruction, or "" if the debug section has none.
+
+        function: the name of the function.   instruction: the index of the instruction in the function.
+        """
         match self.debug.get(function):
             case {"instructions": list(lines)} if instruction < len(lines) and isinstance(lines[instruction], str):
                 return lines[instruction]
         return ""
 
     def origin(self, function: str, instruction: int) -> str:
-        """Return the first source location of an instruction, given by function name and index.  Empty if it is
-        unknown."""
+        """Return the first source location of an instruction, or "" if it is unknown.
+
+        function: the name of the function.   instruction: the index of the instruction in the function.
+        """
         match self.debug.get(function):
             case {"origins": list(places)} if instruction < len(places):
                 match places[instruction]:
@@ -229,16 +246,17 @@ class Program:
 
 
 def stated_signature(signature: Mapping[str, Any], function: str) -> dict[str, Any] | None:
-    """Return the entry of a function in the `signature` of a program, or None if there is none.
+    """Return the entry of `function` in the `signature` of a program, or None if there is none.
 
-    Builds write: ``params``, each with a ``name`` and a ``type``; ``result``, a type; and ``attributes``, which for
-    models include ``input_names``, one for each parameter, and ``output_names``.
+    A build writes an object with three items: ``params``, a list of objects with a ``name`` and a ``type``; ``result``,
+    a type; and ``attributes``.  The attributes of a model include ``input_names``, one name for each parameter, and
+    ``output_names``.
 
     Raises
     ------
     RelvmFormatError
-        The entry has another form.  A file from elsewhere may contain anything here, because execution does not depend
-        on it.
+        The entry has another form.  This is possible in a file from another source, because execution does not depend
+        on the signature.
     """
     stated = signature.get(function)
     match stated:
@@ -260,7 +278,7 @@ def _are_texts(value: Any) -> bool:
 
 
 def scalar_kind(type_text: str) -> str:
-    """Return the kind of a scalar parameter, "bool", "i64" or "f64", or "" if it is not a scalar.
+    """Return the dtype of a scalar parameter, "bool", "i64" or "f64", or "" if the parameter is not a scalar.
 
     type_text: the parameter's type in a signature, such as "i64(n)".
     """

@@ -1,4 +1,6 @@
-"""Program -> a Python program that builds it again with ExecBuilder, and leaves it in the variable `executable`.
+"""Python printer: converts a Program to a Python program that builds the same executable with ExecBuilder.
+
+The Python program assigns the executable to the variable `executable`.  An example:
 
 b = vm.ExecBuilder()
 b.packed("test.add")
@@ -45,13 +47,13 @@ _METHODS = ("ret", "goto", "if", "reset")
 
 
 def as_python(program: Program) -> str:
-    """Return a Python program that builds an equal program: with the same text and the same encoding.
+    """Return a Python program that builds a program equal to `program`, with the same text and the same encoding.
 
     Raises
     ------
     RelvmUnsupportedError
-        The program contains native code, kernels as bytecode or a portable program, or an entry of the function table
-        has fields that its kind does not use.
+        The program contains native code, kernels or a portable program, or an entry of the function table has fields
+        that its kind does not use.
     """
     compiled = [f"{entry.kind} {entry.name}" for entry in program.functions if entry.kind in ("native", "kernel")]
     if compiled or program.native:
@@ -166,7 +168,7 @@ def _argument(argument: Argument, program: Program) -> str:
 
 
 def _constant(value: Constant) -> str:
-    """Return an expression for that value."""
+    """Return a Python expression for a constant."""
     match value:
         case np.ndarray():
             return _tensor(plain_array(value))

@@ -1,4 +1,4 @@
-"""Register numbering of handwritten functions: named registers become consecutive ones."""
+"""Register numbering of handwritten functions: assignment of consecutive numbers to the registers in use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LETTERS = {row.name: row.operands for row in OPCODES}
 
 
 def register_order(code: Sequence[Instruction], parameter_count: int) -> list[int]:
-    """Return the registers that `code` uses, each at the index of its final number.
+    """Return the registers that `code` uses, in the order of their final numbers.
 
     The parameters come first, then the register of the first `ret`, then the others in order of first use.
     """
@@ -22,7 +22,7 @@ def register_order(code: Sequence[Instruction], parameter_count: int) -> list[in
 
 
 def renumbered(instruction: Instruction, numbers: dict[int, int]) -> Instruction:
-    """Return the instruction with each register replaced according to `numbers`."""
+    """Return the instruction with registers renumbered.  numbers: a register -> its new number."""
     pairs = zip(_LETTERS[instruction.op], instruction.operands, strict=True)
     return Instruction(instruction.op, tuple(_renumbered(letter, operand, numbers) for letter, operand in pairs))
 

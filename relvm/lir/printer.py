@@ -1,4 +1,4 @@
-"""The text form of routines, in golden tests and `relvm show --stage routine`."""
+"""The text form of routines, as in golden tests and in the output of `relvm show --stage routine`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from relvm.quoting import terminal, text_string
 
 
 def format_module(module: LirModule) -> str:
-    """Return the text of every routine of the module."""
+    """Return the text of all routines of the module."""
     return "\n\n".join(map(format_routine, module.routines)) + "\n"
 
 
@@ -36,7 +36,7 @@ def format_routine(routine: Routine) -> str:
 
 
 def routine_lines(routine: Routine) -> Iterator[tuple[str, Statement | None]]:
-    """Yield the lines of a routine, each with the statement that begins there, if any."""
+    """Yield the lines of a routine, each with the statement that begins on the line, or None."""
     params = f"  # r[0..{len(routine.params) - 1}] = {terminal(', '.join(routine.params))}" if routine.params else ""
     yield f"{PREFIX}{terminal(routine.name)}(ctx_ptr, r, c, f):{params}", None
     yield from _block_lines(routine.body, "  ")

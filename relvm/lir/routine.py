@@ -1,7 +1,8 @@
-"""Routines: the lowered form of functions, over the registers r, the constants c and the function table f.
+"""Routines: the lowered form of functions.  Statements use the registers r, the constant table c and the function table
+f.
 
-Code generation emits the canonical form (docs/architecture/routines.md has the table), and LIR passes may change it.
-Bytecode and C are both printed from it.
+Code generation emits a canonical statement for each expression (docs/architecture/routines.md lists them).  LIR passes
+may change these statements.  Bytecode and C are both printed from routines.
 """
 
 from __future__ import annotations
@@ -18,35 +19,35 @@ PREFIX = "__vmtir__"  # prefix of the names of routines: function `foo` is the r
 
 @dataclass(frozen=True)
 class Register:
-    """anylist_getitem(r, index)"""
+    """The value of a register, printed as anylist_getitem(r, index)."""
 
     index: int
 
 
 @dataclass(frozen=True)
 class ConstantItem:
-    """anylist_getitem(c, index)"""
+    """An item of the constant table, printed as anylist_getitem(c, index)."""
 
     index: int
 
 
 @dataclass(frozen=True)
 class FunctionItem:
-    """anylist_getitem(f, index)"""
+    """An item of the function table as a value, printed as anylist_getitem(f, index)."""
 
     index: int
 
 
 @dataclass(frozen=True)
 class Immediate:
-    """A number in the code itself."""
+    """A number that is part of the statement."""
 
     value: int | bool | float
 
 
 @dataclass(frozen=True)
 class ContextPointer:
-    """ctx_ptr: the running virtual machine."""
+    """The running virtual machine, printed as ctx_ptr."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +60,12 @@ Operand = Register | ConstantItem | FunctionItem | Immediate | ContextPointer | 
 
 @dataclass(frozen=True)
 class CallStatement:
-    """A call.  `kernel` and `destination` determine which of the four printed forms it takes.
+    """A call.  `kernel` and `destination` determine which of four printed forms it has.
 
-    kernel: False for a call through the function table, of a packed function or (after LIR passes) of another routine;
-    True for a direct call of a kernel of this module.   destination: the register for the result, or None.   comment:
-    the IR value that it computes, for readers.   origins: the source locations of that value (Var.origins).
+    function: the name of the callee.   args: the arguments.   destination: the register for the result, or None.
+    kernel: True for a direct call of a kernel of this module.  False for a call through the function table, of a packed
+    function or, after LIR passes, of another routine.   comment: the name of the IR value that the call computes, for
+    readers.   origins: the source locations of that value (Var.origins).
     """
 
     function: str
@@ -76,8 +78,11 @@ class CallStatement:
 
 @dataclass(frozen=True)
 class TailCallStatement:
-    """A tail call of another routine or of vm.builtin.invoke_closure.  The registers of this routine are released
-    first, so that recursion takes no memory.  It ends the routine.  Source: relvm/lir/passes/tail_calls.py."""
+    """A tail call of a routine or of vm.builtin.invoke_closure, which ends this routine.
+
+    The registers of this routine are released before the call, so that recursion needs constant memory.  The pass
+    relvm/lir/passes/tail_calls.py creates tail calls.
+    """
 
     function: str
     args: tuple[Operand, ...]
@@ -86,8 +91,10 @@ class TailCallStatement:
 
 @dataclass(frozen=True)
 class PrimStatement:
-    """anylist_setitem(r, destination, row(args...)): arithmetic on unboxed scalars.  row: of
-    csrc/tables/scalar_operators.def."""
+    """Arithmetic on unboxed scalars, printed as anylist_setitem(r, destination, row(args...)).
+
+    row: the name of a row in csrc/tables/scalar_operators.def.
+    """
 
     row: str
     args: tuple[Operand, ...]
@@ -98,7 +105,7 @@ class PrimStatement:
 
 @dataclass(frozen=True)
 class ResetStatement:
-    """anylist_resetitem(r, register): releases what the register holds."""
+    """The release of the value in a register, printed as anylist_resetitem(r, register)."""
 
     register: int
     origins: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
@@ -106,7 +113,7 @@ class ResetStatement:
 
 @dataclass(frozen=True)
 class IfStatement:
-    """if bool(call_packed("vm.builtin.read_if_cond", cond)): then; else: orelse"""
+    """A conditional, printed as `if bool(call_packed("vm.builtin.read_if_cond", cond)): then; else: orelse`."""
 
     cond: Operand
     then: tuple[Statement, ...]
@@ -118,12 +125,15 @@ Statement = CallStatement | TailCallStatement | PrimStatement | ResetStatement |
 
 
 def joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the origins of a statement that replaces two."""
+    """Return the origins of a statement that replaces two statements, given the origins of both."""
     return tuple(dict.fromkeys((*first, *second)))
 
 
 def used_functions(routine: Routine, functions: tuple[str, ...]) -> Iterator[str]:
-    """Yield the functions that a routine calls or uses as values.  functions: the function table."""
+    """Yield the names of the functions that a routine calls or uses as values.
+
+    functions: the names in the function table.
+    """
     stack = list(routine.body)
     while stack:
         statement = stack.pop()
@@ -138,7 +148,7 @@ def used_functions(routine: Routine, functions: tuple[str, ...]) -> Iterator[str
 
 
 def ends_in_calls(body: tuple[Statement, ...]) -> bool:
-    """Return whether every path through `body` ends with a tail call, so that nothing follows it."""
+    """Return whether every path through `body` ends with a tail call.  No statement runs after such a body."""
     match body:
         case [*_, TailCallStatement()]:
             return True
@@ -149,10 +159,10 @@ def ends_in_calls(body: tuple[Statement, ...]) -> bool:
 
 @dataclass(frozen=True)
 class Routine:
-    """A routine.  Parameters are in r[0..n-1], and the result is left in r[n].
+    """A routine, the lowered form of a function.  It takes its n parameters in r[0..n-1] and leaves its result in r[n].
 
-    name: of the function.  registers: their number, at least n + 1.  private: whether hosts cannot find it by its name.
-    impure: whether it may have side effects.
+    name: the name of the function.  params: the names of its parameters.  registers: the number of registers, at least
+    n + 1.  private: whether hosts cannot find the function by its name.  impure: whether it may have side effects.
     """
 
     name: str
@@ -167,8 +177,9 @@ class Routine:
 class LirModule:
     """The lowered module, from which bytecode and C are printed.
 
-    functions: the names in the function table, in order of first use.  constants: np.ndarray, tuple of int (a shape),
-    str, ir DType, int or float.  signature: the parameter and result types of each public function, as text.
+    functions: the names in the function table: the functions of the module, then others in order of first use.
+    constants: the constant table.  An item is an np.ndarray, a tuple of int (a shape), a str, a DType of the IR, an int
+    or a float.  signature: the parameter and result types of each public function, as text.
     """
 
     routines: tuple[Routine, ...]

@@ -137,7 +137,7 @@ class _Folder:
             self.values[var] = ops.multiply(call.args[0], inverse) if inverse else call
 
     def own(self, expr: Expr) -> OpCall | None:
-        """Return the operator call of this block that computes `expr`, if `expr` has exactly one use, otherwise None."""
+        """Return the operator call of this block that computes `expr`, or None unless `expr` has exactly one use."""
         return self.values.get(expr) if isinstance(expr, Var) and self.uses[expr] == 1 else None
 
     def shifted(self, expr: Expr, shift: np.ndarray) -> Changes | None:
@@ -158,14 +158,20 @@ class _Folder:
         return {expr: ops.add(x, total)} if small and total else None
 
     def is_product(self, expr: Expr) -> bool:
-        """Return whether `expr` is a convolution or matrix product, possibly transposed, viewed or summed by col2im."""
+        """Return whether `expr` is a convolution or matrix product.
+
+        Transpositions, views and col2im may be applied to the product.
+        """
         call = self.own(expr)
         while call is not None and call.op in (ops.transpose, ops.reshape, ops.expand_dims, ops.squeeze, ops.col2im):
             call = self.own(call.args[0])
         return call is not None and call.op in (ops.conv, ops.matmul)
 
     def scaled(self, expr: Expr, factor: np.ndarray, depth: int) -> Changes | None:
-        """Return the changed calls that multiply `expr` by a factor, or None if no constant can absorb the factor."""
+        """Return the changed calls that compute `expr` times a factor, or None if the factor cannot be folded.
+
+        depth: the most operators through which the factor may still be moved.
+        """
         call = self.own(expr)
         if call is None or not isinstance(expr, Var) or depth == 0 or call.tensor_type.shape is None:
             return None
@@ -197,7 +203,10 @@ class _Folder:
         return None
 
     def scaled_product(self, expr: Var, call: OpCall, factor: np.ndarray, depth: int) -> Changes | None:
-        """Return the changed calls that multiply a matrix product by one factor, or one for each column or row."""
+        """Return the changed calls that compute a matrix product times a factor, or None if it cannot be folded.
+
+        The factor is a single number, or one number for each column or row.
+        """
         a, b = call.args
         attributes, vector = dict(call.attributes), factor.reshape(-1)
         if a.tensor_type.known_rank < 2 or b.tensor_type.known_rank < 2:
@@ -216,14 +225,21 @@ class _Folder:
         return None
 
     def weights(self, call: OpCall, at: int, factor: np.ndarray) -> Constant | None:
-        """Return argument `at` times a factor, or None if it is not constant, large and shared, or overflows."""
+        """Return argument `at` times a factor as a new constant, or None if that is not possible.
+
+        It is not possible if the argument is not constant, if the argument is large and used elsewhere, or if a product
+        overflows.
+        """
         arg = call.args[at]
         if not isinstance(arg, Constant) or (arg.value.nbytes > _SHARED_BYTES and id(arg.value) in self.shared):
             return None
         return times(arg, factor)
 
     def with_scaled_input(self, call: OpCall) -> OpCall:
-        """Return a conv or matmul with the factors of its input folded into its weights, or another call as it is."""
+        """Return a convolution or matmul with the constant factors of its first argument folded into its weights.
+
+        Return any other call unchanged.
+        """
         while call.op in (ops.conv, ops.matmul) and isinstance(scaled := call.args[0], Var):
             inner = self.own(scaled)
             if inner is None or (found := factor_of(inner)) is None:
@@ -239,7 +255,7 @@ class _Folder:
 
 
 def _of_input(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
-    """Return the factor of the weights with the same effect as a factor of the first argument, or None."""
+    """Return the factor of the weights that has the same effect as `factor` on the first argument, or None."""
     attributes, weights, vector = dict(call.attributes), call.args[1], factor.reshape(-1)
     if call.op is ops.matmul:
         if (weights.tensor_type.rank or 0) < 2 or attributes["transpose_a"] or not varies_along(factor, -1):
@@ -255,9 +271,10 @@ def _of_input(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
 
 
 def _stepped(items: list[Node]) -> set[Expr]:
-    """Return the values that reach a rounding through elementwise operators and data movement only.
+    """Return the values that are rounded to whole numbers later.
 
-    items: the nodes of the module, in program order.
+    Only elementwise operators and data movement may be between a value and the rounding.  items: the nodes of the
+    module, in program order.
     """
     found: set[Expr] = set()
     for item in reversed(items):

@@ -21,13 +21,16 @@ from relvm.passes.util.scale_factors import factor_of
 
 @function_pass("fuse_attention", at=Stage.ANF)
 def fuse_attention(function: Function) -> Function:
-    """Compute attention without storing the matrix of scores:
+    """Replace attention by one operator, which does not store the matrix of scores:
 
     s = matmul(q, k, transpose_b=true); p = softmax(s); y = matmul(p, v)   ->   y = attention(q, k, v, ...)
 
-    A factor, terms, and a `where` that masks scores may lie between the first product and the softmax.  Between the
-    softmax and the second product, a `where` may replace NaN, or rows whose scores are all -inf, by 0.  The pass
-    applies to f32 only, if the values in between have no other users, and queries and values have few elements each.
+    Between the first product and the softmax, the program may multiply the scores by a number, add a bias, and mask
+    scores with a `where`.  Between the softmax and the second product, a `where` may replace NaN by 0, or rows whose
+    scores are all -inf.
+
+    The pass applies if the dtype is f32, the values in between have no other users, and a single query or value vector
+    has few elements.
     """
     uses = use_counts(function.body)
     return map_blocks(lambda block: _block(block, uses), function)
@@ -58,7 +61,10 @@ def _block(block: Block, uses: Counter[Var]) -> Block:
 
 @dataclass(frozen=True)
 class _Scores:
-    """The scores: the product of q and k times `scale`, plus `bias` unless it is None."""
+    """The computation of the scores: the product of q and k, times `scale`, plus `bias` unless that is None.
+
+    transposed: whether k is stored with its last two axes swapped, so that the scores are matmul(q, k).
+    """
 
     q: Expr
     k: Expr
@@ -68,9 +74,10 @@ class _Scores:
 
 
 class _Match:
-    """An attempt to match the pattern of attention in one block.
+    """An attempt to match the attention pattern, starting at one call of a block.
 
-    calls: a variable of the block -> the call that computes it.   taken: the variables matched as parts of the pattern.
+    calls: a variable of the block -> the call that computes it.   uses: the number of uses of each variable.
+    taken: the intermediate variables of the pattern that are matched so far.
     """
 
     def __init__(self, calls: dict[Var, OpCall], uses: Counter[Var]) -> None:
@@ -79,14 +86,20 @@ class _Match:
         self.taken: set[Expr] = set()
 
     def own(self, expr: Expr, uses: int = 1) -> OpCall | None:
-        """Return the call that computes `expr` if it is used exactly `uses` times."""
+        """Return the call that computes `expr` if `expr` is used exactly `uses` times, otherwise None.
+
+        Record the variable in `taken`.
+        """
         call = self.calls.get(expr) if isinstance(expr, Var) and self.uses[expr] == uses else None
         if call is not None:
             self.taken.add(expr)
         return call
 
     def attention(self, call: OpCall) -> OpCall | None:
-        """Return the attention operator equal to `call`, or None.  Its arguments may be calls."""
+        """Return the attention operator that replaces `call`, the second product, or None if there is no match.
+
+        The arguments of the operator may be calls.
+        """
         if call.op is not ops.matmul or any(dict(call.attributes).values()) or not _is_matrix(call.args[0]):
             return None
         shares, v = call.args
@@ -107,9 +120,10 @@ class _Match:
         return replace(ops.attention(scores.q, scores.k, v, allowed, bias, **attributes), type=call.type)
 
     def shares(self, expr: Expr) -> tuple[str, OpCall | None, int]:
-        """Return how rows whose scores are all -inf are treated (`absent`), the softmax, and the uses of its argument.
+        """Match the softmax and an optional `where` after it: where(p != p, 0, p) or where(max(s) == -inf, 0, p).
 
-        A `where` may guard p = softmax(s): as where(p != p, 0, p) or as where(max(s) == -inf, 0, p).
+        Here p = softmax(s).  Return the attribute `absent`, which tells how rows whose scores are all -inf are treated,
+        the softmax or None, and the number of uses that s must have.
         """
         call = self.calls.get(expr) if isinstance(expr, Var) else None
         guard = self.own(call.args[0]) if call is not None and call.op is ops.where else None
@@ -128,7 +142,10 @@ class _Match:
         return "zero", softmax if same else None, 2
 
     def hidden(self, expr: Expr, uses: int) -> tuple[_Scores | None, Expr, float]:
-        """Return the scores in `expr`, the mask of the scores that stay, and the number that replaces the others."""
+        """Match the scores and an optional `where` that masks them.
+
+        Return the scores or None, the mask, and the number that replaces each score for which the mask is false.
+        """
         call = self.own(expr, uses)
         if call is not None and call.op is ops.where:
             cond, x, other = call.args
@@ -173,7 +190,10 @@ def _is_number(expr: Expr, number: float) -> bool:
 
 
 def _is_normal(scale: float) -> bool:
-    """Return whether `scale` is a normal f32 number, so that it maps zeros and infinities as its factors do."""
+    """Return whether `scale`, a product of factors, is a normal f32 number.
+
+    Multiplication by `scale` then gives the same zeros and infinities as multiplication by each factor in turn.
+    """
     range_ = np.finfo(np.float32)
     return float(range_.tiny) <= abs(scale) <= float(range_.max)
 

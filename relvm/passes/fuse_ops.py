@@ -26,8 +26,9 @@ def fuse_ops(function: Function) -> Function:
     t = add(x, b)
     y = relu(t)     ->   y = fused { t = add(x, b); y = relu(t); return y }
 
-    A group consists of elementwise operators, transpositions, slices, lookups, views and reductions that one loop nest
-    computes, or of a matmul and its epilogue (relvm/kernels/fused_expr.py).  Its intermediate results take no memory.
+    A group consists of elementwise operators, transpositions, slices, gathers, views and reductions that one loop nest
+    can compute, or of a matmul and its epilogue (relvm/kernels/fused_expr.py).  The intermediate results of a group are
+    not stored in memory.
     """
     return map_blocks(_block, function)
 
@@ -55,7 +56,10 @@ def _block(block: Block) -> Block:
 
 
 def _users(block: Block) -> dict[Expr, set[int]]:
-    """Return the indices of the bindings that use each variable; the block's result counts as one more binding."""
+    """Return the users of each variable, as indices of bindings.
+
+    The block's result counts as one more binding, after the last one.
+    """
     users: dict[Expr, set[int]] = {}
     for i, value in enumerate([*(binding.value for binding in block.bindings), block.result]):
         for item in walk(value):
@@ -84,15 +88,16 @@ def _grow(
     place: dict[Expr, int],
     taken: set[int],
 ) -> set[int]:
-    """Return the indices of the bindings that form a group with `root`, its last member.
+    """Return the group of bindings, as indices, whose last member is `root`.
 
-    Only members use the other members.  Later bindings are tried first.  Checking a group takes time in proportion to
-    its size, so it is first tried with all that may join.
+    Only members of the group use the members other than `root`.  Later bindings are tried first.  A check of a group
+    takes time in proportion to its size.  The group is therefore first checked with all candidates, then binary search
+    finds how many of them fit.
     """
     members = {root}
     refused = set(taken)
     while new := _candidates(block, calls, members, users, place, refused):
-        fitting, failing = 0, len(new) + 1  # how many of them fit, and how many do not
+        fitting, failing = 0, len(new) + 1  # a number of candidates that fits, and a larger one that does not
         while fitting + 1 < failing:
             count = len(new) if failing > len(new) else (fitting + failing) // 2
             if _fits(block, calls, root, {*members, *new[:count]}):
@@ -112,7 +117,7 @@ def _candidates(
     place: dict[Expr, int],
     refused: set[int],
 ) -> list[int]:
-    """Return the bindings that may join a group one after the other, provided that each fits."""
+    """Return the bindings, as indices, that are candidates for a group, in the order in which they may join it."""
     found: list[int] = []
     group, skipped = set(members), set(refused)
     product = next((calls[member] for member in members if isinstance(calls[member].op.lower, Contraction)), None)
@@ -137,7 +142,7 @@ def _candidates(
 
 
 def _fits(block: Block, calls: Mapping[int, OpCall], root: int, members: set[int]) -> bool:
-    """Return whether the members make one kernel that repeats no expensive computation."""
+    """Return whether one kernel can compute all members without repeating an expensive computation."""
     group = {block.bindings[member].var: calls[member] for member in sorted(members)}
     result = block.bindings[root].var
     if all(isinstance(call.op.lower, Pointwise) and var.type == result.type for var, call in group.items()):

@@ -29,20 +29,20 @@ from relvm.ir.visitor import fresh_copy, inner_blocks, map_blocks, map_parts, wi
 from relvm.passes.pass_manager import module_pass
 from relvm.passes.util.match_casts import in_binding_order
 
-SMALL = 8  # a function of at most so many bindings, with those of inner blocks, is inlined wherever it is called
-DEEPEST = 24  # inlining nests blocks at most so deep
+SMALL = 8  # most bindings, including those of inner blocks, of a function that is inlined at every call
+DEEPEST = 24  # greatest nesting depth of blocks that inlining may produce
 
 
 @module_pass("inline", at=Stage.ANF)
 def inline(module: Module) -> Module:
-    """Replace a call of a private function by the function's body if it is the only use or the body is small:
+    """Replace the call of a private function by its body if this is the only use, or if the body is small:
 
     private def _f(a) { b = relu(a); return b }
-    y = @_f(x)   ->   b = relu(x), and y is b from there on
+    y = @_f(x)   ->   b = relu(x), and b replaces the uses of y
 
-    A local function whose only use is a call is inlined, too.  Recursive functions and those with the attribute
-    inline=false are not.  An argument whose type is not proven is checked by a match_cast, as the call would check it.
-    A module grows by at most SMALL bindings for each of its calls.
+    A local function is inlined if its only use is a call.  A recursive function, or a function with the attribute
+    inline=false, is not inlined.  If the type of an argument is not proven, a match_cast checks the argument, as the
+    call would.  A module grows by at most SMALL bindings for each call.
     """
     functions = {f.name: f for f in module.functions}
     has_private = any(f.private for f in module.functions)
@@ -74,7 +74,7 @@ def _bindings(block: Block) -> Iterator[Binding | MatchCast]:
 
 
 def _depth(block: Block) -> int:
-    """Return how many levels of blocks nest inside `block`."""
+    """Return the nesting depth of the blocks inside `block`: 0 if it contains none."""
     return max((1 + _depth(inner) for b in block.bindings for inner in inner_blocks(b.value)), default=0)
 
 
@@ -83,7 +83,10 @@ def _references(function: Function) -> list[str]:
 
 
 def _callees_first(references: Mapping[str, list[str]]) -> list[str]:
-    """Return the functions in callee-first order; cycles are broken at a back reference."""
+    """Return the names of the functions in depth-first postorder of the references: callees before their callers.
+
+    In a cycle, the function that is visited first comes last.
+    """
     order: dict[str, None] = {}
     entered: set[str] = set()
     stack = [(name, False) for name in reversed(list(references))]
@@ -99,11 +102,12 @@ def _callees_first(references: Mapping[str, list[str]]) -> list[str]:
 
 
 class _Inliner:
-    """Inlines inside one function of the module.
+    """Inlines calls in the body of one function of the module.
 
-    inlinable: the inlinable functions of the module, by name.   locals: the inlined local functions by variable, with
-    their own dimension variables.   renamed: the result of an inlined call -> its value.   known: the dimension
-    variables bound so far.   depth: the nesting depth of the current block.
+    inlinable: the functions of the module that may be inlined, by name.   called_once: the variables of local functions
+    whose only use is a call.   locals: the variable of such a function -> the function, and the dimension variables
+    that it binds.   renamed: the variable of an inlined call -> the value that replaces the variable.
+    known: the dimension variables bound so far.   depth: the nesting depth of the current block.
     """
 
     def __init__(self, inlinable: Mapping[str, Function]) -> None:
@@ -129,7 +133,7 @@ class _Inliner:
         return with_bindings(block, bindings, self.atom(block.result))
 
     def binding(self, binding: Binding | MatchCast, bindings: list[Binding | MatchCast]) -> None:
-        """Append the replacement of `binding`."""
+        """Append the bindings that replace `binding` to `bindings`."""
         value = binding.value
         own: list[DimVar] = []
         if isinstance(value, Function):
@@ -154,7 +158,10 @@ class _Inliner:
         return self.renamed.get(expr, expr) if isinstance(expr, Var) else expr
 
     def call(self, call: Call, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> Expr:
-        """Return the value of a call, and append its bindings if it is inlined.  origins: those of the call."""
+        """Return the value of a call: the result of the inlined body, or the call itself if it is not inlined.
+
+        Append the bindings of an inlined body to `bindings`.  origins: the source positions of the call.
+        """
         match call.callee:
             case FunctionRef(name) if name in self.inlinable:
                 function = self.inlinable[name]
@@ -179,13 +186,13 @@ class _Inliner:
         origins: tuple[str, ...],
         bindings: list,
     ) -> Expr | None:
-        """Append the body of `function` applied to `args` and return its result.
+        """Append a copy of the body of `function`, applied to `args`, to `bindings`.  Return the result of the body.
 
         Return None and append nothing if match_casts cannot express the checks of the arguments, or if blocks would
         nest too deeply.
 
-        name: the function's name, for messages.   own: the dimension variables that it binds.   origins: those of the
-        call, which are added to the origins of the body.
+        name: the function's name, for messages.   own: the dimension variables that the function binds.
+        origins: the source positions of the call, which are added to those of the copied bindings.
         """
         if self.depth + _depth(function.block) > DEEPEST:
             return None
@@ -214,7 +221,10 @@ class _Inliner:
 
 
 def _called_once(function: Function) -> set[Var]:
-    """Return the variables of local functions that are used once, in a call outside of the function itself."""
+    """Return the variables of local functions that may be inlined and whose only use is a call.
+
+    The call must be outside of the local function itself.
+    """
     found = {each.var: each.value for each in _bindings(function.block) if isinstance(each.value, Function)}
     if not found:
         return set()
@@ -225,7 +235,7 @@ def _called_once(function: Function) -> set[Var]:
 
 
 def _bound_dims(expr: Expr) -> Iterator[DimVar]:
-    """Yield the dimension variables that `expr` binds: in parameters, match_casts and results of packed functions."""
+    """Yield the dimension variables that parameters, match_casts and results of packed functions inside `expr` bind."""
     for item in walk(expr):
         match item:
             case Function(params=params):

@@ -1,4 +1,4 @@
-"""Lambda lifting: local functions become functions of the module (T. Johnsson, 1985)."""
+"""Lambda lifting: turn local functions into functions of the module (T. Johnsson, 1985)."""
 
 from __future__ import annotations
 
@@ -34,15 +34,18 @@ from relvm.passes.pass_manager import module_pass
 def lambda_lifting(module: Module) -> Module:
     """Turn each local function into a function of the module, with the values it captures as additional parameters.
 
-    A call passes the captured values after the other arguments.  A use as a value makes a closure:
+    A call passes the captured values after the other arguments.  If the function is used as a value, the value is a
+    closure:
 
     g = fn (a) { add(a, b) }; y = g(x)   ->   y = @main_g(x, b)            with  def main_g(a, b) { add(a, b) }
     g = fn (a) { add(a, b) }; t = (g,)   ->   g = make_closure(@main_g, b); t = (g,)
 
-    A function that captures nothing needs no closure: a reference to it is the value.  Adjacent local functions may
-    call each other, so each also captures what the functions that it uses capture.  Dimensions of the surrounding
-    function are captured as one shape if nothing else determines them, or if arguments are checked against them.  The
-    attribute `captured` is the number of added parameters.
+    A function that captures nothing needs no closure: the value is a reference to the function.  A local function also
+    captures the values that the local functions it uses capture.
+
+    A lifted function may need dimension variables of the surrounding function.  They are passed as one shape if no
+    other value determines them, or if arguments are checked against them.  The function attribute `captured` is the
+    number of added parameters.
     """
     lifter = _Lifter({f.name for f in module.functions})
     outer = [lifter.top_level(function) for function in module.functions]
@@ -53,7 +56,8 @@ def lambda_lifting(module: Module) -> Module:
 class _Lifted:
     """A lifted local function.
 
-    captured: variables, then at most one shape, as expressions at the definition of the local function.
+    reference: a reference to the new function of the module.   captured: the values that the local function captures:
+    variables, then at most one shape.
     """
 
     reference: FunctionRef
@@ -63,14 +67,15 @@ class _Lifted:
         return BuiltinCall("make_closure", (self.reference, *self.captured), type=type_)
 
 
-_Known = Mapping[Var, _Lifted]  # variable of a local function -> the lifted function, for those in scope
+_Known = Mapping[Var, _Lifted]  # the variable of a local function in scope -> the lifted function
 
 
 class _Lifter:
     """Lifts the local functions of a module.
 
-    For the current module function, values: the variables that are used other than as callees.   unproven: the
-    variables that are called with arguments whose types are not proven to be those of the parameters.
+    names: the names of functions in use.   lifted: the lifted functions so far.
+    values: the variables that the current module function uses as values, not only as callees.
+    unproven: the variables that the current module function calls with an argument whose type is not proven.
     """
 
     def __init__(self, names: set[str]) -> None:
@@ -84,7 +89,7 @@ class _Lifter:
         return replace(function, body=self.block(function.block, function.name, {}, _plain_dims(function.params)))
 
     def block(self, block: Block, owner: str, known: _Known, dims: frozenset[DimVar]) -> Block:
-        """Lift the local functions of a block.
+        """Lift the local functions of a block.  Return the block without them.
 
         owner: the name of the enclosing function.   known: the local functions in scope.   dims: the dimension
         variables in scope.
@@ -117,13 +122,16 @@ class _Lifter:
         return replace(block, bindings=tuple(bindings), result=substitute(block.result, references))
 
     def references(self, known: _Known) -> dict[Var, Expr]:
-        """Return the references that replace uses of functions as values, for the functions that capture nothing."""
+        """Return a mapping from each function that captures nothing and is used as a value to a reference to it."""
         return {var: lifted.reference for var, lifted in known.items() if not lifted.captured and var in self.values}
 
     def functions(
         self, run: Sequence[Binding | MatchCast], owner: str, known: _Known, dims: frozenset[DimVar]
     ) -> _Known:
-        """Lift a run of local functions, which may call each other, and return the known functions with them."""
+        """Lift a group of adjacent local functions, which may call each other.
+
+        Return `known` with these functions added.
+        """
         functions = {binding.var: binding.value for binding in run if isinstance(binding.value, Function)}
         checked = self.values | self.unproven
         outer = {var: dims if var in checked else frozenset() for var in functions}
@@ -141,9 +149,10 @@ class _Lifter:
         return known
 
     def function(self, local: Function, lifted: _Lifted, run: _Known, known: _Known, dims: frozenset[DimVar]) -> None:
-        """Add the lifted function of a local function to the module.
+        """Add the lifted function of a local function to the functions of the module.
 
-        run: the functions lifted together with this one, whose closures its body may have to make.
+        run: the functions that are lifted together with this one.  If the body uses one of them as a value, it must
+        make the closure.
         """
         body = self.block(local.block, lifted.reference.name, known, dims | _plain_dims(local.params))
         used = _values(body)
@@ -173,7 +182,7 @@ class _Lifter:
 
 
 def _values(expr: Node) -> set[Var]:
-    """Return the variables that `expr` uses as values, not as callees."""
+    """Return the variables that `expr` uses as values.  A use as the callee of a call does not count."""
     found: set[Var] = set()
     stack = [expr]
     while stack:
@@ -197,7 +206,7 @@ def _plain_dims(variables: Iterable[Var]) -> frozenset[DimVar]:
 
 
 def _unproven(expr: Node) -> set[Var]:
-    """Return the variables that are called with arguments whose types are not proven."""
+    """Return the variables that `expr` calls with an argument that is not proven to be of the parameter's type."""
     found: set[Var] = set()
     for item in walk(expr):
         match item:
@@ -210,9 +219,12 @@ def _unproven(expr: Node) -> set[Var]:
 def _captured(
     run: Mapping[Var, Function], known: _Known, outer: Mapping[Var, frozenset[DimVar]]
 ) -> dict[Var, tuple[Expr, ...]]:
-    """Return what each function of a run captures: the values it uses, and those that the functions it uses capture.
+    """Return the values that each function of a group captures.
 
-    outer: for each function, the dimensions of the surrounding function that its parameters are checked against.
+    A function captures the values that it uses, and the values that the functions it uses capture.
+
+    outer: for each function, the dimension variables of the surrounding function against which its parameters are
+    checked.
     """
     variables: dict[Var, dict[Var, None]] = {}
     uses: dict[Var, list[Var]] = {}
@@ -239,12 +251,15 @@ def _captured(
 
 
 def _is_captured(var: Var, values: set[Var], known: _Known) -> bool:
-    """Return whether a free variable is a value that must be captured."""
+    """Return whether a free variable of a local function must be captured.
+
+    The variable of a lifted function need not be captured, unless it is used as a value and is a closure.
+    """
     return var not in known or (var in values and bool(known[var].captured))
 
 
 def _close(needs: dict[Var, dict], uses: dict[Var, list[Var]]) -> None:
-    """Add the needs of used functions to those of their users, until nothing changes."""
+    """Compute the transitive closure: add to the needs of each function those of the functions that it uses."""
     changed = True
     while changed:
         changed = False
@@ -260,9 +275,10 @@ def _dims(value: Expr) -> Iterable[DimVar]:
 
 
 def _given_dims(local: Function, captured: Iterable[Var], outer: frozenset[DimVar]) -> set[DimVar]:
-    """Return the dimension variables that need not be captured.
+    """Return the dimension variables that a local function need not capture, because other values bind them.
 
-    Captured values bind them, or parameters and checks inside the function do and `outer` does not contain them.
+    These are the variables that captured values bind.  Parameters and checks inside the function also bind variables,
+    but those in `outer` do not count.
     """
     given = set((_plain_dims(local.params) - outer) | _plain_dims(captured))
     for item in walk(local):
@@ -275,7 +291,7 @@ def _given_dims(local: Function, captured: Iterable[Var], outer: frozenset[DimVa
 
 
 def _used_dims(local: Function) -> Iterable[DimVar]:
-    """Yield the dimension variables in the parameters, the body and the result type."""
+    """Yield the dimension variables in the parameters, the body and the result type of a local function."""
     for param in local.params:
         yield from type_vars(param.type)
     for item in walk(local):

@@ -1,4 +1,4 @@
-"""Append in place when the list is dead afterwards."""
+"""In-place list append: change a list that is dead afterwards instead of copying it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from relvm.passes.pass_manager import function_pass
 
 @function_pass("list_append_in_place", at=Stage.PLANNED)
 def list_append_in_place(function: Function) -> Function:
-    """Append in place if the append is the last use of a list:
+    """Append to a list in place if the append is the last use of the list:
 
     y = builtin.list_append(x, item)   ->   y = builtin.list_push(x, item)
                                             _ = kill x
 
-    list_push changes the list only if the register of x holds the only reference.  No two variables share a register,
-    because lower_shapes has removed aliases.  insert_kills drops the variables that the block itself binds.
+    At run time, list_push changes the list only if the register of x is the only reference to the list.  Otherwise it
+    copies the list.  No two variables share a register, because lower_shapes has removed aliases.  The pass adds the
+    kill only for variables of outer blocks, because insert_kills adds the others.
     """
     calls = [call for call in walk(function) if isinstance(call, BuiltinCall) and call.name == "list_append"]
     lists = {list_ for list_, _ in (call.args for call in calls) if isinstance(list_, Var)}
@@ -29,7 +30,7 @@ def list_append_in_place(function: Function) -> Function:
 
 
 def _block(block: Block, needed: set[Var], lists: set[Var]) -> Block:
-    """Make the appends of a block in place.  needed: those of `lists` that are used after the block."""
+    """Return a block with in-place appends.  needed: the variables of `lists` that are used after the block."""
     needed = needed | _used(block.result, lists)
     own = {binding.var for binding in block.bindings}
     bindings: list[Binding | MatchCast] = []  # the last one first

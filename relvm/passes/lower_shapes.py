@@ -1,4 +1,7 @@
-"""Lowering of symbolic shapes: run-time checks of values, and a heap with the values of dimension variables."""
+"""Lowering of symbolic shapes to run-time checks and computations on a shape heap.
+
+A shape heap is an array of integers in which a call of a function stores the values of its dimensions.
+"""
 
 from __future__ import annotations
 
@@ -69,13 +72,17 @@ def lower_shapes(module: Module) -> Module:
     shape(n * 2, 4)       ->   _ = builtin.compute_dim(heap, 1, mul, EQUAL_HEAP, 0, EQUAL, 2)
                                s = builtin.make_shape(heap, 2, EQUAL_HEAP, 1, EQUAL, 4)
 
-    The checks cover parameters, match_casts, and the results of packed functions and of functions that are values
-    (relvm/passes/util/unchecked_results.py).  A shape heap holds the values of dimension variables.  Compound
-    dimensions are computed at their first use in a block, and checked when all variables are known.  Variables are
-    checked to be within the bounds that the function states (relvm/ir/value_ranges.py).  If all calls of a function are
-    proven to pass arguments of the right types (relvm/passes/util/call_analysis.py), only the dtypes of its scalar
-    parameters are checked, because arithmetic relies on them.  The heap holds only values that are read, and a function
-    that reads none has no heap.
+    The pass checks parameters, match_casts, and the results of packed functions and of function values
+    (relvm/passes/util/unchecked_results.py).  It also checks that dimension variables are within the bounds that the
+    function declares (relvm/ir/value_ranges.py).
+
+    The shape heap contains the values of dimensions.  A compound dimension is computed at its first use in a block.  A
+    size is compared with a compound dimension when all variables are known.  A dimension that is never read is not
+    stored, and a function that reads none has no heap.
+
+    If all calls of a function are proven to pass arguments of the right types (relvm/passes/util/call_analysis.py), its
+    parameters are not checked.  Only the dtypes of scalar parameters are still checked, because arithmetic relies on
+    them.
     """
     proven = proven_functions(module)
     unchecked = unchecked_functions(module)
@@ -108,10 +115,11 @@ def _lowered(function: Function, proven: bool, unchecked: Collection[str]) -> Fu
 
 @dataclass
 class _Scope:
-    """The state of one block.
+    """The state of lowering for one block.
 
-    slots: a dimension -> its heap slot.   shapes, values: a shape or dimension -> the variable that holds it.
-    out: the lowered bindings.   pending: checks that wait until all dimension variables are known.
+    slots: a dimension -> its slot in the heap.   shapes: a shape -> the variable bound to its value.   values: a
+    dimension -> the variable bound to its value.   out: the lowered bindings.   pending: checks to append when all
+    dimension variables are known.
     """
 
     slots: dict[AnyDim, int] = field(default_factory=dict)
@@ -129,12 +137,12 @@ class _Lowering:
         self.name = function.name
         self.unchecked = unchecked
         self.closures = own_closures(function.block)
-        self.mentions = Counter(item for item in walk(function) if isinstance(item, Var))  # bindings and uses
+        self.mentions = Counter(item for item in walk(function) if isinstance(item, Var))  # counts bindings and uses
         self.heap = Var("heap", type=OBJECT)
         self.slot_count = 0
-        self.read: set[int] = set()  # the slots that something reads
-        self.origins: tuple[str, ...] = ()  # of the current binding
-        self.renamed: dict[Var, Expr] = {}  # the variable of a match_cast, or an alias -> its value
+        self.read: set[int] = set()  # the slots that are read
+        self.origins: tuple[str, ...] = ()  # the origins of the current binding
+        self.renamed: dict[Var, Expr] = {}  # a removed variable, such as an alias -> the value that replaces it
 
     def effect(self, scope: _Scope, name: str, *args: Expr) -> None:
         scope.out.append(Binding(Var("_", type=VOID, origins=self.origins), BuiltinCall(name, args, type=VOID)))
@@ -182,14 +190,18 @@ class _Lowering:
         return replace(block, bindings=tuple(scope.out), result=result)
 
     def is_checked(self, call: PackedCall | Call, is_tail: bool, block: Block, binding: Binding) -> bool:
-        """Return whether a call's result is checked.  is_tail: whether the block is in tail position."""
+        """Return whether the result of a call is checked.  is_tail: whether `block` is in tail position."""
         if isinstance(call, PackedCall):
             return call.type != VOID
         is_tail_call = is_tail and in_tail_position(block, binding)
         return not is_tail_call and is_unchecked(call.callee, self.closures, self.unchecked)
 
     def value(self, expr: Expr, scope: _Scope) -> Expr:
-        """Return an argument with its renamed variable, or a variable that holds its symbolic shape or dimension."""
+        """Return the lowered form of an atom.
+
+        A removed variable is replaced by its value.  For a symbolic shape or dimension, append the binding that
+        computes it, unless there is one already, and return its variable.
+        """
         match expr:
             case Var():
                 return self.renamed.get(expr, expr)
@@ -211,7 +223,10 @@ class _Lowering:
         return expr
 
     def code(self, dim: AnyDim, scope: _Scope) -> tuple[Prim, Prim]:
-        """Return the `code value` pair that encodes `dim`, and append what computes it if it has no slot yet."""
+        """Return the pair of numbers, code and value, that encodes `dim` in an argument list of a builtin.
+
+        If a symbolic dimension has no heap slot yet, append the statements that compute it.
+        """
         if isinstance(dim, int):
             return _CODE["EQUAL"], prim(dim)
         if dim not in scope.slots:
@@ -249,7 +264,7 @@ class _Lowering:
         return _CODE["EQUAL_HEAP"], slot
 
     def without_unread(self, block: Block) -> Block:
-        """Return the block without stores to heap slots that nothing reads."""
+        """Return the block without stores to heap slots that are never read."""
         bindings = []
         for binding in block.bindings:
             match binding.value:
@@ -270,7 +285,7 @@ class _Lowering:
         return replace(block, bindings=tuple(bindings))
 
     def read_pairs(self, pairs: Sequence[Expr]) -> list[Expr]:
-        """Return `code value` pairs in which ANY replaces each STORE to a slot that nothing reads."""
+        """Return pairs of code and value with ANY instead of each STORE to a slot that is never read."""
         kept: list[Expr] = []
         for code, value in zip(pairs[::2], pairs[1::2], strict=True):
             unread = code == _CODE["STORE"] and isinstance(value, Prim) and value.value not in self.read
@@ -278,9 +293,10 @@ class _Lowering:
         return kept
 
     def check(self, where: str, type_: Type, value: Expr, known: Type, scope: _Scope) -> None:
-        """Append the checks that `value`, of type `known`, is of type `type_`.
+        """Append the checks that `value` is of type `type_`.
 
-        Checks of compound dimensions and of the contents of lists and optionals are added to `scope.pending`.
+        known: the type that `value` is proven to have.  Checks that it makes unnecessary are omitted.  Checks of
+        compound dimensions and of the contents of lists and optionals are added to `scope.pending`.
         """
         place = String(where)
         match type_:
@@ -317,7 +333,10 @@ class _Lowering:
                     self.match_value(where, expected, value, scope)
 
     def bind(self, where: str, type_: Type, value: Expr, scope: _Scope) -> None:
-        """Store the dimension variables that `value`, proven to be of type `type_`, is the first to determine."""
+        """Append the statements that store the dimension variables of `type_` that have no heap slot yet.
+
+        `value` is proven to be of type `type_`, so its dimensions are not checked.
+        """
         match type_:
             case TensorType(shape=dims) | ShapeType(dims=dims):
                 if _is_first_to_give(type_, scope):
@@ -336,7 +355,10 @@ class _Lowering:
     def match(
         self, where: str, dims: tuple[AnyDim, ...] | None, value: Expr, scope: _Scope, *, proven: bool = False
     ) -> None:
-        """Append the check that `value` has shape `dims`, unless proven, and store dimension variables seen first."""
+        """Append the check that `value` has shape `dims`.  A dimension variable that occurs first is stored instead.
+
+        If `proven`, only store variables.
+        """
         if not dims:
             return
         pairs: list[Prim] = []
@@ -357,7 +379,7 @@ class _Lowering:
             scope.pending.append((where, value, left))
 
     def match_value(self, where: str, dim: AnyDim, value: Expr, scope: _Scope) -> None:
-        """Append the check that the scalar `value` equals `dim`, or store it if `dim` is a variable seen first."""
+        """Append the check that the scalar `value` equals `dim`, or store `value` if `dim` is a new variable."""
         if not isinstance(dim, int) and dim not in scope.slots:
             if as_var(dim) is None:
                 scope.pending.append((where, value, dim))
@@ -386,7 +408,10 @@ class _Lowering:
             self.effect(scope, "match_shape", value, self.heap, prim(len(dims)), *pairs, String(where))
 
     def check_range(self, var: DimVar, range_: Range, scope: _Scope) -> None:
-        """Append the check that a dimension is in its range: that clamping it to the range does not change it."""
+        """Append the check that a dimension variable is in its range.
+
+        The check compares the value with the value clamped to the range.
+        """
         dim = var_dim(var)
         nearest: AnyDim = dim
         words = []
@@ -411,5 +436,5 @@ def _name_of_callee(call: PackedCall | Call) -> str:
 
 
 def _is_first_to_give(type_: Type, scope: _Scope) -> bool:
-    """Return whether a value of the type determines a dimension variable that has no slot yet."""
+    """Return whether a value of type `type_` determines a dimension variable that has no heap slot yet."""
     return any(var_dim(var) not in scope.slots for var in plain_dim_vars(type_))

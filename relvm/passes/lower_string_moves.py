@@ -12,27 +12,30 @@ from relvm.ir.visitor import map_blocks, with_bindings, with_value
 from relvm.kernels.lowering_rules import Alias, Builtin, Reinterpret
 from relvm.passes.pass_manager import function_pass
 
-# The contents of a variable: positions, and the tensors whose strings they select.
+# A string tensor in lowered form: a tensor of positions, and the string tensors into which the positions point.
 Moved = tuple[Expr, tuple[Expr, ...]]
 
 
 @function_pass("lower_string_moves", at=Stage.ANF)
 def lower_string_moves(function: Function) -> Function:
-    """Move the positions of strings instead of the strings, and take the strings at the end:
+    """Move the positions of strings instead of the strings, and look up the strings afterwards:
 
     z: str[n] = where(c, x, y)   ->   x_places: i64[n] = string_positions(x)
                                       y_places: i64[n] = string_positions(y, x)
                                       z_places: i64[n] = where(c, x_places, y_places)
                                       z: str[n] = string_take(z_places, x, y)
 
-    Kernels handle integers, not strings.  A later operator that moves only strings of z uses z_places.  A builtin
-    compares strings, and views of strings stay as they are.
+    Kernels can process integers, but not strings.  A later operator that moves strings of z only uses z_places.
+    Comparisons of strings become calls of a builtin.  Views of string tensors are not changed.
     """
     return map_blocks(lambda block: _block(block, {}), function)
 
 
 def _block(block: Block, known: dict[Expr, Moved]) -> Block:
-    """Lower the string operators of a block.  known: the contents of variables in this and enclosing blocks."""
+    """Return a block with its string operators lowered.
+
+    known: a variable of this or an enclosing block -> its lowered form.
+    """
     known = dict(known)
     bindings: list[Binding | MatchCast] = []
     for binding in block.bindings:

@@ -41,7 +41,7 @@ from relvm.passes.pass_manager import Pass
 
 
 def lower_to_kernels(target: str, *, is_compact: bool = False) -> Pass:
-    """Return the pass for one target.
+    """Return the lowering pass for one target.
 
     Parameters
     ----------
@@ -52,11 +52,11 @@ def lower_to_kernels(target: str, *, is_compact: bool = False) -> Pass:
     """
 
     def run(module: Module) -> Module:
-        """Replace each operator by a call of a kernel for its types, by a view, or by a builtin:
+        """Replace each operator call by a call of a kernel for its types, by a view, or by a builtin:
 
         y = add(x, b)   ->   y = kernel add_f32(x, b) : f32[n, 64]
 
-        A fused group becomes one kernel, and so does each of the module's own kernels.  Equal kernels are generated
+        A fused group becomes one kernel.  Kernels that the module defines are lowered too.  Equal kernels are generated
         once.
         """
         lowering = _KernelLowering(module, target, is_compact)
@@ -88,7 +88,7 @@ class _KernelLowering:
         return with_bindings(block, bindings)
 
     def binding(self, binding: Binding | MatchCast, bindings: list) -> None:
-        """Append the replacement of `binding`."""
+        """Append the lowered form of `binding` to `bindings`."""
         match binding.value:
             case OpCall() as call if isinstance(binding, Binding):
                 self.op_call(binding, call, bindings)
@@ -101,7 +101,11 @@ class _KernelLowering:
                 bindings.append(binding)
 
     def own_kernel(self, call: KernelCall) -> KernelCall:
-        """Return a call of one of the module's own kernels, lowered for the sizes that are known at this call."""
+        """Lower a call of a kernel that the module defines.
+
+        The kernel is specialized for the sizes that are constant at this call.  Return the call of the specialized
+        kernel.
+        """
         definition = self.definitions.get(call.kernel)
         if definition is None:
             raise RelvmNameError(f"no kernel {call.kernel}{near_matches(call.kernel, self.definitions)}")
@@ -117,7 +121,7 @@ class _KernelLowering:
         return replace(call, kernel=self.known[spec])
 
     def op_call(self, binding: Binding, call: OpCall, bindings: list) -> None:
-        """Append the replacement of `binding`."""
+        """Append the lowered form of `binding`, whose value is the operator call `call`, to `bindings`."""
         match call.op.lower:
             case Alias():
                 bindings.append(replace(binding, value=call.args[0]))
@@ -150,7 +154,7 @@ class _KernelLowering:
         self.group(binding, Group(members, (binding.var,), name=call.op.name), bindings)
 
     def group(self, binding: Binding, group: Group, bindings: list) -> None:
-        """Append a call of the group's kernel, and generate the kernel if no equal one exists."""
+        """Append a call of the kernel of a group to `bindings`.  Generate the kernel unless an equal one exists."""
         name = self.known.get(group.spec)
         if name is None:
             name = self.known[group.spec] = self.unique(group.base_name)
@@ -160,7 +164,7 @@ class _KernelLowering:
         )
 
     def reference(self, call: OpCall) -> str:
-        """Return the name of the kernel that calls the operator's NumPy function."""
+        """Return the name of the kernel that calls the NumPy function of the operator, for target "numpy"."""
         spec = (call.op.name, call.attributes)
         if spec not in self.known:
             name = self.known[spec] = self.unique(call.op.name)
@@ -178,7 +182,7 @@ class _KernelLowering:
 
 
 def _attribute(value: int | str | DType) -> Expr:
-    """Return an attribute as an argument of a builtin: an int or a dtype."""
+    """Return an attribute, an int or a dtype, as an argument of a builtin."""
     return prim(value) if isinstance(value, int) else DTypeValue(dtype_of(value))
 
 

@@ -1,4 +1,4 @@
-"""Packing of constant weights: rearrange them at compile time into the layout that kernels read."""
+"""Packing of constant weights into the layout that kernels read, at compile time."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from relvm.ops.conv_winograd import MAX_CHANNELS, transform_windows
 from relvm.ops.matmul_int8 import pack_bytes
 from relvm.passes.pass_manager import module_pass
 
-_MIN_CHANNELS = 8  # of the input and of the result: with fewer, Winograd transforms take longer than they save
-_MIN_PLACES = 5  # along each axis of the result: smaller results do not fill tiles and blocks of tiles
+_MIN_CHANNELS = 8  # fewest input and output channels with which Winograd convolution saves time
+_MIN_PLACES = 5  # smallest size of a spatial axis of the result; smaller results do not fill tiles and blocks of tiles
 
 
 @module_pass("pack_weights", at=Stage.ANF)
 def pack_weights(module: Module) -> Module:
-    """Pack the constant right operands of matrix products and the constant filters of convolutions.
+    """Pack the constant right operands of matrix products, and the constant filters of convolutions:
 
     y = matmul(x, const(f32[768, 64], ...))   ->   y = matmul_packed(x, const(f32[49152], ...), columns=64)
     y = conv(x, const(f32[64, 32, 3, 3], ...), pads=(1, 1, 1, 1))   ->
     y = conv_winograd(x, const(f32[16, 64, 32], ...), pads=(1, 1, 1, 1))
 
-    Filters of 3 x 3 with stride 1 are transformed for Winograd convolution.  8-bit matrices become panels of words,
-    with the sums of their columns (matmul_integer_packed).  8-bit filters are stored with channels last, padded to
-    whole words, with the sums of the filters (conv_integer_packed).
+    3 x 3 filters of convolutions with stride 1 are transformed for Winograd convolution.  8-bit matrices are stored as
+    panels of words, together with the sums of their columns (matmul_integer_packed).  8-bit filters are stored with
+    channels last, padded to whole words, together with the sums of the filters (conv_integer_packed).
     """
     packed: dict[tuple, tuple[Constant, ...]] = {}
 
@@ -60,7 +60,7 @@ def pack_weights(module: Module) -> Module:
 
 
 def _array(call: OpCall, at: int) -> np.ndarray:
-    """Return the array of an argument that is known to be a constant."""
+    """Return the array of argument `at`, which must be a constant."""
     arg = call.args[at]
     assert isinstance(arg, Constant)
     return arg.value
@@ -126,7 +126,7 @@ def _tiles(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
 
 
 def _has_words(call: OpCall) -> bool:
-    """Return whether a call is an 8-bit convolution with several channels, which words can hold together."""
+    """Return whether a call is an 8-bit convolution with several input channels per group, to be packed in words."""
     if call.op is not conv_integer or not isinstance(call.args[1], Constant) or call.args[0].tensor_type.shape is None:
         return False
     w = call.args[1].value

@@ -1,4 +1,4 @@
-"""The pass manager: runs a list of passes, times each, verifies its result and shows it to an observer."""
+"""The pass manager: runs a list of passes, measures their times, verifies their results and calls an observer."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from relvm.ir.expr import Function, Module
 from relvm.ir.verifier import Stage, verify
 from relvm.passes.source_locations import Provenance
 
-# Called after each pass with the pass, the module before and after it, and the seconds that it took.
+# A function to call after each pass, with the pass, the module before it, the module after it, and the time in seconds.
 Observer = Callable[["Pass", Module, Module, float], None]
 
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass over a module.
+    """A pass over a module.
 
-    name: as listed by `relvm show --html`.   at: the stage of its input.   to: the stage of its result, which is `at`
-    for an optimization.
+    name: the name in the output of `relvm show --html`.   run: the function that transforms the module.   at: the stage
+    of its input.   to: the stage of its result, which is equal to `at` for an optimization.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Pass:
 
 
 def module_pass(name: str, *, at: Stage, to: Stage | None = None) -> Callable[[Callable[[Module], Module]], Pass]:
-    """Declare a pass over a whole module."""
+    """Return a decorator that makes a function on modules a pass.  `name`, `at` and `to` are the fields of the pass."""
 
     def declare(run: Callable[[Module], Module]) -> Pass:
         return Pass(name, run, at, at if to is None else to)
@@ -46,7 +46,10 @@ def module_pass(name: str, *, at: Stage, to: Stage | None = None) -> Callable[[C
 
 
 def function_pass(name: str, *, at: Stage, to: Stage | None = None) -> Callable[[Callable[[Function], Function]], Pass]:
-    """Declare a pass that processes each function of the module separately."""
+    """Return a decorator that makes a function on IR functions a pass, which applies it to each function of a module.
+
+    `name`, `at` and `to` are the fields of the pass.
+    """
 
     def declare(one: Callable[[Function], Function]) -> Pass:
         def run(module: Module) -> Module:
@@ -61,19 +64,21 @@ def function_pass(name: str, *, at: Stage, to: Stage | None = None) -> Callable[
 def run_passes(
     module: Module, passes: Iterable[Pass], *, verified: bool = False, observer: Observer | None = None
 ) -> Module:
-    """Run the passes in order, and keep source locations (relvm/passes/source_locations.py).
+    """Run passes in order, and return the resulting module.
+
+    Source locations that a pass loses are restored (relvm/passes/source_locations.py).
 
     Parameters
     ----------
     verified
-        Whether each result is verified for the stage of its pass.
+        Whether to verify the result of each pass.
     observer
-        Called after each pass.
+        A function to call after each pass.
 
     Raises
     ------
     RelvmVerifyError
-        A pass broke a rule of its stage.  This is a bug of relvm.
+        The result of a pass violates a rule of its stage.  This is a bug in relvm.
     RelvmMemoryError, RelvmRecursionError
         The module is too large, or nested too deeply.
     """

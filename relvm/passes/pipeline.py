@@ -32,7 +32,7 @@ from relvm.passes.to_anf import to_anf
 
 TARGETS = ("c", "bytecode", "numpy")
 
-# The passes over routines, which follow the passes over modules.
+# The passes over routines, in order.  They run after the passes over modules.
 LIR_PASSES = (
     devirtualize_calls,
     tail_calls,
@@ -42,7 +42,7 @@ LIR_PASSES = (
 
 
 def build_pipeline(target: str, *, fused: bool = True, is_compact: bool = False) -> tuple[Pass, ...]:
-    """Return the passes that bring a module from stage PARSED to PLANNED, the input of code generation.
+    """Return the passes, in order, that lower a module from stage PARSED to PLANNED, the input of code generation.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Promotion of arithmetic on floats of 16 bits and less to f32."""
+"""Promotion of arithmetic on floats of at most 16 bits to f32."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from relvm.passes.pass_manager import function_pass
 
 @function_pass("promote_half_floats", at=Stage.ANF)
 def promote_half_floats(function: Function) -> Function:
-    """Compute with floats narrower than f32 as f32:
+    """Convert floats narrower than f32 to f32 for arithmetic:
 
     z: f16[n] = add(x, y)   ->   x_wide: f32[n] = cast(x, to="f32")
                                  y_wide: f32[n] = cast(y, to="f32")
                                  z_wide: f32[n] = add(x_wide, y_wide)
                                  z: f16[n] = cast(z_wide, to="f16")
 
-    Operators that compute with z, or move its elements, use z_wide.  A result is rounded where it is stored or
-    returned, not between operators.  Elements that no operator computed are moved unchanged, and existing casts stay.
+    Later operators that compute with z, or move its elements, use z_wide.  Results are therefore not rounded between
+    operators, but only where they are stored or returned.  Operators that only move elements of a narrow input are not
+    changed, and neither are existing casts.
     """
     return map_blocks(lambda block: _block(block, _Known({}, {})), function)
 
@@ -32,7 +33,8 @@ def promote_half_floats(function: Function) -> Function:
 class _Known:
     """The f32 versions of narrow values, in this and enclosing blocks.
 
-    computed: results of operators, before rounding.   converted: values cast from narrow ones.
+    computed: the result of an operator -> the variable of its value before rounding.   converted: any other narrow
+    value -> the variable of its cast to f32.
     """
 
     computed: dict[Expr, Var]
@@ -89,9 +91,9 @@ def _widened(binding: Binding, call: OpCall, known: _Known) -> list[Binding]:
 def _rounded_fields(
     binding: Binding, result: OpCall, fields: tuple[Type, ...], wider: tuple[Type, ...]
 ) -> list[Binding]:
-    """Return the bindings of a result tuple whose narrow items are rounded.
+    """Return the bindings that compute a result tuple with its narrow items rounded.
 
-    result: the call over f32 values.   fields, wider: the item types of the original tuple and of `result`.
+    result: the call with f32 arguments.   fields, wider: the item types of the original tuple and of `result`.
     """
     var = binding.var
     whole = var.part("wide", result.type)
@@ -107,6 +109,6 @@ def _rounded_fields(
 
 
 def _narrow(type_: Type | None) -> DType | None:
-    """Return the dtype of a tensor of narrow floats, or None."""
+    """Return the dtype if `type_` is a tensor type of floats narrower than f32, otherwise None."""
     dtype = type_.dtype if isinstance(type_, TensorType) else None
     return dtype if dtype is not None and dtype.is_narrow_float else None

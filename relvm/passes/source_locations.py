@@ -1,4 +1,4 @@
-"""Source locations across passes: the users of a removed value take over its origins."""
+"""Tracking of source locations across passes: the users of a removed value take over its source locations (origins)."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from relvm.ir.node import Node, children
 from relvm.ir.types import VOID
 from relvm.ir.visitor import bound_vars, rewrite
 
-MOST = 64  # a variable with so many origins takes over no more
+MOST = 64  # most origins of a variable that takes over origins
 
 Origins = tuple[str, ...]
-Taken = dict[Hashable, dict[str, None]]  # user -> the origins that it takes over, in order
+Taken = dict[Hashable, dict[str, None]]  # a user -> the origins that it takes over, in order
 
 
 class Provenance:
-    """Follows a module through passes, and restores the origins that a pass loses.
+    """Tracks the origins in a module through passes, and restores the origins that a pass loses.
 
     An origin (`Var.origins`) is lost if a used variable has it before a pass, and no used variable has it afterwards.
-    Its users take it over: every variable whose first origin is that of a user, copies included.  If it belonged to a
-    function's result, the variable that the function returns takes it over.  If a user is lost as well, the users of
-    that user take the origin over.
+    The users of the lost variable then take the origin over.  Users are identified by their first origin, so that all
+    copies of a user take it over.  If the lost variable was a function's result, the variable that the function now
+    returns takes the origin over.  If a user is lost as well, its own users take the origin over.
     """
 
     def __init__(self, module: Module) -> None:
@@ -31,7 +31,7 @@ class Provenance:
         self._follow(module)
 
     def hand_on(self, after: Module) -> Module:
-        """Return the result of a pass with the lost origins restored, and follow it from now on."""
+        """Return `after`, the result of a pass, with the lost origins restored.  Track this module from now on."""
         before, used = self.trails.values(), self.used
         self._follow(after)
         if lost := used - self.used:
@@ -41,7 +41,7 @@ class Provenance:
         return after
 
     def _follow(self, module: Module) -> None:
-        """Read the parts of a module that are new, and forget the parts of earlier modules."""
+        """Compute the trails of the parts of a module.  Reuse those of unchanged parts, and drop all others."""
         known, self.trails = self.trails, {}
         for function in module.functions:
             for part in _parts(function):
@@ -50,7 +50,10 @@ class Provenance:
 
 
 def take_over(function: Function, taken: Mapping[Var, Iterable[str]]) -> Function:
-    """Return the function with additional origins for some variables, up to MOST for each."""
+    """Return the function with additional origins for some variables.
+
+    taken: a variable -> its additional origins.  A variable then has at most MOST origins, unless it had more before.
+    """
     heirs: dict[Var, Var] = {}
     for var, more in taken.items():
         origins = tuple(dict.fromkeys((*var.origins, *more)))[: max(MOST, len(var.origins))]
@@ -63,7 +66,7 @@ def take_over(function: Function, taken: Mapping[Var, Iterable[str]]) -> Functio
 
 @dataclass(frozen=True)
 class _Result:
-    """The result of a module function, as a user of the returned variable."""
+    """The result of a function of the module, which counts as a user of the returned variable."""
 
     function: str
 
@@ -72,9 +75,9 @@ class _Result:
 class _Trail:
     """The origins in a part of a function, and their users.
 
-    bound: the origins of each variable that the part binds, in order.   used: the origins of each variable that it
-    uses, and of its operators, kernels and blocks.   users: the origins of each used variable, with the first origin of
-    its user.
+    bound: the origins of each variable that the part binds, in order.   used: the origins of each variable that the
+    part uses, and of its operator calls, kernel calls and blocks.   users: the origins of each used variable, together
+    with the first origin of its user.
     """
 
     bound: list[Origins] = field(default_factory=list)
@@ -112,8 +115,10 @@ class _Trail:
 
 
 def _parts(function: Function) -> Iterator[Node]:
-    """Yield a function and its bindings as separate parts, so that the trail of a binding that a pass leaves unchanged
-    can be reused."""
+    """Yield a function and the bindings of its body as separate parts.
+
+    The trail of a binding can thus be reused if a pass does not change the binding.
+    """
     yield function
     if isinstance(function.body, Block):
         yield from function.body.bindings
@@ -134,7 +139,10 @@ def _trail(part: Node, function: str) -> _Trail:
 
 
 def _taken(trails: Iterable[_Trail], lost: set[str]) -> Taken:
-    """Return the origins that the users of lost origins take over."""
+    """Return for each user the lost origins that it takes over.
+
+    trails: the trails of the module before the pass.   lost: the origins that the pass lost.
+    """
     users: dict[str, dict[Hashable, None]] = {}
     order: dict[str, None] = {}
     for trail in trails:

@@ -1,4 +1,4 @@
-"""A-normal form."""
+"""Conversion to A-normal form."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Origins = tuple[str, ...]  # the type of Var.origins
 
 @function_pass("to_anf", at=Stage.TYPED, to=Stage.ANF)
 def to_anf(function: Function) -> Function:
-    """Give every computation a name, so that arguments are variables or constants:
+    """Bind every computation to a variable, so that all arguments are variables or constants:
 
     add(relu(x), y)   ->   a = relu(x); b = add(a, y)
 
-    Nested blocks are flattened, and a branch or body that is not a block becomes one.  A binding of one variable to
-    another is removed, and its uses are renamed.
+    Nested blocks are flattened.  A branch or function body that is not a block becomes a block.  A binding of one
+    variable to another is removed, and the other variable replaces its uses.
     """
     return _function(function, {}, ())
 
@@ -38,9 +38,9 @@ def _block(expr: Expr, renamed: dict[Var, Expr], origins: Origins) -> Block:
 
 
 def _atom(expr: Expr, bindings: list, renamed: dict[Var, Expr], name: str, origins: Origins) -> Expr:
-    """Return `expr` as an atom.  If it is not one already, append the bindings that compute it to `bindings`.
+    """Return an atom with the value of `expr`.  Append the bindings that compute it, if any, to `bindings`.
 
-    origins: the source locations of the enclosing expression.
+    name: the name of a new variable for the value.   origins: the source locations of the enclosing expression.
     """
     value = _value(expr, bindings, renamed, origins)
     if is_atom(value):
@@ -52,7 +52,7 @@ def _atom(expr: Expr, bindings: list, renamed: dict[Var, Expr], name: str, origi
 
 
 def _value(expr: Expr, bindings: list, renamed: dict[Var, Expr], origins: Origins) -> Expr:
-    """Return `expr` with atoms as arguments, and append the bindings that compute them."""
+    """Return `expr` with atoms as arguments.  Append the bindings that compute these atoms to `bindings`."""
     match expr:
         case Var():
             return renamed.get(expr, expr)

@@ -1,4 +1,4 @@
-"""Copy coalescing: values are computed in the register that they would be copied to."""
+"""Copy coalescing: compute a value directly in the register to which it would be copied."""
 
 from __future__ import annotations
 
@@ -21,21 +21,23 @@ _COPY = "vm.builtin.copy"
 
 
 def copy_coalescing(module: LirModule) -> LirModule:
-    """Compute the result of a block in the register to which the last statement of the block would copy it:
+    """Compute the result of a block directly in the register to which the last statement of the block copies it:
 
     anylist_setitem_call_packed(r, 5, ...)
     kernel(ctx_ptr, ..., anylist_getitem(r, 5))                        anylist_setitem_call_packed(r, 3, ...)
     anylist_setitem_call_packed(r, 3, "vm.builtin.copy", r[5])    ->   kernel(ctx_ptr, ..., anylist_getitem(r, 3))
 
-    No other register then holds the value for longer than needed.  Constants, and values computed outside the block,
-    are still copied.  This is correct because each value has its own register, and nothing reads the destination of the
-    copy before it.
+    The value is then not referenced by a second register for longer than needed.  Constants, and values computed
+    outside the block, are still copied.
+
+    The change is correct because each value has its own register, and no statement before the copy reads the
+    destination of the copy.
     """
     return replace(module, routines=tuple(replace(each, body=_block(each.body)) for each in module.routines))
 
 
 def _block(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """Return the block without unnecessary copies, including those in nested ifs."""
+    """Return the block, including nested ifs, without unnecessary copies."""
     body = tuple(map(_inside, body))
     match body:
         case [*before, CallStatement(function=name, args=(Register(index),), destination=int(target)) as copy] if (
@@ -52,7 +54,7 @@ def _inside(statement: Statement) -> Statement:
 
 
 def _makes(statement: Statement, register: int) -> bool:
-    """Return whether the statement writes the register."""
+    """Return whether the statement writes `register`."""
     match statement:
         case CallStatement(destination=destination) | PrimStatement(destination=destination):
             return destination == register
@@ -62,8 +64,10 @@ def _makes(statement: Statement, register: int) -> bool:
 
 
 def _moved(statement: Statement, register: int, copy: CallStatement, target: int) -> Statement:
-    """Return the statement with the register `target`, the destination of `copy`, instead of `register`.  A
-    statement that computes the value takes the comment of the copy, and its origins in addition."""
+    """Return the statement with register `target`, the destination of `copy`, instead of `register`.
+
+    If the statement computes the value, its comment becomes that of the copy, and the copy's origins are added.
+    """
 
     def operand(value: Operand) -> Operand:
         return Register(target) if value == Register(register) else value

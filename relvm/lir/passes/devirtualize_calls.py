@@ -1,4 +1,4 @@
-"""Devirtualization: calls of known functions without a closure."""
+"""Devirtualization: direct calls of functions that are known at compile time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _INVOKE = "vm.builtin.invoke_closure"
 
 
 def devirtualize_calls(module: LirModule) -> LirModule:
-    """Replace calls of closures over functions of the table by direct calls:
+    """Replace calls of a function of the function table through `invoke_closure` by direct calls:
 
     call_packed("vm.builtin.invoke_closure", ctx_ptr, f[3], x)   ->   call_packed("foo", x)
     """

@@ -1,4 +1,7 @@
-"""Detection of routines that compute with scalars only.  Compiled mode prints them as C functions over C variables."""
+"""Detection of routines that compute with scalars only.
+
+Compiled mode prints them as C functions that keep their values in C variables.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +32,11 @@ _ROWS = {row.name: row for row in PRIM_OPERATORS}
 
 @dataclass(frozen=True)
 class ScalarRoutine:
-    """A routine over scalars.
+    """A routine that computes with scalars only.
 
-    letters: the type of each register that is written: i (i64), f (f64) or b (bool), parameters first.  result: the
-    type of the result.  checks: the number of leading statements that check parameters.
+    letters: a register that is written -> the letter of its type: i (i64), f (f64) or b (bool).  Parameters come first.
+    result: the letter of the type of the result.  checks: the number of statements at the beginning that check
+    parameters.
     """
 
     routine: Routine
@@ -42,8 +46,10 @@ class ScalarRoutine:
 
 
 def scalar_functions(module: LirModule) -> dict[str, ScalarRoutine]:
-    """Return the routines whose parameters, values and results are all scalars of known types, and that call only
-    each other."""
+    """Return the scalar routines of the module, by name.
+
+    Their parameters, intermediate values and results are scalars of known types.  They call only scalar routines.
+    """
     entries = {routine.name: _entry(routine, module) for routine in module.routines}
     routines = {r.name: r for r in module.routines if len(entries[r.name]) == len(r.params)}
     while True:
@@ -58,7 +64,7 @@ def scalar_functions(module: LirModule) -> dict[str, ScalarRoutine]:
 
 
 def _entry(routine: Routine, module: LirModule) -> dict[int, str]:
-    """Return the types for which the routine checks its parameters at its beginning."""
+    """Return the types of parameters that the routine checks at its beginning: a register -> the letter of its type."""
     found: dict[int, str] = {}
     for statement in routine.body:
         match statement:
@@ -75,7 +81,10 @@ def _entry(routine: Routine, module: LirModule) -> dict[int, str]:
 
 
 def _types(routines: dict[str, Routine], entries: dict[str, dict[int, str]]) -> dict[str, dict[int, str]]:
-    """Return the register types of those routines that can be typed.  Calls of other routines have unknown types."""
+    """Infer the types of registers.  Return them for each of the `routines` in which every register has a known type.
+
+    entries: the types of the parameters of each routine.
+    """
     types = {name: dict(entries[name]) for name in routines}
     changed = True
     while changed:
@@ -96,8 +105,10 @@ def _types(routines: dict[str, Routine], entries: dict[str, dict[int, str]]) -> 
 def _walk(
     routine: Routine, body: tuple[Statement, ...], routines: dict[str, Routine], types: dict[str, dict[int, str]]
 ) -> bool:
-    """Assign types to the registers that are written.  Return False if a register gets two types, or a statement
-    does not compute with scalars."""
+    """Record in `types` the types of the registers that `body` writes, as far as they are known.
+
+    Return False if a register has two types, or if a statement does not compute with scalars.
+    """
     known = types[routine.name]
     result = len(routine.params)
 
@@ -152,8 +163,10 @@ def _letter(operand: Operand, known: dict[int, str]) -> str | None:
 
 
 def _is_whole(routine: Routine, types: dict[str, dict[int, str]]) -> bool:
-    """Return whether everything that the routine reads has a type, and its calls match the parameter types of the
-    callees."""
+    """Return whether every register that the routine reads has a type, and its calls match the callees' parameters.
+
+    The routine must also write its result, and must not reset registers.
+    """
     known = types[routine.name]
     if len(routine.params) not in known:
         return False

@@ -1,4 +1,4 @@
-"""Tail calls: calls whose result is the result of the routine."""
+"""Tail calls: calls at the end of a routine, whose result is the result of the routine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def tail_calls(module: LirModule) -> LirModule:
     anylist_setitem_call_packed(r, 4, "loop", ...)
     anylist_setitem_call_packed(r, 2, "vm.builtin.copy", anylist_getitem(r, 4))   ->   return tail_call("loop", ...)
 
-    If an if precedes the copy, the copy is first moved to the end of both branches.
+    If an `if` precedes the copy, the copy is first moved to the ends of both branches.
     """
     functions = {routine.name for routine in module.routines} | set(INVOKES)
     return replace(module, routines=tuple(_routine(routine, functions) for routine in module.routines))
@@ -37,8 +37,11 @@ def _routine(routine: Routine, functions: set[str]) -> Routine:
 
 
 def _ended(body: tuple[Statement, ...], result: int, functions: set[str]) -> tuple[Statement, ...]:
-    """Return `body` with tail calls at its ends.  It ends with a copy into register `result`, after which the
-    routine returns."""
+    """Return `body` with tail calls at its ends where possible.
+
+    The last statement of `body` copies the result into register `result`.  The routine returns afterwards.
+    functions: the names of the functions that tail calls may call.
+    """
     *before, last = body
     assert isinstance(last, CallStatement) and last.function == _COPY, f"a body that ends with {last}"
     value = last.args[0]
@@ -60,13 +63,16 @@ def _ended(body: tuple[Statement, ...], result: int, functions: set[str]) -> tup
 
 
 def _ends_in(body: tuple[Statement, ...], merged: Register) -> bool:
-    """Return whether a branch ends with a copy of its value into the merge register."""
+    """Return whether a branch ends with a copy of its value into register `merged`, the result of the `if`."""
     last = body[-1]
     return isinstance(last, CallStatement) and last.function == _COPY and last.destination == merged.index
 
 
 def _into(body: tuple[Statement, ...], copy: CallStatement) -> tuple[Statement, ...]:
-    """Return the branch with the effect of `copy` applied to its value."""
+    """Return a branch that writes its value to the destination of `copy`.
+
+    `body` ends with a copy of the value, whose destination is replaced.
+    """
     match body:
         case [*before, CallStatement() as last]:
             origins = joined(last.origins, copy.origins)

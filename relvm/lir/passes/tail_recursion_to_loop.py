@@ -1,4 +1,4 @@
-"""Loop variables: parameters of a tail-recursive routine that are updated in their own registers."""
+"""Loop variables: update of the parameters of a tail-recursive routine in their own registers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def tail_recursion_to_loop(module: LirModule) -> LirModule:
     anylist_setitem(r, 7, add_i64(r[1], r[0]))     ->   anylist_setitem(r, 0, add_i64(r[0], 1))
     return tail_call("loop", r[6], r[7])                return tail_call("loop", r[0], r[1])
 
-    Statements that cannot fail are moved behind those that still read the parameter.
+    A statement that writes a parameter is moved behind the statements that still read the old value, if it cannot fail.
     """
     return replace(module, routines=tuple(replace(r, body=_block(r.body, r)) for r in module.routines))
 
@@ -70,7 +70,7 @@ def _loop(before: list[Statement], call: TailCallStatement, params: int) -> tupl
 
 
 def _reads(args: list[Operand] | tuple[Operand, ...], register: Register, but: int = -1) -> bool:
-    """Return whether any operand other than the one at position `but` is this register."""
+    """Return whether an operand is `register`.  The operand at position `but` is ignored."""
     return any(arg == register for i, arg in enumerate(args) if i != but)
 
 

@@ -50,8 +50,7 @@ def transpose_of_units(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def order_of(call: OpCall) -> tuple[int, ...]:
-    """Return the permutation of a transposition: for each axis of the result, the corresponding axis of the argument.
-    """
+    """Return the permutation of a transposition: for each axis of the result, the axis of the argument."""
     perm, rank = dict(call.attributes)["perm"], call.tensor_type.known_rank
     return tuple(range(rank))[::-1] if perm is None else tuple(axis % rank for axis in perm)
 
@@ -282,7 +281,7 @@ def _axes_of_moved(call: OpCall) -> tuple[int | None, ...] | None:
 
 
 def expand_of_known(call: OpCall, definitions: Definitions) -> Expr | None:
-    """expand(x, s)   ->   broadcast_to(x, s),   if each size of x is 1 or equal to that of s;   or x if x has shape s"""
+    """expand(x, s)   ->   broadcast_to(x, s),   if each size of x is 1 or that in s;   or x if x has shape s"""
     x, shape = call.args[0], call.tensor_type.shape
     if x.tensor_type.shape is None or shape is None:
         return None

@@ -1,8 +1,8 @@
 """Arena allocation: assigns offsets in one arena to blocks of known size and lifetime.
 
-The functions are pure and work on numbers only.  To place blocks in the smallest arena is NP-hard (dynamic storage
-allocation).  First fit by size, tried in a few orders, comes within a few percent of the lower bound, which is the most
-bytes alive at once.
+The functions are pure and work on numbers only.  Placing blocks in the smallest arena is NP-hard (dynamic storage
+allocation).  First fit, tried with several orders of the blocks, comes within a few percent of the lower bound: the
+largest number of bytes that are in use at the same time.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-ALIGNMENT = 64  # bytes; of storages and of the blocks in them: RVM_ALIGNMENT in csrc/core/base.h
+ALIGNMENT = 64  # alignment in bytes of storages, and of the blocks in them: RVM_ALIGNMENT in csrc/core/base.h
 
-_REPAIRS = 24  # most orders tried after the sorted ones
-_PLACEMENTS = 50_000  # most blocks placed while trying them
-_NEIGHBORS = 2_000_000  # most comparisons with placed blocks in one order; the remaining blocks go on top
+_REPAIRS = 24  # most orders tried after the sorted orders
+_PLACEMENTS = 50_000  # most blocks placed while trying those orders
+_NEIGHBORS = 2_000_000  # most comparisons with placed blocks in one order; the remaining blocks are placed on top
 
 
 @dataclass(frozen=True)
 class Request:
-    """A block to place.
+    """A request for a block of memory.
 
-    It needs `size_bytes` at every point from `first` to `last`, both included, at a multiple of `alignment`.
+    The block is in use at every point from `first` to `last`, both included.  Its size is `size_bytes`, and its offset
+    must be a multiple of `alignment`.
     """
 
     name: str
@@ -41,10 +42,14 @@ class Arena:
 
     Attributes
     ----------
+    requests
+        The requests for the blocks.
+    offsets
+        The offset of the block of each request, in bytes.
     size_bytes
-        Size of the arena.
+        The size of the arena.
     lower_bound_bytes
-        The most bytes in use at one point.  No arena can be smaller.
+        The largest number of bytes in use at one point.  No arena can be smaller.
     """
 
     requests: tuple[Request, ...]
@@ -54,7 +59,7 @@ class Arena:
 
     @property
     def ratio(self) -> float:
-        """Return size_bytes / lower_bound_bytes, or 1.0 for an empty arena."""
+        """The ratio size_bytes / lower_bound_bytes, or 1.0 for an empty arena."""
         return self.size_bytes / self.lower_bound_bytes if self.lower_bound_bytes else 1.0
 
 
@@ -64,16 +69,17 @@ def align(size_bytes: int, alignment: int = ALIGNMENT) -> int:
 
 
 def plan_arena(requests: Sequence[Request]) -> Arena:
-    """Place requests so that no two in use at the same point overlap.
+    """Place blocks in an arena so that no two blocks that are in use at the same point overlap.
 
-    Each block is placed at the lowest free offset, the largest block first.  Unless the result reaches the lower bound,
-    other orders are tried: by size times lifetime, by lifetime, and by first use.  Then the block with the highest end
-    is moved to the front, a bounded number of times.  The smallest arena is returned.
+    Each block is placed at the lowest free offset, the largest block first.  If the result is larger than the lower
+    bound, other orders are tried: by size times lifetime, by lifetime, and by first use.  Then the block with the
+    highest end offset is moved to the front of the order, a bounded number of times.  The smallest arena found is
+    returned.
 
     Parameters
     ----------
     requests
-        The blocks.  The same sequence always gives the same result.
+        The requested blocks.  The same sequence always gives the same result.
     """
     requests = tuple(requests)
     bound = lower_bound(requests)
@@ -104,7 +110,7 @@ def plan_arena(requests: Sequence[Request]) -> Arena:
 
 
 def lower_bound(requests: Sequence[Request]) -> int:
-    """Return the most bytes in use at one point."""
+    """Return the largest number of bytes in use at one point."""
     changes: dict[int, int] = {}
     for request in requests:
         changes[request.first] = changes.get(request.first, 0) + request.size_bytes
@@ -129,7 +135,10 @@ def _top(requests: tuple[Request, ...], offsets: list[int]) -> int:
 
 
 def _compressed(requests: tuple[Request, ...]) -> list[tuple[int, int]]:
-    """Return the lifetimes with points renumbered from 0, without points at which no block begins or ends."""
+    """Return the lifetimes of the blocks with renumbered points.
+
+    Points at which no lifetime begins or ends are left out, and the others are numbered from 0.
+    """
     points = sorted({point for r in requests for point in (r.first, r.last)})
     rank = {point: i for i, point in enumerate(points)}
     return [(rank[r.first], rank[r.last]) for r in requests]
@@ -159,10 +168,10 @@ def _first_fit(requests: tuple[Request, ...], spans: list[tuple[int, int]], orde
 
 
 class _Intervals:
-    """Numbered intervals over the points 0..count-1, with a fast search for those that overlap an interval.
+    """A set of numbered intervals over the points 0..count-1, with a fast search for intervals that overlap a query.
 
     A search takes logarithmic time plus the time to list the results.  A segment tree finds the intervals that contain
-    the start of the searched interval, and a sorted list those that start in it.
+    the start of the query.  A sorted list finds the intervals that start inside the query.
     """
 
     def __init__(self, count: int) -> None:
@@ -184,7 +193,7 @@ class _Intervals:
             high >>= 1
 
     def within(self, first: int, last: int) -> Iterator[int]:
-        """Yield the intervals that share a point with first..last, each once."""
+        """Yield the numbers of the intervals that overlap first..last, each once."""
         node = first + self.count
         while node:
             yield from self.tree[node]

@@ -1,13 +1,14 @@
 """Buffer reuse: decides which tensors of a block share memory.
 
-Sharing must never increase the peak memory of any run compared with one storage for each tensor.  The memory that a
-call, an `if` or the host needs is not known here, and neither is the size of a symbolic tensor.  Therefore:
+Sharing must never increase the peak memory of a program, compared with a separate storage for each tensor.  The memory
+that a call, an `if` or the host needs is not known here.  The size of a symbolic tensor is not known either.
+Therefore:
 
-- Tensors share an arena only inside a run: a sequence of bindings without calls, during which the set of live tensors
-  of unknown size does not change.  An arena is used only if at no point of the run more bytes are held than the most
-  that the run held without sharing.  Otherwise the tensors are divided into groups, and each group is tried again.
+- Tensors share an arena only inside a run.  A run is a sequence of bindings without calls, during which the set of live
+  tensors of unknown size does not change.  An arena is used only if it does not increase the peak memory of the run.
+  Otherwise the tensors are divided into groups, and an arena is tried for each group.
 - Any other tensor may reuse the storage of a dead tensor of equal size, if nothing was allocated or called in between.
-- A tensor that leaves the block, in its result or through a call, has its own storage.
+- A tensor that escapes from the block, in its result or through a call, has its own storage.
 
 Sizes include the overhead of a storage.  A tensor that a kernel writes over its argument (in place) needs no memory.
 """
@@ -29,15 +30,16 @@ from relvm.passes.memory.liveness import CALLS_OUT, Escape, Fields, Liveness, Va
 from relvm.tables import BUILTINS
 
 _VIEWS = frozenset(row.name for row in BUILTINS if row.signature == "tensor shape -> tensor")
-_HEAD_BYTES = 96  # overhead of a storage: its header, padding for alignment, and that of malloc; see rvm_storage_new
+_HEAD_BYTES = 96  # overhead of a storage: its header, padding, and the overhead of malloc; see rvm_storage_new
 _DIVISIONS = 24  # how often the tensors of a run are divided before each gets its own storage
 
 
 @dataclass(eq=False)
 class BufferSlot:
-    """The memory of one tensor, or of several, each written in place over the one before.
+    """The memory of one tensor, or of several tensors, each of which is written in place over the one before.
 
-    size_bytes: a dimension, which is an int if the size is known or bounded.   first, last: the points of its lifetime.
+    values: the tensors, in order.   size_bytes: the size, an int if it is known or bounded, otherwise symbolic.
+    first, last: the first and the last point at which the memory is in use.   escape: how the last tensor escapes.
     """
 
     values: list[Value]
@@ -53,10 +55,11 @@ class BufferSlot:
 
 @dataclass(eq=False)
 class ArenaStorage:
-    """One allocation, and the slots in it in order of first use, with their offsets in bytes.
+    """One allocation, which one or more slots share.
 
-    size_bytes: the size of the allocation.   lower_bound: the most bytes in use at one point.   In an arena, both count
-    the size of each slot rounded up to the alignment.
+    slots: the slots, in order of first use.   offsets: their offsets in bytes.   size_bytes: the size of the
+    allocation.   lower_bound: the largest number of bytes in use at one point.   In an arena, sizes of slots are
+    rounded up to the alignment.
     """
 
     slots: list[BufferSlot]
@@ -66,22 +69,22 @@ class ArenaStorage:
 
     @property
     def is_arena(self) -> bool:
-        """Return whether it holds several slots at different offsets, or of different sizes."""
+        """Whether the storage is an arena: several slots, of which at least one has another size than the storage."""
         return len(self.slots) > 1 and any(s.size_bytes != self.size_bytes for s in self.slots)
 
 
 @dataclass
 class BlockPlan:
-    """The memory plan of a block: where each tensor that its kernels make is stored.
+    """The memory plan of a block: the storage of each tensor that its kernels write.
 
     Attributes
     ----------
     storages
-        In the order in which they are allocated.
+        The storages, in the order in which they are allocated.
     place
-        Tensor -> its storage and its offset in bytes.
+        A tensor -> its storage, and its offset in bytes.
     over
-        Tensor computed in place -> the variable that it is written over.
+        A tensor that is computed in place -> the variable of the tensor that it overwrites.
     """
 
     storages: list[ArenaStorage] = field(default_factory=list)
@@ -92,12 +95,12 @@ class BlockPlan:
 def plan_block(
     block: Block, fields: Fields, kernels: Mapping[str, object], ranges: Mapping[DimVar, Range]
 ) -> BlockPlan:
-    """Return the plan for the tensors of one block, without those of inner blocks.
+    """Return the memory plan of one block, without its inner blocks.
 
     Parameters
     ----------
     block
-        At stage LOWERED.
+        A block of a module at stage LOWERED.
     fields
         The result of `fields_in` for the block.
     kernels
@@ -118,12 +121,12 @@ def plan_block(
 
 
 def name_of(value: Value) -> str:
-    """Return the name of a tensor: that of its variable, with its index if the variable holds several."""
+    """Return the name of a tensor: the name of its variable, followed by the index if the variable is a tuple."""
     return value.name if isinstance(value, Var) else f"{value[0].name}_{value[1]}"
 
 
 def tensors_made(var: Var, call: KernelCall) -> list[tuple[Value, TensorType]]:
-    """Return the tensors that a kernel call makes, with their types: the variable itself, or its fields."""
+    """Return the tensors that a kernel call computes, with their types: the variable itself, or its fields."""
     match call.type:
         case TensorType() as type_:
             return [(var, type_)]
@@ -133,7 +136,7 @@ def tensors_made(var: Var, call: KernelCall) -> list[tuple[Value, TensorType]]:
 
 
 def size_of(type_: TensorType, ranges: Mapping[DimVar, Range]) -> AnyDim:
-    """Return the size of a tensor in bytes: the maximum if its dimensions are bounded, else a symbolic size."""
+    """Return the size of a tensor in bytes: the largest size if its dimensions are bounded, else a symbolic size."""
     highest = [range_of(dim, ranges).high for dim in type_.known_shape]
     bounded = tuple(max(0, high) for high in highest if isinstance(high, int))
     dims = bounded if len(bounded) == len(highest) else type_.known_shape
@@ -143,9 +146,9 @@ def size_of(type_: TensorType, ranges: Mapping[DimVar, Range]) -> AnyDim:
 def _slots(
     block: Block, found: Liveness, kernels: Mapping[str, object], ranges: Mapping[DimVar, Range], plan: BlockPlan
 ) -> tuple[list[BufferSlot], list[BufferSlot]]:
-    """Return the slots in order of first use, and for comparison one slot for each tensor, with nothing in place.
+    """Return the slots of a block, in order of first use.  Record the tensors computed in place in `plan.over`.
 
-    Record the tensors computed in place in `plan.over`.
+    Also return, for comparison, the slots without in-place computation: one slot for each tensor.
     """
     slots: list[BufferSlot] = []
     single: list[BufferSlot] = []
@@ -175,10 +178,10 @@ def _slots(
 
 
 def _overwritten(call: KernelCall, kernel: object, slot_of: Mapping[Var, BufferSlot], point: int) -> Var | None:
-    """Return the argument that the result of a kernel is written over, or None.
+    """Return the argument that a kernel call overwrites with its result, or None if there is none.
 
-    The kernel must allow it (Kernel.in_place), and the argument must be stored in a slot of this block that dies here
-    and does not escape.
+    The kernel must allow it (Kernel.in_place).  The argument must be in a slot of this block that is not used after
+    this call and does not escape.
     """
     for position in kernel.in_place if isinstance(kernel, Kernel) else ():
         arg = call.args[position]
@@ -190,7 +193,7 @@ def _overwritten(call: KernelCall, kernel: object, slot_of: Mapping[Var, BufferS
 
 
 class _Timeline:
-    """The points of a block, divided into runs, and the bytes held at each point."""
+    """The points of a block, divided into runs, and the number of allocated bytes at each point."""
 
     def __init__(self, block: Block, found: Liveness, slots: list[BufferSlot], before: list[BufferSlot]) -> None:
         self.end = len(block.bindings)
@@ -206,7 +209,7 @@ class _Timeline:
         counted = [slot for slot in slots if slot.is_fixed and slot.escape is not Escape.KEPT]
         values = {value for slot in counted for value in slot.values}
         self.held = _held(counted, 0, self.end + 1)
-        self.worst: dict[int, int] = {}  # run -> the most bytes held in it without sharing
+        self.worst: dict[int, int] = {}  # a run -> its peak memory without sharing
         before = [slot for slot in before if slot.values[0] in values]
         for point, size in enumerate(_held(before, 0, self.end + 1)):
             run = self.run(point)
@@ -217,7 +220,7 @@ class _Timeline:
         return bisect_right(self.run_starts, point)
 
     def arenas(self, slots: list[BufferSlot]) -> tuple[list[ArenaStorage], list[BufferSlot]]:
-        """Return the arenas, and the slots outside of arenas."""
+        """Plan the arenas.  Return the arenas, and the slots that are not in an arena."""
         by_run: dict[int, list[BufferSlot]] = {}
         for slot in slots:
             if slot.is_fixed and slot.escape is Escape.NONE and self.run(slot.first) == self.run(slot.last):
@@ -229,9 +232,9 @@ class _Timeline:
         return arenas, [slot for slot in slots if slot not in placed]
 
     def divide(self, group: list[BufferSlot], limit: int, divisions: int, arenas: list[ArenaStorage]) -> None:
-        """Append one arena for the slots, or several if one would exceed the limit of bytes held at one point.
+        """Append one arena for a group of slots to `arenas`.  If it would exceed the limit, divide the group and retry.
 
-        divisions: how often the slots may still be divided.
+        limit: the most bytes that may be allocated at one point.   divisions: how often the slots may still be divided.
         """
         if len(group) < 2 or divisions == 0:
             return
@@ -260,7 +263,7 @@ class _Timeline:
 
 
 def _held(slots: Iterable[BufferSlot], start: int, stop: int) -> list[int]:
-    """Return the bytes held at the points start..stop-1 if each slot has its own storage."""
+    """Return the allocated bytes at each of the points start..stop-1, if each slot has its own storage."""
     changes = [0] * (stop - start + 1)
     for slot in slots:
         cost = _cost(known_size(slot.size_bytes))
@@ -270,12 +273,18 @@ def _held(slots: Iterable[BufferSlot], start: int, stop: int) -> list[int]:
 
 
 def _exceeding(others: list[int], arena_bytes: int, limit: int) -> list[int]:
-    """Return the indices of the points where the bytes of others plus those of an arena exceed the limit."""
+    """Return the indices of the points at which an arena would exceed the limit.
+
+    others: the bytes that are allocated in addition to the arena at each point.
+    """
     return [i for i, size in enumerate(others) if size + _cost(arena_bytes) > limit]
 
 
 def _handed_on(slots: list[BufferSlot], arenas: list[ArenaStorage], timeline: _Timeline) -> list[ArenaStorage]:
-    """Return the storages of slots outside of arenas; a slot may reuse the storage of a dead one of equal size."""
+    """Return the storages of the slots that are not in an arena.
+
+    A slot may reuse the storage of a dead slot of equal size, if nothing was allocated or called in between.
+    """
     allocated = {storage.slots[0].first for storage in arenas} | timeline.unknown_made | set(timeline.calls)
     starting: dict[int, list[BufferSlot]] = {}
     for slot in slots:
@@ -310,7 +319,7 @@ def _cost(size_bytes: int) -> int:
 
 
 def _calls(value: object) -> bool:
-    """Return whether computing the value may use memory that the plan of this block does not include."""
+    """Return whether a value is a call or `if`, which may allocate memory outside of the plan of this block."""
     match value:
         case Call() | PackedCall() | If():
             return True
@@ -320,7 +329,7 @@ def _calls(value: object) -> bool:
 
 
 def _makes_unknown(binding: Binding | MatchCast) -> bool:
-    """Return whether a binding makes memory of unknown size: the result of a call, an `if` or a builtin."""
+    """Return whether a binding's value is an object of unknown size: the result of a call, an `if` or a builtin."""
     if isinstance(binding, MatchCast) or binding.var.type == VOID or isinstance(binding.var.type, PrimType | ShapeType):
         return False
     match binding.value:

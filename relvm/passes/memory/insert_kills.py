@@ -1,4 +1,4 @@
-"""Insertion of kills: drop each value after its last use."""
+"""Insertion of kills, which release each value after its last use."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from relvm.passes.pass_manager import function_pass
 
 @function_pass("insert_kills", at=Stage.PLANNED)
 def insert_kills(function: Function) -> Function:
-    """Drop each value after the last binding that uses it, in the block that binds it:
+    """Release each value after its last use in the block that binds it:
 
     z = relu(y)   ->   z = relu(y); _ = kill(y)
 
-    Parameters belong to the caller, scalars own no memory, and the result is not dropped.
+    Three kinds of values are not released: parameters, which belong to the caller; scalars, which own no memory; and
+    the result of the block.
     """
     return map_blocks(_block, function)
 
@@ -26,7 +27,7 @@ def _block(block: Block) -> Block:
     last: dict[Var, int] = {}
     for i, binding in enumerate(block.bindings):
         if binding.var in own:
-            last[binding.var] = i  # an unused value is dropped at once
+            last[binding.var] = i  # an unused value is released at once
         for item in walk(binding.value):
             if isinstance(item, Var) and item in own:
                 last[item] = i

@@ -1,6 +1,6 @@
-"""Liveness: the lifetimes of the values of a block, and whether they escape it.
+"""Liveness analysis: the lifetimes of the values of a block, and whether they escape from the block.
 
-The points of a block are its bindings, numbered from 0, and one more at its end, where the result is taken.
+The points of a block are its bindings, numbered from 0, and one more point at the end, at which the result is used.
 """
 
 from __future__ import annotations
@@ -28,52 +28,55 @@ from relvm.ir.types import PrimType, ShapeType, TupleType
 from relvm.tables import BUILTINS, parse_signature
 
 _SIGNATURES = {row.name: parse_signature(row.signature) for row in BUILTINS}
-# Builtins whose arguments the machine or the host may keep, because they run other functions or code of the host.
+# Builtins that run other functions or code of the host, which may store references to the arguments.
 CALLS_OUT = frozenset(
     name
     for name, signature in _SIGNATURES.items()
     if signature.before[:1] == ("ctx",) and "any" in signature.before + signature.repeated
 )
-# Builtins whose result may be an argument, hold one, or be a view of one.
+# Builtins with a result that may be an argument, contain an argument, or be a view of an argument.
 _HOLDS = frozenset(
     name for name, signature in _SIGNATURES.items() if signature.result in ("any", "tensor", "tuple", "list", "closure")
 )
 
-# A value: a variable, or one of several tensors that a kernel call makes, as (variable, index).
+# A value: a variable, or one of several tensors that a kernel call computes, as (variable, index).
 Value = Var | tuple[Var, int]
 
 
 class Escape(enum.IntEnum):
-    """Escape class of a value: which reference may outlive its last use in a block.  Greater ones are less precise."""
+    """How a value may escape from a block: the kind of reference to it that may exist after its last use in the block.
+
+    Larger numbers are more conservative.
+    """
 
     NONE = 0
-    RESULT = 1  # in the block's result
-    KEPT = 2  # held by a function or closure that it was passed to, or in the result of an `if` on one path
+    RESULT = 1  # the value is in the block's result
+    KEPT = 2  # a called function or closure may refer to it, or the result of an `if` does for one branch
 
 
 @dataclass
 class Liveness:
-    """The lifetimes of the values that a block makes or uses, those of outer blocks included.
+    """The lifetimes of the values that a block computes or uses, including values of outer blocks.
 
-    last: the last point at which a value is needed.   escape: what may hold it afterwards.   Neither contains unused
-    values.
+    last: a value -> the last point at which it is needed.   escape: a value -> how it escapes.   Unused values are in
+    neither.
     """
 
     last: dict[Value, int] = field(default_factory=dict)
     escape: dict[Value, Escape] = field(default_factory=dict)
 
     def need(self, value: object, point: int, escape: Escape = Escape.NONE) -> None:
-        """Record a use of `value` if it is a variable or a field of one."""
+        """Record a use of `value` at `point`.  Ignore `value` unless it is a variable or a field of a variable."""
         if isinstance(value, Var | tuple):
             self.last[value] = max(self.last.get(value, point), point)
             self.escape[value] = max(self.escape.get(value, escape), escape)
 
     def of(self, value: Value, point: int) -> tuple[int, Escape]:
-        """Return the last point and the escape of a value that is made at `point`."""
+        """Return the last point and the escape class of a value that is computed at `point`."""
         return self.last.get(value, point), self.escape.get(value, Escape.NONE)
 
 
-Fields = ChainMap[object, tuple[object, ...]]  # variable of a tuple -> the fields of the tuple, where they are known
+Fields = ChainMap[object, tuple[object, ...]]  # the variable of a tuple -> the fields of the tuple, if known
 
 
 def fields_in(block: Block, around: Fields) -> Fields:
@@ -93,14 +96,14 @@ def fields_in(block: Block, around: Fields) -> Fields:
 
 
 def lifetimes(block: Block, fields: Fields) -> Liveness:
-    """Return the lifetimes of all values that a block makes or uses.
+    """Return the lifetimes of all values that a block computes or uses.
 
-    A value lives as long as anything that may hold it: tuples, lists, views, aliases and the results of ifs.
+    A value is live as long as any value that may refer to it: a tuple, list, view, alias or the result of an `if`.
 
     Parameters
     ----------
     block
-        At stage LOWERED.
+        A block of a module at stage LOWERED.
     fields
         `fields_in` of the block.
     """
@@ -112,7 +115,7 @@ def lifetimes(block: Block, fields: Fields) -> Liveness:
 
 
 def _binding(binding: Binding | MatchCast, point: int, fields: Fields, found: Liveness) -> None:
-    """Add the uses of one binding; later bindings have been processed."""
+    """Add the uses of the binding at `point` to `found`.  Later bindings are already processed."""
     last, escape = found.of(binding.var, point)
     match binding.value:
         case If(then=Block() as then, orelse=Block() as orelse) as value:
@@ -144,9 +147,9 @@ def _need_all(value: Expr, point: int, escape: Escape, found: Liveness) -> None:
 
 
 def _branch(branch: Block, point: int, fields: Fields, found: Liveness, last: int) -> None:
-    """Add the uses of a branch of the `if` at `point`.
+    """Add the uses of a branch of the `if` at `point` to `found`.
 
-    Values that the result of the branch may hold live until `last`, as the result of the `if` does.
+    Values to which the result of the branch may refer are live until `last`, the last point of the result of the `if`.
     """
     inner = lifetimes(branch, fields_in(branch, fields))
     for value, leaves in inner.escape.items():

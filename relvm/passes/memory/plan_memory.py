@@ -1,4 +1,4 @@
-"""Memory planning: make allocations explicit."""
+"""Memory planning: explicit allocation of tensors."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def plan_memory(module: Module) -> Module:
     z = kernel relu_f32(y)  ->   _ = run relu_f32(y, y)
                                  z = y
 
-    Tensors that are not needed at the same time share storages by the rules of relvm/passes/memory/buffer_reuse.py.
-    insert_kills returns a storage after the last use of its content.
+    Tensors that are not needed at the same time may share a storage, by the rules of
+    relvm/passes/memory/buffer_reuse.py.  The pass insert_kills adds the release of a storage after its last use.
     """
     kernels = dict(module.kernels)
     functions = tuple(_function(function, kernels) for function in module.functions)
@@ -58,12 +58,14 @@ def _function(function: Function, kernels: Mapping[str, object]) -> Function:
 
 
 def memory_plans(module: Module) -> Iterator[tuple[str, BlockPlan]]:
-    """Yield the plans that plan_memory follows, for each function's block and its inner blocks, each with its location.
+    """Yield the memory plan of each block of each function, with a description of the block's location.
+
+    These are the plans that the pass plan_memory follows.
 
     Parameters
     ----------
     module
-        At stage LOWERED.
+        A module at stage LOWERED.
     """
     kernels = dict(module.kernels)
     for function in module.functions:
@@ -101,7 +103,7 @@ class _Planner:
 
 
 class _Placing:
-    """Rewrites the bindings of a block by its plan."""
+    """Rewrites the bindings of a block according to its memory plan."""
 
     def __init__(self, plan: BlockPlan) -> None:
         self.plan = plan
@@ -109,7 +111,7 @@ class _Placing:
         self.bindings: list = []
 
     def kernel(self, binding: Binding, call: KernelCall) -> None:
-        """Append the allocation of the result, then the call."""
+        """Append the allocations for the results of a kernel call, then the call with explicit memory."""
         made = tensors_made(binding.var, call)
         if not made:
             error = RelvmUnsupportedError(f"kernel {call.kernel}: a result of type {call.type} is not supported")
@@ -125,7 +127,10 @@ class _Placing:
             self.bindings.append(replace(binding, value=outputs[0]))
 
     def tensor(self, value: Value, type_: TensorType) -> Var:
-        """Return the variable of the tensor to write."""
+        """Return the variable of the tensor to which a kernel writes `value`.
+
+        Append its allocation, unless it is computed in place.
+        """
         assert type_.shape is not None and type_.dtype, f"{name_of(value)}: {type_}"
         if value in self.plan.over:
             return self.plan.over[value]
@@ -140,7 +145,7 @@ class _Placing:
     def storage(self, storage: ArenaStorage, first: Var, type_: TensorType) -> Var:
         """Append the allocation of a storage and return its variable.
 
-        first, type_: the first tensor in it, and its type.
+        first, type_: the first tensor in the storage, and its type.
         """
         shape, dtype = type_.known_shape, type_.known_dtype
         size: tuple[Expr, ...] = (Shape(shape), prim(0), DTypeValue(dtype))

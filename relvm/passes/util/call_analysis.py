@@ -1,4 +1,4 @@
-"""Call analysis: find functions that need not check their arguments."""
+"""Call analysis: finds functions that need not check their arguments."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from relvm.ir.types import is_proven, substitute_dims
 
 
 def proven_functions(module: Module) -> set[str]:
-    """Return the private functions that are never values, and whose calls all pass arguments of the right types.
+    """Return the names of the private functions whose arguments need no run-time checks.
 
-    The types of arguments can be trusted: the results of function values, which may be anything, are checked before
-    they are used (relvm/passes/util/unchecked_results.py).
+    Such a function is only called by name and never used as a value.  Every call is proven to pass arguments of the
+    right types.
+
+    The proofs rely on the types of arguments.  These are correct, because the result of a function value, which may be
+    anything, is checked before it is used (relvm/passes/util/unchecked_results.py).
     """
     params = {f.name: tuple(param.type for param in f.params) for f in module.functions if f.private}
     proven = set(params)

@@ -1,4 +1,4 @@
-"""Ordering of the match_casts that passes insert, which may bind dimension variables for each other."""
+"""Ordering of match_casts that passes insert: one match_cast may use a dimension variable that another one binds."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from relvm.ir.types import type_vars
 
 
 def in_binding_order(casts: Iterable[MatchCast], unknown: Iterable[DimVar]) -> list[MatchCast] | None:
-    """Return `casts` in an order in which dimension variables are bound before they are used, or None if none exists.
+    """Return `casts` in an order in which every dimension variable is bound before it is used.
+
+    Return None if there is no such order.
 
     Parameters
     ----------
     unknown
-        The dimension variables that only the casts bind.
+        The dimension variables that have no value before the casts.
     """
     unbound = set(unknown)
     waiting, ordered = list(casts), []
@@ -31,5 +33,5 @@ def in_binding_order(casts: Iterable[MatchCast], unknown: Iterable[DimVar]) -> l
 
 
 def _needed(cast: MatchCast) -> set[DimVar]:
-    """Return the variables in the type of `cast` that it does not bind."""
+    """Return the dimension variables in the type of `cast` that must be bound before it."""
     return set(type_vars(cast.var.type)).difference(plain_dim_vars(cast.var.type))

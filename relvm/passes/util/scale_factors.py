@@ -1,6 +1,6 @@
 """Constant factors of tensors, and their propagation from the result of an operator to its argument.
 
-A factor is an f64 array of the rank of the tensor.  Along each axis it has size 1, or the size of the tensor.
+A factor is an f64 array of the same rank as the tensor.  Along each axis, its size is 1 or that of the tensor.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ Shape = tuple[AnyDim, ...]
 
 
 def factor_of(call: OpCall) -> tuple[Expr, np.ndarray] | None:
-    """Return x and the factor if `call` is x times a constant factor and has the shape of x, else None."""
+    """Match `call` as x times a constant factor, with a result of the same shape as x.
+
+    Return x and the factor, or None if `call` does not match.
+    """
     match call.op, call.args:
         case ops.multiply, (x, Constant(value=value)) | (Constant(value=value), x):
             factor = value.astype(np.float64)
@@ -37,7 +40,10 @@ def factor_of(call: OpCall) -> tuple[Expr, np.ndarray] | None:
 
 
 def shift_of(call: OpCall) -> tuple[Expr, np.ndarray] | None:
-    """Return x and the constant if `call` is x plus a constant and has the shape of x, else None."""
+    """Match `call` as x plus a constant term, with a result of the same shape as x.
+
+    Return x and the term, or None if `call` does not match.
+    """
     match call.op, call.args:
         case ops.add, (x, Constant(value=value)) | (Constant(value=value), x):
             shift = value.astype(np.float64)
@@ -52,12 +58,12 @@ def shift_of(call: OpCall) -> tuple[Expr, np.ndarray] | None:
 
 
 def aligned(value: np.ndarray, rank: int) -> np.ndarray:
-    """Return the elements with axes of size 1 inserted in front, up to `rank` axes."""
+    """Return an array with leading axes of size 1 added, so that it has `rank` axes."""
     return value.reshape((1,) * (rank - value.ndim) + value.shape)
 
 
 def times(weights: Constant, factor: np.ndarray) -> Constant | None:
-    """Return the weights times their factor, rounded once, or None if one becomes infinite or NaN."""
+    """Return the weights times a factor, rounded once, or None if an element becomes infinite or NaN."""
     result = np.empty_like(weights.value)
     with np.errstate(all="ignore"):
         np.multiply(weights.value, factor, out=result, dtype=np.float64, casting="same_kind")
@@ -65,9 +71,10 @@ def times(weights: Constant, factor: np.ndarray) -> Constant | None:
 
 
 def combined(function: np.ufunc, first: np.ndarray, second: np.ndarray, dtype: DType) -> Constant | None:
-    """Return `function` of two factors or terms, or None if the result is larger than both or not finite.
+    """Return the result of `function` on two factors or terms, as a constant.
 
-    dtype: of the result, from whose shape leading axes of size 1 are removed.
+    Return None if the result has more elements than each of them, or is not finite.  Leading axes of size 1 are removed
+    from its shape.  dtype: the dtype of the result.
     """
     with np.errstate(all="ignore"):
         result = function(first, second).astype(dtype.numpy)
@@ -78,7 +85,10 @@ def combined(function: np.ufunc, first: np.ndarray, second: np.ndarray, dtype: D
 
 
 def reciprocal(divisor: Constant) -> Constant | None:
-    """Return 1 / divisor if multiplying by it is exact, that is if each element is a power of two, else None."""
+    """Return 1 / divisor if each element is a power of two, otherwise None.
+
+    Only then does multiplication by the reciprocal always give the same result as division.
+    """
     with np.errstate(all="ignore"):
         result = 1 / divisor.value
     mantissa, _ = np.frexp(divisor.value)
@@ -88,19 +98,19 @@ def reciprocal(divisor: Constant) -> Constant | None:
 
 
 def varies_along(factor: np.ndarray, axis: int) -> bool:
-    """Return whether the factor is constant along every axis but `axis`."""
+    """Return whether the factor varies at most along `axis`: its size along every other axis is 1."""
     return factor.size == factor.shape[axis]
 
 
 def of_transposed(factor: np.ndarray, call: OpCall) -> np.ndarray:
-    """Return the factor of the argument of a transposition, given the factor of its result."""
+    """Return the factor of the argument of a transposition that corresponds to `factor`, the factor of its result."""
     return np.transpose(factor, np.argsort(order_of(call)))
 
 
 def of_viewed(factor: np.ndarray, shape: Shape, source: Shape) -> np.ndarray | None:
-    """Return the factor of the argument of a view, given the factor of its result, or None if none is found.
+    """Return the factor of the argument of a view that corresponds to `factor`, the factor of its result.
 
-    shape: of the result.   source: the shape of the argument.
+    Return None if no such factor is found.  shape: the shape of the result.   source: the shape of the argument.
     """
     if factor.size == 1:
         return factor.reshape((1,) * len(source))
@@ -122,9 +132,10 @@ def of_viewed(factor: np.ndarray, shape: Shape, source: Shape) -> np.ndarray | N
 
 
 def _common_parts(first: Shape, second: Shape) -> list[tuple[list[int], list[int]]] | None:
-    """Divide the axes of two shapes with equal numbers of elements into the smallest consecutive parts of equal size.
+    """Divide the axes of two shapes into the smallest consecutive groups with equal numbers of elements.
 
-    Return pairs of lists of axes, without axes of size 1, or None if no such parts are found.
+    For example, shapes (2, 3, 4) and (6, 4) give the groups ([0, 1], [0]) and ([2], [1]).  The shapes have the same
+    number of elements in total.  Axes of size 1 are left out.  Return None if no such groups are found.
     """
     ours, theirs = ([axis for axis, dim in enumerate(shape) if dim != 1] for shape in (first, second))
     parts = []

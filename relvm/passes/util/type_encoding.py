@@ -24,12 +24,12 @@ _ANY = next(prim(row.number) for row in SHAPE_CODES if row.name == "ANY")
 
 
 def type_numbers(type_: Type | None, pair: Callable[[AnyDim], tuple[Prim, Prim]]) -> Iterator[Prim]:
-    """Yield the integers that encode a type; None is the type without values.
+    """Yield the integers that encode a type.  None stands for the type without values.
 
     Parameters
     ----------
     pair
-        Returns the `code value` pair that encodes a dimension.
+        A function that returns the two integers, code and value, that encode a dimension.
     """
     match type_:
         case None:

@@ -8,12 +8,12 @@ from relvm.ir.expr import Binding, Block, BuiltinCall, Call, Expr, FunctionRef, 
 
 
 def in_tail_position(block: Block, binding: Binding | MatchCast) -> bool:
-    """Return whether the binding is the last of the block and its value the result of the block."""
+    """Return whether the binding is the last one of the block and its variable is the result of the block."""
     return binding is block.bindings[-1] and binding.var == block.result
 
 
 def own_closures(block: Block) -> dict[Var, str]:
-    """Return the variables of the closures that a function makes, with the names of the closures' functions."""
+    """Return the closures that a function creates: a mapping from variables to the names of the closures' functions."""
     found: dict[Var, str] = {}
     for binding in block.bindings:
         match binding:
@@ -25,11 +25,11 @@ def own_closures(block: Block) -> dict[Var, str]:
 
 
 def unchecked_functions(module: Module) -> set[str]:
-    """Return the functions that may return the unchecked result of a call in tail position.
+    """Return the names of the functions that may return the unchecked result of a tail call.
 
     A function value that comes from the host or from an object may return anything, whatever its type says.  The caller
-    checks the result of such a call before using it.  A call in tail position is not checked, so that it stays a tail
-    call.  Then the caller of the caller checks the result.
+    checks the result of such a call before using it.  The result of a tail call is not checked, because the call would
+    then not be a tail call.  Instead, the caller of the function that makes the tail call checks the result.
     """
     callees = {f.name: set(_tail_callees(f.block, own_closures(f.block))) for f in module.functions}
     found: set[str] = set()
@@ -51,7 +51,7 @@ def _name_of(callee: Expr, closures: dict[Var, str]) -> str | None:
 
 
 def _tail_callees(block: Block, closures: dict[Var, str]) -> Iterator[str | None]:
-    """Yield the functions that the block calls in tail position, or None for a function value."""
+    """Yield the name of each function that the block calls in tail position, or None for a function value."""
     if not block.bindings or not in_tail_position(block, block.bindings[-1]):
         return
     match block.bindings[-1].value:
