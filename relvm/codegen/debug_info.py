@@ -1,25 +1,25 @@
-"""The debug section: information about instructions for people.
+"""The debug section: information about functions, instructions and kernels for people.
 
-For each function of the program it has an object with
+The entry of a function contains:
 
 instructions
     For each instruction, the name of the value that it computes, or an empty string.
 
-for each kernel an object with
+The entry of a kernel contains:
 
 operations, reads
     The work of a call (relvm/bytecode/program.py).
 
-and in a program that is built for debugging also
+If the program is built for debugging, the entry of a function also contains:
 
 origins
     For each instruction, its source locations (Var.origins).
 code
-    For a native function: the instructions that it would have as bytecode, as text.  Its routine reports these to a
-    debugger.
+    For a native function, the text of the bytecode instructions that correspond to its code.  The native code reports
+    these instructions to a debugger.
 values
-    For a function of the source: for each name, the locations where a value of that name is bound.  The function may be
-    missing in the program because it was inlined.
+    For a function of the source module, each name -> the locations at which a value of that name is bound.  The program
+    may not contain the function, because it was inlined.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ def debug_section(
     Parameters
     ----------
     bytecode
-        The bytecode of its functions, including those in `compiled` if the program is built for debugging.
+        The bytecode of the functions.  If the program is built for debugging, it includes the functions in `compiled`.
     compiled
-        The functions that are native code.
+        The names of the functions that are native code.
     source
-        The module from which it was built, if it is built for debugging.
+        The module from which the program is built if it is built for debugging, otherwise None.
     """
     section: dict[str, dict[str, Any]] = {}
     for kernel in lir.kernels:
@@ -68,7 +68,7 @@ def debug_section(
 
 
 def _values(function: Function) -> dict[str, list[str]]:
-    """Return the locations of each name, including names inside ifs and local functions."""
+    """Return the locations at which each name is bound, including names inside ifs and local functions."""
     bound = [item.var for item in walk(function.body) if isinstance(item, Binding | MatchCast)]
     places: dict[str, dict[str, None]] = {}
     for var in bound:

@@ -1,4 +1,7 @@
-"""Bytecode emission: structured ifs become jumps, and every other statement becomes one instruction."""
+"""Bytecode emission: converts routines to instructions.
+
+A structured `if` becomes jumps.  Every other statement becomes one instruction.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +38,14 @@ _IMMEDIATE_LIMIT = 1 << 28  # csrc/tables/arguments.def
 
 @dataclass(frozen=True)
 class Bytecode:
-    """The result of print_bytecode.
+    """The bytecode of routines, the result of print_bytecode.  All fields but `constants` are by the routine's name.
 
-    code: the instructions of each function, by name.   comments: for each instruction, the IR value that it computes.
-    origins: for each instruction, its source locations.   places: the instructions of a routine in the order of the C
-    code: the instruction of each statement; for an if its jump, the instructions inside it, and the jump behind the
-    first branch; and the return.   registers: their number in each routine, plus one if a constant condition needs a
-    register.   constants: those of the module, then those that only instructions need.
+    code: the instructions.   comments: for each instruction, the name of the IR value that it computes.
+    origins: for each instruction, its source locations.   places: the indices of the instructions that correspond to
+    the statements of the C code, in the order of the C code.  An `if` has the index of its conditional jump, then the
+    indices of the first branch, then that of the jump at the end of the first branch, then those of the second branch.
+    The return comes last.   registers: the number of registers, including an additional one if a condition is
+    constant.   constants: the constants of the module, then constants that only instructions need.
     """
 
     code: dict[str, tuple[Instruction, ...]]
@@ -53,8 +57,10 @@ class Bytecode:
 
 
 def print_bytecode(module: LirModule, routines: Iterable[Routine] | None = None, *, debug: bool = False) -> Bytecode:
-    """Return the bytecode of the given routines of the module, or of all.  debug: whether each routine has only one
-    return instruction."""
+    """Return the bytecode of the given routines of the module, or of all routines if `routines` is None.
+
+    debug: whether the code is for a debugger.  Jumps to a return are then not replaced by returns.
+    """
     constants = list(constant_values(module))
     added: dict[Any, int] = {}
     code, comments, origins, places, registers = {}, {}, {}, {}, {}
@@ -129,7 +135,7 @@ class _Printer:
                     self.conditional(statement)
 
     def conditional(self, statement: IfStatement) -> None:
-        """Emit an if: a jump over the first branch, which ends with a jump over the second."""
+        """Emit an `if`: a conditional jump over the first branch, and at its end a jump over the second branch."""
         condition = self.condition(statement.cond)
         test = self.emit(program.unless(condition, 0), origins=statement.origins)
         self.places.append(test)
@@ -144,13 +150,13 @@ class _Printer:
             self.instructions[leave] = program.goto(len(self.instructions))
 
     def shorten_jumps(self) -> None:
-        """Replace jumps to a return by returns."""
+        """Replace each jump to a return instruction by a return instruction."""
         for place, instruction in enumerate(self.instructions):
             if instruction.op == "goto" and self.instructions[instruction.operands[0]].op == "ret":
                 self.instructions[place] = self.instructions[instruction.operands[0]]
 
     def condition(self, cond: Operand) -> int:
-        """Return the register of a condition.  A constant is loaded into a spare register first."""
+        """Return the register that contains a condition.  Emit a copy of a constant condition to a spare register."""
         if isinstance(cond, Register):
             return cond.index
         self.registers = self.spare + 1
@@ -179,7 +185,7 @@ class _Printer:
         raise AssertionError(f"no argument word for {operand!r}")
 
     def constant(self, value: int | float) -> int:
-        """Return the index of a constant for a number that does not fit an argument word."""
+        """Return the index in the constant table of a number that does not fit in an argument word."""
         key = (type(value), value.hex() if isinstance(value, float) else value)
         if key not in self.added:
             self.added[key] = len(self.constants)

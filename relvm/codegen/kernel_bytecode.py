@@ -1,8 +1,8 @@
-"""Kernel bytecode: the loop nest of a kernel as a program for csrc/kernels/kernel_interpreter.c.
+"""Kernel bytecode: converts the loop nest of a kernel to a program for csrc/kernels/kernel_interpreter.c.
 
-Loops, positions and sizes are scalar instructions.  A SIMD loop runs over strips: each of its instructions processes
-up to STRIP elements.  Loads of contiguous elements copy nothing: a view is a strip that lies in its buffer.  Scalar
-expressions move out of the loops that they do not depend on.
+Scalar instructions compute loops, positions and sizes.  A SIMD loop runs over strips: each instruction in it processes
+up to STRIP elements.  A load of contiguous elements does not copy them.  It creates a view, which is a strip that is
+stored in its buffer.  Loop-invariant scalar expressions are moved out of loops.
 Source: Boncz, Zukowski and Nes, MonetDB/X100: Hyper-Pipelining Query Execution, 2005.
 """
 
@@ -75,18 +75,18 @@ from relvm.kernels.loop_ir import (
 
 
 def print_kernel_bytecode(kernel: Kernel) -> KernelProgram:
-    """Return the program of a kernel.
+    """Return the kernel bytecode of a kernel.
 
     Raises
     ------
     RelvmUnsupportedError
-        The program would have more registers or instructions than its format can number.
+        The program would have more registers or instructions than the format allows.
     """
     return _Printer(kernel).program()
 
 
 def literal_bits(value: bool | int | float, dtype: DType) -> int:
-    """Return a number as the low bytes of a scalar register."""
+    """Return the bits of a number in a scalar register: those of the dtype, in the low bytes of the register."""
     if type(value) is int and dtype.is_integer and dtype.bits >= 8:
         return value & ((1 << dtype.bits) - 1)
     with np.errstate(all="ignore"):
@@ -155,8 +155,10 @@ class _Printer:
         )
 
     def _numbered(self, code: list[Instruction | Label]) -> tuple[dict[Reg, int], tuple[int, int, int]]:
-        """Return the number of each register, and how many there are: the sizes, the constants and other scalars, then
-        strips, then views."""
+        """Assign numbers to the registers.  Return them, and the counts of scalar, strip and view registers.
+
+        Scalar registers come first: sizes, constants and others.  Strips follow, then views.
+        """
         number = {reg: i for i, reg in enumerate((*self.size_registers, *self.constants.values()))}
         for reg in (*registers_in(code), *(a for a in self.arguments if isinstance(a, Reg))):
             if reg.kind == "scalar":
@@ -185,12 +187,15 @@ class _Printer:
         return reg
 
     def value_of(self, reg: Reg) -> int | None:
-        """Return the number that a register is known to hold as an i64."""
+        """Return the value of a register as an i64 if it is a constant, otherwise None."""
         bits = self.values.get(reg)
         return None if bits is None else bits - (1 << 64) * (bits >> 63)
 
     def pure(self, op: str, *operands: Reg | int) -> Reg:
-        """Emit an instruction without effects, in the outermost block that has its operands, unless it is known."""
+        """Return the register with the result of an instruction without side effects.
+
+        The instruction is emitted in the outermost block in which its operands are defined, unless it is already there.
+        """
         registers = [operand for operand in operands if isinstance(operand, Reg)]
         if any(reg.is_mutable for reg in registers):
             result = self.new()
@@ -208,7 +213,7 @@ class _Printer:
 
     @contextmanager
     def inside(self) -> Iterator[Block]:
-        """Open a block; its code is to be appended by the caller."""
+        """Open a block for the duration of the context.  The caller appends the code of the block."""
         block = self.block = Block(self.block.depth + 1, self.block)
         yield block
         assert block.parent is not None
@@ -263,7 +268,7 @@ class _Printer:
         top, end = Label(), Label()
         assigned = {s.local.name for s in statements_in(loop.body) if isinstance(s, Assign)}
         changes = any(changes_with(part, assigned) for part in parts_of(loop.stop))
-        if changes:  # as in C, each iteration compares with the stop of that time
+        if changes:  # as in C, each iteration evaluates the end of the loop again
             first, stop = stop, self.new(is_mutable=True)
             self.emit("copy", stop, first)
         with self.inside() as body:
@@ -274,7 +279,10 @@ class _Printer:
         self.close_loop(body, counter, start, stop, top, end)
 
     def blocks(self, loop: Loop) -> None:
-        """Print a loop around a SIMD loop as a loop over blocks of rows, if the rows turn out to be short."""
+        """Print a loop around a SIMD loop as a loop over blocks of rows, if the rows are short.
+
+        If the length of the rows is unknown, print both forms and choose between them at run time.
+        """
         inner = loop.body[-1]
         assert isinstance(inner, Loop)
         width = self.binary("-", I64, self.scalar(inner.stop), self.scalar(inner.start))
@@ -294,7 +302,7 @@ class _Printer:
         self.block.code += [past, *long.code, end]
 
     def close_loop(self, body: Block, counter: Reg, start: Reg, stop: Reg, top: Label, end: Label) -> None:
-        """Emit a loop with the code of `body`."""
+        """Emit the instructions of a loop around the code of `body`."""
         self.emit("loop", counter, start, stop, end)
         self.block.code += [top, *body.code]
         self.emit("next", counter, stop, top)
@@ -397,7 +405,10 @@ class _Printer:
         return self.apply(NAMES[function], dtype, left, right)
 
     def folded(self, function: str, left: Reg, right: Reg) -> Reg | None:
-        """Return the register of an operation on i64 that needs no instruction."""
+        """Return the register with the result of an operation on i64 if it needs no instruction, otherwise None.
+
+        This is constant folding, and simplification of operations with 0 or 1.
+        """
         a, b = self.value_of(left), self.value_of(right)
         if a is not None and b is not None and function in "+-*" and abs(a) < 2**31 and abs(b) < 2**31:
             return self.constant({"+": a + b, "-": a - b, "*": a * b}[function])
@@ -424,7 +435,7 @@ class _Printer:
         return self.chosen(left, literal, right) if function == "||" else self.chosen(left, right, literal)
 
     def chosen(self, cond: Scalar, then: Scalar, orelse: Scalar) -> Reg:
-        """Compute only the operand that is selected."""
+        """Print a conditional expression that computes only the selected operand."""
         result, past, end = self.new(is_mutable=True), Label(), Label()
         test = self.scalar(cond)
         with self.inside() as first:

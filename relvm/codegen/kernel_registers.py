@@ -1,4 +1,4 @@
-"""Registers and instructions of kernel bytecode under construction, and the helpers that its printers share."""
+"""Registers and instructions of kernel bytecode under construction, and helper functions of its printers."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ CLAUSES = {"+": "add", "*": "mul", "max": "larger", "min": "smaller", "|": "or"}
 
 @dataclass(eq=False)
 class Reg:
-    """A register: "scalar", "strip" or "view".
+    """A virtual register.
 
-    depth: of the block that defines it.   is_mutable: whether it is written more than once.
+    kind: "scalar", "strip" or "view".   depth: the nesting depth of the block that defines the register.
+    is_mutable: whether it is written more than once.
     """
 
     kind: str
@@ -49,7 +50,7 @@ class Reg:
 
 @dataclass(eq=False)
 class Label:
-    """A place in the code."""
+    """A jump target: a position in the code."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,10 @@ class Instruction:
 
 @dataclass
 class Block:
-    """Code under construction.  known: the registers of pure expressions that it computes."""
+    """A block of code under construction.
+
+    known: the opcode and operands of an instruction without side effects in the block -> the register with its result.
+    """
 
     depth: int
     parent: Block | None
@@ -70,9 +74,9 @@ class Block:
 
 @dataclass(frozen=True)
 class Affine:
-    """The strip first, first + step, first + 2 * step... of i64 numbers.
+    """A strip of the i64 numbers first, first + step, first + 2 * step...
 
-    row_step: the distance between the starts of rows, if the strip is a block of rows.
+    row_step: the difference between the first numbers of consecutive rows, if the strip is a block of rows.
     """
 
     first: Reg
@@ -80,11 +84,14 @@ class Affine:
     row_step: Reg
 
 
-StripValue = Reg | Affine  # a scalar register stands for the same element everywhere
+StripValue = Reg | Affine  # a scalar register is a strip of equal elements
 
 
 def flat_position(buffer: Buffer, indices: tuple[Scalar, ...]) -> Scalar:
-    """Return the row-major position of an element.  A single index of a buffer of another rank is already flat."""
+    """Return the position of an element in row-major order.
+
+    If there is a single index, and the rank of the buffer is not 1, the index is that position.
+    """
     if len(indices) != len(buffer.shape):
         assert len(indices) == 1, f"{len(indices)} indices into {buffer.name} of rank {len(buffer.shape)}"
         return indices[0]
@@ -95,8 +102,11 @@ def flat_position(buffer: Buffer, indices: tuple[Scalar, ...]) -> Scalar:
 
 
 def conversions(source: DType, target: DType) -> Iterator[str]:
-    """Yield the functions that convert an element, in order.  Narrow floats are converted by way of f32, except f64 to
-    f16, which is rounded once; integers of less than a byte by way of i8."""
+    """Yield the names of the functions that convert an element from one dtype to another, in order.
+
+    Conversions to and from floats narrower than f32 go through f32.  The conversion of f64 to f16 is rounded only once.
+    Conversions to and from integers of less than a byte go through i8.
+    """
     if target.is_narrow_float:
         if (source, target) == (F64, F16):
             yield "rvm_odd_f32_of_f64"
@@ -130,7 +140,7 @@ def function_number(name: str) -> int:
 
 
 def extreme_of(scalar: Scalar) -> str | None:
-    """Return "larger" or "smaller" if the expression selects the larger or smaller of two numbers, else None."""
+    """Return "larger" or "smaller" if the expression is the maximum or minimum of two numbers, otherwise None."""
     match scalar:
         case Select(Binary("<" | ">" as function, left, right), then, orelse) if then is left and orelse is right:
             return "larger" if function == ">" else "smaller"
@@ -138,7 +148,10 @@ def extreme_of(scalar: Scalar) -> str | None:
 
 
 def combination(value: Scalar, total: Local) -> tuple[str, Scalar]:
-    """Return the function and the element that a reduction combines into its local."""
+    """Match `value` as the update of a reduction: a function of the variable `total` and an element.
+
+    Return the name of the function, and the element.
+    """
     match value:
         case Binary("+" | "*" as function, left, right) if is_local(left, total):
             return NAMES[function], right
@@ -190,11 +203,11 @@ def registers_in(code: list[Instruction | Label]) -> Iterator[Reg]:
 
 
 def allocate_slots(code: list[Instruction | Label], kind: str) -> dict[Reg, int]:
-    """Return slots for the registers of one kind: those whose lives do not overlap share one.
+    """Allocate the registers of one kind to slots.  Registers with disjoint live ranges may share a slot.
 
-    A life is from the first to the last instruction that names the register.  If a loop reads a register from before
-    it, the life lasts until the loop ends.  Views share a slot only if their elements have the same size: the verifier
-    demands it.
+    A live range extends from the first to the last instruction that uses the register.  If a loop uses a register that
+    is defined before the loop, the live range extends to the end of the loop.  Views share a slot only if their
+    elements have the same size, because the verifier requires it.
     """
     first: dict[Reg, int] = {}
     last: dict[Reg, int] = {}
@@ -222,7 +235,8 @@ def allocate_slots(code: list[Instruction | Label], kind: str) -> dict[Reg, int]
         if isinstance(item, Instruction):
             for operand in item.operands:
                 if isinstance(operand, Reg) and operand.kind == kind and operand not in slots:
-                    size: object = item.operands[-1] if kind == "view" else None  # the first instruction makes the view
+                    # The first instruction that uses a view creates it.  Its last operand is the size of an element.
+                    size: object = item.operands[-1] if kind == "view" else None
                     if free.get(size):
                         slots[operand] = free[size].pop()
                     else:

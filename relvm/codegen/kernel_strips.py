@@ -1,4 +1,4 @@
-"""Kernel bytecode of SIMD loops: instructions on strips of elements."""
+"""Kernel bytecode of SIMD loops: each instruction processes a strip of elements."""
 
 from __future__ import annotations
 
@@ -48,19 +48,22 @@ FMA = function_number("fma_f32")
 
 
 class StripPrinter:
-    """A SIMD loop, or a loop around short ones (relvm/codegen/strip_axis.py): its body for a strip of iterations."""
+    """Printer of a loop over strips: a SIMD loop, or a loop around short loops (relvm/codegen/strip_axis.py).
+
+    The code of the body processes a whole strip of iterations.
+    """
 
     def __init__(self, printer: Any, loop: Loop) -> None:
         self.p = printer
         self.loop = loop
-        self.counters: dict[str, Affine] = {}  # of the loops that the strip runs over
-        self.width: Reg | None = None  # of a row, if the strip is a block of rows
+        self.counters: dict[str, Affine] = {}  # the counter of a loop that the strip covers -> its values in the strip
+        self.width: Reg | None = None  # the length of a row, if the strip is a block of rows
         self.varying = {loop.counter.name}
         self.lanes: dict[str, tuple[str, Reg]] = {}
-        # A view would show what the loops inside have stored, if the output has the memory of an input.
+        # If the output overwrites an input, loops inside this one would change the elements of a view.
         self.has_views = loop.simd or not printer.kernel.in_place
         self.views: dict[Reg, tuple[str, int]] = {}  # the buffer of each view, and the bytes of an element
-        self.known: dict[tuple, Reg] = {}  # strips that are computed, by instruction and operands
+        self.known: dict[tuple, Reg] = {}  # opcode and operands -> the strip that the instruction has computed
 
     def write(self) -> None:
         p, loop = self.p, self.loop
@@ -68,7 +71,7 @@ class StripPrinter:
         top, end = Label(), Label()
         outer = dict(p.env)
         count = p.binary("-", I64, stop, start)
-        # Floats are combined in a defined order (see Loop), integers in any: each element of a strip is a lane.
+        # A reduction of floats has a defined order (see Loop).  In a reduction of integers, each element is a lane.
         for clause, local in loop.reduce:
             lanes = Reg("strip", p.block.depth, is_mutable=True)
             is_ordered = local.dtype.is_float
@@ -151,7 +154,7 @@ class StripPrinter:
                 raise AssertionError(f"{type(statement).__name__} in a SIMD loop")
 
     def inner_loop(self, loop: Loop) -> None:
-        """Print a loop inside the strip."""
+        """Print a loop inside the loop over strips.  Each of its iterations processes the whole strip."""
         p, known = self.p, dict(self.known)
         start, stop, top, end = p.scalar(loop.start), p.scalar(loop.stop), Label(), Label()
         with p.inside() as body:
@@ -201,7 +204,10 @@ class StripPrinter:
             p.emit("scatter", number, where, value, size)
 
     def write_in_place(self, value: Reg, buffer: Buffer, first: Reg) -> bool:
-        """Let the last instruction write its strip to the buffer, if it computes `value`.  Return whether it does."""
+        """If the last instruction computes `value`, change it to write its result directly to the buffer.
+
+        Return whether the instruction was changed.
+        """
         p, size = self.p, buffer.dtype.size_bytes
         if not self.is_last_result(value):
             return False
@@ -216,7 +222,10 @@ class StripPrinter:
         return True
 
     def redirect(self, value: Reg, target: Reg) -> bool:
-        """Let the last instruction write to `target`, if it computes `value`.  Return whether it does."""
+        """If the last instruction computes `value`, change it to write its result to `target`.
+
+        Return whether the instruction was changed.
+        """
         if not self.is_last_result(value) or any(held is value for held in self.p.env.values()):
             return False
         last = self.p.block.code.pop()
@@ -230,11 +239,14 @@ class StripPrinter:
         last = code[-1] if code else None
         if not isinstance(last, Instruction) or last.op not in ("apply", "choose") or last.operands[0] is not value:
             return False
-        adds = last.op == "apply" and last.operands[-1] == FMA  # to what is in the strip
+        adds = last.op == "apply" and last.operands[-1] == FMA  # adds to the old contents of the strip
         return not adds and value.kind == "strip" and not value.is_mutable
 
     def copy_views(self, stored: Buffer) -> None:
-        """Copy the values that later statements may read from a view of a buffer that is about to change."""
+        """Copy the values of variables that are views of buffer `stored`, because a store is about to change it.
+
+        If the kernel may overwrite an input, copy all views, because the store may change them as well.
+        """
         p = self.p
         for name, value in p.env.items():
             if isinstance(value, Reg) and value in self.views:
@@ -248,7 +260,10 @@ class StripPrinter:
         return any(isinstance(part, Local) and part.name in self.varying for part in parts_of(scalar))
 
     def emitted(self, op: str, *operands: Reg | int) -> Reg:
-        """Return the strip that an instruction without other effects computes, which may be known."""
+        """Return the strip with the result of an instruction without side effects.
+
+        The instruction is emitted unless the strip is already computed.
+        """
         key = (op, *operands)
         if key in self.known:
             return self.known[key]
@@ -260,7 +275,7 @@ class StripPrinter:
         return result
 
     def strip_of(self, value: StripValue, dtype: DType) -> Reg:
-        """Return a value as a register: a strip, or a scalar that stands for the same element everywhere."""
+        """Return a value as a register: a strip register, or a scalar register if all elements are equal."""
         if isinstance(value, Affine) and self.width is not None:
             return self.emitted("iota_rows", value.first, value.row_step, value.step, self.width)
         if isinstance(value, Affine):
@@ -268,7 +283,10 @@ class StripPrinter:
         return value
 
     def mask_of(self, scalar: Scalar, outer: Reg | None, *, inverted: bool = False) -> Reg:
-        """Return a strip of bools: where the condition, or its negation, and the outer mask hold."""
+        """Return a mask: a strip of bools that are true where a condition and the mask `outer` hold.
+
+        inverted: whether the mask is true where the condition does not hold.
+        """
         p = self.p
         mask = self.strip_of(self.value(scalar, outer), BOOL)
         if inverted and mask.kind == "scalar":
@@ -282,7 +300,7 @@ class StripPrinter:
         return mask
 
     def value(self, scalar: Scalar, mask: Reg | None) -> StripValue:
-        """Return the value of an expression; loads where `mask` is false give 0."""
+        """Return the value of an expression.  Loads give 0 where `mask` is false."""
         p = self.p
         if not self.varies(scalar) and (mask is None or not has_load(scalar)):
             return p.scalar(scalar)
@@ -321,7 +339,7 @@ class StripPrinter:
         raise AssertionError(f"no bytecode for {type(scalar).__name__}")
 
     def multiply_add(self, left: Scalar, right: Scalar, added: Scalar, mask: Reg | None) -> Reg:
-        """Return left * right + added.  The function adds to the strip that it writes to."""
+        """Return left * right + added.  The instruction adds the product to its destination strip."""
         total = self.strip_of(self.value(added, mask), F32)
         factors = [self.strip_of(self.value(factor, mask), F32) for factor in (left, right)]
         if all(factor.kind == "scalar" for factor in factors):
@@ -353,7 +371,7 @@ class StripPrinter:
         return self.applied(f"{NAMES[function]}_{dtype}", first, second)
 
     def affine(self, function: str, left: StripValue, right: StripValue) -> StripValue | None:
-        """Return the sum, difference or product if it is affine in the counter."""
+        """Return the sum, difference or product of two values if it is affine in the counters, otherwise None."""
         p = self.p
         zero = p.constant(0)
         pairs = []

@@ -1,7 +1,7 @@
-"""Code generation: from a planned module to routines, from which bytecode and C are printed.
+"""Lowering of a planned module to routines, from which bytecode and C are printed.
 
-docs/architecture/routines.md describes the numbering of registers and the canonical statement for each kind of
-expression.  Golden tests pin them.
+docs/architecture/routines.md describes the numbering of registers, and the canonical statement for each kind of
+expression.  Golden tests check both.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def lower_to_routines(module: Module) -> LirModule:
     Raises
     ------
     RelvmVerifyError
-        An expression is left that an earlier pass should have lowered; the message names that pass.
+        The module contains an expression that an earlier pass should have lowered.  The message names that pass.
     """
     tables = _Tables(module)
     routines = tuple(_Generator(tables, function).routine() for function in module.functions)
@@ -97,7 +97,10 @@ def _signature(function: Function) -> dict[str, Any]:
 
 
 class _Tables:
-    """The constant table and the function table, in order of first use, with the module's own functions first."""
+    """The constant table and the function table under construction.
+
+    Entries are in order of first use.  The module's own functions come first.
+    """
 
     def __init__(self, module: Module) -> None:
         self.kernels = dict(module.kernels)
@@ -111,8 +114,10 @@ class _Tables:
         return self.functions.setdefault(name, len(self.functions))
 
     def constant(self, value: Any) -> ConstantItem:
-        """Return the constant table item of a value: np.ndarray, tuple of int, str or DType.  Equal constants share
-        an item."""
+        """Return the item of the constant table for a value: an np.ndarray, a tuple of int, a str or a DType.
+
+        Equal constants share an item.
+        """
         key: Hashable = (type(value), value)
         if isinstance(value, np.ndarray):
             key = constant_key(value)
@@ -143,8 +148,10 @@ class _Generator:
         return Register(self.next_register - 1)
 
     def block(self, block: Expr, result: Register, name: str) -> tuple[Statement, ...]:
-        """Return the statements of a block, of which the last copies its result into register `result`.   name: the
-        name of the result."""
+        """Return the statements of a block.  The last one copies the result of the block to register `result`.
+
+        name: the name of the result, for the comment.
+        """
         if not isinstance(block, Block):
             raise RelvmVerifyError(f"{self.function.name}: the body must be a block; run the pass to_anf first")
         statements: list[Statement] = []
@@ -193,8 +200,10 @@ class _Generator:
                 statements.append(CallStatement(name, operands, destination, kernel, comment, origins=var.origins))
 
     def call(self, value: Expr) -> tuple[str, tuple[Expr, ...], bool, bool]:
-        """Return the function that computes a value, its arguments, whether it is a kernel, and whether it returns
-        nothing."""
+        """Return the call that computes a value, as four items.
+
+        They are the name of the function, its arguments, whether it is a kernel, and whether it returns nothing.
+        """
         match value:
             case PackedCall(name, args):
                 return name, args, False, value.type == VOID

@@ -1,7 +1,8 @@
-"""Choice of the loop that strips run over: usually the SIMD loop, but a loop around it if the SIMD loop is short.
+"""Choice of the loop to vectorize, which is the loop whose iterations form strips.
 
-Strips over an outer loop run the loops inside it once for a whole strip, with strided accesses.  Several iterations of
-an outer loop, each with all iterations of its SIMD loop, may also be one strip: a block of rows.
+Usually this is the SIMD loop.  If the SIMD loop is short, there are two alternatives.  In outer-loop vectorization, a
+strip consists of iterations of an outer loop.  The loops inside it run once for the whole strip, with strided accesses.
+In a block of rows, a strip consists of several iterations of an outer loop, each with all iterations of its SIMD loop.
 Source: Nuzman and Zaks, Outer-Loop Vectorization: Revisited for Short SIMD Architectures, 2008.
 """
 
@@ -12,16 +13,17 @@ from collections.abc import Iterator
 from relvm.codegen.kernel_registers import has_load, parts_of
 from relvm.kernels.loop_ir import SUM_LANES, Assign, Let, Load, Local, Loop, Statement, Store, scalars_in, trip_count
 
-MAX_WIDTH = 128  # of the rows of a block: a quarter of a strip
-# A SIMD loop of fewer iterations costs more than strided accesses.  A reduction of floats in it is in order either way.
+MAX_WIDTH = 128  # greatest length of the rows in a block: a quarter of a strip
+# A SIMD loop with fewer iterations takes longer than strided accesses.  The order of float reductions is the same for
+# both.
 _SHORT = SUM_LANES
 
 
 def suits_strips(loop: Loop) -> bool:
-    """Return whether strips should run over this loop instead of the loops inside it.
+    """Return whether strips should consist of iterations of this loop instead of the loops inside it.
 
-    All loops inside are short, the iterations of this one are independent, and it has no other statements than
-    definitions, assignments and stores.
+    All loops inside it must be short, and its iterations must be independent.  It must not contain other statements
+    than loops, definitions, assignments and stores.
     """
     count = trip_count(loop)
     if (count is not None and count < _SHORT) or not any(isinstance(item, Loop) for item in loop.body):
@@ -33,10 +35,10 @@ def suits_strips(loop: Loop) -> bool:
 
 
 def suits_blocks(loop: Loop) -> bool:
-    """Return whether a strip may be a block of rows: several iterations of this loop, each with all iterations of the
-    SIMD loop inside it.
+    """Return whether a strip may be a block of rows.
 
-    The number of iterations of the SIMD loop is at most MAX_WIDTH, or is unknown but the same for all rows.
+    A row consists of all iterations of the SIMD loop inside `loop`, for one iteration of `loop`.  All rows must have
+    the same length, which must be at most MAX_WIDTH or unknown.
     """
     *before, inner = loop.body
     if not isinstance(inner, Loop) or not inner.simd or inner.reduce or trip_count(loop) == 1:
@@ -69,7 +71,10 @@ def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
 
 
 def _are_independent(statements: list[Statement]) -> bool:
-    """Return whether no iteration reads what another one writes, and the order of writes does not matter."""
+    """Return whether the iterations of a loop with these statements are independent.
+
+    No iteration may read an element that another one writes, and the order of writes must not matter.
+    """
     stores = [item for item in statements if isinstance(item, Store)]
     stored = {store.buffer.name for store in stores}
     if len(stored) != len(stores) or any(has_load(index) for store in stores for index in store.indices):

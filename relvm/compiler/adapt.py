@@ -1,5 +1,7 @@
-"""Adaptation of executables whose native code this machine cannot run: recompilation from their C source, or their
-portable program."""
+"""Adaptation of executables with native code that this machine cannot run.
+
+The C source of the executable is compiled again, or the portable program in the executable is used.
+"""
 
 from __future__ import annotations
 
@@ -15,31 +17,33 @@ from relvm.runtime.executable import Executable
 def adapt(executable: Executable) -> Executable:
     """Return the executable in a form that this machine can run.
 
-    If it can run already, `executable` itself is returned.  Otherwise the logger "relvm" warns which requirement is not
-    met, and the first of these that is possible is done:
+    If this machine can run `executable`, return `executable` itself.  Otherwise warn with the logger "relvm" which
+    requirement is not met, and return the first of these executables that is possible:
 
-    1. Its C source is compiled for this processor.  The constants, the bytecode and the function table stay.  The
-    results are, bit for bit, those of building the same module here.  This needs a C compiler, the same version of
-    relvm's headers, and an executable that is trusted: `load(path, trust_native=True, elsewhere=True)`.
-    2. The portable program that it contains if it was built with `portable=True` is taken: function bytecode and kernel
-    bytecode.  It is slower.  It needs no trust.
+    1. The executable with its C source compiled for this processor.  The constants, the bytecode and the function table
+    are unchanged.  Its results are bit for bit the same as if the module were built on this machine.  This requires a C
+    compiler, the same version of relvm's headers, and a trusted executable:
+    `load(path, trust_native=True, elsewhere=True)`.
+    2. The portable program in the executable, which is function bytecode and kernel bytecode.  It is slower, and
+    requires no trust.  An executable contains a portable program if it was built with `portable=True`.
 
     Parameters
     ----------
     executable
-        The result of `load(path, elsewhere=True)`, or of `build` for another processor.
+        The result of `load(path, elsewhere=True)`, or of `build` for another processor.  The result of
+        `Executable.check` cannot be adapted.
 
     Returns
     -------
     Executable
-        An executable that this machine can run.  The result of `Executable.check` cannot be adapted.
+        An executable that this machine can run.
 
     Raises
     ------
     RelvmTypeError
         `executable` is not an Executable.
     RelvmUnsupportedError
-        Neither is possible; the message says why.
+        Neither is possible.  The message states the reasons.
     RelvmFormatError
         The portable program is damaged, or the compiled C source lacks a function.
 
@@ -82,9 +86,9 @@ def _compile_source(executable: Executable) -> NativeCode:
     Raises
     ------
     RelvmUnsupportedError
-        There is no C source, or it may not or cannot be compiled.
+        The executable is not trusted, contains no C source, or its C source requires other headers.
     RelvmToolchainError
-        There is no compiler, or it failed.
+        There is no C compiler, or it failed.
     """
     if not executable.is_trusted:
         raise RelvmUnsupportedError("compiling its C source requires trust_native=True")

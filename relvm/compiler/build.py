@@ -1,4 +1,4 @@
-"""The build: from a module to an executable."""
+"""The build, which converts a module to an executable."""
 
 from __future__ import annotations
 
@@ -60,39 +60,42 @@ def build(
     Parameters
     ----------
     module
-        A module from a front end (stage PARSED or later, up to ANF).  `type` stands for a class decorated by `script`,
-        which is a module, although type checkers do not see that.
+        A module from a front end, at stage PARSED, TYPED or ANF.  A class that is decorated by `script` is a module,
+        too.  The annotation includes `type`, because type checkers see such a class as a type.
     exec_mode
-        "bytecode": the interpreter runs functions.  "compiled": functions are native code.  Both give the same results,
-        bit for bit.  "auto": functions and kernels start as bytecode, which needs no compiler.  If there is a C
-        compiler, a background thread compiles them, and the machine continues with native code (see
-        `VirtualMachine.wait_compiled`).  A mapping gives "bytecode" or "compiled" for each function
-        by name, and under "*" for all others, which are bytecode by default.  A private function that the mapping does
-        not name has the mode of the first public function, in module order, that uses it.
+        "bytecode": the interpreter runs functions.  "compiled": functions are native code.  Both modes give the same
+        results, bit for bit.
+        "auto": functions and kernels start as bytecode, which needs no compiler.  If there is a C compiler, a
+        background thread compiles them.  Afterwards the machine uses the native code (see
+        `VirtualMachine.wait_compiled`).
+        A mapping gives the mode, "bytecode" or "compiled", of each function by name.  The entry "*" is the mode of all
+        other functions, by default "bytecode".  A private function that the mapping does not name has the mode of the
+        first public function, in module order, that uses it.
     target
-        "c": the system's C compiler compiles kernels for this processor.  "bytecode": kernels are kernel bytecode,
-        which every processor can run without a compiler and without trust in native code.  "numpy": the operators'
-        NumPy implementations are the kernels, which is slower.  "x86-64-v3" or another level, and
-        options such as "c -march=icelake-server -mno-avx512vnni": kernels for other processors (see
-        relvm.compiler.target).  An executable that needs instructions which this processor lacks can be saved, but not
-        run here.
+        "c": the system's C compiler compiles kernels for this processor.
+        "bytecode": kernels are kernel bytecode.  Every processor can run it, and it requires neither a compiler nor
+        trust in native code.
+        "numpy": kernels are the NumPy implementations of the operators, which are slower.
+        "x86-64-v3" or another level, or "c" with options such as "c -march=icelake-server -mno-avx512vnni": kernels are
+        compiled for other processors (see relvm.compiler.target).  If this processor lacks instructions that the
+        executable requires, the executable can be saved, but not run here.
     fused
-        Whether operators may share kernels.  Otherwise every operator has its own kernel, which suits a profile by
-        operator.
+        Whether operators may share kernels.  If False, every operator has its own kernel, which is useful for profiles
+        of operators.
     debug
-        For `relvm.explore.Debugger`: the executable maps each instruction to its source, and native functions stop
-        where bytecode does, which makes them slower.  Kernels are the same.
+        Whether the executable is for `relvm.explore.Debugger`.  It then maps each instruction to its source location.
+        Native functions can stop at the same places as bytecode, which makes them slower.  Kernels are the same.
     portable
-        Whether an executable with native code also contains the program for target "bytecode".
-        `relvm.vm.adapt` uses that where neither the native code nor a C compiler can be used.  The file then contains
-        the weights twice.  Nothing is added to an executable without native code.
+        Whether an executable with native code also contains the program for target "bytecode".  `relvm.vm.adapt` uses
+        that program if neither the native code nor a C compiler can be used.  Nothing is added to an executable without
+        native code.
     verified
-        Whether to verify the module after every pass.  An executable from the build cache is then not used.
+        Whether to verify the module after every pass.  If True, the build cache is not used.
     observer
-        Called after each pass with (pass, module before, module after, seconds).  It is not called for the portable
-        program.  An executable from the build cache is then not used.
+        A function to call after each pass with (pass, module before, module after, seconds).  It is not called for the
+        portable program.  If there is an observer, the build cache is not used.
     progress
-        Called with the name of each step when it starts.
+        A function to call with the name of each build step when the step starts.
 
     Returns
     -------
@@ -105,7 +108,7 @@ def build(
     RelvmArgumentError
         The mode, the target or a processor feature does not exist, or `debug` is combined with "auto".
     RelvmToolchainError
-        A compiler is needed but missing, or it failed.  With "auto", `wait_compiled` raises the errors of the
+        A required C compiler is missing, or it failed.  With "auto", `wait_compiled` raises the errors of the
         background thread.
     RelvmMemoryError, RelvmRecursionError
         The module is too large to be built, or nested too deeply.
@@ -179,8 +182,11 @@ def _portable(module: Module, *, fused: bool, debug: bool, verified: bool) -> Pr
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Disable garbage collection.  The trees of a build have no cycles, and looking for some would take a third of
-    the time of a large build.  When concurrent builds end, the setting that the first one found is restored."""
+    """Disable Python's garbage collection for the duration of the context.
+
+    The data of a build contains no reference cycles.  The search for cycles would take a third of the time of a large
+    build.  If garbage collection is already disabled, for example by a concurrent build, nothing changes.
+    """
     if not gc.isenabled():
         yield
         return
@@ -192,7 +198,7 @@ def _no_garbage_collection() -> Iterator[None]:
 
 
 def lower(module: Module) -> LirModule:
-    """Return the routines of a planned module, after the LIR passes."""
+    """Lower a module at stage PLANNED to routines, run the LIR passes, and return the result."""
     expect_type("lower: module", module, Module, "an ir.Module")
     lir = lower_to_routines(module)
     for step in LIR_PASSES:
@@ -201,7 +207,7 @@ def lower(module: Module) -> LirModule:
 
 
 def _compiled(lir: LirModule, exec_mode: str | Mapping[str, str]) -> frozenset[str]:
-    """Return the names of the functions that become native code."""
+    """Return the names of the functions that `exec_mode` makes native code."""
     modes = {"*": exec_mode} if isinstance(exec_mode, str) else exec_mode
     routines = {routine.name: routine for routine in lir.routines}
     for name in modes:
@@ -216,8 +222,10 @@ def _compiled(lir: LirModule, exec_mode: str | Mapping[str, str]) -> frozenset[s
 
 
 def _spread(mode: str, start: Routine, routines: dict[str, Routine], functions: tuple[str, ...], given: dict) -> None:
-    """Assign `mode` to the private functions that `start` uses, directly or through other private functions, and
-    that have no mode yet."""
+    """Assign `mode` to the private functions that have no mode yet and that `start` uses, directly or indirectly.
+
+    given: the modes of functions, by name, to which entries are added.
+    """
     waiting = [start]
     while waiting:
         for name in used_functions(waiting.pop(), functions):
@@ -234,10 +242,11 @@ def assemble(
     debugged: Module | None = None,
     each_unit: Callable[[int, NativeCode], None] | None = None,
 ) -> Program:
-    """Return the program of lowered functions.
+    """Generate bytecode and native code for a lowered module, and return the program.
 
-    compiled: the functions that become native code; the others become bytecode.  debugged: the source module, if the
-    program is built for a debugger.   each_unit: see `compile_native`.
+    compiled: the names of the functions that become native code.  The others become bytecode.  report: a function to
+    call with the name of each build step.  debugged: the source module if the program is built for a debugger,
+    otherwise None.   each_unit: as for `compile_native`.
     """
     native, source = None, ""
     printed = [routine for routine in lir.routines if debugged or routine.name not in compiled]
@@ -256,7 +265,7 @@ def assemble(
 
 
 class _Entries:
-    """The entries of the function table, by name."""
+    """A function object that returns the entry of the function table for a name."""
 
     def __init__(self, lir: LirModule, bytecode: Bytecode, compiled: Collection[str]) -> None:
         self.bytecode = bytecode

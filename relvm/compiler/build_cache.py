@@ -1,7 +1,7 @@
 """Build cache: executables of earlier builds, in the cache directory.
 
-Only modules with a known origin (relvm/ir/fingerprint.py), such as model files, are cached, because hashing a whole
-module takes a considerable part of its build time.
+Only executables of modules with a known origin (relvm/ir/fingerprint.py), such as model files, are cached.  Without an
+origin, the key would be a hash of the whole module, which takes a considerable part of the build time.
 """
 
 from __future__ import annotations
@@ -29,10 +29,12 @@ if TYPE_CHECKING:
 def place_of(
     module: Module, exec_mode: str | Mapping[str, str], target: Target, fused: bool, debug: bool, portable: bool
 ) -> Path | None:
-    """Return the file in which the executable of a build is cached.  Return None if the origin of its module is not
-    known.
+    """Return the path of the cache file for a build, or None if the build is not cached.
 
-    Only builds that wait for the C compiler depend on it.  With "auto", native code of an earlier compiler stays valid.
+    A build is not cached if the origin of its module is not known, or if the target is "numpy".
+
+    The path depends on the version of the C compiler if the build waits for the compiler.  With exec_mode="auto", it
+    does not, because native code of another compiler stays valid.
     """
     from relvm.ir.fingerprint import origin_of  # a start from the cache does not need it
 
@@ -59,9 +61,9 @@ def auto_place(
     fused: bool,
     portable: bool = False,
 ) -> Path:
-    """Return the file in which a build with exec_mode="auto" is cached.
+    """Return the path of the cache file for a build with exec_mode="auto".
 
-    origin, attributes: of the module.
+    origin, attributes: the origin and the attributes of the module.
     """
     return _place(origin, attributes, "auto", target_kind, target_options, fused, portable)
 
@@ -72,12 +74,15 @@ def _place(*settings: object) -> Path:
 
 
 def has_bytecode(executable: Executable) -> bool:
-    """Return whether some of its functions are bytecode: with "auto", before the native code replaces them."""
+    """Return whether some functions of an executable are bytecode.
+
+    With exec_mode="auto", this is the case until an executable with native code replaces the first one.
+    """
     return "bytecode" in map(executable.function_kind, range(executable.function_count))
 
 
 def cached_executable(place: Path) -> Executable | None:
-    """Return the executable in that file, or None if there is none that can be used."""
+    """Return the executable in the cache file `place`, or None if the file does not exist or cannot be used."""
     try:
         executable = Executable.open(place)
     except (OSError, RelvmError):  # missing or damaged, or there is no record that its native code was built here
@@ -88,7 +93,10 @@ def cached_executable(place: Path) -> Executable | None:
 
 @contextlib.contextmanager
 def claim(place: Path) -> Iterator[None]:
-    """Wait until no other process builds the executable of that file.  Without a writable cache, do not wait."""
+    """Lock the cache file `place` for the duration of the context, so that only one process builds its executable.
+
+    Wait while another process has the lock.  If the cache is not writable, do not wait.
+    """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             file = cache_place("claims", place.name)
@@ -99,7 +107,7 @@ def claim(place: Path) -> Iterator[None]:
 
 
 def keep(place: Path, executable: Executable) -> None:
-    """Save an executable to that file."""
+    """Write an executable to the cache file `place`."""
     write(place, executable.to_bytes())
 
 

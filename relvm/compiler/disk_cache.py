@@ -1,11 +1,15 @@
-"""Disk cache: compiled objects and built executables, as files in the cache directory.  If they become too large, the
-least recently used ones are removed.
+"""Disk cache: compiled objects and built executables, as files in the cache directory.
 
-Environment: RELVM_CACHE_DIR is the directory (see relvm/runtime/trust.py), and RELVM_CACHE_BYTES the limit of the total
-size, 2 GB by default.  Any number of processes may use the directory at the same time: files are created atomically and
-only ever replaced by equal ones.  Unfinished files of killed processes count towards the limit and are removed like
-others.  The records of native code that was built here (`built/`) are not part of the cache: they are empty, and saved
-executables need them.
+If the total size exceeds a limit, the least recently used files are removed.
+
+Environment variables: RELVM_CACHE_DIR is the cache directory (see relvm/runtime/trust.py).  RELVM_CACHE_BYTES is the
+limit on the total size, 2 GB by default.
+
+Any number of processes may use the directory at the same time.  Files are created atomically.  Incomplete files of
+killed processes count towards the limit and are removed like others.
+
+The directory `built/` contains records of native code that was built on this machine.  They are not part of the cache,
+because saved executables need them.  The record files are empty.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ _LARGE_BYTES = 1_000_000
 
 @dataclass(frozen=True)
 class CacheFile:
-    """A file of the cache: its size in bytes, and its last use, in seconds since the epoch."""
+    """A file of the cache.  size_bytes: its size.  used: the time of its last use, in seconds since the epoch."""
 
     path: Path
     size_bytes: int
@@ -34,8 +38,10 @@ class CacheFile:
 
 
 def cache_place(kind: str, digest: str) -> Path:
-    """Return the path for a digest.  kind: "compiled" (objects and libraries), "builds"
-    (executables) or "claims" (locks of processes that build)."""
+    """Return the path of the cache file for a digest.
+
+    kind: "compiled" for objects and libraries, "builds" for executables, or "claims" for the locks of build processes.
+    """
     return cache_directory() / kind / digest
 
 
@@ -46,8 +52,10 @@ def touch(path: Path) -> None:
 
 
 def write(path: Path, content: bytes | memoryview) -> None:
-    """Write a file atomically, if possible.  Errors are ignored, because a read-only home directory must not stop a
-    build.  A file larger than the limit is not written."""
+    """Write a file atomically.  Do not write a file that is larger than the limit.
+
+    Errors are ignored, because a read-only home directory must not make a build fail.
+    """
     limit = limit_bytes()
     if len(content) > limit:
         return
@@ -62,7 +70,7 @@ def write(path: Path, content: bytes | memoryview) -> None:
 
 
 def limit_bytes() -> int:
-    """Return the limit in RELVM_CACHE_BYTES.  Raise RelvmArgumentError if it is not a number of bytes."""
+    """Return the limit on the total size, from RELVM_CACHE_BYTES.  Raise RelvmArgumentError if that is not a number."""
     text = os.environ.get("RELVM_CACHE_BYTES") or str(_DEFAULT_BYTES)
     if not (text.isascii() and text.isdigit()):
         raise RelvmArgumentError(f"RELVM_CACHE_BYTES: expected an integer number of bytes, got {text!r}")
@@ -70,7 +78,7 @@ def limit_bytes() -> int:
 
 
 def kept_files() -> list[CacheFile]:
-    """Return all files of the cache."""
+    """Return all files in the cache."""
     return [file for kind in ("compiled", "builds", "claims") for file in _files(cache_directory() / kind)]
 
 
@@ -85,7 +93,7 @@ def _files(folder: Path) -> list[CacheFile]:
 
 
 def shrink(limit: int) -> int:
-    """Remove the least recently used files if all files together exceed `limit` bytes.  Return the bytes removed."""
+    """Remove the least recently used files if the total size exceeds `limit` bytes.  Return the removed bytes."""
     files = kept_files()
     total = sum(file.size_bytes for file in files)
     excess = total - limit * _KEPT_SHARE if total > limit else 0

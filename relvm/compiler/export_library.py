@@ -1,4 +1,4 @@
-"""Export of an executable and the runtime as one shared library, for C programs."""
+"""Export of an executable, together with the runtime, as a shared library for C programs."""
 
 from __future__ import annotations
 
@@ -19,19 +19,23 @@ _FLAGS = ("-std=gnu11", "-O2", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-DRV
 def export_library(executable: Executable, path: str | os.PathLike) -> None:
     """Write a shared library that contains the runtime and the executable, up to 2 GB.
 
-    It exports the functions that csrc/include/relvm.h declares.  `relvm_module_load` loads the executable.  The library
-    depends on the C library only.  Each such library has its own runtime, so a program that uses several opens them
-    with dlopen.  The program must register, with rvm_register, any packed functions that are not builtins, including
-    those of target="numpy".  `load` opens the file, too; it runs nothing of the library, and requires trust in native
-    code as for any other file.
+    The library exports the functions that csrc/include/relvm.h declares.  The function `relvm_module_load` loads the
+    executable.  The library depends on the C library only.
+
+    Each such library contains its own runtime.  A program that uses several of them must therefore open them with
+    dlopen.  The program must register packed functions that are not builtins with rvm_register, including those of
+    target="numpy".
+
+    `load` can open the file as well.  It does not run code of the library, and requires trust in native code as for any
+    other file.
 
     Parameters
     ----------
     executable
         An executable of any mode.
     path
-        The path of the library, which is replaced atomically.  Programs that are linked to the library look for it
-        under its file name.
+        The path of the library.  An existing file is replaced atomically.  Programs that are linked to the library look
+        for it under its file name.
 
     Raises
     ------

@@ -1,7 +1,8 @@
 """The search for a C compiler.
 
-Environment: RELVM_CC names the compiler (`none`: use none), otherwise CC, otherwise the first of gcc, clang and zig cc
-that is installed.  zig cc may also be the Python package ziglang.
+The environment variable RELVM_CC is the command of the compiler, or `none` to use no compiler.  If it is not set, CC is
+the command.  If neither is set, the compiler is the first of gcc, clang and zig cc that is installed.  zig cc may also
+be installed as the Python package ziglang.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from relvm.errors import RelvmToolchainError
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C compiler.  command: its command line.  version: the first line that --version prints."""
+    """A C compiler.  command: the words of its command line.  version: the first line that --version prints."""
 
     command: tuple[str, ...]
     version: str
 
     @property
     def is_zig(self) -> bool:
-        """Whether it is zig cc, as a program or as the Python package ziglang."""
+        """Whether the compiler is zig cc, as a program or as the Python package ziglang."""
         return self.command[-1] == "cc" and any("zig" in os.path.basename(word) for word in self.command[:-1])
 
 
@@ -59,7 +60,7 @@ def _find(setting: str | None, cc: str | None, path: str | None) -> Compiler | N
 
 
 def _packages() -> list[tuple[str, ...]]:
-    """Return the commands of compilers that are Python packages."""
+    """Return the commands of C compilers that are installed as Python packages."""
     return [(sys.executable, "-m", "ziglang", "cc")] if importlib.util.find_spec("ziglang") else []
 
 
@@ -75,7 +76,10 @@ def find_compiler() -> Compiler | None:
 
 
 def expect_compiler(otherwise: str = "") -> Compiler:
-    """Return the C compiler.  Raise RelvmToolchainError, whose message ends with `otherwise`, if there is none."""
+    """Return the C compiler.  Raise RelvmToolchainError if there is none.
+
+    otherwise: the end of the error message.
+    """
     compiler = find_compiler()
     if compiler is None:
         known = "install gcc, clang or zig cc (pip install ziglang), or set RELVM_CC or CC"

@@ -17,10 +17,10 @@ PREFIX = "reference."
 
 
 def reference_kernel(name: str) -> Callable[..., None] | None:
-    """Return the packed function of that name, or None if there is no such operator.
+    """Return the packed function `name`, such as `reference.add`, or None if there is no such operator.
 
-    Its arguments are the attributes as JSON text, the inputs, and the tensors to write: `reference.add("{}", x, y,
-    out)`.
+    The arguments of the packed function are the attributes as JSON text, the inputs, and the tensors to write.  An
+    example is `reference.add("{}", x, y, out)`.
     """
     import relvm.ops  # noqa: F401  (declares the operators)
     from relvm.ir.operator import operators
@@ -69,7 +69,7 @@ def _attributes(text: str) -> dict[str, Any]:
 
 
 def _input_count(parameters: tuple, count: int) -> int:
-    """Return how many of `count` arguments precede the tensors to write."""
+    """Return the number of inputs among `count` arguments.  The other arguments are the tensors to write."""
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     return count - 1 if variadic else len(parameters)
 

@@ -1,4 +1,4 @@
-"""Targets: the kind of kernels, and the processors that compiled kernels are for."""
+"""Targets of a build: the kind of its kernels, and the processors for which kernels are compiled."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from relvm.tables import CPU_FEATURES
 
 LEVELS = ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")
 _CHOICES = ("-march=", "-mcpu=", "-mtune=")  # names that the C compiler knows
-_PRODUCTS = ("avx512vnni", "avxvnni")  # instructions for products of bytes, which no level includes
+_PRODUCTS = ("avx512vnni", "avxvnni")  # features for products of bytes, which no level includes
 
 
 @dataclass(frozen=True)
 class Target:
-    """A target.  kind: one of TARGETS.  options: compiler options that select processors, or None for this machine."""
+    """The target of a build.
+
+    kind: one of TARGETS.  options: compiler options that select processors, or None for the processor of this machine.
+    """
 
     kind: str
     options: tuple[str, ...] | None = None
@@ -28,11 +31,13 @@ HERE = Target("c")
 
 
 def parse_target(text: str) -> Target:
-    """Parse the name of a target.
+    """Parse the text form of a target.
 
-    "c", "bytecode" and "numpy" are targets.  "native" and the names of x86-64 levels stand for "c -march=" with that
-    name.  "c" may be followed by options of gcc and clang that select processors: -march=, -mcpu= and -mtune= with a
-    level or processor that the compiler knows, and -mFEATURE or -mno-FEATURE with a row of
+    The text is "c", "bytecode" or "numpy".  "native" is short for "c -march=native", and the name of an x86-64 level,
+    such as "x86-64-v3", is short for "c -march=x86-64-v3".
+
+    "c" may be followed by options of gcc and clang that select processors.  These are -march=, -mcpu= and -mtune= with
+    a level or processor that the compiler knows, and -mFEATURE and -mno-FEATURE with a feature in
     csrc/tables/cpu_features.def.
 
     Raises
@@ -71,7 +76,7 @@ def own_options() -> tuple[str, ...]:
     Raises
     ------
     RelvmToolchainError
-        RELVM_CPU is not a level.
+        RELVM_CPU is not an x86-64 level.
     """
     asked = os.environ.get("RELVM_CPU")
     if asked and asked not in LEVELS:
@@ -86,14 +91,16 @@ def own_options() -> tuple[str, ...]:
 
 
 def level_of(options: set[str]) -> str:
-    """Return the highest level whose features are all in the set."""
+    """Return the highest x86-64 level of which all features are in `options`."""
     reached = [n for n in (2, 3, 4) if all(row.option in options for row in CPU_FEATURES if 0 < row.level <= n)]
     return LEVELS[max(reached, default=1) - 1]
 
 
 def described(macros: Container[str]) -> str:
-    """Describe the processors of compiled code for the native section, from the macros that the compiler defines:
-    the level, and the features beyond it."""
+    """Return the text of the required processor features for the native section: a level, and additional features.
+
+    macros: the macros that the compiler predefines.
+    """
     options = [row.option for row in CPU_FEATURES if row.macro in macros]
     level = level_of(set(options))
     inside = {row.option for row in CPU_FEATURES if 0 < row.level <= LEVELS.index(level) + 1}

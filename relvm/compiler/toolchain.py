@@ -1,8 +1,9 @@
-"""C toolchain: the flags of the compiler, and a cache of its results.
+"""C toolchain: calls of the C compiler, its flags, and a cache of its results.
 
-Environment: RELVM_CACHE_DIR is the directory of cached libraries (default: relvm/ in the user's cache directory).
-RELVM_CPU is the x86-64 level for target "c", `x86-64` to `x86-64-v4`, so that every processor of that level can load
-the native code (default: all features of this machine's processor, for kernels).  See also find_compiler.py.
+Environment variables: RELVM_CACHE_DIR is the directory of cached libraries, by default relvm/ in the user's cache
+directory.  RELVM_CPU is an x86-64 level for target "c", `x86-64` to `x86-64-v4`.  Every processor of that level can
+then load the native code.  By default, kernels may use all features of this machine's processor.  See also
+find_compiler.py.
 """
 
 from __future__ import annotations
@@ -30,19 +31,22 @@ from relvm.errors import RelvmToolchainError
 from relvm.runtime.trust import is_built_here, record_built
 from relvm.tables import include_flags, runtime_sources
 
-# -fwrapv: integers wrap as in NumPy.  -ffp-contract=off: no product is fused with a sum, so that kernels give the same
-# bits as kernel bytecode.  -fno-math-errno -fno-trapping-math: nothing reads errno or the exception flags.
-# Routines use no vectors: a value is stored as two words, and loading both as one vector stalls the processor.
+# -fwrapv: integer overflow wraps around as in NumPy.  -ffp-contract=off: multiplications and additions are not fused,
+# so that kernels give the same bits as kernel bytecode.  -fno-math-errno -fno-trapping-math: no code reads errno or the
+# exception flags.
+# Routines are compiled without vectorization.  A value is stored as two words, and a load of both words as one vector
+# stalls the processor.
 _COMMON = ("-std=gnu11", "-fPIC", "-fwrapv", "-w")
-# Kernels are compiled at -O2 with those passes of -O3 that make them faster.  The others take a tenth more time to
-# compile and gain nothing (benchmarks/README.md, "Optimization level of kernels").
+# Kernels are compiled with -O2 and the passes of -O3 that make kernels faster.  The other passes of -O3 increase the
+# compile time by a tenth and do not make kernels faster (benchmarks/README.md, "Optimization level of kernels").
 _VECTORS = ("-ftree-vectorize", "-fvect-cost-model", "-fpeel-loops")
 _FLOATS = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 _KERNELS = ("-O2", *_VECTORS, "-fopenmp-simd", "-DRVM_OPENMP_SIMD", *_FLOATS)
 _WORDS = ("-fno-tree-vectorize", "-fno-tree-slp-vectorize")
 _ROUTINES = ("-O2", *_WORDS, *_FLOATS)
 
-# Options that make mistakes in C harder to exploit: all for the runtime, those of the linker also for native code.
+# Options that make mistakes in C code harder to exploit.  The runtime uses all of them.  Native code uses those of the
+# linker.
 GUARDS = ("-fstack-protector-strong", "-fstack-clash-protection", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3")
 LINKED_SAFELY = ("-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,noexecstack")
 
@@ -85,15 +89,20 @@ def compile_native(
 
 
 def native_cpu(target: Target = HERE) -> str:
-    """Return the processors that `compile_native` compiles for, as native sections state them.  Raise the errors
-    that it raises before it compiles."""
+    """Return the processor features that the result of `compile_native` would require, as in `NativeCode.cpu`.
+
+    Raise the errors that `compile_native` raises before it compiles.
+    """
     compiler = expect_compiler()
     return described(_macros(compiler, _options(compiler, target)))
 
 
 def native_settings(target: Target) -> str:
-    """Return everything but the C source that determines the result of `compile_native`, as one text.  Raise the
-    errors that it raises before it compiles."""
+    """Return a digest of everything except the C source that determines the result of `compile_native`.
+
+    This includes the compiler, its version and its flags.  Raise the errors that `compile_native` raises before it
+    compiles.
+    """
     compiler = expect_compiler('; target="bytecode" needs none')
     options = _options(compiler, target)
     return _digest(compiler, (options, described(_macros(compiler, options)), _COMMON, _KERNELS, _ROUTINES))
@@ -107,14 +116,14 @@ def _options(compiler: Compiler, target: Target) -> tuple[str, ...]:
 
 
 def _zig_option(option: str) -> str:
-    """Return an option that names a processor as zig names it: `-march=x86_64_v3`, not `-march=x86-64-v3`."""
+    """Return an option with the spelling of processor names in zig: `-march=x86_64_v3`, not `-march=x86-64-v3`."""
     name, equals, processor = option.partition("=")
     return f"{name}={processor.replace('-', '_')}" if equals else option
 
 
 @functools.lru_cache(maxsize=32)
 def _macros(compiler: Compiler, options: tuple[str, ...]) -> frozenset[str]:
-    """Return the macros that the compiler predefines, which tell what it compiles for."""
+    """Return the names of the macros that the compiler predefines.  They describe its target processor."""
     with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
         text = run_compiler(compiler, [*options, "-dM", "-E", "-x", "c", os.devnull], Path(folder))
     return frozenset(line.split()[1] for line in text.splitlines() if line.startswith("#define "))
@@ -130,7 +139,7 @@ def _triple(compiler: Compiler, macros: frozenset[str]) -> str:
 
 
 def compile_runtime(compiler: Compiler, flags: Sequence[str]) -> dict[str, bytes]:
-    """Return the object files of the runtime by name, compiled here or from the cache.
+    """Return the object files of the runtime, by file name.  Compile those that are not in the cache.
 
     Raises
     ------
@@ -153,10 +162,10 @@ _Unit = tuple[str, tuple[str, ...]]  # a text, and the flags to compile it with
 
 
 def _cached(compiler: Compiler, cpu: str, units: list[_Unit], publish: Callable[[int, bytes], None]) -> bytes:
-    """Return the library of some units.
+    """Return the shared library of translation units, from the cache if possible.
 
-    cpu: the meaning of the flags, which may depend on the machine.   publish: called with the index of each unit and
-    its object file.
+    cpu: the processor features that the flags select.  It is part of the cache key, because a flag may have different
+    meanings on different machines.   publish: a function to call with the index and the object file of each unit.
     """
 
     def compiled(index: int) -> bytes:
@@ -182,7 +191,7 @@ def _digest(compiler: Compiler, what: Any) -> str:
 
 
 def _kept(digest: str, make: Callable[[], bytes]) -> bytes:
-    """Return the result of `make`, or that of an earlier call from the cache."""
+    """Return the content of the cache file for `digest`.  If it is not valid, store the result of `make` there."""
     place = cache_place("compiled", digest)
     try:
         kept = place.read_bytes()
@@ -200,14 +209,14 @@ def _kept(digest: str, make: Callable[[], bytes]) -> bytes:
 
 
 def _compile(compiler: Compiler, text: str, flags: tuple[str, ...]) -> bytes:
-    """Compile a text to an object file."""
+    """Compile C code to an object file, and return its content."""
     with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
         Path(folder, "unit.c").write_text(text)
         return _object(compiler, "unit.c", flags, Path(folder))
 
 
 def _compile_file(compiler: Compiler, source: Path, flags: Sequence[str]) -> bytes:
-    """Compile an existing source file to an object file."""
+    """Compile an existing source file to an object file, and return its content."""
     with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
         return _object(compiler, str(source), flags, Path(folder))
 
@@ -218,7 +227,7 @@ def _object(compiler: Compiler, source: str, flags: Sequence[str], folder: Path)
 
 
 def _link(compiler: Compiler, objects: list[bytes]) -> bytes:
-    """Link object files to a shared library."""
+    """Link object files to a shared library, and return its content."""
     with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
         names = [f"unit{i}.o" for i in range(len(objects))]
         for name, content in zip(names, objects, strict=True):
@@ -234,7 +243,7 @@ def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> 
     Raises
     ------
     RelvmToolchainError
-        It failed; the message has the command and the compiler's output.
+        The compiler failed.  The message contains the command and the compiler's output.
     """
     command = [*compiler.command, *arguments]
     done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

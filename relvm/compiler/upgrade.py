@@ -1,4 +1,4 @@
-"""exec_mode="auto": native code that is compiled in the background and kept in the build cache."""
+"""Background compilation for exec_mode="auto".  The native code is also stored in the build cache."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ def compile_in_background(
     place: Path | None,
     writer: Thread | None = None,
 ) -> None:
-    """Start to compile the native code of an executable, if there is a compiler.
+    """Start the compilation of the native code of an executable in the background, if there is a C compiler.
 
-    The result replaces the cached executable at `place`, after `writer` has written that one.   compile: called with a
-    function to which it passes executables of some of the kernels, as soon as they are ready.
+    compile: a function that returns the executable with native code.  Its argument is a function to which it passes
+    executables of some of the kernels as soon as they are compiled.   place: the cache file that the result replaces,
+    or None.   writer: a thread that writes the first executable to `place`.  It must end before the result is written.
     """
 
     def build(publish: Publish[Executable]) -> Executable:

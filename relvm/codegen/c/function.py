@@ -1,7 +1,8 @@
-"""C code of routines: one function each, with the native signature of csrc/codegen/native.h.
+"""C code of routines: one function for each routine, with the native signature of csrc/codegen/native.h.
 
-Every statement is one line: a call of a small helper in csrc/codegen/native_function.h with its operands.  Such code
-compiles in time linear in the length of a function, and a reader can follow it beside the text of the routine.
+Every statement becomes one line: a call of a small helper function in csrc/codegen/native_function.h.  The time to
+compile such code is linear in the length of a function.  A reader can compare the code with the text of the routine
+line by line.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from relvm.lir.routine import (
 from relvm.quoting import c_comment
 from relvm.tables import BUILTINS
 
-# Compile time grows faster than linearly with the length of a C function.  So a longer block is split into functions of
-# this many statements, which works because all values are in the registers.
+# The compile time of a C function grows faster than linearly with its length.  Therefore, a block with more statements
+# than this is split into several functions.  This is possible because all values are in the registers.
 PART_STATEMENTS = 200
 _MAX_RESETS = 16  # the most registers that a call releases one by one
 _MAX_INLINED = 8  # the most statements of a routine that is inlined
 
 _PREFIX = "vm.builtin."
-# Builtins that call nothing, so that they can be called directly.
+# Builtins that call no other functions, so that generated code can call them directly.
 _DIRECT = frozenset(_PREFIX + row.name for row in BUILTINS if row.decoded not in ("INVOKE", "HOST"))
 
 _PARAMETERS = "(rvm_machine *ctx, rvm_value *r, const rvm_value *c, const rvm_value *f)"
@@ -59,15 +60,16 @@ def _apply_head(routine: Routine) -> str:
 
 
 def print_apply(routine: Routine, functions: Mapping[str, int], *, is_scalar: bool) -> str:
-    """Return the C code of `apply_NAME`, which follows the routine: a direct call of the routine with a new register
-    window.
+    """Return the C code of `apply_NAME`, a function that calls a routine directly, with a new register window.
+
+    The code must come after that of the routine.
 
     Parameters
     ----------
     functions
-        The index of each function in the function table.
+        The index of each function in the function table, by name.
     is_scalar
-        Whether relvm/codegen/c/scalar_function.py prints the routine.
+        Whether the routine is printed by relvm/codegen/c/scalar_function.py.
     """
     symbol, count, registers = routine_symbol(routine.name), len(routine.params), routine.registers
     array = f"(const rvm_value[]){{{', '.join(f'a{i}' for i in range(count))}}}" if count else "NULL"
@@ -91,7 +93,7 @@ def print_apply(routine: Routine, functions: Mapping[str, int], *, is_scalar: bo
 
 
 def _resets(routine: Routine) -> list[str]:
-    """Return statements that release all registers except that of the result, which follows the parameters."""
+    """Return C statements that release all registers except the result register, which follows the parameters."""
     count, registers = len(routine.params), routine.registers
     if registers > _MAX_RESETS:
         return [
@@ -121,12 +123,12 @@ def print_routine(
     Parameters
     ----------
     functions
-        The index of each function in the function table f.
+        The index of each function in the function table f, by name.
     routines
-        The routines in the same file, by name.
+        The routines in the same C file, by name.
     places
-        For debugging: the instructions that the routine would have as bytecode, which it reports to the virtual machine
-        (Bytecode.places).
+        Only for debugging: the indices of the bytecode instructions that correspond to the statements
+        (Bytecode.places).  The C code reports them to the virtual machine.
     """
     printer = _Printer(routine, functions, routines, places)
     body = printer.block(routine.body, "  ")
@@ -181,7 +183,7 @@ class _Printer:
         return [f"{head} {name}{_PARAMETERS} {{", *opening, *body, "  return RVM_OK;", "}"]
 
     def block(self, body: tuple[Statement, ...], indent: str) -> list[str]:
-        """Return the lines of a block: its statements, or calls of its parts if it is long."""
+        """Return the lines of a block.  A long block is split into functions, and the lines call these functions."""
         if len(body) <= PART_STATEMENTS:
             return [line for statement in body for line in self.placed(statement, indent)]
         lines = []
@@ -194,8 +196,10 @@ class _Printer:
         return lines
 
     def placed(self, statement: Statement, indent: str) -> list[str]:
-        """Return the lines of a statement.  For debugging, it is reported to the virtual machine before it runs, and
-        if it fails."""
+        """Return the lines of a statement.
+
+        With `places`, the code reports the statement to the virtual machine before it runs, and if it fails.
+        """
         if self.places is None:
             return self.statement(statement, None, indent)
         place = next(self.places)
@@ -206,7 +210,7 @@ class _Printer:
         return f"{indent}RVM_TRY_AT({place}, rvm_step(ctx, r, {function}, {place}, failure));"
 
     def last_step(self, indent: str) -> list[str]:
-        """Return the line that reports the jump or the return behind a block."""
+        """Return the line that reports the jump or the return at the end of a block."""
         return [] if self.places is None else [self.step(next(self.places), indent)]
 
     def statement(self, statement: Statement, place: int | None, indent: str) -> list[str]:
@@ -239,8 +243,11 @@ class _Printer:
         raise AssertionError(f"no C for {statement!r}")
 
     def tail_call(self, call: TailCallStatement, indent: str) -> list[str]:
-        """Return a jump to the start if the routine calls itself and is one C function, otherwise a tail call by the
-        virtual machine."""
+        """Return the lines of a tail call.
+
+        If the routine calls itself and is printed as a single C function, the code jumps to the start of the function.
+        Otherwise the virtual machine performs the tail call.
+        """
         callee, args = f"f[{self.functions.get(call.function)}]", call.args
         if call.function in INVOKES:
             callee, args = operand_text(call.args[1]), call.args[2:]
@@ -258,10 +265,12 @@ class _Printer:
         ]
 
     def restart(self, args: tuple[Operand, ...]) -> list[str]:
-        """Return statements that assign the arguments to the parameters.  The first use of a register moves its
-        value; further uses add a reference."""
+        """Return C statements that assign the arguments of a tail call to the parameters.
+
+        If several arguments are the same register, the first one moves the value, and the others add a reference to it.
+        """
         changed = [(i, arg) for i, arg in enumerate(args) if arg != Register(i)]
-        kept = {arg.index for arg in args if isinstance(arg, Register)}  # registers whose value is an argument
+        kept = {arg.index for arg in args if isinstance(arg, Register)}  # registers that are arguments
         moved = {i for i, arg in enumerate(args) if arg == Register(i)}
         lines = []
         for i, arg in changed:
@@ -280,14 +289,14 @@ class _Printer:
 
 
 def _is_split(body: tuple[Statement, ...]) -> bool:
-    """Return whether a block is printed as several functions."""
+    """Return whether a block, or a block inside it, is split into several functions."""
     if len(body) > PART_STATEMENTS:
         return True
     return any(isinstance(s, IfStatement) and (_is_split(s.then) or _is_split(s.orelse)) for s in body)
 
 
 def _failing_at(place: int | None, line: str) -> str:
-    """Return a line that begins with RVM_TRY, with the report that instruction `place` failed."""
+    """Return a line that begins with RVM_TRY.  Unless `place` is None, a failure reports the instruction `place`."""
     return line if place is None else line.replace("RVM_TRY(", f"RVM_TRY_AT({place}, ", 1)
 
 
@@ -296,12 +305,12 @@ def _array(args: tuple[Operand, ...]) -> str:
 
 
 def print_checks(statements: tuple[Statement, ...], functions: Mapping[str, int]) -> str:
-    """Return the lines of the statements that check parameters at the beginning of a routine."""
+    """Return the C code of the statements that check parameters at the beginning of a routine."""
     return "\n".join(f"  {_call(each, functions, {})}" for each in statements if isinstance(each, CallStatement))
 
 
 def _call(call: CallStatement, functions: Mapping[str, int], routines: Mapping[str, Routine]) -> str:
-    """Return the C expression of a call.  routines: those in the same file, which are called directly."""
+    """Return the C code of a call.  routines: the routines in the same C file, which are called directly."""
     array, count = _array(call.args), len(call.args)
     destination = "NULL" if call.destination is None else f"&r[{call.destination}]"
     text = call.function if not call.comment else f"{call.comment} = {call.function}"

@@ -1,7 +1,8 @@
-"""C code of kernels: one function for each kernel, with the packed-function signature and checked arguments.
+"""C code of kernels: one function for each kernel, with the signature of packed functions and checks of its arguments.
 
-The code is written for readers, too: the operators and their types are in a comment above each kernel.  It relies on
-the compiler flags of relvm/compiler/toolchain.py: -fwrapv makes integer overflow wrap around, as in NumPy.
+The code is meant to be readable: a comment above each kernel states the operators and their types.  The code relies on
+the compiler flags of relvm/compiler/toolchain.py.  In particular, -fwrapv makes integer overflow wrap around, as in
+NumPy.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from relvm.kernels.loop_ir import (
 )
 from relvm.quoting import c_comment, c_string
 
-# Precedence of the C operators that kernels use; higher binds tighter.
+# Precedence of the C operators that kernels use.  An operator with a higher number binds tighter.
 _PRECEDENCE = {"||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7}
 _PRECEDENCE |= {"<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10}
 _UNARY = 11
@@ -54,9 +55,9 @@ _VECTORS = frozenset(("exp", "log", "log1p", "tanh", "erf", "sin", "cos"))  # fu
 def print_kernel(kernel: Kernel, symbol: str) -> str:
     """Return the C code of one kernel.
 
-    The function is `rvm_status SYMBOL(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)`.  Its
-    arguments are the input tensors, then the output tensors.  It checks each dtype, rank and dimension, and sets
-    *result to NIL.
+    The C function is `rvm_status SYMBOL(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)`.
+    Its arguments are the input tensors, then the output tensors.  It checks the dtype, the rank and the dimensions of
+    each argument, and sets *result to NIL.
     """
     buffers = (*kernel.inputs, *kernel.outputs)
     sizes = size_names(buffers)
@@ -85,7 +86,7 @@ def _signature(symbol: str) -> str:
 
 
 def size_names(buffers: tuple[Buffer, ...]) -> dict[DimVar, str]:
-    """Return the size variables of a kernel, each with a C name, in the order in which shapes name them."""
+    """Return the C names of the size variables of a kernel, in order of first occurrence in the shapes."""
     sizes: dict[DimVar, str] = {}
     for buffer in buffers:
         for dim in buffer.shape:
@@ -99,7 +100,10 @@ def size_names(buffers: tuple[Buffer, ...]) -> dict[DimVar, str]:
 
 
 def _checks(buffers: tuple[Buffer, ...], sizes: dict[DimVar, str], uses_self: bool) -> list[str]:
-    """Return the table of requirements for each argument, and the call in native.h that checks it and fills `sizes`."""
+    """Return the lines that check the arguments: a table of the expected tensors, and a call of `rvm_kernel_check`.
+
+    The call also fills the array `sizes`.
+    """
     order: dict[DimVar | None, int] = {var: i for i, var in enumerate(sizes)}
     rows = []
     for buffer in buffers:
@@ -116,11 +120,12 @@ def _checks(buffers: tuple[Buffer, ...], sizes: dict[DimVar, str], uses_self: bo
 
 
 class KernelBody:
-    """Printer of statements, and of a function for the body of each parallel loop, which precedes them.
+    """Printer of the statements of a kernel.
 
-    sizes: the C names of size variables.   pointers: the declarations of buffers.   used: the names that the statements
-    use, including "self", in order of first use, with their declarations.   own: the names among them that the
-    statements declare.
+    sizes: the C names of size variables.   pointers: the C declarations of buffers, by name.   lines: the lines of the
+    statements.   parts: functions for the bodies of parallel loops, which must come before the statements.
+    used: the C names that the statements use, including "self" -> their declarations, in order of first use.
+    own: the C names that the statements declare.
     """
 
     def __init__(self, symbol: str, sizes: dict[DimVar, str], pointers: dict[str, str]) -> None:
@@ -131,7 +136,7 @@ class KernelBody:
         self.own: set[str] = set()
         self.lines: list[str] = []
         self.parts: list[str] = []
-        self.lanes: dict[str, str] = {}  # the C names of variables that are lanes of a sum
+        self.lanes: dict[str, str] = {}  # a variable of a reduction -> the C expression of its current lane
 
     def statements(self, body: tuple[Statement, ...], indent: str) -> None:
         for statement in body:
@@ -180,9 +185,10 @@ class KernelBody:
                 self.lines.append(indent + "}")
 
     def lane_loop(self, loop: Loop, indent: str) -> None:
-        """Print a loop that reduces floats: whole blocks of lanes, then the rest in order.
+        """Print a loop that reduces floats: a loop over blocks of lanes, then a loop over the remaining iterations.
 
-        The C compiler keeps the lanes in registers.  Their number does not depend on the vectors of the processor.
+        The C compiler can keep the lanes in registers.  The number of lanes does not depend on the vector width of the
+        processor.
         """
         name, trips = loop.counter.name, trip_count(loop)
         first, stop = (f"{name}_{part}" for part in ("first", "stop"))
@@ -230,8 +236,11 @@ class KernelBody:
         return f"return rvm_api->fail(result, RVM_{fail.status}, {c_string(fail.message)}{arguments});"
 
     def parallel(self, loop: Parallel, indent: str) -> None:
-        """Print a parallel loop: a function for a part of it, and a struct of the variables of the kernel that it
-        uses."""
+        """Print a parallel loop.
+
+        A separate C function runs a part of the iterations.  A struct contains the variables of the kernel that this
+        function uses.
+        """
         name = f"{self.symbol}_part{len(self.parts)}"
         inner = KernelBody(name, self.sizes, dict(self.pointers))
         inner.own |= {loop.first.name, loop.last.name}
@@ -256,7 +265,7 @@ class KernelBody:
         self.lines.append(f"{indent}rvm_parallel(self, {name}, &{name}_shared, {arguments});")
 
     def scalar(self, scalar: Scalar, outer: int = 0) -> str:
-        """Return the C expression, in parentheses if it binds less tightly than `outer`."""
+        """Return the C expression of a scalar, in parentheses if its operator has a lower precedence than `outer`."""
         match scalar:
             case Literal(value, dtype):
                 text = literal(value, dtype)
@@ -295,8 +304,12 @@ class KernelBody:
         return buffer.name
 
     def convert(self, convert: Convert) -> str:
-        """Return a conversion.  Narrow floats are converted by way of f32 (except f64 to f16, which is rounded
-        once), and integers of less than a byte by way of i8.  Source: csrc/core/small_floats.h."""
+        """Return the C expression of a conversion.
+
+        Conversions to and from floats narrower than f32 go through f32.  The conversion of f64 to f16 is rounded only
+        once.  Conversions to and from integers of less than a byte go through i8.  The functions are in
+        csrc/core/small_floats.h.
+        """
         source, target = convert.operand.dtype, convert.dtype
         if target.is_narrow_float:
             if (source, target) == (F64, F16):
@@ -307,7 +320,7 @@ class KernelBody:
         return self.converted(convert.operand, source, target)
 
     def converted(self, operand: Scalar, source: DType, target: DType) -> str:
-        """Return an operand converted to a dtype in which C can compute."""
+        """Return the C expression of an operand converted to `target`, a dtype with which C can compute."""
         inner = self.scalar(operand, _UNARY)
         if source.is_narrow_float:
             inner, source = f"rvm_f32_of_{source}({self.scalar(operand)})", F32
@@ -331,7 +344,10 @@ class KernelBody:
         return text if isinstance(dim, int) or as_var(dim) or not outer else f"({text})"
 
     def index(self, buffer: Buffer, indices: tuple[Scalar, ...]) -> str:
-        """Return the flat row-major position.  A single index of a buffer of another rank is already flat."""
+        """Return the C expression of an element's position in row-major order.
+
+        If there is a single index, and the rank of the buffer is not 1, the index is that position.
+        """
         if len(indices) != len(buffer.shape):
             assert len(indices) == 1, f"{len(indices)} indices into {buffer.name} of rank {len(buffer.shape)}"
             return self.scalar(indices[0])
@@ -346,8 +362,8 @@ class KernelBody:
 
 
 def _function(name: str, dtype: DType) -> str:
-    """Return the C function: a function of the runtime of that name, otherwise one of the headers in csrc/codegen,
-    otherwise one of <math.h>."""
+    """Return the name of the C function for an intrinsic: a function of the runtime, of a header in csrc/codegen, or of
+    <math.h>."""
     if dtype.name != "f32" or name.startswith("rvm_"):
         return name
     if name == "fma":
@@ -356,20 +372,19 @@ def _function(name: str, dtype: DType) -> str:
 
 
 def _combined(clause: str, left: str, right: str) -> str:
-    """Return the C expression of two values combined by a reduction."""
+    """Return the C expression that combines two values in a reduction.  clause: the operator of the reduction."""
     if clause in ("max", "min"):
         return f"{left} {'>' if clause == 'max' else '<'} {right} ? {left} : {right}"
     return f"{left} {clause} {right}"
 
 
 def _is_promoted(dtype: DType) -> bool:
-    """Return whether C computes in int although the dtype is narrower, so that the result must be truncated."""
+    """Return whether C promotes operands of this dtype to int, so that the result must be truncated."""
     return dtype.is_integer and dtype.bits < 32
 
 
 def _confusing(function: str, outer: int) -> bool:
-    """Return whether gcc would warn about missing parentheses that C does not require: && inside ||, or comparisons
-    inside comparisons."""
+    """Return whether gcc would warn about missing parentheses that C does not require: for && inside ||."""
     return function == "&&" and outer == _PRECEDENCE["||"]
 
 

@@ -1,4 +1,4 @@
-"""C names of routines and kernels, which generated code defines and the function table refers to."""
+"""C names of routines and kernels.  Generated code defines these symbols, and the function table refers to them."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ def routine_symbol(name: str) -> str:
 
 
 def kernel_symbol(name: str) -> str:
-    """Return `kernel_NAME`, escaped in the same way."""
+    """Return `kernel_NAME`.  Characters that C does not allow are written as _xHH_."""
     return "kernel_" + c_identifier_part(name)

@@ -1,7 +1,7 @@
-"""C code of a lowered module: its kernels, and in compiled mode its routines.
+"""C code of a lowered module: its kernels and, in compiled mode, its routines.
 
-Kernels and routines need different compiler flags (relvm/compiler/toolchain.py), so they are separate translation
-units.  Many kernels are split into several units, which are compiled in parallel.
+Kernels and routines need different compiler flags (relvm/compiler/toolchain.py), so they are in separate translation
+units.  If there are many kernels, they are divided into several units, which are compiled in parallel.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ rvm_status relvm_native_open(const rvm_native_api *api) {
 
 
 _FOR_HEADERS = "/* headers of relvm: "
-# First lines of units.
+# The first lines of translation units.
 _KERNELS, _ROUTINES = "/* unit: kernels */", "/* unit: routines */"
 _UNIT_KERNELS = 10
-# Headers that are slow to compile or rarely needed, with the functions that require them.
+# Headers that are slow to compile or rarely needed -> the functions that require them.
 _HEADERS = {
     "gemm_int8.h": ("rvm_tile_bytes", "rvm_taps_bytes"),
     "peak_flops.h": ("rvm_multiply_adds",),
@@ -46,8 +46,11 @@ _HEADERS = {
 
 @dataclass(frozen=True)
 class CSource:
-    """The C source of a module.  kernels: the texts of translation units, of which the first opens the library.
-    routines: the text of one unit, empty if all functions are bytecode."""
+    """The C source of a module.
+
+    kernels: the texts of the translation units with kernels.  The first one contains the function that opens the
+    library.  routines: the text of the translation unit with routines, empty if all functions are bytecode.
+    """
 
     kernels: tuple[str, ...]
     routines: str
@@ -66,17 +69,20 @@ def headers_digest() -> str:
 
 
 def source_text(source: CSource) -> str:
-    """Return the units as one text, which names its headers and can be parsed by `parse_source`."""
+    """Return the translation units as one text, which `parse_source` parses.
+
+    The first line is the digest of the headers that the code requires.
+    """
     return f"{_FOR_HEADERS}{headers_digest()} */\n{source}"
 
 
 def parse_source(text: str) -> CSource:
-    """Return the units of a text from `source_text`.
+    """Return the translation units of a text that `source_text` returned.
 
     Raises
     ------
     RelvmUnsupportedError
-        The text has another form, or is for other headers.
+        The text has another form, or requires another version of the headers.
     """
     first, _, rest = text.partition("\n")
     if not first.startswith(_FOR_HEADERS):
@@ -103,7 +109,8 @@ def opening_unit() -> str:
 
 
 def _kernel_units(kernels: Sequence[Kernel]) -> Iterator[str]:
-    """Yield the texts of units, of which the first one opens the library."""
+    """Yield the texts of the translation units with kernels.  The first one contains the function that opens the
+    library."""
     for index in range(max(1, -(-len(kernels) // _UNIT_KERNELS))):
         unit = unit_kernels(kernels, index)
         body = "\n\n".join(print_kernel(kernel, kernel_symbol(kernel.name)) for kernel in unit)
@@ -114,7 +121,8 @@ def _kernel_units(kernels: Sequence[Kernel]) -> Iterator[str]:
 
 
 def without_kernels(module: LirModule) -> LirModule:
-    """Return the module with kernels that are no C: calls of them go through the function table."""
+    """Return the module without its kernels, for kernels in kernel bytecode.  Calls of kernels go through the function
+    table."""
 
     def block(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
         return tuple(map(statement, body))
@@ -133,10 +141,10 @@ def without_kernels(module: LirModule) -> LirModule:
 def print_c(
     module: LirModule, *, routines: Container[str], places: Mapping[str, Sequence[int]] | None = None
 ) -> CSource:
-    """Return the C code of the kernels of a module, and of the routines of these names.
+    """Return the C code of all kernels of a module, and of the routines whose names are in `routines`.
 
-    places: for debugging: the instructions that each routine would have (Bytecode.places).  All values are then kept in
-    registers, and all calls go through the virtual machine.
+    places: only for debugging: the indices of the bytecode instructions that correspond to the statements of each
+    routine (Bytecode.places).  All values are then in registers, and all calls go through the virtual machine.
     """
     kernels = tuple(_kernel_units(module.kernels))
     printed = [routine for routine in module.routines if routine.name in routines]

@@ -1,4 +1,4 @@
-"""C code of operands."""
+"""C code of the operands of routines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from relvm.lir.routine import ConstantItem, ContextPointer, FunctionItem, Immedi
 
 
 def operand_text(operand: Operand) -> str:
-    """Return an operand as an rvm_value, over the registers r, the constants c and the functions f."""
+    """Return the C expression of an operand, an rvm_value.
+
+    The expression uses the registers r, the constant table c and the function table f.
+    """
     match operand:
         case Register(index):
             return f"RVM_R({index})"
@@ -28,7 +31,7 @@ def operand_text(operand: Operand) -> str:
 
 
 def float_text(value: float) -> str:
-    """Return a double as a C constant, exact except for the bits of NaN."""
+    """Return a float as a C constant.  It is exact, except for the bits of a NaN."""
     if value != value:
         return "NAN"
     if value in (float("inf"), float("-inf")):

@@ -1,8 +1,11 @@
 """C code of scalar routines (relvm/lir/passes/scalar_functions.py): C functions that call each other directly.
 
-For each routine there are three functions: `scalar_NAME`, the computation; `call_NAME`, which the others call, and
-which goes through the function table if an instrument observes calls or a call may be refused; and the routine under
-its own symbol, for the function table.
+There are three C functions for each routine:
+
+- `scalar_NAME` is the computation.
+- `call_NAME` is the function that other routines call.  It goes through the function table if an instrument observes
+  calls, or if a call may be refused.
+- The function with the symbol of the routine is for the function table.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ _MAY_FAIL = frozenset(row.name for row in PRIM_OPERATORS if row.fails)
 
 
 def print_declarations(scalar: ScalarRoutine) -> str:
-    """Print the declarations of the functions, which may call each other."""
+    """Return the C declarations of `scalar_NAME` and `call_NAME`."""
     symbol, params = routine_symbol(scalar.routine.name), _params(scalar)
     return (
         f"static rvm_status scalar_{symbol}({params});\n"
@@ -41,14 +44,14 @@ def print_declarations(scalar: ScalarRoutine) -> str:
 
 
 def print_scalar_routine(scalar: ScalarRoutine, functions: Mapping[str, int], checks: str) -> str:
-    """Return the C code of one routine.
+    """Return the C code of one scalar routine: its three functions.
 
     Parameters
     ----------
     functions
-        The index of each function in the function table.
+        The index of each function in the function table, by name.
     checks
-        The lines that check the parameters in r.
+        The C code that checks the parameters in the registers r.
     """
     routine = scalar.routine
     symbol = routine_symbol(routine.name)
@@ -152,7 +155,11 @@ class _Printer:
         raise AssertionError(f"no scalar C for {statement!r}")
 
     def tail_call(self, name: str, args: tuple[Operand, ...], indent: str) -> list[str]:
-        """Return a jump to the start if the routine calls itself, otherwise a tail call by the virtual machine."""
+        """Return the lines of a tail call.
+
+        If the routine calls itself, the code jumps to the start of the function.  Otherwise the virtual machine
+        performs the tail call.
+        """
         place = self.functions[name]
         boxed = ", ".join(map(self.boxed, args))
         array = f"(const rvm_value[]){{{boxed}}}" if args else "NULL"
