@@ -342,7 +342,7 @@ def _string(token: str) -> str:
     value = json.loads(token)
     value.encode(
         errors="surrogateescape"
-    )  # lone surrogates are not characters, except those that stand for bytes that are not UTF-8
+    )  # reject lone surrogates, except those that represent bytes that are not UTF-8
     return value
 
 

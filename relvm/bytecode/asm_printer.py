@@ -45,7 +45,7 @@ _LETTERS = {row.name: row.operands for row in OPCODES}
 
 
 def as_text(program: Program) -> str:
-    """Return the program as text.  parse_text(as_text(p)) encodes to the same bytes as p."""
+    """Return the program as text, which `parse_text` parses.  The parsed program encodes to the same bytes."""
     return "".join(f"{line}\n" for line in _lines(program))
 
 
@@ -95,12 +95,15 @@ def _lines(program: Program) -> Iterator[str]:
 
 
 def quoted(name: str) -> str:
-    """Return a name as it appears in the text: bare if possible, otherwise as a JSON string."""
+    """Return a name in its text form: without quotes if it is a plain identifier, otherwise as a JSON string."""
     return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", name) else text_string(name)
 
 
 def instruction_text(instruction: Instruction, names: Sequence[str]) -> str:
-    """Return the text of one instruction, without its number.  names: the quoted names in the function table."""
+    """Return the text of one instruction, without its number.
+
+    names: the names in the function table, in the text form that `quoted` returns.
+    """
     text = instruction.op + " "
     for letter, operand in zip(_LETTERS[instruction.op], instruction.operands, strict=True):
         match letter:

@@ -79,7 +79,7 @@ def print_bytecode(module: LirModule, routines: Iterable[Routine] | None = None,
 
 
 def constant_values(module: LirModule) -> tuple[Any, ...]:
-    """Return the module's constants as an executable stores them."""
+    """Return the module's constants, converted to the types that an executable stores."""
 
     def convert(value: Any) -> Any:
         match value:

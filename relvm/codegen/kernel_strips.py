@@ -103,7 +103,7 @@ class StripPrinter:
             p.emit("fold_lanes" if how else "fold", total, lanes, count, function)
 
     def write_blocks(self) -> None:
-        """Print a loop around a SIMD loop as one loop over blocks of rows."""
+        """Print a loop around a SIMD loop as one loop over blocks of rows (relvm/codegen/strip_axis.py)."""
         p, loop = self.p, self.loop
         *before, inner = loop.body
         assert isinstance(inner, Loop)

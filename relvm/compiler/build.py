@@ -175,7 +175,7 @@ def _compile_in_parts(lir: LirModule, target: Target, publish: Publish[Executabl
 
 
 def _portable(module: Module, *, fused: bool, debug: bool, verified: bool) -> Program:
-    """Return the program of the module for target "bytecode"."""
+    """Compile a module for target "bytecode", and return the program."""
     lir = lower(run_passes(module, build_pipeline("bytecode", fused=fused), verified=verified))
     return assemble(lir, frozenset(), target=Target("bytecode"), debugged=module if debug else None)
 

@@ -113,7 +113,7 @@ def keep(place: Path, executable: Executable) -> None:
 
 @functools.cache
 def _own_sources() -> str:
-    """Return a digest of the sources of this version of relvm."""
+    """Return a digest of the Python sources of this installation of relvm."""
     digest = hashlib.sha256()
     package = Path(__file__).parents[1]
     for folder, folders, files in os.walk(package):  # pathlib would take longer than all the rest

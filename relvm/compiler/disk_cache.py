@@ -46,7 +46,7 @@ def cache_place(kind: str, digest: str) -> Path:
 
 
 def touch(path: Path) -> None:
-    """Mark a file as used."""
+    """Set the time of a file's last use to now."""
     with contextlib.suppress(OSError):
         os.utime(path)
 

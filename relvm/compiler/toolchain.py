@@ -67,7 +67,7 @@ def compile_native(
     Raises
     ------
     RelvmToolchainError
-        There is no compiler, it failed, or it does not know the processors that the target names.
+        There is no C compiler, it failed, or it does not know the processors of the target.
     """
     compiler = expect_compiler('; target="bytecode" needs none')
     options = _options(compiler, target)

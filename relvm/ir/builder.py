@@ -1,6 +1,6 @@
 """The IR builder: constructs a module expression by expression.
 
-Adding an expression takes the same time however long the function has become.
+The time to add an expression does not depend on the length of the function.
 """
 
 from __future__ import annotations

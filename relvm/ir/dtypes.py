@@ -1,4 +1,4 @@
-"""Element types of tensors and scalars: the rows of csrc/tables/dtypes.def as compiler objects."""
+"""Element types (dtypes) of tensors and scalars, from the rows of csrc/tables/dtypes.def."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class DType:
 
     @property
     def numpy(self) -> np.dtype:
-        """The corresponding dtype of NumPy or of ml_dtypes."""
+        """The corresponding dtype of NumPy or ml_dtypes."""
         return numpy_dtype(self.index)
 
     @property
@@ -76,7 +76,7 @@ class DType:
 
     @property
     def limits(self) -> tuple[int, int]:
-        """The smallest and the largest number of an integer dtype."""
+        """The smallest and the largest value of an integer dtype."""
         assert self.is_integer
         return (-(2 ** (self.bits - 1)), 2 ** (self.bits - 1) - 1) if self.is_signed else (0, 2**self.bits - 1)
 

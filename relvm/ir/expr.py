@@ -211,7 +211,7 @@ class DimValue(Expr):
 
 @node
 class String(Expr):
-    """A string as a value."""
+    """A string constant. value: the text."""
 
     value: str
     type: Type = _typed(OBJECT)
@@ -219,7 +219,7 @@ class String(Expr):
 
 @node
 class DTypeValue(Expr):
-    """An element type as a value."""
+    """A dtype constant. value: the dtype."""
 
     value: DType
     type: Type = _typed(OBJECT)
@@ -245,7 +245,7 @@ class Shape(Expr):
 
 @node
 class Tuple(Expr):
-    """A tuple of the values of its `fields`."""
+    """A tuple. fields: the expressions of its items."""
 
     fields: tuple[Expr, ...]
     type: Type = _typed()
@@ -253,7 +253,7 @@ class Tuple(Expr):
 
 @node
 class TupleItem(Expr):
-    """An item of a tuple, tuple[index]. index: 0-based, in range."""
+    """An item of a tuple, `tuple[index]`. index: the position of the item, counted from 0."""
 
     tuple: Expr
     index: int
@@ -384,7 +384,7 @@ class Kill(Expr):
 
 @node
 class Binding(Node):
-    """`var = value`."""
+    """The binding of a value to a variable, `var = value`."""
 
     var: Var
     value: Expr
@@ -476,7 +476,10 @@ class Module(Node):
         return any(f.name == name for f in self.functions)
 
     def with_functions(self, functions: tuple[Function, ...]) -> Module:
-        """Return this module with other functions, or the module itself if they are the same."""
+        """Return a module with the given functions, and otherwise equal to this module.
+
+        Return this module itself if the functions are the same objects.
+        """
         same = len(functions) == len(self.functions) and all(map(operator.is_, functions, self.functions))
         return self if same else replace(self, functions=functions)
 

@@ -47,7 +47,7 @@ FUNCTIONS = ("abs", "fma", "max", "min", *sorted(MATH))  # called by name, as ar
 
 @dataclass(frozen=True, eq=False)
 class KernelBuffer:
-    """A tensor parameter.  A scalar parameter is a tensor of rank 0."""
+    """A parameter of a kernel: a tensor.  A scalar parameter is a tensor of rank 0."""
 
     name: str
     dtype: DType
@@ -225,7 +225,7 @@ def scalars_of(statement: Statement) -> tuple[Scalar, ...]:
 
 
 def parts_of(scalar: Scalar) -> Iterator[Scalar]:
-    """Yield a scalar and every scalar inside it."""
+    """Yield a scalar expression and every subexpression of it."""
     waiting = [scalar]
     while waiting:
         part = waiting.pop()
@@ -354,7 +354,7 @@ def index(value: Operand) -> Scalar:
 
 
 def cast(value: Operand, dtype: DType) -> Scalar:
-    """Return a value converted to another dtype."""
+    """Return a conversion of `value` to `dtype`, or `value` itself if it has that dtype already."""
     if dtype.is_string:
         raise RelvmTypeError("a kernel has no strings")
     if isinstance(value, int | float):

@@ -18,18 +18,18 @@ _field_names: dict[type, tuple[str, ...]] = {}
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Node:
-    """Base class of nodes."""
+    """Base class of IR nodes."""
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 def node(cls: type[_Node]) -> type[_Node]:
-    """Make a class a node with identity: equal only to itself."""
+    """Class decorator for nodes that are compared by identity: a node is equal only to itself."""
     return _register(dataclasses.dataclass(frozen=True, eq=False)(cls))
 
 
 @dataclass_transform(frozen_default=True)
 def value_node(cls: type[_Node]) -> type[_Node]:
-    """Make a class a node with value semantics: equal to every node with equal fields."""
+    """Class decorator for nodes with value semantics: nodes of the class with equal fields are equal."""
     return _register(dataclasses.dataclass(frozen=True)(cls))
 
 
@@ -40,7 +40,7 @@ def _register(cls: type[_Node]) -> type[_Node]:
 
 
 def fields_of(item: Node) -> tuple[str, ...]:
-    """Return the names of a node's fields, in order, without derived ones."""
+    """Return the names of a node's fields, in order.  Derived fields are left out."""
     return _field_names[type(item)]
 
 

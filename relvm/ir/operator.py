@@ -48,7 +48,7 @@ class Effect(enum.Enum):
 
 @dataclass(frozen=True)
 class SizeClaim:
-    """A relation between two sizes that an operator or a model requires and that types cannot prove.
+    """A relation between two sizes that must hold at run time.  An operator or a model requires it.
 
     Attributes
     ----------
@@ -198,7 +198,7 @@ class Operator:
 
     @property
     def doc(self) -> str:
-        """The documentation: the docstring of the type rule."""
+        """The documentation of the operator, which is the docstring of the type rule."""
         return inspect.getdoc(self.type_rule) or ""
 
     @functools.cached_property

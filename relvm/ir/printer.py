@@ -135,7 +135,7 @@ def print_function(function: Function, *, elide_constants: bool = False, show_ty
 
 
 def printed_names(function: Function) -> dict[Var, str]:
-    """Return the names of variables in the printed text of a function."""
+    """Return the name of each variable in the printed text of `function`."""
     printer = _Printer(elide_constants=True, show_types=False)
     printer.top_level(function)
     return printer.name_of.given | dict.fromkeys(printer.unused, "_")
@@ -214,7 +214,7 @@ class _Printer:
         self.line_number += 1
 
     def note(self, origins: Iterable[str]) -> None:
-        """Record that the current line contains something with these origins."""
+        """Record that the current line contains an expression with these source positions (origins)."""
         self.origins.setdefault(self.line_number, {}).update((origin, None) for origin in origins if origin)
 
     def listed(self, items: Iterable, write: Callable[[Any], None]) -> None:

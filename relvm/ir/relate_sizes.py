@@ -35,13 +35,13 @@ def has_dims(type_: Type) -> bool:
 
 
 def check_of(claim: SizeClaim, message: str, origins: tuple[str, ...] = ()) -> Binding:
-    """Return the binding that checks a claim at run time."""
+    """Return the binding that checks a claim at run time.  message: the error message."""
     args = (DimValue(claim.left), DimValue(claim.right), String(message))
     return Binding(Var("_", type=VOID, origins=origins), BuiltinCall(f"check_{claim.relation}", args, type=VOID))
 
 
 def claim_of(value: Expr) -> SizeClaim | None:
-    """Return the claim that a binding's value checks, with the complete message, or None if it is not a check."""
+    """Return the claim that `value` checks, with its error message, or None if `value` is not a check of a claim."""
     match value:
         case BuiltinCall("check_equal" | "check_at_most" as name, (DimValue(left), DimValue(right), String(message))):
             return SizeClaim(name.removeprefix("check_"), left, right, message)

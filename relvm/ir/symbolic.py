@@ -252,7 +252,7 @@ def evaluate_with(dim: AnyDim, value_of: Callable[[DimVar], AnyDim | None]) -> A
 
 
 def dim_vars(dim: AnyDim) -> Iterator[DimVar]:
-    """Yield the variables in `dim`, from left to right, with repeats."""
+    """Yield the variables in `dim`, from left to right.  A variable that occurs repeatedly is yielded repeatedly."""
     if isinstance(dim, int):
         return
     for monomial, _ in dim.terms:

@@ -109,7 +109,7 @@ def infer_types(module: Module, *, stated: bool = True) -> Module:
         found = {f.name for f in finished.values() if not f.pure} - impure
         if found.isdisjoint(name for names in references.values() for name in names):
             return module.with_functions(tuple(finished[f.name] for f in module.functions))
-        impure = _with_callers(impure | found, callers)  # found by types only: users of these are typed again
+        impure = _with_callers(impure | found, callers)  # inference found more impure functions: repeat it
 
 
 def infer_expr(
@@ -192,7 +192,7 @@ def _callers(functions: Iterable[Function]) -> dict[str, list[str]]:
 
 
 def _with_callers(names: set[str], callers: dict[str, list[str]]) -> set[str]:
-    """Return `names` and the functions that call them, directly or indirectly."""
+    """Return `names`, and the names of all functions that call one of them directly or indirectly."""
     reached, waiting = set(names), list(names)
     while waiting:
         new = set(callers.get(waiting.pop(), ())) - reached
@@ -234,7 +234,7 @@ def is_impure_call(item) -> bool:
             return not pure
         case Call(
             callee=callee
-        ):  # a function of the module has its own purity; for an unknown function assume the worst
+        ):  # the purity of a function of the module is known separately; an unknown function may have effects
             return not isinstance(callee, FunctionRef) and callee.type is not None
     return False
 

@@ -47,7 +47,7 @@ class Type(Node):
 
     @cached_property
     def depth(self) -> int:
-        """The nesting depth: 1 for a type without inner types."""
+        """The nesting depth of types, which is 1 for a type without inner types."""
         return 1 + max((inner.depth for inner in children(self) if isinstance(inner, Type)), default=0)
 
     @cached_property
@@ -226,7 +226,7 @@ class FuncType(Type):
 
 @value_node
 class ObjectType(Type):
-    """The type of any value: strings, dtypes, storages, and values of unknown type."""
+    """The type `object` of any value, such as a string, a dtype, a storage, or a value of unknown type."""
 
 
 OBJECT = ObjectType()
@@ -303,7 +303,7 @@ def dims_of(type_: Type) -> Iterator[AnyDim]:
 
 
 def type_vars(type_: Type) -> Iterator[DimVar]:
-    """Yield the dimension variables in `type_`, from left to right, with repeats."""
+    """Yield the dimension variables in `type_`, from left to right, once for each occurrence."""
     for dim in dims_of(type_):
         yield from dim_vars(dim)
 

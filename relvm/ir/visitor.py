@@ -118,7 +118,7 @@ def free_vars(expr: Node) -> list[Var]:
 
 
 def use_counts(expr: Node) -> Counter[Var]:
-    """Return how often each variable is used inside `expr`."""
+    """Return the number of uses of each variable inside `expr`."""
     items = list(walk(expr))
     uses = Counter(item for item in items if isinstance(item, Var))
     uses.subtract(item.var for item in items if isinstance(item, Binding | MatchCast))

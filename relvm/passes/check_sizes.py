@@ -95,7 +95,7 @@ class _Checker:
         return value
 
     def atom(self, expr: Expr) -> Expr:
-        while expr in self.renamed:  # at most once for each of its dimensions
+        while expr in self.renamed:  # one iteration for each more precise type, at most one for each dimension
             expr = self.renamed[expr]
         return expr
 
@@ -117,7 +117,7 @@ class _Checker:
         return with_value(binding, call)
 
     def check_shapes(self, value: Expr, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> None:
-        """Append the checks that no dimension of the shapes in a binding's value is negative."""
+        """Append the checks that the shape values in a binding's value have no negative dimensions."""
         for shape in _shapes(value):
             for claim in shape_claims(shape.dims):
                 self.check(claim, origins, bindings)
@@ -189,14 +189,14 @@ class _Checker:
 
 
 def unknown_argument(call: OpCall) -> Type | None:
-    """Return the first argument type that is not a tensor or shape of known dimensions, or None."""
+    """Return the type of the first argument that is not a tensor or shape with known dimensions, or None."""
     return next(
         (a.type for a in call.args if not (isinstance(a.type, TensorType | ShapeType) and has_dims(a.type))), None
     )
 
 
 def _shapes(value: Node) -> Iterator[Shape]:
-    """Yield the shapes in a binding's value, without those in its blocks."""
+    """Yield the shape values in a binding's value.  Blocks inside the value are skipped."""
     if isinstance(value, Shape):
         yield value
     elif not isinstance(value, Block):

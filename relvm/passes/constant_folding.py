@@ -1,4 +1,4 @@
-"""Constant folding."""
+"""Constant folding: evaluate operators on constants at compile time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Common subexpression elimination."""
+"""Common subexpression elimination: compute equal expressions only once."""
 
 from __future__ import annotations
 

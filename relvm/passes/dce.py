@@ -1,4 +1,4 @@
-"""Dead code elimination."""
+"""Dead code elimination: remove unused values and functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decomposition of composite operators."""
+"""Decomposition of composite operators, such as softmax, into simpler ones."""
 
 from __future__ import annotations
 

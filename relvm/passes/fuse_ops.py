@@ -1,4 +1,4 @@
-"""Operator fusion."""
+"""Operator fusion: combine several operators in one kernel."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _users(block: Block) -> dict[Expr, set[int]]:
 
 
 def _member(binding: Binding | MatchCast) -> OpCall | None:
-    """Return the operator call of a binding if it may belong to a group."""
+    """Return the operator call of a binding if it may belong to a fusion group, otherwise None."""
     value = binding.value
     if not isinstance(value, OpCall) or isinstance(binding, MatchCast) or value.op.effect is not Effect.PURE:
         return None
@@ -129,7 +129,7 @@ def _candidates(
         new = max(waiting)
         var = block.bindings[new].var
         joins = new in calls and users[var] <= group
-        if joins and product is not None:  # a kernel has one, and reads its operands from memory
+        if joins and product is not None:  # a kernel has at most one contraction, and reads its operands from memory
             joins = var not in product.args and not isinstance(calls[new].op.lower, Contraction)
         if not joins:
             skipped.add(new)

@@ -94,7 +94,8 @@ def lower_shapes(module: Module) -> Module:
 def _lowered(function: Function, proven: bool, unchecked: Collection[str]) -> Function:
     lowering = _Lowering(function, unchecked)
     scope = _Scope()
-    captured = dict(function.attributes).get("captured", 0)  # parameters added by lambda lifting, which come first
+    # Parameters that lambda lifting added.  They are the last parameters, and their dimensions are bound first.
+    captured = dict(function.attributes).get("captured", 0)
     first = len(function.params) - captured
     for param in (*function.params[first:], *function.params[:first]):
         lowering.origins = param.origins

@@ -100,7 +100,10 @@ def _product_of_bytes(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -
 
 
 def _has_tiles(call: OpCall) -> bool:
-    """Return whether a call is a convolution with 3 x 3 filters and stride 1 that Winograd convolution makes faster."""
+    """Return whether a call is a convolution that becomes faster as a Winograd convolution.
+
+    It must have constant 3 x 3 filters and stride 1, and enough channels and output elements.
+    """
     if call.op is not conv or not isinstance(call.args[1], Constant) or call.tensor_type.shape is None:
         return False
     w, attributes = call.args[1].value, dict(call.attributes)

@@ -87,8 +87,8 @@ class _Trail:
     def visit(self, item: Node, user: Hashable, own: Origins = ()) -> None:
         """Record the origins in `item`.
 
-        user: the first origin of the computation that contains `item`.   own: the origins of the variable bound to
-        `item`, which count as used only where that variable is used.
+        user: the first origin of the computation that contains `item`.   own: the origins of the variable that is bound
+        to `item`.  They count as used only where that variable is used.
         """
         match item:
             case Var(origins=origins):

@@ -158,7 +158,7 @@ def _is_small(routine: Routine) -> bool:
 
 
 class _Printer:
-    """Printer of one routine, and of the functions into which long blocks are split."""
+    """Printer of one routine, including the functions into which its long blocks are split."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Rules of `canonicalize` for elementwise operators.
 
-A rule takes a call and the definitions of its arguments (relvm/passes/canonicalize/rule.py).  The first line of each
-docstring shows the rewrite: the call before it, an arrow, and the replacement.
+A rule takes a call and the definitions of its arguments (relvm/passes/canonicalize/rule.py).  Each docstring shows
+the rewrite: the call before it, an arrow, and the replacement.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _all_equal(expr: Expr, number: float) -> bool:
 
 
 def neutral_element(call: OpCall, definitions: Definitions) -> Expr | None:
-    """x * 1, x - 0, x / 1, maximum(x, -inf), x and true   ->   x"""
+    """Remove an operand that is the neutral element: x * 1, x - 0, x / 1, maximum(x, -inf), x and true   ->   x"""
     x, y = call.args
     assert call.op.traits.neutral is not None
     neutral = call.op.traits.neutral(call.known_element_type)
@@ -36,7 +36,9 @@ def neutral_element(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def known_power(call: OpCall, definitions: Definitions) -> Expr | None:
-    """power(x, 2)   ->   x * x;   similarly for the exponent 3, and for floats 1/2, -1/2 and -1
+    """Replace a power with a constant exponent:
+
+    power(x, 2)   ->   x * x;   similarly for the exponent 3, and for floats 1/2, -1/2 and -1
 
     A square root differs from power(x, 0.5) for two arguments, and is corrected there.  For x = -inf, the power is inf
     and the root is NaN.  For x = -0, the power is 0 and the root is -0.
@@ -67,30 +69,36 @@ def _root(x: Expr) -> Expr:
 
 
 def inverse_twice(call: OpCall, definitions: Definitions) -> Expr | None:
-    """negative(negative(x)), not not x   ->   x"""
+    """Cancel an operator that is applied twice and is its own inverse: negative(negative(x)), not not x   ->   x"""
     inner = definitions.call_of(call.args[0], call.op)
     return inner.args[0] if inner is not None else None
 
 
 def same_again(call: OpCall, definitions: Definitions) -> Expr | None:
-    """floor(floor(x))   ->   floor(x)"""
+    """Remove the second of two equal idempotent operators: floor(floor(x))   ->   floor(x)"""
     return call.args[0] if definitions.call_of(call.args[0], call.op) else None
 
 
 def argument_itself(call: OpCall, definitions: Definitions) -> Expr | None:
-    """identity(x), cast(x, its dtype), broadcast_to(x, its shape)   ->   x"""
+    """Replace a call that changes nothing by its argument:
+
+    identity(x), cast(x, its dtype), broadcast_to(x, its shape)   ->   x
+    """
     return call.args[0]
 
 
 def no_bounds(call: OpCall, definitions: Definitions) -> Expr | None:
-    """clip(x), clip(x, min=-inf, max=inf)   ->   x"""
+    """Remove a clip without effective bounds: clip(x), clip(x, min=-inf, max=inf)   ->   x"""
     bounds, dtype = dict(call.attributes), call.known_element_type
     free = bounds["min"] in (None, dtype.lowest) and bounds["max"] in (None, dtype.highest)
     return call.args[0] if free else None
 
 
 def cast_of_cast(call: OpCall, definitions: Definitions) -> Expr | None:
-    """cast(cast(x, wide), any)   ->   cast(x, any),   if `wide` represents every number of x exactly"""
+    """Merge two casts if the first one is exact:
+
+    cast(cast(x, wide), any)   ->   cast(x, any),   if `wide` represents every number of x exactly
+    """
     inner = definitions.call_of(call.args[0], ops.cast)
     if inner is None:
         return None
@@ -111,7 +119,10 @@ def _holds(wide: DType, narrow: DType) -> bool:
 
 
 def known_condition(call: OpCall, definitions: Definitions) -> Expr | None:
-    """where(true, x, y)   ->   x,   broadcast if the result is larger;   where(c, x, x)   ->   x"""
+    """Resolve a `where` with a constant condition or equal values:
+
+    where(true, x, y)   ->   x,   broadcast if the result is larger;   where(c, x, x)   ->   x
+    """
     cond, x, y = call.args
     if x is y:
         return x
@@ -126,7 +137,7 @@ def known_condition(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def broadcast_of_broadcast(call: OpCall, definitions: Definitions) -> Expr | None:
-    """broadcast_to(broadcast_to(x, s), t)   ->   broadcast_to(x, t)"""
+    """Merge two broadcasts: broadcast_to(broadcast_to(x, s), t)   ->   broadcast_to(x, t)"""
     inner = definitions.call_of(call.args[0], ops.broadcast_to)
     if inner is None:
         return None
@@ -134,7 +145,10 @@ def broadcast_of_broadcast(call: OpCall, definitions: Definitions) -> Expr | Non
 
 
 def broadcast_argument(call: OpCall, definitions: Definitions) -> Expr | None:
-    """add(x, broadcast_to(y, s))   ->   add(x, y),   if add itself broadcasts y to the same shape"""
+    """Remove the explicit broadcast of an argument that the operator also broadcasts implicitly:
+
+    add(x, broadcast_to(y, s))   ->   add(x, y),   if add broadcasts y to the same shape
+    """
     if call.op is ops.broadcast_to or len(call.args) < 2:
         return None
     inner = [_source(arg, definitions) for arg in call.args]
@@ -157,7 +171,10 @@ def _with(args: tuple[Expr, ...], at: int, arg: Expr) -> tuple[Expr, ...]:
 
 
 def function_of_broadcast(call: OpCall, definitions: Definitions) -> Expr | None:
-    """exp(broadcast_to(x, s))   ->   broadcast_to(exp(x), s)"""
+    """Apply an elementwise function before a broadcast instead of after it:
+
+    exp(broadcast_to(x, s))   ->   broadcast_to(exp(x), s)
+    """
     if call.op is ops.broadcast_to or len(call.args) != 1:
         return None
     inner = definitions.call_of(call.args[0], ops.broadcast_to)

@@ -1,7 +1,7 @@
 """Rules of `canonicalize` for operators that move elements, and for operators with moved elements as arguments.
 
-A rule takes a call and the definitions of its arguments (relvm/passes/canonicalize/rule.py).  The first line of each
-docstring shows the rewrite: the call before it, an arrow, and the replacement.
+A rule takes a call and the definitions of its arguments (relvm/passes/canonicalize/rule.py).  Each docstring shows
+the rewrite: the call before it, an arrow, and the replacement.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ _FAR = 1 << 31  # as a bound of a slice: the end of the axis
 
 
 def view_of_view(call: OpCall, definitions: Definitions) -> Expr | None:
-    """reshape(reshape(x, s), t)   ->   reshape(x, t),   or x if x has shape t;   also for expand_dims, squeeze"""
+    """Merge two views:
+
+    reshape(reshape(x, s), t)   ->   reshape(x, t),   or x if x has shape t;   also for expand_dims, squeeze
+    """
     (x, *_), shape = call.args, call.tensor_type.shape
     if x.type == call.type:
         return x if shape is not None else None
@@ -30,7 +33,7 @@ def view_of_view(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def transpose_of_transpose(call: OpCall, definitions: Definitions) -> Expr | None:
-    """transpose(transpose(x))   ->   transpose(x),   with both permutations combined"""
+    """Merge two transpositions: transpose(transpose(x))   ->   transpose(x),   with both permutations combined"""
     inner = definitions.call_of(call.args[0], ops.transpose)
     if inner is None or call.tensor_type.rank is None:
         return None
@@ -39,7 +42,10 @@ def transpose_of_transpose(call: OpCall, definitions: Definitions) -> Expr | Non
 
 
 def transpose_of_units(call: OpCall, definitions: Definitions) -> Expr | None:
-    """transpose(x)   ->   reshape(x) if it moves only axes of size 1,   or x if it moves no axis"""
+    """Replace a transposition that does not reorder elements:
+
+    transpose(x)   ->   reshape(x) if it moves only axes of size 1,   or x if it moves no axis
+    """
     x, shape = call.args[0], call.tensor_type.shape
     if shape is None:
         return None
@@ -56,7 +62,7 @@ def order_of(call: OpCall) -> tuple[int, ...]:
 
 
 def whole_slice(call: OpCall, definitions: Definitions) -> Expr | None:
-    """slice(x)   ->   x,   if the slice takes every element"""
+    """Remove a slice that takes every element: slice(x)   ->   x"""
     if call.tensor_type.shape is None or any(step != 1 for _, _, step in _bounds(call).values()):
         return None
     return call.args[0]
@@ -78,14 +84,14 @@ def _slice(x: Expr, bounds: dict[int, tuple[int, int, int]]) -> Expr:
 
 
 def _within(taken: range) -> tuple[int, int, int]:
-    """Return the bounds of a slice that takes the indices `taken`, which are not negative."""
+    """Return the begin, end and step of a slice that takes the indices in `taken`.  The indices are not negative."""
     if not taken:
         return 0, 0, 1
     return taken.start, taken.stop if taken.stop >= 0 else -_FAR, taken.step
 
 
 def slice_of_slice(call: OpCall, definitions: Definitions) -> Expr | None:
-    """slice(slice(x))   ->   slice(x),   if each axis that both slices affect has a known size"""
+    """Merge two slices: slice(slice(x))   ->   slice(x),   if each axis that both slices affect has a known size"""
     inner = definitions.call_of(call.args[0], ops.slice)
     if inner is None or call.tensor_type.shape is None:
         return None
@@ -103,13 +109,16 @@ def slice_of_slice(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def _python(bound: tuple[int, int, int]) -> slice:
-    """Return the bounds of a slice as a Python slice."""
+    """Convert the begin, end and step of a slice to a Python slice object."""
     begin, end, step = bound
     return slice(begin, None if step < 0 and end <= -_FAR else end, step)
 
 
 def slice_of_broadcast(call: OpCall, definitions: Definitions) -> Expr | None:
-    """slice(broadcast_to(x, s))   ->   broadcast_to(x, t),   if the slice affects only axes along which x has size 1"""
+    """Remove the slice of a broadcast axis:
+
+    slice(broadcast_to(x, s))   ->   broadcast_to(x, t),   if the slice affects only axes along which x has size 1
+    """
     inner = definitions.call_of(call.args[0], ops.broadcast_to)
     if inner is None or call.tensor_type.shape is None:
         return None
@@ -124,7 +133,10 @@ def slice_of_broadcast(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def slice_of_concat(call: OpCall, definitions: Definitions) -> Expr | None:
-    """slice(concat(x, y))   ->   slice(y),   if the slice takes only elements of y;   likewise for the other parts"""
+    """Slice a part of a concatenation instead of the whole:
+
+    slice(concat(x, y))   ->   slice(y),   if the slice takes only elements of y;   likewise for the other parts
+    """
     inner = definitions.call_of(call.args[0], ops.concat)
     if inner is None or call.tensor_type.shape is None:
         return None
@@ -145,7 +157,9 @@ def slice_of_concat(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def gather_of_known(call: OpCall, definitions: Definitions) -> Expr | None:
-    """gather(x, 2, axis=1)   ->   squeeze(slice(x, ...));   gather(x, (2, 4, 6))   ->   slice(x, ...)
+    """Replace a gather with constant indices by a slice:
+
+    gather(x, 2, axis=1)   ->   squeeze(slice(x, ...));   gather(x, (2, 4, 6))   ->   slice(x, ...)
 
     The indices must be constant, within the bounds of the axis, and increasing in equal steps.
     """
@@ -167,7 +181,7 @@ def gather_of_known(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def concat_of_few(call: OpCall, definitions: Definitions) -> Expr | None:
-    """concat(x)   ->   x;   concat(x, y, empty)   ->   concat(x, y)"""
+    """Remove empty parts of a concatenation: concat(x)   ->   x;   concat(x, y, empty)   ->   concat(x, y)"""
     axis = dict(call.attributes)["axis"]
     if any(part.tensor_type.shape is None for part in call.args):
         return None
@@ -178,7 +192,7 @@ def concat_of_few(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def concat_of_concat(call: OpCall, definitions: Definitions) -> Expr | None:
-    """concat(concat(x, y), z)   ->   concat(x, y, z)"""
+    """Merge nested concatenations: concat(concat(x, y), z)   ->   concat(x, y, z)"""
     rank = call.tensor_type.rank
     if rank is None:
         return None
@@ -196,12 +210,14 @@ def concat_of_concat(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def no_margin(call: OpCall, definitions: Definitions) -> Expr | None:
-    """pad(x)   ->   x,   if all pads are 0"""
+    """Remove a pad with widths of 0: pad(x)   ->   x"""
     return None if any(dict(call.attributes)["pads"]) else call.args[0]
 
 
 def reduction_of_units(call: OpCall, definitions: Definitions) -> Expr | None:
-    """max(x, axes=(1,))   ->   a view of x,   if axis 1 has size 1;   also for sum, mean, prod and min
+    """Replace a reduction over axes of size 1 by a view:
+
+    max(x, axes=(1,))   ->   a view of x,   if axis 1 has size 1;   also for sum, mean, prod and min
 
     A sum starts at 0, and 0 + -0 is 0.  The rule therefore adds 0 to the view for sums and means of floats.
     """
@@ -217,7 +233,10 @@ def reduction_of_units(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def product_of_transposed(call: OpCall, definitions: Definitions) -> Expr | None:
-    """matmul(a, transpose(b))   ->   matmul(a, b, transpose_b=true),   if `transpose` swaps only the last two axes"""
+    """Replace the transposition of a matmul operand by an attribute:
+
+    matmul(a, transpose(b))   ->   matmul(a, b, transpose_b=true),   if `transpose` swaps only the last two axes
+    """
     attributes, args = dict(call.attributes), list(call.args)
     for at, name in enumerate(("transpose_a", "transpose_b")):
         inner = definitions.call_of(args[at], ops.transpose)
@@ -233,7 +252,9 @@ def product_of_transposed(call: OpCall, definitions: Definitions) -> Expr | None
 
 
 def convolution_of_padded(call: OpCall, definitions: Definitions) -> Expr | None:
-    """conv(pad(x))   ->   conv(x, pads=...),   if `pad` adds zeros along spatial axes only
+    """Merge zero padding into a convolution:
+
+    conv(pad(x))   ->   conv(x, pads=...),   if `pad` adds zeros along spatial axes only
 
     The rule also applies if there is a transposition between both, as in conv(transpose(pad(x))), or a view that only
     inserts, removes or moves axes of size 1.
@@ -281,7 +302,10 @@ def _axes_of_moved(call: OpCall) -> tuple[int | None, ...] | None:
 
 
 def expand_of_known(call: OpCall, definitions: Definitions) -> Expr | None:
-    """expand(x, s)   ->   broadcast_to(x, s),   if each size of x is 1 or that in s;   or x if x has shape s"""
+    """Replace an expand with known sizes:
+
+    expand(x, s)   ->   broadcast_to(x, s),   if each size of x is 1 or that in s;   or x if x has shape s
+    """
     x, shape = call.args[0], call.tensor_type.shape
     if x.tensor_type.shape is None or shape is None:
         return None
@@ -292,7 +316,7 @@ def expand_of_known(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def known_shape(call: OpCall, definitions: Definitions) -> Expr | None:
-    """shape_of(x)   ->   shape(n, m, ...),   if x has a known rank"""
+    """Replace the shape of a tensor by its known dimensions: shape_of(x)   ->   shape(n, m, ...)"""
     type_ = call.type
     return Shape(type_.dims) if isinstance(type_, ShapeType) and type_.dims is not None else None
 

@@ -152,7 +152,7 @@ def _slots(
     """
     slots: list[BufferSlot] = []
     single: list[BufferSlot] = []
-    slot_of: dict[Var, BufferSlot] = {}  # for variables stored in one slot of this block
+    slot_of: dict[Var, BufferSlot] = {}  # a variable that is a tensor in a slot of this block -> the slot
     for point, binding in enumerate(block.bindings):
         match binding.value:
             case Var() as same if same in slot_of:
@@ -314,7 +314,7 @@ def _handed_on(slots: list[BufferSlot], arenas: list[ArenaStorage], timeline: _T
 
 
 def _cost(size_bytes: int) -> int:
-    """Return the bytes that the machine allocates for a storage of `size_bytes`."""
+    """Return the number of bytes that the machine allocates for a storage of `size_bytes`."""
     return size_bytes + _HEAD_BYTES
 
 

@@ -80,7 +80,7 @@ Fields = ChainMap[object, tuple[object, ...]]  # the variable of a tuple -> the 
 
 
 def fields_in(block: Block, around: Fields) -> Fields:
-    """Return the known fields of the tuples in a block and in enclosing blocks."""
+    """Return the known fields of the tuples that a block binds, in addition to those of enclosing blocks (`around`)."""
     fields = around.new_child()
     for binding in block.bindings:
         match binding.value:
