@@ -62,7 +62,7 @@ class _Frame:
     """A function or block under construction.
 
     place: the function's name, for messages.  dims: the dimension variables that have a value.  names: the number of
-    times each name was used.  bindings: the bindings added so far.  result: the value given to `ret`, or None.
+    times each name was used.  bindings: the bindings added so far.  result: the result, or None until it is given.
     """
 
     place: str

@@ -66,9 +66,9 @@ class SizeClaim:
     message: str
 
     def holds(self) -> bool | None:
-        """Return True if the claim is proven, False if it is disproved, and None if it must be checked at run time.
+        """Return True if the claim is proven, False if it is disproved, and None if neither is possible.
 
-        None also means that no rule decides the claim.
+        If the result is None, the claim must be checked at run time.
         """
         room = dim_op("sub", self.right, self.left)
         if isinstance(room, int):

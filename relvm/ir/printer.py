@@ -75,7 +75,7 @@ def print_module(module: Module, *, elide_constants: bool = False, show_types: b
     Parameters
     ----------
     module
-        At any stage.
+        A module at any stage.
     elide_constants
         Whether constants of more than 64 elements become `const(f32[512, 64], ...)`, which does not parse.
     show_types

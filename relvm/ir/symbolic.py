@@ -61,7 +61,7 @@ class DimOp:
 
     @cached_property
     def size(self) -> int:
-        """The number of variables, constants and operators in the expression.  Repeated ones count repeatedly."""
+        """The number of variables, constants and operators in the expression.  Each occurrence counts."""
         return 1 + dim_size(self.left) + dim_size(self.right)
 
 
@@ -252,7 +252,7 @@ def evaluate_with(dim: AnyDim, value_of: Callable[[DimVar], AnyDim | None]) -> A
 
 
 def dim_vars(dim: AnyDim) -> Iterator[DimVar]:
-    """Yield the variables in `dim`, from left to right.  A variable that occurs repeatedly is yielded repeatedly."""
+    """Yield the variables in `dim`, from left to right, once for each occurrence."""
     if isinstance(dim, int):
         return
     for monomial, _ in dim.terms:
@@ -265,7 +265,7 @@ def dim_vars(dim: AnyDim) -> Iterator[DimVar]:
 
 
 def dim_size(dim: AnyDim) -> int:
-    """Return the number of variables, constants and operators in `dim`.  Repeated ones count repeatedly."""
+    """Return the number of variables, constants and operators in `dim`.  Each occurrence counts."""
     if isinstance(dim, int):
         return 1
     total = 0

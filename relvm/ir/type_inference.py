@@ -85,7 +85,7 @@ def infer_types(module: Module, *, stated: bool = True) -> Module:
     Parameters
     ----------
     module
-        At stage PARSED or TYPED.
+        A module at stage PARSED or TYPED.
     stated
         Whether the types of variables are annotations of the program.  If True, inference checks them.  If False, they
         were inferred before the types of all functions were known, and inference replaces them.
@@ -515,9 +515,9 @@ class _Inference:
     def instantiate(self, call: Call, params: tuple[Type, ...], result: Type) -> Type:
         """Return the result type of a call.
 
-        The callee's dimension variables take their values from the types of the arguments.  A dimension of the result
-        becomes unknown if one of its variables has no value.  In a recursive call, the callee's variable of that name
-        is not the caller's variable.
+        The callee's dimension variables take their values from the types of the arguments.  A shape in the result type
+        becomes unknown if one of its variables has no value.  The variable cannot remain there: in a recursive call, it
+        is also a variable of the caller, where it may have a different value.
         """
         callee = getattr(call.callee, "name", "the function")
         if len(params) != len(call.args):

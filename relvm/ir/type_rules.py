@@ -1,7 +1,8 @@
 """Helpers of type rules: checks of arguments and attributes, and computation of result shapes.
 
 Error messages name the operator and the argument.  A type rule returns the most specific type.  The type has a shape,
-possibly symbolic, if the types of all arguments have shapes.  It has a rank if they have ranks.  It always has a dtype.
+possibly symbolic, if the shapes of all arguments are known.  Otherwise it has a rank if the ranks of all arguments are
+known.  It always has a dtype.
 """
 
 from __future__ import annotations

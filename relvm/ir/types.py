@@ -54,7 +54,7 @@ class Type(Node):
     def parts(self) -> int:
         """The number of types in this type, plus the number of variables, constants and operators in its dimensions.
 
-        Repeated parts count repeatedly.
+        Each occurrence counts.
         """
         return 1 + sum(map(dim_size, self.own_dims)) + sum(t.parts for t in children(self) if isinstance(t, Type))
 

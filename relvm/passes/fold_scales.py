@@ -42,9 +42,9 @@ def fold_scales(module):
     y = conv(x, w); z = multiply(y, s); t = add(z, b)   ->   y = conv(x, w * s); t = add(y, b)
 
     The pass folds a factor before or after a convolution or a matrix product with constant weights.  The factor must be
-    the same for all results of a filter or column.  Constant terms that are added between the product and the factor
-    are multiplied as well.  Between them there may be transpositions and views.  If the factor is a single number,
-    there may also be products of two computed matrices.  Only values with a single user change.
+    the same for all results of a filter or column.  Between the product and the factor, constant terms may be added.
+    These terms are multiplied by the factor as well.  Transpositions and views are also allowed in between, and if the
+    factor is a single number, products of two computed matrices.  Only values with a single user change.
 
     Two consecutive constant terms are added, unless one of them is so large that it would round away digits of the
     other.  A division by powers of two becomes a multiplication.

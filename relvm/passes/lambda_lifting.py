@@ -40,8 +40,8 @@ def lambda_lifting(module: Module) -> Module:
     g = fn (a) { add(a, b) }; y = g(x)   ->   y = @main_g(x, b)            with  def main_g(a, b) { add(a, b) }
     g = fn (a) { add(a, b) }; t = (g,)   ->   g = make_closure(@main_g, b); t = (g,)
 
-    A function that captures nothing needs no closure: the value is a reference to the function.  A local function also
-    captures the values that the local functions it uses capture.
+    A function that captures nothing needs no closure: the value is a reference to the function.  A local function that
+    uses another one also captures the values that the other one captures.
 
     A lifted function may need dimension variables of the surrounding function.  They are passed as one shape if no
     other value determines them, or if arguments are checked against them.  The function attribute `captured` is the

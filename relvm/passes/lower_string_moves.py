@@ -25,8 +25,8 @@ def lower_string_moves(function: Function) -> Function:
                                       z_places: i64[n] = where(c, x_places, y_places)
                                       z: str[n] = string_take(z_places, x, y)
 
-    Kernels can process integers, but not strings.  A later operator that moves strings of z only uses z_places.
-    Comparisons of strings become calls of a builtin.  Views of string tensors are not changed.
+    Kernels can process integers, but not strings.  A later operator uses z_places if all strings that it moves come
+    from z.  Comparisons of strings become calls of a builtin.  Views of string tensors are not changed.
     """
     return map_blocks(lambda block: _block(block, {}), function)
 

@@ -296,7 +296,10 @@ def _is_split(body: tuple[Statement, ...]) -> bool:
 
 
 def _failing_at(place: int | None, line: str) -> str:
-    """Return a line that begins with RVM_TRY.  Unless `place` is None, a failure reports the instruction `place`."""
+    """Return `line`, which begins with RVM_TRY, changed so that a failure reports the instruction `place`.
+
+    Return `line` itself if `place` is None.
+    """
     return line if place is None else line.replace("RVM_TRY(", f"RVM_TRY_AT({place}, ", 1)
 
 

@@ -1,7 +1,7 @@
 """Buffer reuse: decides which tensors of a block share memory.
 
-Sharing must never increase the peak memory of a program, compared with a separate storage for each tensor.  The memory
-that a call, an `if` or the host needs is not known here.  The size of a symbolic tensor is not known either.
+Sharing must never increase the peak memory of any execution, compared with a separate storage for each tensor.  The
+memory that a call, an `if` or the host needs is not known here.  The size of a symbolic tensor is not known either.
 Therefore:
 
 - Tensors share an arena only inside a run.  A run is a sequence of bindings without calls, during which the set of live

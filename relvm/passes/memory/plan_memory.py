@@ -111,7 +111,7 @@ class _Placing:
         self.bindings: list = []
 
     def kernel(self, binding: Binding, call: KernelCall) -> None:
-        """Append the allocations for the results of a kernel call, then the call with explicit memory."""
+        """Append the allocations for the results of a kernel call, then the call (`KernelRun`) that writes to them."""
         made = tensors_made(binding.var, call)
         if not made:
             error = RelvmUnsupportedError(f"kernel {call.kernel}: a result of type {call.type} is not supported")
