@@ -1,4 +1,4 @@
-"""Models in files."""
+"""Reading of model files."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from relvm.runtime.file_io import read_text
 
 
 def read_model(path: Path, dims: Mapping[str, int | tuple[int, int] | None] | None = None) -> Module:
-    """The module in an .onnx or .relvm file.
+    """Read the module in an .onnx or .relvm file.
 
     Parameters
     ----------
     dims
-        Sizes of an ONNX model's symbolic dimensions, as `from_onnx` takes them.
+        Sizes of an ONNX model's symbolic dimensions, as for `from_onnx`.
 
     Raises
     ------
     OSError
         The file cannot be read.
     RelvmFormatError
-        A file of another kind, or one that is no regular file or no text.
+        The suffix is neither .onnx nor .relvm, or the file is not a regular file or not valid text.
     RelvmArgumentError
-        There are `dims` for a text, whose sizes are its own.
+        `dims` is given for a .relvm text.  Such a text states its own sizes.
     """
-    match path.suffix:  # what reads the other kind is not imported
+    match path.suffix:  # import only the reader of this file type
         case ".onnx":
             from relvm.frontend.onnx import from_onnx
 

@@ -1,4 +1,4 @@
-"""Instrumentation of a module: a function that returns all values that its top block computes."""
+"""Instrumentation of a module: add a function that returns all values computed by a function's top block."""
 
 from __future__ import annotations
 
@@ -42,18 +42,21 @@ def is_comparable(type_: Type | None) -> bool:
 def watched_values(function: Function) -> tuple[Watched, ...]:
     """Return the comparable values that the top block of a function binds, in order.  function: at stage ANF.
 
-    Tuples are omitted if their items are bound to variables, or if they are made of variables.
+    A tuple is omitted if a binding extracts an item from it, or if it is constructed from existing values.
     """
     return tuple(_in_order(function, {}))
 
 
 def watched_outputs(function: Function, order: Sequence[str]) -> tuple[Watched, ...]:
-    """Return the watched values of an ONNX model all of whose values are outputs, with their names in the model.
+    """Return the values to compare of an imported ONNX model, with their names in the model.
+
+    The model must come from `with_all_outputs`, which makes the result of every node an output.
 
     Parameters
     ----------
     order
-        The names in the order of the program.  A value without a name comes directly before the next one with a name.
+        Names of the model's values in the order of its nodes.  A value without a name in the model is placed directly
+        before the next value that has one.
     """
     names: dict[Expr, list[str]] = {}
     for name, output in outputs_of(function).items():
@@ -81,14 +84,17 @@ def outputs_of(function: Function) -> dict[str, Expr]:
 
 
 def giving(function: Function, exprs: Sequence[Expr]) -> Function:
-    """Return the function with another result: the tuple of `exprs`, variables of its top block and constants."""
+    """Return a copy of the function that returns the tuple of `exprs`.
+
+    exprs: variables of the function's top block, and constants.
+    """
     result = Var("values", type=TupleType(tuple(expr.type for expr in exprs)))
     bindings = (*function.block.bindings, Binding(result, Tuple(tuple(exprs), type=result.type)))
     return replace(function, body=Block(bindings, result, type=result.type), result_type=None, type=None)  # type: ignore[arg-type]  # inferred anew
 
 
 def with_watched(module: Module, function: str, values: Sequence[Watched]) -> tuple[Module, str]:
-    """Return the module with a copy of `function` that returns the tuple of `values`, and the name of the copy."""
+    """Add a copy of `function` that returns the tuple of `values`.  Return the module and the name of the copy."""
     name = _unique("values", {f.name for f in module.functions})
     changed = giving(replace(module[function], name=name), [value.expr for value in values])
     return module.with_functions((*module.functions, fresh_copy(changed, {}, {}))), name

@@ -12,7 +12,7 @@ from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedE
 
 
 def read_proto(model: Any) -> Any:
-    """Return the onnx.ModelProto given as such, as a path, or as the bytes of a file.
+    """Return a model as an onnx.ModelProto.  model: an onnx.ModelProto, a path, or the bytes of a file.
 
     Raises
     ------
@@ -42,7 +42,8 @@ def read_proto(model: Any) -> Any:
 def with_all_outputs(proto: Any) -> Any:
     """Return a copy of an onnx.ModelProto whose graph also outputs the results of its nodes.
 
-    They follow the graph's own outputs in the order of the nodes, without constants and values inside subgraphs.
+    The added outputs follow the graph's own outputs, in the order of the nodes.  Results of Constant nodes and values
+    inside subgraphs are not added.
     """
     import onnx
 
@@ -55,7 +56,7 @@ def with_all_outputs(proto: Any) -> Any:
 
 
 def run_onnxruntime(proto: Any, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the outputs of an onnx.ModelProto that are tensors, by name, computed without graph optimizations.
+    """Run an onnx.ModelProto without graph optimizations, and return its tensor outputs by name.
 
     Raises
     ------

@@ -56,9 +56,10 @@ class Comparison:
     title
         Title of the table.
     modes
-        The execution modes.  The others are compared with the first.
+        The execution modes.  The first is the baseline with which the others are compared.
     rows
-        The values in the order of the program, and at the end, as "returned", the results of the unchanged program.
+        The values in the order of the program.  The last rows, named "returned", are the results of the unchanged
+        program.
     """
 
     title: str
@@ -116,7 +117,7 @@ class Comparison:
 
 
 def make_row(name: str, origin: str, values: Mapping[str, np.ndarray], tolerance: float) -> ComparisonRow:
-    """Return the row of one value.  values: at least one, by mode; the others are compared with the first."""
+    """Return the row of one value.  values: the value by mode; all modes are compared with the first."""
     (_, expected), *others = values.items()
     differences = {mode: largest_difference(value, expected) for mode, value in others}
     largest = _largest(expected)
@@ -151,7 +152,8 @@ def _largest(array: np.ndarray) -> float:
 def _allowed(dtype: np.dtype, largest: float, tolerance: float) -> float:
     """Return the largest allowed difference.
 
-    For floats it is relative to `largest` if that is above 1, and at least two units in the last place.
+    For floats, the allowed difference is relative to `largest` if `largest` exceeds 1.  It is at least two units in the
+    last place.
     """
     if not dtype_of(dtype).is_float:
         return tolerance

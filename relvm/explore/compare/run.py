@@ -52,20 +52,21 @@ def compare(
     """Run a function in several execution modes, and find the first value on which they disagree.
 
     The tensors, scalars and tuples that the function's top block computes are compared.  For a branch or a call, only
-    its result is.  Keeping a value for comparison prevents fusion, so the program also runs unchanged, and its results
-    are compared at the end.
+    the result is compared.  Returning all these values prevents fusion.  The program therefore also runs unchanged, and
+    its results are compared at the end.
 
     Parameters
     ----------
     model
         A module, the path of a .relvm text, or an ONNX model: a path, the bytes of a file, an onnx.ModelProto.
     inputs
-        Arrays and scalars.  By default they are random, and symbolic dimensions have the largest size in `dims`, or 1.
+        Arrays and scalars.  The default is random inputs, in which a symbolic dimension has the largest size that
+        `dims` allows, or 1 if `dims` does not name the dimension.
     function
         The function to run.  For an ONNX model it must be "main".
     modes
-        A selection of "reference", "bytecode", "compiled", and for ONNX models "onnxruntime".  The default is all.  The
-        others are compared with the first, which cannot be "onnxruntime": it computes only some of the values.
+        A selection of "reference", "bytecode", "compiled", and for ONNX models "onnxruntime".  The default is all.  All
+        modes are compared with the first.  The first cannot be "onnxruntime", which computes only some of the values.
     tolerance
         The largest difference to ignore.  For floats it is relative to the largest element of the tensor if that is
         above 1, and at least two units in the last place.
@@ -79,8 +80,8 @@ def compare(
     Raises
     ------
     RelvmArgumentError
-        A mode is unknown; `tolerance` is not a number or is negative; the number of inputs is wrong, or an input cannot
-        be random and must be given; or `dims` and inputs are given for a module or a text.
+        A mode is unknown; `tolerance` is not a number or is negative; the number of inputs is wrong; no random value
+        can be generated for an input; or both `dims` and inputs are given for a module or a text.
     RelvmFormatError
         The file is not an ONNX model.
     RelvmNameError
@@ -235,7 +236,7 @@ def _random_inputs(params: Sequence[Var], sizes: Mapping[str, int], seed: int) -
 
 
 def _expect_random(dims: Mapping[str, Any], inputs: Sequence[Any], params: Sequence[Var]) -> None:
-    """Check that `dims` name dimensions of a module's inputs, and that the inputs are random."""
+    """Check that `dims` names dimensions of a module's inputs, and that no inputs are given."""
     if inputs:
         raise RelvmArgumentError(
             f"dims: {', '.join(dims)}: dims sets the sizes of random inputs and cannot be combined with inputs"

@@ -55,7 +55,7 @@ def resolve(program: ProgramCode, where: str | int, function: str | None) -> tup
     Raises
     ------
     RelvmNameError
-        There is no such place.
+        The function or location does not exist.
     RelvmIndexError
         The function has no such instruction.
     """
@@ -85,7 +85,10 @@ def _of_function(program: ProgramCode, where: str) -> list[Place]:
 
 
 def _of_value(program: ProgramCode, codes: list[FunctionCode], name: str) -> list[Place]:
-    """Return the instructions that compute the value `name`, found by the names or the origins of values."""
+    """Return the instructions that compute the value `name`.
+
+    The instructions are found by the names of their values, or else by the source locations that bind the name.
+    """
     scripted = any(".py:" in place for place in program.values.get(name, ()))  # scripts may reassign names
     for is_wanted in (() if scripted else (name.__eq__,)) + (lambda each: is_version(each, name),):
         found = [place for each, places in program.names.items() if is_wanted(each) for place in places]
@@ -98,7 +101,7 @@ def _of_value(program: ProgramCode, codes: list[FunctionCode], name: str) -> lis
 
 
 def _of_text(codes: list[FunctionCode], where: str) -> list[Place]:
-    """Return the instructions of a source line FILE:LINE, of an ONNX node, or of an origin."""
+    """Return the instructions that a source line FILE:LINE, the name of an ONNX node, or an origin denotes."""
     line = line_of(where)
     found = _of_line(codes, *line) if line else []
     return found or _of_origins(codes, lambda origin: origin == where or f"node {where!r} " in origin)
@@ -113,7 +116,10 @@ def _of_line(codes: list[FunctionCode], file: str | None, line: int) -> list[Pla
 
 
 def _of_origins(codes: Iterable[FunctionCode], is_wanted: Callable[[str], bool]) -> list[Place]:
-    """Return the first of each sequence of consecutive instructions that have a wanted origin."""
+    """Return the first instruction of each run of consecutive instructions with a wanted origin.
+
+    Housekeeping instructions are ignored.
+    """
     found: list[Place] = []
     for code in codes:
         inside = False

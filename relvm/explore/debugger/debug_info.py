@@ -84,7 +84,8 @@ class FunctionCode:
     def written(self, instruction: int) -> tuple[int, ...]:
         """Return the registers that an instruction writes.
 
-        A call without a destination writes its last arguments: as many as it has names, or all if it has none.
+        A call without a destination writes into its last register arguments: one for each name of the instruction, or
+        all of them if the instruction has no names.
         """
         destination = self.destination(instruction)
         if destination >= 0:
@@ -161,9 +162,9 @@ class FunctionCode:
 
 
 def _merged(first: Mapping[int, str], second: Mapping[int, str] | None) -> dict[int, str]:
-    """Merge the names of two paths.
+    """Merge the names of registers at a point that two paths reach.
 
-    A register that one path writes keeps that name, and one with different names has the name "".
+    A register written on only one path keeps its name.  A register with different names gets the name "".
     """
     merged = dict(first)
     for register, name in (second or {}).items():
@@ -172,7 +173,10 @@ def _merged(first: Mapping[int, str], second: Mapping[int, str] | None) -> dict[
 
 
 def is_version(name: str, wanted: str) -> bool:
-    """Return whether a value has the name `wanted` in the source, where assigned again it is `wanted_1`, ..."""
+    """Return whether `name` is `wanted` or one of its later versions `wanted_1`, `wanted_2`, ...
+
+    A source that assigns `wanted` several times creates such versions.
+    """
     return name == wanted or (name.startswith(f"{wanted}_") and name[len(wanted) + 1 :].isdecimal())
 
 
@@ -198,7 +202,7 @@ class ProgramCode:
     def names(self) -> dict[str, list[tuple[FunctionCode, int]]]:
         """For each name, the instructions that compute a value of that name.
 
-        Instructions that allocate memory for it or the like are included only if there are no others.
+        Housekeeping instructions, such as allocations, are included only if no other instruction has the name.
         """
         found: dict[str, list[tuple[FunctionCode, int]]] = {}
         for code in self.functions.values():
@@ -230,12 +234,12 @@ def _functions(program: Program) -> Iterator[FunctionCode]:
 
 
 def _stated(program: Program, function: str) -> dict[str, Any]:
-    """Return the "code", "origins" and "values" of a function in the debug section, empty if they are missing.
+    """Return the entries "code", "origins" and "values" of a function in the debug section.  Missing ones are empty.
 
     Raises
     ------
     RelvmFormatError
-        The debug section is malformed, as it may be in a file from elsewhere.
+        The debug section is malformed.  This can happen in a file from another source.
     """
     stated = program.debug.get(function, {})
     if isinstance(stated, dict):

@@ -37,11 +37,11 @@ from relvm.vm import Executable, VirtualMachine
 
 
 class Debugger:
-    """A debugger, which runs a program step by step.
+    """A debugger that runs a program step by step.
 
     A run stops before an instruction is executed.  Native functions stop at the same places as the equivalent bytecode,
-    and are shown as bytecode.  The machine runs on its own thread, one run at a time.  `close`, or the end of a `with`,
-    aborts an unfinished run.  Time limits of the machine include the time during which a run is stopped.
+    and are shown as bytecode.  The virtual machine runs on its own thread, one run at a time.  `close`, or the end of a
+    `with` block, aborts an unfinished run.  The machine's time limits include the time during which a run is stopped.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Debugger:
         A module or the path of an .onnx or .relvm file, which is built with debug=True; or an executable or its path.
         If an executable was built without debug=True, it has no source locations, and its native functions do not stop.
     exec_mode, target, fused
-        As for `vm.build`, with the same defaults.  Only for programs that are built here.
+        As for `vm.build`, with the same defaults.  Not allowed if `program` is an executable.
     dims
         Sizes of an ONNX model's symbolic dimensions, as for `from_onnx`.
     trust_native
@@ -60,7 +60,8 @@ class Debugger:
     Raises
     ------
     RelvmArgumentError
-        Build options are given for an executable, or `dims` for a module or a text, which state their own sizes.
+        Build options are given for an executable, or `dims` is given for a module or a text.  These state their own
+        sizes.
     RelvmUnsupportedError
         The executable has only native functions that were not built for debugging, so that no run can stop.
 
@@ -115,8 +116,9 @@ class Debugger:
         Parameters
         ----------
         where
-            "y", the name of a value of the program, even if no register ever holds it; "main", a function; "main:5", an
-            instruction of it; "model.relvm:3", a source line; 3, that line of any source; or the name of an ONNX node.
+            A location in one of these forms.  "y" is the name of a value, even if no register ever holds the value.
+            "main" is a function, and "main:5" its instruction 5.  "model.relvm:3" is a source line, and the integer 3
+            is line 3 of any source.  The name of an ONNX node is also accepted.
         function
             Stop only in this function.
         when
@@ -143,7 +145,7 @@ class Debugger:
         return made
 
     def delete(self, breakpoint: Breakpoint | int) -> None:
-        """Remove a breakpoint, given as such or by its number.  Raise RelvmIndexError if it does not exist."""
+        """Remove a breakpoint.  Raise RelvmIndexError if it does not exist.  breakpoint: a Breakpoint or its number."""
         number = breakpoint.number if isinstance(breakpoint, Breakpoint) else breakpoint
         found = [each for each in self.breakpoints if each.number == number]
         if not found:
@@ -156,7 +158,7 @@ class Debugger:
             self._debugger.break_at(self.code.functions[name].index, int(instruction), False)
 
     def watch_nan(self, watched: bool = True) -> None:
-        """Stop after the first instruction that makes a NaN in a tensor, a scalar, or a tuple or list of these.
+        """Stop after the first instruction that computes a NaN in a tensor, a scalar, or a tuple or list of these.
 
         This checks every computed value, which slows the run down.  Arguments and constants are not checked.
 
@@ -175,7 +177,7 @@ class Debugger:
     # ---- running ----
 
     def run(self, function: str = "main", *arguments: Any, **named: Any) -> Stop:
-        """Run a function until a stop or its end.
+        """Run a function until it stops or ends.
 
         Parameters
         ----------
@@ -191,7 +193,7 @@ class Debugger:
         RelvmNameError
             The function does not exist.
         RelvmError
-            The run failed.  It is raised when a run that stopped at its error is resumed.
+            The run failed.  If the run has stopped at its error, resuming the run raises the error.
         """
         return self._begin(function, arguments, named, 0)
 
@@ -305,14 +307,14 @@ class Debugger:
         )
 
     def value(self, name: str | int, frame: int = 0) -> Any:
-        """Return a value by its name in the program, or by its register, as "r3" or 3.
+        """Return a value, given by its name in the program or by its register, such as "r3" or 3.
 
-        Tensors are copied to arrays.  A value without a Python representation is Opaque.
+        Tensors are copied to arrays.  A value without a Python representation is returned as Opaque.
 
         Raises
         ------
         RelvmNameError
-            No register holds the value here: it is not computed yet, was released, or is internal to a kernel.
+            No register holds the value here.  The value is not computed yet, was released, or is internal to a kernel.
         RelvmIndexError
             There is no such frame.
         """
@@ -358,9 +360,9 @@ class Debugger:
         return made.when is None or bool(made.when(_Values(self, depth - 1)))
 
     def _new_nan(self, depth: int, code: FunctionCode, instruction: int) -> str:
-        """Return a description of the NaNs that the last instruction of this frame made, or "" if it made none.
+        """Return a description of the NaNs that the last instruction of this frame computed, or "" for no NaNs.
 
-        An instruction is complete when its function reaches the next one, since it may call functions.
+        An instruction may call functions.  It is therefore complete only when its own function reaches the next one.
         """
         last = self._ran[depth - 1] if depth <= len(self._ran) else None
         self._ran[depth - 1 :] = [None] * (depth - 1 - len(self._ran)) + [(code, instruction)]

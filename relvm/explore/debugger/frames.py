@@ -63,7 +63,7 @@ class RegisterValue:
 
 @dataclass(frozen=True)
 class Stop:
-    """A stop of a run, or its end.
+    """A point at which a run has stopped, or the end of the run.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Stop:
     depth
         Number of frames on the call stack.
     about
-        The value with NaN for the reason "nan", and the message for "error".
+        Details of the reason: for "nan" the value with NaN, for "error" the error message.  Empty for other reasons.
     source
         The source line of the instruction, if the file can be read.
     listing

@@ -19,8 +19,9 @@ class RunEnded(BaseException):
 class PausedRun:
     """A function that runs on its own thread and can pause itself with `pause`.
 
-    Only one of the two threads works at a time.  While the run continues, its owner waits in `resume`.  While it is
-    paused, it answers the questions of its owner in `ask`.  If an interrupt ends either call, the owner may call again.
+    The owner is the thread that controls the run.  Only one of the two threads works at a time.  While the run
+    continues, the owner waits in `resume`.  While the run is paused, the owner can query it with `ask`.  If an
+    interrupt ends `resume` or `ask`, the owner may call the method again.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ class PausedRun:
     # ---- called on the thread of the run ----
 
     def pause(self, why: Any) -> None:
-        """Make `resume` return `why`, then wait until the run is resumed.  Raise RunEnded if it is aborted."""
+        """Make `resume` return `why`, then wait until the run is resumed.  Raise RunEnded if the run is aborted."""
         self._events.put(("paused", why))
         while True:
             order = self._orders.get()
@@ -108,7 +109,7 @@ class PausedRun:
         return value
 
     def give_up(self) -> None:
-        """Abort the run where it is paused, or pauses next."""
+        """Abort the run at its current pause, or at its next pause if it is not paused."""
         self._expect_owner()
         self.is_over = self._thread.ident is None
         self._orders.put(RunEnded)

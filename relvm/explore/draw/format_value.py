@@ -14,7 +14,10 @@ _MAX_ITEMS = 4
 
 
 def copied(value: Any, nested: int = 0) -> Any:
-    """Return a copy that the run cannot change, with tensors as arrays.  nested: the depth inside tuples and lists."""
+    """Return a copy of a value that the run cannot change.  Tensors become arrays.
+
+    nested: the number of tuples and lists around the value.
+    """
     match value:
         case Tensor():
             return np.array(value.numpy())
@@ -27,7 +30,10 @@ def copied(value: Any, nested: int = 0) -> Any:
 
 
 def shown_value(value: Any, nested: int = 0) -> str:
-    """Return a short description: dtype, shape and range of a tensor, the first items of a tuple or list."""
+    """Return a short description of a value: dtype, shape and range of a tensor, the first items of a tuple or list.
+
+    nested: the number of tuples and lists around the value.
+    """
     match value:
         case Tensor():
             return _shown_array(value.numpy())

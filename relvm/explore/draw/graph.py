@@ -80,7 +80,8 @@ class Graph:
 def collapsed(graph: Graph, depth: int) -> Graph:
     """Return the graph with `depth` levels of boxes open.
 
-    A deeper box becomes a node.  Arrows from or to its items connect the node instead.  Arrows inside it are removed.
+    A deeper box becomes a node.  Arrows from or to items of the box connect this node instead.  Arrows inside the box
+    are removed.
     """
     seen_as: dict[Hashable, Hashable] = {}
 
@@ -121,7 +122,7 @@ def format_graph(graph: Graph) -> str:
 def draw_graph(graph: Graph, title: str) -> Figure:
     """Draw the graph in layers, with arrows pointing down except in cycles.  The size of the figure fits the graph.
 
-    Each item is a rectangle whose gid is its title.  Each arrow has the gid `source -> target`.
+    The gid (SVG identifier) of a rectangle is the title of its item.  The gid of an arrow is `source -> target`.
     """
     placing = _Placing(graph)
     width, height = placing.place(graph.items)
@@ -149,9 +150,9 @@ def _all(items: tuple[Item, ...]) -> Iterator[Item]:
 
 
 class _Placing:
-    """The layout of a graph, computed box by box from the inside.
+    """The layout of a graph, computed box by box from the innermost boxes outwards.
 
-    Positions are relative to the box until it is shifted.
+    Positions are relative to the surrounding box until `shift` makes them absolute.
     """
 
     def __init__(self, graph: Graph) -> None:

@@ -1,4 +1,4 @@
-"""Self-contained HTML pages: styles, scripts and data are in one file, which needs no network."""
+"""Self-contained HTML pages: styles, scripts and data are in one file, which can be opened without a network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _FRAME_HEIGHT = 640  # pixels; of a page in a notebook
 
 
 def filled(name: str, scripts: Sequence[str], title: str, data: Any) -> str:
-    """Return page.html of page_files, filled with `name`.html, `name`.css, the scripts, and `data` as JSON."""
+    """Return an HTML page: the template page_files/page.html with `name`.html, `name`.css, the scripts and `data`.
+
+    scripts: names of JavaScript files.  data: inserted into the page as JSON.
+    """
     script = "\n".join(map(_read, scripts))
     given = {"TITLE": html_text(title), "CSS": _read(f"{name}.css"), "JS": script, "DATA": html_data(data)}
     template = _read("page.html").replace("$BODY", _read(f"{name}.html").rstrip())

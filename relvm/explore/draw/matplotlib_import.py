@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of a size in inches that belongs to no window.
+    """Return an empty matplotlib figure that is not attached to a window.  width, height: in inches.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Chart of memory over time: bytes against points, with a box for each block of memory."""
+"""Chart of memory over time: bytes against points of a program, with a box for each block of memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LABELLED = 0.03  # fraction of all bytes; smaller boxes have no label
 
 
 class Box(NamedTuple):
-    """A block of `size_bytes` at `offset`, in use at every point from `first` to `last`, both included."""
+    """A block of memory: `size_bytes` bytes at `offset`, in use at every point from `first` to `last` inclusive."""
 
     name: str
     offset: int
@@ -24,7 +24,7 @@ class Box(NamedTuple):
 
 
 def draw_boxes(axes: Axes, boxes: Sequence[Box], size_bytes: int, bound_bytes: int) -> None:
-    """Draw the boxes, a line of the bytes in use at each point, and a dashed line at `bound_bytes`.
+    """Draw the boxes, a line for the bytes in use at each point, and a dashed line at `bound_bytes`.
 
     size_bytes: the largest value of the vertical axis.
     """
@@ -45,7 +45,7 @@ def draw_boxes(axes: Axes, boxes: Sequence[Box], size_bytes: int, bound_bytes: i
 
 
 def in_use(boxes: Sequence[Box], points: range) -> list[int]:
-    """Return the bytes in use at each point, counted from 0."""
+    """Return the number of bytes in use at each point.  points: a range that starts at 0."""
     changes = [0] * (len(points) + 1)
     for box in boxes:
         changes[box.first] += box.size_bytes

@@ -2,8 +2,8 @@
 
 The method of Sugiyama, Tagawa and Toda ("Methods for Visual Understanding of Hierarchical System Structures", 1981):
 edges that close cycles are reversed, and each node is placed in a layer below its predecessors.  The nodes of a layer
-are ordered by the positions of their neighbors.  Edges that pass a layer have a lane in it, which all edges of one node
-share.
+are ordered by the positions of their neighbors.  An edge that crosses a layer runs through a lane of this layer.  All
+edges that leave the same node share the lane.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Layout:
     centres
         Center of each node.
     bends
-        For each edge, from source to target, the points at which it enters and leaves the layers that it passes.
+        For each edge, the points at which it enters and leaves the layers that it crosses, from source to target.
     width, height
         Size of the layout, whose upper left corner is at (0, 0).
     """
@@ -46,7 +46,7 @@ def arrange(sizes: Mapping[Hashable, Point], edges: Iterable[Edge], gap: Point) 
     Parameters
     ----------
     sizes
-        Node -> its width and height.
+        Width and height of each node.
     edges
         Edges between different nodes.
     gap
@@ -140,7 +140,10 @@ def _order(layers: list[list[Hashable]], graph: nx.DiGraph) -> None:
 def _across(
     layers: list[list[Hashable]], graph: nx.DiGraph, widths: Mapping[Hashable, float], gap: float
 ) -> dict[Hashable, float]:
-    """Return the x coordinate of each node's center, close to the mean of its neighbors, keeping order and gaps."""
+    """Return the x coordinate of each node's center, close to the mean of its neighbors' coordinates.
+
+    The order of the nodes in a layer does not change, and neighbors in a layer are at least `gap` apart.
+    """
     x: dict[Hashable, float] = {}
     for layer in layers:
         _spread(layer, dict.fromkeys(layer, 0.0), widths, gap, x)

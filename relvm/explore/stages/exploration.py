@@ -64,12 +64,12 @@ class Exploration:
         return found
 
     def diff(self, before: str, after: str) -> str:
-        """Return the differences between the stages `before` and `after`, as `diff -u` prints them, or ""."""
+        """Return the differences between the stages `before` and `after` as `diff -u` prints them, or "" if equal."""
         old, new = (self[name].text.splitlines() for name in (before, after))
         return "\n".join(difflib.unified_diff(old, new, before, after, lineterm=""))
 
     def trace(self, stage: str, line: int) -> dict[str, list[int]]:
-        """Return the numbers of the corresponding lines in each stage: those that share an origin with the line.
+        """Return, for each stage, the numbers of the lines that share a source location with a line of `stage`.
 
         Parameters
         ----------
@@ -114,14 +114,14 @@ def explore(
     dims: Mapping[str, int | tuple[int, int]] | None = None,
     title: str | None = None,
 ) -> Exploration:
-    """Compile a model, and keep the result of every stage.
+    """Compile a model, and return the result of every stage.
 
     Parameters
     ----------
     model
         A module, or the path of an .onnx model or a .relvm text.
     exec_mode
-        "bytecode" or "compiled": the form of routines at the end.
+        "bytecode" or "compiled": whether the routines are shown as bytecode or as C.
     target
         "c", "bytecode" or "numpy": the implementation of kernels.
     fused
@@ -134,9 +134,9 @@ def explore(
     Raises
     ------
     RelvmArgumentError
-        The mode or target is unknown, or `dims` are given for a module or a text, which state their own sizes.
+        The mode or target is unknown, or `dims` is given for a module or a text.  These state their own sizes.
     RelvmFormatError
-        The file is of another kind.
+        The file is neither an .onnx model nor a .relvm text.
     """
     expect_choice("exec_mode", exec_mode, MODES)
     expect_choice("target", target, TARGETS)
@@ -212,7 +212,10 @@ def _bytecode_lines(lir: LirModule) -> Iterator[Line]:
 
 
 def _c_lines(lir: LirModule, *, with_routines: bool) -> Iterator[Line]:
-    """Yield the C of the kernels, with the origins of all their calls, and of the routines."""
+    """Yield the C code of the kernels, then that of the routines if `with_routines`.
+
+    Each line of a kernel has the origins of all calls of the kernel.
+    """
     called: dict[str, dict[str, None]] = {}
     for statement in _calls_in(lir):
         if statement.kernel:
@@ -230,9 +233,10 @@ _MARK = re.compile(r"/\* @(\d+)@( = )?")  # a marker at the start of a comment; 
 
 
 def _routines_in_c(lir: LirModule) -> Iterator[Line]:
-    """Yield the C of routines with origins.
+    """Yield the C code of the routines, with the origins of each line.
 
-    Statements are printed with numbers in place of their comments, and the numbers are then replaced.
+    Each statement is first printed with a number as its comment.  The number identifies the statement in the printed
+    text, and is then replaced by the original comment.
     """
     statements: list[CallStatement | PrimStatement] = []
 

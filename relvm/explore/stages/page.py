@@ -1,4 +1,4 @@
-"""The HTML page of an exploration, which is one self-contained file."""
+"""The self-contained HTML page of an exploration."""
 
 from __future__ import annotations
 

@@ -14,12 +14,12 @@ from relvm.passes.pipeline import TARGETS, build_pipeline
 
 
 def module_at(module: Module, stage: Stage, target: str, *, fused: bool) -> Module:
-    """Return the module after the last pass of a build whose result is at `stage`.
+    """Run the passes of a build whose results are at `stage` or earlier, and return the module.
 
     Parameters
     ----------
     module
-        The module from a front end, at stage PARSED to ANF.
+        The module from a front end, at any stage from PARSED to ANF.
 
     Raises
     ------
@@ -33,7 +33,7 @@ def module_at(module: Module, stage: Stage, target: str, *, fused: bool) -> Modu
 
 
 def module_of(model: Module | str | Path, dims: Mapping[str, int | tuple[int, int]] | None) -> Module:
-    """Return the module given as such, or read from a file.
+    """Return `model` if it is a module, otherwise read the module from the file `model`.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ def module_of(model: Module | str | Path, dims: Mapping[str, int | tuple[int, in
     Raises
     ------
     RelvmArgumentError
-        `dims` are given for a module or a text, which state their own sizes.
+        `dims` is given for a module or a text.  These state their own sizes.
     RelvmFormatError
-        The file is of another kind.
+        The file is neither an .onnx model nor a .relvm text.
     """
     if not isinstance(model, Module):
         expect_path("model", model)
@@ -58,12 +58,12 @@ def module_of(model: Module | str | Path, dims: Mapping[str, int | tuple[int, in
 
 
 def function_name(built: Module, name: str | None) -> str:
-    """Return `name`, or the name of the first public function if it is None.
+    """Return `name`, or the name of the first public function if `name` is None.
 
     Parameters
     ----------
     built
-        The module after passes, which remove inlined functions and lift local functions.
+        The module after the passes.  They remove inlined functions and lift local functions to the top level.
 
     Raises
     ------

@@ -10,7 +10,7 @@ from relvm.quoting import terminal
 
 
 def print_stages(title: str, views: Iterable[View]) -> None:
-    """Print the list of stages: name, time, number of lines, whether it changed anything, and a description.
+    """Print a table of stages: name, time, number of lines, whether the stage changed anything, and a description.
 
     Raises
     ------

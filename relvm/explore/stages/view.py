@@ -9,7 +9,7 @@ Origins = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a stage's text.  origins: the source locations of its contents, as in Var.origins."""
+    """A line of a stage's text.  origins: the source locations from which the line was compiled, as in Var.origins."""
 
     text: str
     origins: Origins = ()
@@ -22,13 +22,13 @@ class View:
     Attributes
     ----------
     name
-        The pass that made it, or "given", "routine", "bytecode" or "c".
+        Name of the pass that produced the stage, or "given", "routine", "bytecode" or "c".
     about
-        The first sentence of the pass's docstring.
+        Description of the stage.  For a pass it is the first sentence of the pass's docstring.
     seconds
         Time that the stage took.
     is_ir
-        Whether it is a module, whose lines can be compared with those of other modules.
+        Whether the text is that of a module.  The lines of two modules can be compared.
     changed
         Whether the text differs from that of the previous stage.
     lines

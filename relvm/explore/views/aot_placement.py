@@ -27,7 +27,7 @@ def draw_placement(program: AotProgram, function: str | None = None) -> Figure:
     program
         The export.
     function
-        Name of the function.  The default is the entry point, in whose chart called functions are boxes.
+        Name of the function.  The default is the entry point.  Its chart shows called functions as boxes.
 
     Returns
     -------

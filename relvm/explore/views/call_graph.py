@@ -1,4 +1,4 @@
-"""Call graphs, as a graph, a chart and text."""
+"""Call graphs of modules, as networkx graphs, charts and text."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def call_graph(module: Module, *, kernels: bool = False, target: str = "c", fuse
     -------
     networkx.DiGraph
         The nodes are (kind, name) with the kinds "function", "packed" and "kernel".  Nodes of functions have the
-        attribute `private`.  Edges lead from a function to the functions that it calls or uses as values.  Their
-        attribute `uses` is the number of uses, and `cycle` is whether the edge is part of a recursion.
+        attribute `private`.  Edges lead from a function to the functions that it calls or uses as values.  The edge
+        attribute `uses` is the number of uses.  The edge attribute `cycle` is true if the edge is part of a recursion.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def nested_calls(module: Module, *, target: str, fused: bool) -> Graph:
 
 
 def _used(function: Function) -> Iterator[tuple[str, str]]:
-    """Yield the nodes that a function uses.  function: at stage LOWERED."""
+    """Yield the call graph nodes that a function uses, once for each use.  function: at stage LOWERED."""
     for part in walk(function.body):
         match part:
             case FunctionRef(name):

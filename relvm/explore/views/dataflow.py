@@ -51,7 +51,8 @@ def draw_dataflow(
 
     A node is a parameter, a binding, or the function's result.  Arrows lead from a value to the values computed from
     it.  Operators fused into one kernel are in a green box.  An `if` is a box with one box for each branch.  Constants
-    are omitted.  Variables are named as in the text of the stage, which is that of the pass fuse_ops for target "c".
+    are omitted.  Variables have the names that the text of this stage uses.  For target "c" it is the stage after the
+    pass fuse_ops.
 
     Parameters
     ----------
@@ -60,7 +61,8 @@ def draw_dataflow(
     function
         Name of the function, by default the first public one.
     depth
-        Number of levels of open boxes.  A closed box is one node, so that 0 gives one node for each kernel.  None: all.
+        Number of levels of open boxes.  A closed box is one node, so that 0 shows one node for each kernel.  The
+        default opens all boxes.
     target, fused
         As for `vm.build`; target: "c", "bytecode" or "numpy".
 
@@ -127,7 +129,8 @@ def _opened(graph: Graph, depth: int | None) -> Graph:
 class _Builder:
     """Builds the graph of a function at stage ANF.
 
-    The key of an item is its variable.  Items without a variable have a tuple of their kind and a variable or block.
+    The key of an item is its variable.  The key of an item without a variable is a tuple of its kind and a related
+    variable or block.
     """
 
     def __init__(self, function: Function) -> None:
@@ -179,7 +182,8 @@ class _Builder:
     def group(self, var: Var, body: Block) -> Item:
         """Return a box of operators fused into one kernel.
 
-        Its key is `var`, which the rest of the function uses.  Its last member has a variable of its own.
+        The key of the box is `var`, the variable that the rest of the function uses.  The last operator in the box has
+        a variable of its own.
         """
         items = [self.binding(binding) for binding in body.bindings]
         names = [binding.value.op.name for binding in body.bindings if isinstance(binding.value, OpCall)]

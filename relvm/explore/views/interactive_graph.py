@@ -24,7 +24,7 @@ _MEASURES = {"letter": LETTER, "line": LINE, "pad": PAD, "gap": GAP, "lane": LAN
 
 @dataclass(frozen=True)
 class GraphPage:
-    """An interactive graph, whose boxes open and close with a click.  str() returns it as text.
+    """An interactive graph with boxes that open and close with a click.  str() returns the graph as text.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class GraphPage:
     depth: int
 
     def figure(self, depth: int | None = None) -> Figure:
-        """Draw the graph with `depth` levels of boxes open, by default as many as on the page at first.
+        """Draw the graph with `depth` levels of boxes open.  The default is the page's initial number of levels.
 
         Raises
         ------
@@ -107,14 +107,14 @@ def browse_dataflow(
 
 
 def browse_calls(module: Module, *, depth: int = 0, target: str = "c", fused: bool = True) -> GraphPage:
-    """Return the call graph as an interactive page, on which a function is a box with the kernels that it calls.
+    """Return the call graph as an interactive page.  A function is a box with the kernels that it calls.
 
     Parameters
     ----------
     module, target, fused
         As for `call_graph`.
     depth
-        Number of levels of boxes that are open at first: 1 opens them, 0 does not.
+        1 if the boxes are open at first, 0 if they are closed.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Peak performance of this machine: arithmetic in registers, and memory bandwidth of a copy."""
+"""Peak performance of this machine: the rate of arithmetic in registers, and the memory bandwidth of a copy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SIGNATURE = {"main": {"params": [{"name": "x", "type": f"f32[n, {_NUMBERS}]"}],
 
 @dataclass(frozen=True)
 class Peaks:
-    """Peak rates of a machine, with which kernels are compared.
+    """Peak rates of a machine.  The rates of kernels are compared with them.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Peaks:
     bytes
         Bytes read plus bytes written per second by a copy of 64 MB.
     threads
-        Number of threads of the measurement.
+        Number of threads used for the measurement.
     """
 
     operations: float | None
@@ -48,7 +48,9 @@ class Peaks:
 
 
 def measured_peaks(threads: int = 1) -> Peaks:
-    """Measure the peak rates of this machine with `threads` threads in about a second, once for each number of threads.
+    """Return the peak rates of this machine, measured with `threads` threads.
+
+    A measurement takes about a second.  Its result is cached for each number of threads.
 
     Raises
     ------
@@ -68,7 +70,7 @@ def _measured(threads: int) -> Peaks:
 def arithmetic_rate(threads: int = 1) -> float:
     """Measure the multiplications and additions of f32 numbers in registers, per second.
 
-    The result is that of the fastest of several runs of a kernel, which is compiled like all kernels.
+    The result is the rate of the fastest of several runs.  The measured kernel is compiled like all other kernels.
 
     Raises
     ------
@@ -87,7 +89,7 @@ def arithmetic_rate(threads: int = 1) -> float:
 def copy_bandwidth(threads: int = 1) -> float:
     """Measure the bytes read plus bytes written per second while `threads` threads copy memory.
 
-    The result is that of the fastest of several copies of 64 MB, which take about a tenth of a second.
+    The result is the rate of the fastest of several copies of 64 MB.  All copies take about a tenth of a second.
     """
     threads = thread_count("threads", threads)
     source = np.ones(_COPIED_BYTES, np.uint8)
@@ -103,7 +105,10 @@ def copy_bandwidth(threads: int = 1) -> float:
 
 
 def _multiply_adds() -> Executable:
-    """Return an executable that updates an array of shape (rows, _NUMBERS) in place; threads share the rows."""
+    """Return an executable that applies many multiply-adds in place to an array of shape (rows, _NUMBERS).
+
+    The rows are distributed over the threads.
+    """
     rows = Buffer("rows_", F32, (dim_var("count"), _NUMBERS))
     k = KernelBuilder()
     factor, added = Literal(0.5, F32), Literal(1.0, F32)

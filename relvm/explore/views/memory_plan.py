@@ -1,4 +1,4 @@
-"""Memory plans of the pass plan_memory, as charts and text."""
+"""Memory plans that the pass plan_memory computes, as charts and text."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ def draw_memory(
 ) -> Figure:
     """Draw the memory plan of a function's tensors.
 
-    Each block that makes tensors (the body, and branches of ifs) has its own chart.  Each tensor is a box.  Its height
-    is the size in bytes, and it extends from the binding that makes the tensor to the last that needs it.  A frame
-    around boxes is a storage, which is allocated and freed at once.  The addresses of storages are not known, so they
-    are drawn at arbitrary positions without overlaps.  The lines are the bytes of live tensors and of allocated
-    storages.  The dashed line is the maximum of live bytes, which is a lower bound for allocated bytes.
+    Each block that computes tensors (the body, and branches of ifs) has its own chart.  Each tensor is a box.  Its
+    height is the size in bytes.  It extends from the binding that computes the tensor to the last binding that uses
+    the tensor.  A frame around boxes is a storage, which is allocated and freed as a whole.  The addresses of storages
+    are not known, so storages are drawn at arbitrary positions without overlaps.  The solid line is the bytes of live
+    tensors, and the dotted line the bytes of allocated storages.  The dashed line is the maximum of live bytes, which
+    is a lower bound for allocated bytes.
 
     Parameters
     ----------
@@ -74,10 +75,11 @@ def draw_memory(
 
 
 def format_memory(module: Module, function: str | None = None, *, target: str = "c", fused: bool = True) -> str:
-    """Return the memory plans of all blocks that make tensors as text: a summary, then each storage and its tensors.
+    """Return the memory plans of all blocks that compute tensors, as text.
 
-    Lifetimes are given in points of the block: its bindings as `relvm show --stage lowered` shows them, counted from 0,
-    and its end.
+    For each block there is a summary, followed by each storage with its tensors.  A lifetime is given as its first and
+    last point in the block.  Point i is binding i of the block in the output of `relvm show --stage lowered`, counted
+    from 0.  The last point is the end of the block.
 
     Parameters
     ----------
@@ -105,7 +107,10 @@ def format_memory(module: Module, function: str | None = None, *, target: str = 
 
 
 def _plans(module: Module, function: str | None) -> Iterator[tuple[str, BlockPlan]]:
-    """Return the plans of the blocks of a function, or of all functions if it is None.  module: at stage LOWERED."""
+    """Return the plans of all blocks of a function, or of all functions if `function` is None.
+
+    module: at stage LOWERED.
+    """
     functions = tuple(each for each in module.functions if function in (None, each.name))
     return memory_plans(module.with_functions(functions))
 
@@ -140,13 +145,13 @@ def _frame(corner: tuple[int, int], width: int, height: int) -> Rectangle:
 
 
 def _held(storage: ArenaStorage, place: str, dims: Mapping[str, int]) -> Request:
-    """Return a storage as a request for memory from its first tensor to its last."""
+    """Return a storage as a request for memory during the lifetimes of its tensors."""
     first, last = storage.slots[0].first, max(slot.last for slot in storage.slots)
     return Request("", _known(storage.size_bytes, place, dims), first, last)
 
 
 def _known(size: AnyDim, place: str, dims: Mapping[str, int]) -> int:
-    """Return a size in bytes as a number, with the sizes of dimensions from `dims`."""
+    """Evaluate a symbolic size in bytes with the sizes of dimensions in `dims`."""
     missing = sorted({var.name for var in dim_vars(size)} - dims.keys())
     if missing:
         example = ", ".join(f"{name!r}: 64" for name in missing)

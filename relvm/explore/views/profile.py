@@ -23,9 +23,9 @@ _BAR = 20  # characters of a bar for the whole run
 class Rates:
     """The rates of one row of a profile, or of several rows together.
 
-    operations, bytes: per second.   intensity: operations per byte.   of_roof: the least time possible by the peaks of
-    the machine, divided by the time taken; it exceeds 1 if the data is in caches.   Each is None if it is unknown or
-    meaningless, as for builtins.
+    `operations` and `bytes` are per second.  `intensity` is operations per byte.  `of_roof` is the shortest time that
+    the peaks of the machine allow, divided by the measured time.  It exceeds 1 if the data is in caches.  Each of these
+    is None if it is unknown or meaningless, as for builtins.
     """
 
     name: str
@@ -51,9 +51,9 @@ def draw_profile(profile: Profile, peaks: Peaks | None = None, *, most: int = 20
     profile
         The result of `VirtualMachine.profile`.
     peaks
-        By default those that `measured_peaks` measures on this machine, with as many threads as the run had.
+        Peak rates of the machine.  By default `measured_peaks` measures this machine with the run's number of threads.
     most
-        Number of rows with their own bars, the longest ones.  The others share one bar.
+        Number of rows with their own bars.  These are the rows that took longest.  The others share one bar.
 
     Returns
     -------
@@ -89,7 +89,8 @@ def draw_profile(profile: Profile, peaks: Peaks | None = None, *, most: int = 20
 def format_profile(profile: Profile, peaks: Peaks | None = None, *, most: int = 20) -> str:
     """Return a profile as text: times, rates, operations per byte, and the fraction of the peak reached.
 
-    "of roof" is the least time in which the machine can do so many operations and bytes, divided by the time taken.
+    The column "of roof" is the shortest time in which the machine could do these operations and transfer these bytes,
+    divided by the measured time.
 
     Parameters
     ----------
@@ -119,7 +120,7 @@ def format_profile(profile: Profile, peaks: Peaks | None = None, *, most: int = 
 
 
 def rates(profile: Profile, peaks: Peaks, most: int) -> list[Rates]:
-    """Return the rates of the longest rows, of the other rows together, and of the machine itself.
+    """Return the rates of the `most` longest rows, of the other rows together, and of the virtual machine itself.
 
     Raises
     ------
@@ -138,7 +139,7 @@ def rates(profile: Profile, peaks: Peaks, most: int) -> list[Rates]:
 
 
 def expect_peaks(profile: Profile, peaks: Peaks | None) -> Peaks:
-    """Return the given peaks, or those of this machine with the profile's number of threads.
+    """Return `peaks`, or if it is None the peaks of this machine, measured with the profile's number of threads.
 
     Raises
     ------
@@ -173,7 +174,7 @@ def _rates(row: ProfileRow, peaks: Peaks) -> Rates:
 
 
 def _draw_rates(axes: Axes, rows: list[Rates], values: list[float | None], peak: float | None, name: str) -> None:
-    """Draw bars in billions per second, and a line for the peak, labeled with `name`."""
+    """Draw `values` as bars in billions per second, and the peak as a line with the label `name`."""
     bars = axes.barh(range(len(rows)), [(value or 0.0) / 1e9 for value in values], color=_colours(rows))
     axes.bar_label(bars, ["" if value is None else _billions(value) for value in values], padding=3, fontsize=8)
     axes.margins(x=0.2)

@@ -39,12 +39,13 @@ class RegisterLife:
     index
         Index of the register.
     name
-        Name of the parameter or of the first value in the register, or empty if that is the result of a branch.  The
-        register of the routine's result has the name "result".
+        Name of the parameter or of the first value in the register.  Empty if this value is the result of a branch.
+        The register of the routine's result has the name "result".
     held
         The statements before or after which the register holds a value, on at least one path through the routine.
     needed
-        The statements at which the value is live: from one that writes it, or the first, to one that reads it.
+        The statements at which the value is live: from a statement that writes the value (for a parameter, the first
+        statement) to a statement that reads the value.
     """
 
     index: int
@@ -78,10 +79,11 @@ def liveness(
 
 
 def draw_liveness(module: Module, function: str | None = None, *, target: str = "c", fused: bool = True) -> Figure:
-    """Draw `liveness`: registers against statements, as `relvm show --stage routine` prints them.
+    """Draw `liveness` as a chart of registers against statements.
 
-    A bar is dark where the value is needed, and light where the register only holds it.  The lower chart is the number
-    of registers that hold a value at each statement, and of those whose value is needed.
+    Statements are in the order in which `relvm show --stage routine` prints them.  A bar is dark where the value is
+    needed, and light where the register only holds the value.  The lower chart shows two numbers for each statement:
+    the registers that hold a value, and the registers with a value that is needed.
 
     Parameters
     ----------
@@ -172,7 +174,7 @@ def _lives(routine: Routine) -> tuple[RegisterLife, ...]:
 class _Found:
     """The statements at which registers are needed and held, as found so far.
 
-    numbers: the number of each statement by its id, because equal statements may occur several times.
+    numbers: the number of each statement.  The key is the statement's id(), because equal statements may occur twice.
     """
 
     numbers: dict[int, int]
@@ -223,7 +225,7 @@ def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
 
 
 def _made(statement: Statement) -> frozenset[int]:
-    """Return the register that a statement writes, without those that its branches write."""
+    """Return the register that a statement writes.  Registers that its branches write are not included."""
     match statement:
         case CallStatement(destination=int(register)) | PrimStatement(destination=register):
             return frozenset((register,))
@@ -231,7 +233,10 @@ def _made(statement: Statement) -> frozenset[int]:
 
 
 def _read(statement: Statement) -> frozenset[int]:
-    """Return the registers that a statement reads, without those that its branches read; a release is not a read."""
+    """Return the registers that a statement reads.
+
+    Registers that its branches read are not included.  The release of a register is not a read.
+    """
     operands: tuple[Operand, ...] = ()
     match statement:
         case CallStatement(args=args) | PrimStatement(args=args) | TailCallStatement(args=args):
@@ -242,7 +247,7 @@ def _read(statement: Statement) -> frozenset[int]:
 
 
 def _counts(lives: Iterable[RegisterLife], what: str, statements: int) -> list[int]:
-    """Return the number of registers at each statement that are `what`: "held" or "needed"."""
+    """Return, for each statement, the number of registers that are held or needed.  what: "held" or "needed"."""
     counts = [0] * statements
     for life in lives:
         for number in getattr(life, what):

@@ -25,16 +25,17 @@ _SMALLEST, _LARGEST = 60, 900  # areas in square points, for no time and for the
 def draw_roofline(profile: Profile, peaks: Peaks | None = None, *, most: int = 20) -> Figure:
     """Draw a roofline chart of a profile: the operations per second of each kernel against its operations per byte.
 
-    The slanted line is the limit of memory bandwidth, and the horizontal line that of arithmetic.  The area of a point
-    grows with the time of its kernel.  The list on the right has the names of the kernels.  At its end are
-    kernels without a point, whose operations are zero or not counted.  `format_profile` has the same data as text.
+    The slanted line is the limit of memory bandwidth.  The horizontal line is the limit of arithmetic.  The area of a
+    point grows with the time of its kernel.  The list on the right has the names of the kernels.  At its end are the
+    kernels without a point, because their operations are zero or not counted.  `format_profile` returns the same data
+    as text.
 
     Parameters
     ----------
     profile, peaks
         As for `draw_profile`.
     most
-        Number of rows to consider, those that took longest.
+        Number of rows to consider.  These are the rows that took longest.
 
     Returns
     -------
@@ -87,7 +88,10 @@ def draw_roofline(profile: Profile, peaks: Peaks | None = None, *, most: int = 2
 
 
 def _draw_roofs(axes: Axes, intensities: list[float], operations: float, bandwidth: float) -> None:
-    """Draw the roofs, from a quarter of the smallest intensity to four times the largest, with the ridge in between."""
+    """Draw the roofs, from a quarter of the smallest intensity to four times the largest.
+
+    The ridge point, at which the slanted roof meets the horizontal one, is always visible.
+    """
     ridge = operations / bandwidth
     left, right = min([ridge, *intensities]) / 4, max([ridge, *intensities]) * 4
     points = [left, ridge, right]

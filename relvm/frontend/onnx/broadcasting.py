@@ -1,4 +1,4 @@
-"""Broadcasting of symbolic sizes, where only the running model knows whether a size is 1."""
+"""Broadcasting of symbolic sizes.  Whether such a size is 1 may be known only at run time."""
 
 from __future__ import annotations
 
@@ -78,8 +78,10 @@ def require_broadcast(node: OnnxNode, dim: AnyDim, wanted: AnyDim) -> None:
 
 
 def expanded(node: OnnxNode, value: Expr, dims: Sequence[AnyDim]) -> Expr:
-    """Broadcast `value` to the last of `dims`, unless its sizes are proven equal to them.  Axes whose size is known to
-    be 1 keep it."""
+    """Broadcast `value` to the last of `dims`, aligned at the last axis.
+
+    Axes with the known size 1 are not expanded.  If no axis needs to be expanded, `value` is returned unchanged.
+    """
     shape = value.tensor_type.known_shape
     own = dims[len(dims) - len(shape) :]
     for have, want in zip(shape, own, strict=True):
@@ -91,8 +93,10 @@ def expanded(node: OnnxNode, value: Expr, dims: Sequence[AnyDim]) -> Expr:
 
 
 def with_common_sizes(node: OnnxNode) -> OnnxNode | None:
-    """Return the node with its inputs broadcast explicitly as far as their sizes are known, or None if that is not
-    possible."""
+    """Return the node with its inputs broadcast explicitly, or None if no input needs or allows it.
+
+    Only elementwise operators, PRelu, MatMul and Gemm are handled.  The shapes of all inputs must be known.
+    """
     op = node.proto.op_type
     tensors = [value for value in node.inputs if isinstance(value, Expr) and isinstance(value.type, TensorType)]
     if node.proto.domain or not tensors or any(t.tensor_type.shape is None or t.element_type is None for t in tensors):

@@ -35,7 +35,7 @@ class Unimported(Exception):
 
 @dataclass
 class Imported:
-    """The number of nodes imported so far, with function bodies counted once per call, and its limit."""
+    """Counter of imported nodes, with a limit.  The nodes of a function body count once per call."""
 
     nodes: int
     most: int
@@ -83,11 +83,13 @@ class ImportContext(ABC):
 
     @abstractmethod
     def rest(self, nodes: list[Any], names: list[str]) -> list[Value]:
-        """Import the nodes, and return the values of these names."""
+        """Import `nodes`, and return the values with the given names."""
 
     def lookup(self, name: str, here: str) -> Value | None:
-        """Return the value of that name in this graph or an enclosing one, or None for an omitted input of a
-        function."""
+        """Return the value of that name in this graph or an enclosing graph.
+
+        The result is None for a function input that the call omits.
+        """
         graph: ImportContext | None = self
         while graph is not None:
             if name in graph.values:
@@ -105,7 +107,7 @@ class ImportContext(ABC):
         dims = tuple(value.array.reshape(-1))
         if not any(isinstance(dim, Dim) for dim in dims):
             return self.constant(value.array.astype(value.dtype.numpy), "a constant")
-        # A Shape holds no negative numbers, so they are added afterwards.
+        # A Shape cannot contain negative numbers, so they are added afterwards.
         sizes = tuple(dim if isinstance(dim, Dim) else max(dim, 0) for dim in dims)
         tensor = self.emit(ops.shape_to_tensor(Shape(sizes)), "shape")
         if sizes != dims:
@@ -173,25 +175,28 @@ class ImportContext(ABC):
         return Var(name, type=type_, origins=(self.origin,))
 
     def known_shape(self, value: Expr) -> Expr:
-        """Name the sizes of a value if only its rank is known, so that shapes can refer to them."""
+        """If only the rank of a value is known, give its sizes names, so that shapes can refer to the sizes."""
         type_ = value.type
         if not isinstance(type_, TensorType) or type_.shape is not None or type_.rank is None:
             return value
         return self.named(value, (None,) * type_.rank)
 
     def named(self, value: Expr, dims: tuple[AnyDim | None, ...]) -> Expr:
-        """Return `value` with these sizes, checked at run time.  None gives an unknown size a new name."""
+        """Return `value` with the sizes `dims`, which are checked at run time.
+
+        A size of None becomes a new dimension variable.
+        """
         stem = value.name if isinstance(value, Var) else "value"
         shape = tuple(dim_var(f"{stem}_dim{axis}") if dim is None else dim for axis, dim in enumerate(dims))
         self.own(new for new, dim in zip(shape, dims, strict=True) if dim is None)
         return self.checked(value, shape)
 
     def own(self, dims: Iterable[AnyDim]) -> None:
-        """Record that this graph named the variables of these dimensions."""
+        """Record that this graph created the variables in these dimensions."""
         self.own_dims.update(var for dim in dims for var in dim_vars(dim))
 
     def checked(self, value: Expr, shape: tuple[AnyDim, ...]) -> Expr:
-        """Return `value` as a tensor of the shape that the model declares, checked at run time unless it is proven."""
+        """Return `value` as a tensor of the given shape, which is checked at run time unless it is proven."""
         type_ = TensorType(value.element_type, shape)
         if is_proven(type_, value.type):
             return value
@@ -233,7 +238,7 @@ class ImportContext(ABC):
         return constant(np.asarray(expr.op.numpy(*args, **dict(expr.attributes)), expr.type.known_dtype.numpy))
 
     def outside(self, type_: Type) -> Type:
-        """Return the type without the dimensions that this graph named, which are not defined outside the graph."""
+        """Return the type without dimensions that this graph created.  They are not defined outside the graph."""
         return forget_vars(type_, lambda var: var not in self.own_dims)
 
     def initializers(self, graph: Any, overridden: Collection[str] = ()) -> None:
@@ -249,12 +254,14 @@ class ImportContext(ABC):
             self.values[sparse.values.name] = self.constant(self.file.dense(sparse, what), what)
 
     def body(self, graph: Any) -> Block:
-        """Import the nodes as bindings; the outputs of the graph are the result of the block."""
+        """Import a graph as a block.  The nodes become bindings, and the outputs become the result of the block."""
         return self.block(self.outputs(graph))
 
     def block(self, values: list[Value]) -> Block:
-        """Return a block of all bindings so far, with the value, or the tuple of several, as its result.  Its type does
-        not mention dimensions that this graph named."""
+        """Return a block of all bindings so far.  Its result is the value, or the tuple of several values.
+
+        The type of the block does not mention dimensions that this graph created.
+        """
         outputs = [self.tensor(value) for value in values]
         result = outputs[0]
         if len(outputs) != 1:
@@ -274,12 +281,14 @@ class ImportContext(ABC):
         return inner
 
     def inner_block(self) -> Self:
-        """Return a context that collects bindings for a block inside this graph's."""
+        """Return a context that collects the bindings of a block nested in the block of this graph."""
         return type(self)(self.opsets, self.fixed_dims, self.file, self)
 
     def scope(self, opsets: dict[str, int], place: str, key: Key) -> Self:
-        """Return the importer of a function body.  It adds to the bindings of this block but sees none of its
-        values."""
+        """Return the importer of a function body.
+
+        The importer adds its bindings to this block, but it does not see the values of this graph.
+        """
         scope = type(self)(opsets, self.fixed_dims, self.file, self)
         scope.outer, scope.bindings, scope.own_dims = None, self.bindings, self.own_dims
         scope.place = place
@@ -287,7 +296,7 @@ class ImportContext(ABC):
         return scope
 
     def subgraph(self, graph: Any) -> Block:
-        """Import a subgraph as a block.  Its type does not mention dimensions that the subgraph named."""
+        """Import a subgraph as a block, with a type that does not mention dimensions that the subgraph created."""
         return self.inner(graph).body(graph)
 
 

@@ -1,7 +1,8 @@
 """Operations along axes that are only known at run time.
 
-A tensor of shape (a, b, c) is reshaped to (1 * a, b * 1, 1 * c), with two axes for each.  The operation runs along the
-second axis of each pair, whose size is 1 if the axis is not chosen.  The axes of the operation are therefore known at
+Each axis is split into a pair of axes.  If the axis is chosen for the operation, the first axis of the pair has size 1,
+otherwise the second.  For example, if the first and last axis of a tensor of shape (a, b, c) are chosen, the tensor is
+reshaped to (1, a, b, 1, 1, c).  The operation runs along the second axis of every pair.  These axes are known at
 compile time.
 """
 
@@ -17,34 +18,38 @@ from relvm.ir.dtypes import I64
 
 
 def counted(axes: TensorExpr, rank: int) -> TensorExpr:
-    """Normalize axes of a tensor of that rank to count from the front.  Out-of-range axes are rejected at run time."""
+    """Replace negative axes of a tensor of rank `rank` by non-negative ones.  Reject out-of-range axes at run time."""
     axes = axes.cast(I64)
     assert_none((axes < -rank).apply(ops.logical_or, axes > rank - 1), f"axes outside [-{rank}, {rank})")
     return (axes < 0).where(axes + rank, axes)
 
 
 def matches(axes: TensorExpr, rank: int) -> TensorExpr:
-    """Return which axis of a tensor is which entry of the vector `axes`: bool[rank, count].  Axes that are out of range
-    or given twice are rejected at run time."""
+    """Compare each axis of a tensor of rank `rank` with each entry of the vector `axes`: bool[rank, count].
+
+    Axes that are out of range or given twice are rejected at run time.
+    """
     found = iota(axes.node, rank, 1).apply(ops.equal, counted(axes, rank))
     assert_none(found.cast(I64).apply(ops.sum, axes=(1,)) > 1, "duplicate axes")
     return found
 
 
 def chosen_axes(axes: TensorExpr, rank: int) -> TensorExpr:
-    """Return which axes of a tensor of that rank are in the vector `axes`: bool[rank]."""
+    """Return for each axis of a tensor of rank `rank` whether the vector `axes` contains it: bool[rank]."""
     return matches(axes, rank).cast(I64).apply(ops.sum, axes=(1,)) > 0
 
 
 def placed(found: TensorExpr, numbers: TensorExpr, otherwise: int) -> TensorExpr:
-    """Return the number given for each axis: `numbers` at the entry that `matches` found for it, or `otherwise` if
-    there is none."""
+    """Return for each axis the element of `numbers` at the entry that names the axis, or `otherwise` if no entry does.
+
+    found: the result of `matches`.
+    """
     chosen = (found.cast(I64) * numbers).apply(ops.sum, axes=(1,))
     return (found.cast(I64).apply(ops.sum, axes=(1,)) > 0).where(chosen, otherwise)
 
 
 def rest_of(numbers: TensorExpr, gone: TensorExpr, count: int) -> TensorExpr:
-    """Return the `count` numbers at which `gone` is false."""
+    """Return the elements of `numbers` at which `gone` is false.  count: their number."""
     shape = numbers.node.shape([count])
     return numbers.apply(ops.gather, gone.apply(ops.logical_not).apply(ops.nonzero, shape), axis=0)
 
@@ -53,7 +58,8 @@ def rest_of(numbers: TensorExpr, gone: TensorExpr, count: int) -> TensorExpr:
 class SplitAxes:
     """A tensor in which each axis is split into a kept axis and an operated one.
 
-    kept: i64[rank], the sizes of the kept axes; 1 for a chosen axis.   gone: bool[rank], which axes were chosen.
+    x: the reshaped tensor.   kept: i64[rank], the size of each kept axis, which is 1 if the axis was chosen.
+    gone: bool[rank], whether each axis was chosen.
     """
 
     x: TensorExpr
@@ -67,7 +73,10 @@ class SplitAxes:
 
 
 def parted(x: TensorExpr, gone: TensorExpr) -> SplitAxes:
-    """Split each axis of x, whose sizes are known, by whether it is chosen. gone: bool[rank]."""
+    """Split each axis of x into a kept axis and an operated one.  The shape of x must be known.
+
+    gone: bool[rank], whether each axis is chosen for the operation.
+    """
     sizes = numbers_of(x.node, x.shape)
     kept = gone.where(1, sizes)
     pairs = zip(run_time_sizes(kept), run_time_sizes(gone.where(sizes, 1)), strict=True)
@@ -75,10 +84,9 @@ def parted(x: TensorExpr, gone: TensorExpr) -> SplitAxes:
 
 
 def along(x: TensorExpr, axis: TensorExpr) -> TensorExpr:
-    """Reshape x, whose sizes are known, to three axes: the axes before `axis` merged, `axis`, and those behind it
-    merged.
+    """Reshape x to three axes: the merged axes before `axis`, the axis itself, and the merged axes behind it.
 
-    axis: a tensor of one element.   The order of the elements stays the same.
+    The shape of x must be known.   axis: a tensor of one element.
     """
     rank = len(x.shape)
     if count_of(axis, "an axis") != 1:

@@ -58,8 +58,10 @@ def size_of(node: OnnxNode, index: int, what: str) -> AnyDim:
 
 
 def run_time_sizes(tensor: TensorExpr) -> tuple[AnyDim, ...]:
-    """Return a new dimension variable for each element of a tensor of rank 0 or 1.  Negative elements are rejected at
-    run time."""
+    """Return a new dimension variable for each element of a tensor of rank 0 or 1.
+
+    The elements of a constant are returned as integers.  Negative elements are rejected at run time.
+    """
     node, count = tensor.node, tensor.shape[0] if tensor.shape else 1
     assert isinstance(count, int)
     shape = tensor.cast(I64).reshape(count).apply(ops.tensor_to_shape)
@@ -72,15 +74,19 @@ def run_time_sizes(tensor: TensorExpr) -> tuple[AnyDim, ...]:
 
 
 def assert_none(wrong: TensorExpr, what: str) -> None:
-    """Check that every element of a bool tensor is false, at import time or at run time. what: the error if one is
-    true."""
+    """Check that every element of a bool tensor is false, at import time if possible, otherwise at run time.
+
+    what: description of the true elements in the error message.
+    """
     (count,) = run_time_sizes(wrong.cast(I64).apply(ops.sum))
     wrong.node.require_equal(count, 0, f"{what}: {{}} found, expected {{}}")
 
 
 def count_of(numbers: TensorExpr, what: str) -> int:
-    """Return the number of elements of a tensor of rank 0 or 1.  Raise RelvmUnsupportedError if it is only known at run
-    time."""
+    """Return the number of elements of a tensor of rank 0 or 1.
+
+    Raise RelvmUnsupportedError if the number is only known at run time or exceeds SIZE_LIMIT.
+    """
     dims = numbers.type.shape
     count = dims[0] if dims else 1
     if dims is None or len(dims) > 1 or not isinstance(count, int):
@@ -91,18 +97,17 @@ def count_of(numbers: TensorExpr, what: str) -> int:
 
 
 def numbers_of(node: OnnxNode, dims: Sequence[AnyDim]) -> TensorExpr:
-    """Return dimensions as a tensor to compute with: i64[len(dims)]."""
+    """Return dimensions as a tensor of type i64[len(dims)]."""
     return TensorExpr(node, node.emit(ops.shape_to_tensor(node.shape(list(dims)))))
 
 
 def number_of(node: OnnxNode, dim: AnyDim) -> TensorExpr | int:
-    """Return a dimension as an operand: a number, or a tensor of rank 0, which does not change the shapes of other
-    operands."""
+    """Return a dimension as an operand: an integer if it is known, otherwise a tensor of rank 0."""
     return dim if isinstance(dim, int) else numbers_of(node, [dim]).reshape()
 
 
 def iota(node: OnnxNode, *dims: AnyDim) -> TensorExpr:
-    """Return 0, 1, 2... in row-major order in that shape."""
+    """Return a tensor of shape `dims` with the elements 0, 1, 2... in row-major order."""
     return TensorExpr(node, node.emit(ops.iota(node.shape(list(dims)))))
 
 
@@ -112,5 +117,5 @@ def scalar(node: OnnxNode, index: int) -> TensorExpr:
 
 
 def filled(node: OnnxNode, value: np.generic | np.ndarray, *dims: AnyDim) -> Expr:
-    """Return a tensor of that shape filled with the value."""
+    """Return a tensor of shape `dims` filled with `value`."""
     return ops.broadcast_to(constant(value), node.shape(list(dims)))

@@ -1,8 +1,8 @@
 """Inlining of functions: operators defined by a graph of other operators, either in the model or in ONNX.
 
-The body is imported at the call, and its nodes become bindings of the caller's block.  It has its own scope of names
-and its own opsets.  A function of the model takes precedence over a converter, and a converter over a body from the
-onnx package.
+The body of a function is imported at each call, and its nodes become bindings of the caller's block.  A body has its
+own scope of names and its own opsets.  A function of the model takes precedence over a converter.  A converter takes
+precedence over a function that the onnx package defines.
 """
 
 from __future__ import annotations
@@ -31,8 +31,10 @@ class _Call:
 
 
 def converter_of(graph: ImportContext, proto: Any, opset: int) -> Converter | None:
-    """Return the converter of a node, or None if there is none.  A function of the model comes first, then a registered
-    converter, then the function that ONNX defines."""
+    """Return the converter of a node, or None if its operator is not supported.
+
+    The first of these that exists is used: a function of the model, a registered converter, a function of ONNX.
+    """
     key = key_of(proto)
     if own := graph.functions.get(key):
         return lambda node: _inlined(node, _Call(key, own, {a.name: a for a in own.attribute_proto}))
@@ -45,8 +47,7 @@ def converter_of(graph: ImportContext, proto: Any, opset: int) -> Converter | No
 
 
 def _of_onnx(node: OnnxNode, key: Key, schema: Any) -> _Call:
-    """Return the function body that the onnx package defines for this node, which may depend on the types of its
-    inputs."""
+    """Return the function body that the onnx package defines for a node.  It may depend on the types of the inputs."""
     from onnx import FunctionProto
 
     versions = schema.function_opset_versions or schema.context_dependent_function_opset_versions
@@ -94,8 +95,8 @@ def _inlined(node: OnnxNode, call: _Call) -> tuple[Any, ...]:
     Raises
     ------
     RelvmFormatError
-        The call has more inputs or outputs than the function, no value for an attribute that has no default, or the
-        function calls itself.
+        The call has more inputs or outputs than the function, the call lacks a required attribute, or the function
+        calls itself.
     """
     graph, body = node.graph, call.body
     name = ".".join(part for part in call.key if part)
@@ -126,8 +127,10 @@ def _inlined(node: OnnxNode, call: _Call) -> tuple[Any, ...]:
 
 
 def _bound(proto: Any, attributes: Mapping[str, Any]) -> Any:
-    """Return a copy of the node with attribute references replaced by the call's attributes, also in subgraphs.  A
-    reference to an attribute that the call does not have is removed."""
+    """Return a copy of a node with attribute references replaced by the call's attributes, also in subgraphs.
+
+    A reference to an attribute that the call does not have is removed.
+    """
     from onnx import NodeProto
 
     copy = NodeProto()

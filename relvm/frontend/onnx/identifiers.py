@@ -1,4 +1,4 @@
-"""Valid identifiers for the names of ONNX values."""
+"""Conversion of the names of ONNX values to valid identifiers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ _NO_LETTER = re.compile(r"\W", re.ASCII)
 
 
 def identifier(name: str, taken: set[str]) -> str:
-    """Return `name` as a unique identifier, with invalid characters replaced by _, and add it to `taken`."""
+    """Return `name` as an identifier that is not in `taken`, and add the identifier to `taken`.
+
+    Invalid characters are replaced by _.
+    """
     base = _NO_LETTER.sub("_", name)
     base = base if base and not base[0].isdigit() else f"v{base}"
     unique = base

@@ -2,7 +2,8 @@
 
 A converter (relvm/frontend/onnx/ops/) turns each node into operator calls.  Integer tensors that are constant or
 computed from dimensions are folded at import time (shape_folding.py).  A Reshape to a computed shape thus becomes a
-symbolic one.  An ONNX If becomes an If expression whose branches see the enclosing values.
+Reshape to a symbolic shape.  An ONNX If becomes an If expression, whose branches can use the values of the enclosing
+graph.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ import_converters()
 
 _MAX_PROBLEMS = 100  # the most that one message lists
 
-# Exceptions raised when a malformed node breaks an assumption of its converter: a missing input, the kind of an
-# attribute, text that is not UTF-8.
+# Exceptions that a converter raises for a malformed node, for example because an input is missing, an attribute has the
+# wrong type, or a text is not UTF-8.
 MALFORMED = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
@@ -65,36 +66,39 @@ def from_onnx(
     model
         A path, the bytes of a file, or an onnx.ModelProto.
     dims
-        Symbolic dimensions by their names in the model (`dim_param`): the size, or the smallest and the largest one,
-        which every call is held to, and for which memory is planned.  None: the name is only a hint, as it is for ONNX
-        Runtime, and inputs that share it may have different sizes.
+        Sizes of symbolic dimensions by their names in the model (`dim_param`).  An integer fixes the size.  A pair
+        (minimum, maximum) bounds the size: every call must respect the bounds, and memory is planned for them.  None
+        makes the name a mere hint, as in ONNX Runtime: inputs that share the name may have different sizes.
     inputs
-        Inputs with an initializer that become parameters.  The others of them are constants.
+        Names of graph inputs with an initializer that become parameters.  All other inputs with an initializer become
+        constants.
 
     Returns
     -------
     Module
-        With one function, `main`: a parameter for each graph input that has no initializer or is among `inputs`, its
-        name made an identifier where it is none; its result, or a tuple of them where the graph has several outputs.
-        A sequence is a list, an optional value the value or null; a map the tuple of its keys and values, and a
-        sequence of maps with the same keys, as ZipMap gives it, the tuple of the keys and of a matrix with a row for
-        each.  The attributes input_names and output_names hold the graph's own names.
+        A module with one function, `main`.  Its parameters are the graph inputs that have no initializer or are listed
+        in `inputs`.  Their names are converted to valid identifiers.  It returns the graph output, or a tuple if the
+        graph has several outputs.  The attributes input_names and output_names are the graph's own names.
+
+        A sequence is represented by a list, and an optional value by the value or null.  A map is a tuple of its keys
+        and its values.  A sequence of maps with the same keys, which ZipMap computes, is a tuple of the keys and a
+        matrix with one row for each map.
 
     Raises
     ------
     RelvmFormatError
-        The file is no ONNX model, or one whose graph is inconsistent.
+        The file is not an ONNX model, or its graph is inconsistent.
     RelvmUnsupportedError
-        A node that cannot be imported: names the node, the operator and the opset.  A model that is newer than the
-        installed onnx package, or that becomes larger than the limits (model_checker.py, model_file.py).
+        A node cannot be imported.  The message names the node, the operator and the opset.  Also raised if the model is
+        newer than the installed onnx package, or expands beyond the limits (model_checker.py, model_file.py).
     RelvmMemoryError
         There is not enough memory.
     RelvmTypeError
-        A value of another type than its node, or the model, says.
+        The type of a value differs from the type that its node requires or the model declares.
     RelvmNameError
-        `dims` names a dimension that the model does not have, or `inputs` an input.
+        The model does not have a dimension named in `dims`, or an input named in `inputs`.
     RelvmArgumentError
-        `model` is none of these, or `dims` gives something else than a size, two in order, or None.
+        `model` has another type, or a value in `dims` is not a size, an ordered pair of sizes, or None.
     OSError
         The file cannot be read.
     """
@@ -128,7 +132,7 @@ def from_onnx(
 
 
 def _size(name: str, size: Any) -> int | tuple[int, int] | None:
-    """Return the size, or the range of sizes, that the user gives a dimension as Python integers."""
+    """Check a size or a range of sizes that the user gives for a dimension, and return it as Python integers."""
     if size is None:
         return None
     limits = size if isinstance(size, tuple | list) and len(size) == 2 else (size, size)
@@ -195,7 +199,7 @@ class GraphImporter(ImportContext):
         raise RelvmUnsupportedError(f"{self.place}: {len(self.problems)} nodes cannot be imported:{''.join(lines)}")
 
     def rest(self, nodes: list[Any], names: list[str]) -> list[Value]:
-        """Import these nodes as bindings, and return the values of the given names."""
+        """Import `nodes` as bindings, and return the values with the given names."""
         for at, proto in enumerate(nodes):
             try:
                 self.node(proto)
@@ -204,7 +208,7 @@ class GraphImporter(ImportContext):
         return [self.output(name) for name in names]
 
     def output(self, name: str) -> Value:
-        """Return the value of that name, an output of this graph."""
+        """Return the value of the graph output `name`."""
         here = f"{self.place}: output {shortened(name)!r}"
         value = self.lookup(name, here)
         if value is None:

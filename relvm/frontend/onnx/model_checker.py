@@ -14,13 +14,13 @@ from relvm.errors import RelvmFormatError, RelvmUnsupportedError, shortened
 
 DEEPEST = 50  # limit on the nesting of graphs, and on that of function calls
 _MAX_NODES = 10**5  # limit on nodes after inlining, beyond a few times the nodes of the model
-_GIVEN = "the graph"  # the maker recorded for inputs and initializers
+_GIVEN = "the graph"  # what defines inputs and initializers, for messages
 
 Key = tuple[str, str, str]  # of a function: domain, name, overload
 
 
 def plain_domain(domain: str) -> str:
-    """Return the canonical name of a domain: ONNX's own domain has two names."""
+    """Return the canonical name of a domain.  ONNX's own domain has two names, "ai.onnx" and ""."""
     return "" if domain == "ai.onnx" else domain
 
 
@@ -89,7 +89,10 @@ def expect_model(model: Any, place: str) -> None:
 
 
 def _expect_graph(graph: Any, place: str, around: ChainMap, depth: int) -> None:
-    """Check a graph. around: for each value of the enclosing graphs so far, what defines it."""
+    """Check a graph.
+
+    around: the values of the enclosing graphs that are defined so far, each with a description of what defines it.
+    """
     if depth > DEEPEST:
         raise RelvmUnsupportedError(f"{place}: subgraphs are nested more than {DEEPEST} levels deep")
     inputs = _expect_once((info.name for info in graph.input), "inputs", place)
@@ -109,8 +112,11 @@ def _expect_once(names: Iterable[str], what: str, here: str) -> list[str]:
 
 
 def _expect_nodes(nodes: Any, makers: dict[str, str], place: str, around: ChainMap, depth: int) -> None:
-    """Check nodes. makers: what defines each value available before the nodes; the values that the nodes define are
-    added."""
+    """Check the nodes of a graph.
+
+    makers: the values that the graph defines before its nodes, each with a description of what defines it.  The values
+    that the nodes define are added.   around: as in `_expect_graph`.
+    """
     later = {name: node for node in nodes for name in node.output}
     inside = around.new_child(makers)
     for node in nodes:
@@ -132,7 +138,7 @@ def _expect_nodes(nodes: Any, makers: dict[str, str], place: str, around: ChainM
 
 
 def graphs_in(attribute: Any) -> list[Any]:
-    """Return the graphs that an AttributeProto holds."""
+    """Return the graphs in an AttributeProto."""
     return [*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs]
 
 
@@ -181,8 +187,8 @@ def _expect_bounded_calls(model: Any, place: str) -> None:
 def most_nodes(model: Any) -> int:
     """Return the limit on imported nodes.
 
-    It exceeds the number of nodes in the model, because some are imported several times: graphs passed to functions as
-    attributes, and nodes behind an If whose branches differ in rank.
+    The limit exceeds the number of nodes in the model, because some nodes are imported several times.  These are the
+    nodes of graphs passed to functions as attributes, and nodes after an If with branches of different rank.
     """
     lists = (model.graph.node, *(function.node for function in model.functions))
     return _MAX_NODES + 4 * sum(1 for nodes in lists for _ in _all_nodes(nodes))
@@ -195,7 +201,7 @@ def _extent_of(
     calls: tuple[Key, ...],
     place: str,
 ) -> tuple[int, int]:
-    """Return the number of nodes after inlining, and the nesting depth of function calls in them.
+    """Return the number of nodes after inlining, and the nesting depth of function calls in the nodes.
 
     known: the results of functions visited so far.   calls: the functions whose calls enclose these nodes.
     """

@@ -1,4 +1,4 @@
-"""ONNX model files: protobuf parses the graph, and the weights stay in the bytes that were read.
+"""Reading of ONNX model files: protobuf parses the graph, and the weights stay in the bytes of the file.
 
 A file is read once, completely, so later changes of the file do not affect the module.  Weights are most of a model's
 bytes.  To avoid copying them again, the initializers' raw_data is removed before protobuf parses the model.  Each
@@ -45,7 +45,7 @@ class ModelFile:
     place
         The model's name in messages: its path, or the name of the graph.
     digest
-        The SHA-256 of the model's bytes if they are all of it, otherwise "".
+        The SHA-256 of the model's bytes, or "" if the model has external data or was not read from bytes.
     folder
         The folder of the files with external data, or None if it is not known.
     content
@@ -53,7 +53,7 @@ class ModelFile:
     files
         The bytes of the files with external data read so far.
     made
-        The number of bytes that tensors, and nodes of inlined functions, have expanded to.
+        The total size in bytes of the tensors and of the inlined nodes so far.
     """
 
     proto: Any
@@ -65,13 +65,13 @@ class ModelFile:
     made: _Count = field(default_factory=_Count)
 
     def count(self, size_bytes: int, here: str) -> None:
-        """Count bytes that a part of the model expands to.
+        """Add the size of an expanded part of the model to `made`.
 
         Raises
         ------
         RelvmUnsupportedError
-            The model expands to too many bytes for its size: it refers to the same bytes many times, or has sparse
-            tensors that are almost empty.
+            The total size is too large compared with the stored bytes.  This happens if the model refers to the same
+            bytes many times, or has almost empty sparse tensors.
         """
         self.made.bytes += size_bytes
         if self.made.bytes <= _FREE_BYTES:
@@ -84,13 +84,13 @@ class ModelFile:
             )
 
     def array(self, tensor: Any, here: str) -> np.ndarray:
-        """Return the elements of an onnx.TensorProto. here: the beginning of error messages.
+        """Return the elements of an onnx.TensorProto.  here: the beginning of error messages.
 
         Raises
         ------
         RelvmFormatError
-            The tensor is inconsistent: its sizes, its number of bytes, an unknown element type, or a file that is
-            missing or too short.
+            The sizes, the number of bytes or the element type of the tensor are invalid, or its file is missing or too
+            short.
         RelvmUnsupportedError
             `count` rejects the number of bytes.
         """
@@ -233,7 +233,7 @@ def read_model(model: Any) -> ModelFile:
 
 
 def _of_fields(tensor: Any, dims: tuple[int, ...], here: str) -> np.ndarray:
-    """Return elements stored in the field of their type."""
+    """Return the elements of a tensor that are stored in a typed field, such as float_data."""
     from onnx import numpy_helper
 
     held = sum(len(getattr(tensor, name)) for name in _FIELDS)
@@ -257,8 +257,10 @@ class _NoMessage(Exception):
 
 
 def _without_weights(content: memoryview) -> bytes:
-    """Return a serialized model in which large raw_data of initializers is replaced by external data without a
-    location."""
+    """Return a serialized model without the large raw_data of its initializers.
+
+    It is replaced by external data without a location, which refers to positions in `content`.
+    """
 
     def graph(data: memoryview, start: int, end: int) -> list[bytes | memoryview]:
         return _changed(data, start, end, _INITIALIZER, _tensor)
@@ -267,8 +269,10 @@ def _without_weights(content: memoryview) -> bytes:
 
 
 def _changed(data: memoryview, start: int, end: int, number: int, change: Callable) -> list[bytes | memoryview]:
-    """Rewrite a field of a message: return the parts of the message, with each value of the field replaced by
-    `change(data, start, end)`."""
+    """Rewrite a field of a serialized message, and return the parts of the new message.
+
+    Each large value of the field `number` is replaced by the parts that `change(data, start, end)` returns.
+    """
     parts, kept = [], start
     for field_number, wire, at, begin, stop in _fields(data, start, end):
         if (field_number, wire) != (number, _LENGTH) or stop - begin < _LEFT_OUT_BYTES:
@@ -280,7 +284,7 @@ def _changed(data: memoryview, start: int, end: int, number: int, change: Callab
 
 
 def _tensor(data: memoryview, start: int, end: int) -> list[bytes | memoryview]:
-    """Return the parts of a TensorProto with its raw_data replaced by the position of that data in the file."""
+    """Return the parts of a serialized TensorProto, with large raw_data replaced by its position in the file."""
     fields = list(_fields(data, start, end))
     raw = [field for field in fields if field[0] == _RAW_DATA]
     if len(raw) != 1 or raw[0][4] - raw[0][3] < _LEFT_OUT_BYTES or any(f[0] == _DATA_LOCATION for f in fields):
@@ -292,7 +296,7 @@ def _tensor(data: memoryview, start: int, end: int) -> list[bytes | memoryview]:
 
 
 def _fields(data: memoryview, start: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
-    """Yield the fields of a message: number, wire type, start, start and end of the content."""
+    """Yield the fields of a message: number, wire type, start of the field, start and end of its content."""
     at = start
     while at < end:
         key, begin = _read_varint(data, at, end)

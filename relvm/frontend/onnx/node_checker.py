@@ -1,6 +1,6 @@
 """Checks of nodes against the schemas in the onnx package: number of inputs and outputs, attributes, input types.
 
-Operators of other domains have no schema; their converters check the node.
+Operators of other domains have no schema.  Their converters check the node.
 """
 
 from __future__ import annotations
@@ -150,9 +150,10 @@ def expect_types(values: Sequence[Expr | HostValue | None], schema: Any) -> None
 
 @cache
 def _inputs_of(schema: Any) -> tuple[list[tuple[str, str, frozenset[str], bool]], int]:
-    """Return the formal inputs, and how many of them, from the first on, are required.
+    """Return the formal inputs of an operator, and the number of required inputs at the start of the list.
 
-    An input is its name, its type or type variable, the types it may have, and whether all its values have one type.
+    A formal input is a tuple: its name, its type or type variable, the types it may have, and whether all its values
+    must have the same type.
     """
     formal = [(each.name, each.type_str, frozenset(each.types), each.is_homogeneous) for each in schema.inputs]
     return formal, sum(each.option == each.option.Single for each in schema.inputs[: schema.min_input])

@@ -28,10 +28,10 @@ MAX_RANK_SPLITS = 5  # each split may double the size of the program
 
 
 class RankSplit(Exception):
-    """The rank of a node's outputs depends on a condition, so the rest of the graph is imported once for each case.
+    """Raised by a converter if the rank of the node's outputs depends on a condition known only at run time.
 
-    cond: the condition, an expression.  ways: functions from a graph to the node's values, first if cond holds, then if
-    not.
+    The rest of the graph is then imported once for each case.   cond: the condition, an expression.   ways: two
+    functions that import the node into a graph and return its values, for a true and for a false condition.
     """
 
     def __init__(self, cond: Expr, ways: tuple[Callable[[ImportContext], list[Any]], ...]) -> None:
@@ -40,7 +40,10 @@ class RankSplit(Exception):
 
 
 def converts(*op_types: str, domain: str = "") -> Callable[[Converter], Converter]:
-    """Register the converter of ONNX operators.  It returns an expression, a host value, or a tuple of them."""
+    """Register a function as the converter of ONNX operators.
+
+    A converter returns an expression, a host value, or a tuple of these for several outputs.
+    """
 
     def declare(function: Converter) -> Converter:
         for op_type in op_types:
@@ -69,9 +72,10 @@ def supported() -> list[str]:
 
 @dataclass(frozen=True)
 class OnnxNode:
-    """An ONNX node with the values of its inputs (None: omitted), its attributes, and the graph to which it is added.
+    """An ONNX node with its attributes, the values of its inputs, and the graph to which it is added.
 
-    here: the beginning of error messages: the model, the node, the operator and the opset.
+    here: the beginning of error messages, which names the model, the node, the operator and the opset.   inputs: the
+    values, with None for an omitted input.
     """
 
     graph: ImportContext
@@ -95,16 +99,18 @@ class OnnxNode:
         return default
 
     def require_equal(self, left: AnyDim, right: AnyDim, message: str) -> None:
-        """Check that two sizes are equal, at import time or at run time. message: contains two {}, replaced by the
-        sizes."""
+        """Check that two sizes are equal, at import time if possible, otherwise at run time.
+
+        message: the error message, in which the sizes replace two {}.
+        """
         self.graph.require(SizeClaim("equal", left, right, f"{self.here}: {message}"))
 
     def require_at_most(self, left: AnyDim, right: AnyDim, message: str) -> None:
-        """Check `left <= right` as require_equal checks equality."""
+        """Check that `left <= right`, in the same way as `require_equal`."""
         self.graph.require(SizeClaim("at_most", left, right, f"{self.here}: {message}"))
 
     def exact_quotient(self, dim: AnyDim, divisor: int, what: str) -> AnyDim:
-        """Return `dim / divisor`, which must have no remainder. what: the name of the dividend, such as "channels".
+        """Return `dim / divisor`, which must have no remainder.  what: the name of the dividend, such as "channels".
 
         Raises
         ------
@@ -118,10 +124,9 @@ class OnnxNode:
         return exact
 
     def axis(self, default: int, rank: int, name: str = "axis", end: int = 0) -> int:
-        """Return an axis attribute of a tensor of that rank, counted from 0.  Raise RelvmShapeError if it is out of
-        range.
+        """Return an axis attribute of a tensor of rank `rank`, counted from 0.
 
-        end: how many positions behind the last axis are allowed.
+        Raise RelvmShapeError if it is out of range.   end: how many positions behind the last axis are allowed.
         """
         axis = self.attribute(name, default)
         if not -rank <= axis < rank + end:
@@ -147,19 +152,22 @@ class OnnxNode:
         return [self.tensor(i) for i in range(len(self.inputs))]
 
     def type(self, index: int) -> TensorType:
-        """Return the type of input `index`, whose rank and dtype are known."""
+        """Return the type of input `index`.  Raise RelvmUnsupportedError if its rank or dtype is not known."""
         found = self.tensor(index).type
         if not isinstance(found, TensorType) or found.rank is None or found.dtype is None:
             raise RelvmUnsupportedError(f"{self.here}: input {index} has type {found}, expected a known rank")
         return found
 
     def known_shape(self, index: int) -> Expr:
-        """Return input `index`, whose rank is known, with a name for each size that is only known at run time."""
+        """Return input `index`, with a dimension variable for each size that is only known at run time.
+
+        Raise RelvmUnsupportedError if its rank is not known.
+        """
         self.type(index)
         return self.graph.known_shape(self.tensor(index))
 
     def known(self, index: int, what: str) -> np.ndarray:
-        """Return input `index` as an array of numbers known at import time."""
+        """Return input `index` as an array of numbers.  Raise RelvmUnsupportedError if they are not known yet."""
         value = self.inputs[index]
         match value:
             case Constant(value=array):

@@ -1,4 +1,4 @@
-"""Conversion of tensors of one element to scalars, as loop counters and list indices need."""
+"""Conversion of tensors of one element to scalars, which loop counters and list indices require."""
 
 from __future__ import annotations
 

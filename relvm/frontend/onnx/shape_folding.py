@@ -1,7 +1,7 @@
-"""Shape arithmetic at import time, on integer tensors of numbers and symbolic dimensions.
+"""Shape folding: evaluation of shape arithmetic at import time.
 
-A host value is a NumPy array of objects, each an int or a symbolic dimension.  The operators below compute with
-dimensions as with numbers, because dimensions support Python arithmetic.
+A host value is an integer tensor known at import time: a NumPy array of objects, each an int or a symbolic dimension.
+The rules below compute with dimensions as with numbers, because dimensions support Python arithmetic.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _rules: dict[str, Callable[..., Any]] = {}
 
 
 def evaluate(node: OnnxNode) -> HostValue | None:
-    """Evaluate a node on the host.  Return None if its inputs are not dimensions or the operator is not in this table.
+    """Evaluate a node at import time.  Return None if its inputs are not host values or its operator has no rule.
 
-    Only Shape and nodes with a symbolic input are evaluated here.  Plain constants are folded later.
+    Only Shape and nodes with a host value as an input are evaluated here.  Other constants are folded later.
     """
     if plain_domain(node.proto.domain):
         return None
@@ -188,7 +188,7 @@ def truncated_quotient(dividend: AnyDim, divisor: int) -> AnyDim:
 
 @_rule("ReduceProd")
 def _reduce_prod(node: OnnxNode, x: np.ndarray, axes: np.ndarray | None = None) -> np.ndarray | None:
-    """Return the product of all elements, such as the number of elements of a shape."""
+    """Return the product of all elements of a vector, such as the number of elements of a shape."""
     chosen = node.attribute("axes") if axes is None else axes
     if x.ndim != 1 or node.attribute("noop_with_empty_axes") or (chosen is not None and len(chosen) != 1):
         return None
@@ -216,7 +216,10 @@ def _extreme(function: str, xs: tuple[np.ndarray, ...]) -> np.ndarray:
 
 @_rule("Equal")
 def _equal(node: OnnxNode, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, DType] | None:
-    """Compare dimensions, if the result is the same for every value of the variables, as in a comparison with -1."""
+    """Compare dimensions.  Return None if the result depends on the values of the dimension variables.
+
+    A comparison with -1, for example, has a known result, because no dimension is negative.
+    """
     x, y = np.broadcast_arrays(x, y)
     result = np.empty(x.shape, dtype=object)
     for at, pair in enumerate(zip(x.flat, y.flat, strict=True)):

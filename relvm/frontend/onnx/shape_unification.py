@@ -1,4 +1,4 @@
-"""Size unification: conversion of nodes whose inputs must have equal sizes that are only checked at run time."""
+"""Size unification: conversion of nodes with inputs whose sizes must be equal but are not proven equal."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ _ROUNDS = 8  # maximum number of pairs of sizes unified for one node
 def converted(convert: Converter, node: OnnxNode) -> Any:
     """Convert a node, and unify sizes that must be equal.
 
-    If an operator requires two symbolic sizes to be equal, the node is converted again with modified inputs.  Inputs
-    that broadcast are expanded, which costs nothing if the sizes are equal.  For other inputs, a match_cast replaces
-    one size by the other.  An example is a tensor added to itself after its sides were halved and doubled.
+    If an operator requires two symbolic sizes to be equal and they are not proven equal, the node is converted again
+    with modified inputs.  Inputs that broadcast are expanded, which costs nothing if the sizes are equal.  For other
+    inputs, a match_cast replaces one size by the other and checks them at run time.  An example is a tensor added to
+    itself after its sides were halved and doubled.
 
     Raises
     ------
     RelvmError
-        The error of the converter; a RelvmShapeError if no input has the sizes in question.
+        The converter raised an error.  This is a RelvmShapeError if no input has the sizes in question.
     """
     bindings = node.graph.bindings
     for _ in range(_ROUNDS):
@@ -50,8 +51,10 @@ def converted(convert: Converter, node: OnnxNode) -> Any:
 
 
 def _matched(node: OnnxNode, first: AnyDim, second: AnyDim) -> tuple[int, MatchCast] | None:
-    """Return the index of an input that has one of the two sizes, and a match_cast that replaces it by the other; or
-    None."""
+    """Return the index of an input that has one of two sizes, and a match_cast that replaces it by the other size.
+
+    Return None if no input has one of the sizes.
+    """
     for old, new in ((second, first), (first, second)):
         for index, value in enumerate(node.inputs):
             if not isinstance(value, Expr) or not isinstance(value.type, TensorType) or value.type.shape is None:

@@ -22,11 +22,11 @@ def spans(window: Sequence[Size], dilations: Sequence[int]) -> list[Size]:
 def pads_of(
     node: OnnxNode, window: Sequence[AnyDim], strides: tuple[int, ...], dilations: tuple[int, ...]
 ) -> tuple[AnyDim, ...]:
-    """Return the padding before each spatial axis of input 0, then after each, from auto_pad and pads.
+    """Return the padding before each spatial axis of input 0, then after each axis.
 
-    With SAME_UPPER and SAME_LOWER an axis has ceil(n / stride) output positions.  If only the padding after the axis
-    depends on a symbolic n, return the largest padding that gives that many positions.  That is a number, and the
-    surplus has no effect where padding does not count.
+    The attributes auto_pad and pads determine the padding.  With SAME_UPPER and SAME_LOWER an axis has ceil(n / stride)
+    output positions.  If only the padding after the axis depends on a symbolic n, return the largest padding with that
+    number of positions.  It does not depend on n.  The surplus has no effect where padding does not count.
     """
     rank, mode = len(window), node.attribute("auto_pad", "NOTSET")
     if mode in ("NOTSET", ""):
@@ -44,8 +44,10 @@ def pads_of(
 
 
 def _total(node: OnnxNode, axis: int, span: AnyDim, stride: int) -> AnyDim:
-    """Return the total padding of a spatial axis for ceil(n / stride) positions: max(span - 1 - (n - 1) % stride,
-    0)."""
+    """Return the total padding with which a spatial axis of size n has ceil(n / stride) output positions.
+
+    It is max(span - 1 - (n - 1) % stride, 0).
+    """
     if stride == 1:
         return span - 1
     shape = node.type(0).shape
@@ -55,7 +57,10 @@ def _total(node: OnnxNode, axis: int, span: AnyDim, stride: int) -> AnyDim:
 
 
 def split_pads(mode: str, totals: Sequence[Size]) -> tuple[Size, ...]:
-    """Split the padding of each axis into before and after. auto_pad `mode` says which side gets an odd element."""
+    """Split the total padding of each axis into the padding before and after the axis.
+
+    mode: SAME_UPPER or SAME_LOWER.  If the total is odd, it tells which side gets the extra element.
+    """
     if mode not in ("SAME_UPPER", "SAME_LOWER"):
         raise RelvmUnsupportedError(f"auto_pad {mode!r} is not supported")
     small: list[Size] = [0 if range_of(total, {}).high <= 1 else total // 2 for total in totals]
@@ -64,8 +69,10 @@ def split_pads(mode: str, totals: Sequence[Size]) -> tuple[Size, ...]:
 
 
 def padded(x: TensorExpr, pads: tuple[AnyDim, ...], value: float) -> tuple[TensorExpr, tuple[int, ...]]:
-    """Pad x with the value if the padding of its spatial axes is symbolic.  Return x and the padding that remains to be
-    done."""
+    """Pad the spatial axes of x with a value if the padding is symbolic.
+
+    Return x and the remaining padding: `pads` if it is known, otherwise zeros.
+    """
     numbers = known_sizes(pads)
     if numbers is not None:
         return x, numbers

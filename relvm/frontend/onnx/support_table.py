@@ -18,8 +18,8 @@ _OLDEST = 7
 class SupportRow:
     """A row of the table: one operator.
 
-    versions: the opsets, from 7 on, that change its definition.   types: the element types of its first input.
-    notes: remarks of the converter, or that ONNX's own function body is imported.
+    versions: the opsets, from 7 on, that change the definition of the operator.   types: the supported element types of
+    its first input.   notes: the docstring of its converter, or a remark that ONNX's function body is imported.
     """
 
     domain: str
@@ -55,8 +55,10 @@ def _versions(schemas: list) -> tuple[int, ...]:
 
 
 def _types(schemas: list) -> tuple[str, ...]:
-    """Return the element types that relvm has among those that the newest definition allows for the first input.  For
-    operators without inputs, use the first output."""
+    """Return the element types of the first input that both the newest definition and relvm support.
+
+    For operators without inputs, return those of the first output.
+    """
     if not schemas:
         return ()
     values = schemas[-1].inputs or schemas[-1].outputs
@@ -66,7 +68,7 @@ def _types(schemas: list) -> tuple[str, ...]:
 
 
 def _dtype(text: str) -> str:
-    """Return the dtype in a text such as `tensor(float)` or `seq(tensor(float))`, or ""."""
+    """Return the dtype in a text such as `tensor(float)` or `seq(tensor(float))`, or "" if relvm does not have it."""
     from onnx import TensorProto, helper
 
     names = {"float": "FLOAT", "double": "DOUBLE"}
@@ -105,7 +107,7 @@ _GROUPS = {
 
 
 def _shortened(types: tuple[str, ...]) -> str:
-    """Return the names of element types, with one name for all types of a kind."""
+    """Return the names of element types as text.  A short name such as `i*` replaces a complete group of types."""
     for short, group in _GROUPS.items():
         if set(group) <= set(types):
             at = types.index(group[0])

@@ -1,4 +1,4 @@
-"""Expressions over tensors with Python's operators, from which most converters of ONNX functions are built."""
+"""Tensor expressions with Python's operators, with which most converters are written."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from relvm.ir.types import TensorType
 
 @dataclass(frozen=True, eq=False)
 class TensorExpr:
-    """A tensor of a node that supports Python's operators.  A Python number as other operand is a constant of its
-    dtype.
+    """A tensor that supports Python's operators.
 
-    Each operation is bound to a variable immediately.
+    If the other operand is a Python number, it becomes a constant of the tensor's dtype.  The result of each operation
+    is bound to a variable immediately.   node: the ONNX node that is being converted.
     """
 
     node: OnnxNode
@@ -44,12 +44,14 @@ class TensorExpr:
         return self.type.shape
 
     def apply(self, op: Operator, *others: Any, **attributes: Any) -> TensorExpr:
-        """Apply an operator to this term and to other terms or numbers."""
+        """Apply an operator to this tensor and to other tensors or numbers."""
         return TensorExpr(self.node, self.node.emit(op(self.expr, *map(self.operand, others), **attributes)))
 
     def operand(self, value: Any) -> Expr:
-        """Return an operand as an expression: a term's expression, a shape unchanged, or a number as a constant of this
-        dtype."""
+        """Return an operand as an expression.
+
+        A number becomes a constant of this tensor's dtype.  Expressions, such as shapes, are returned unchanged.
+        """
         match value:
             case TensorExpr(expr=expr):
                 return expr
@@ -64,11 +66,11 @@ class TensorExpr:
         return self if self.type.shape == dims else self.apply(ops.reshape, self.node.shape(list(dims)))
 
     def mean(self, axes: tuple[int, ...]) -> TensorExpr:
-        """Return the mean along axes, which stay with size 1."""
+        """Return the mean along axes.  The axes remain with size 1."""
         return self.apply(ops.mean, axes=axes, keepdims=True)
 
     def sum(self, axes: tuple[int, ...]) -> TensorExpr:
-        """Return the sum along axes, which stay with size 1."""
+        """Return the sum along axes.  The axes remain with size 1."""
         return self.apply(ops.sum, axes=axes, keepdims=True)
 
     def at(self, index: int, axis: int) -> TensorExpr:
@@ -81,7 +83,10 @@ class TensorExpr:
         return self.apply(ops.slice, begin=(far,), end=(-far,), axes=(axis,), steps=(-1,))
 
     def where(self, then: Any, orelse: Any) -> TensorExpr:
-        """Select `then` where this bool term holds, otherwise `orelse`.  At least one of them is a term."""
+        """Select `then` where this bool tensor is true, otherwise `orelse`.
+
+        At least one of `then` and `orelse` must be a TensorExpr.
+        """
         like = then if isinstance(then, TensorExpr) else orelse
         return TensorExpr(self.node, self.node.emit(ops.where(self.expr, like.operand(then), like.operand(orelse))))
 
@@ -128,12 +133,12 @@ class TensorExpr:
 
 
 def term(node: OnnxNode, index: int) -> TensorExpr:
-    """Return input `index` of the node as a term."""
+    """Return input `index` of the node as a TensorExpr."""
     return TensorExpr(node, node.tensor(index))
 
 
 def per_channel(node: OnnxNode, index: int, rank: int) -> TensorExpr:
-    """Reshape input `index`, a vector, to broadcast along axis 1 of a tensor of that rank."""
+    """Reshape input `index`, a vector, to broadcast along axis 1 of a tensor of rank `rank`."""
     vector = term(node, index)
     return vector.apply(ops.expand_dims, axes=(0, *range(2, rank)))
 
@@ -141,8 +146,8 @@ def per_channel(node: OnnxNode, index: int, rank: int) -> TensorExpr:
 def operands(node: OnnxNode) -> list[Expr]:
     """Return the inputs of an elementwise operator.
 
-    Before opset 7, attribute `axis` is the first axis of the first input that the second input aligns with.  The second
-    input is then broadcast along the axes behind it.
+    Before opset 7, the second input may be aligned with the axes of the first input from the attribute `axis` on.  It
+    is then broadcast along the remaining axes.
     """
     inputs, axis, broadcast = node.tensors(), node.attribute("axis"), node.attribute("broadcast", 0)
     if axis is None or not broadcast:

@@ -14,10 +14,10 @@ from relvm.frontend.onnx.model_checker import DEEPEST, graphs_of
 
 
 def in_order(model: Any) -> Any:
-    """Return the ModelProto with its nodes in topological order, considering also the values that subgraphs use.
+    """Return a ModelProto with its nodes in topological order.  Values that subgraphs use count as inputs of a node.
 
-    The sort is stable, and a model that is already sorted is returned unchanged.  Nodes in a cycle, and those that
-    depend on one, are left at the end.
+    The sort is stable.  A model that is already sorted is returned unchanged.  Nodes in a cycle, and nodes that depend
+    on a cycle, come last.
     """
     if all(_order(nodes, given) == list(range(len(nodes))) for nodes, given in _lists(model)):
         return model
@@ -31,7 +31,10 @@ def in_order(model: Any) -> Any:
 
 
 def _lists(model: Any) -> Iterator[tuple[Any, set[str]]]:
-    """Yield the nodes of each graph and function with the values defined before them; inner graphs come first."""
+    """Yield the nodes of each graph and function, with the names of the values defined before the nodes.
+
+    Inner graphs come before the graphs that contain them.
+    """
     yield from _lists_of_graph(model.graph, 0)
     for function in model.functions:
         yield from _lists_inside(function.node, 0)
@@ -55,8 +58,11 @@ def _given(graph: Any) -> set[str]:
 
 
 def _order(nodes: Any, given: set[str]) -> list[int]:
-    """Return the indices of the nodes in topological order, the smallest possible index first.  Nodes in a cycle, or
-    behind one, come last."""
+    """Return the indices of the nodes in topological order.
+
+    Among the possible nodes, the one with the smallest index is next.  Nodes in a cycle, and nodes that depend on a
+    cycle, come last.
+    """
     makers = {name: at for at, node in enumerate(nodes) for name in node.output if name and name not in given}
     waits = [{makers[name] for name in _used(node, 0) if name in makers} for node in nodes]
     users: list[list[int]] = [[] for _ in nodes]
@@ -76,7 +82,7 @@ def _order(nodes: Any, given: set[str]) -> list[int]:
 
 
 def _used(node: Any, depth: int) -> set[str]:
-    """Return the values that a node uses, including outer values that its subgraphs use."""
+    """Return the names of the values that a node uses, including outer values that its subgraphs use."""
     used = {name for name in node.input if name}
     for graph in graphs_of(node) if depth < DEEPEST else ():
         inside = {info.name for info in graph.output}.union(*(_used(inner, depth + 1) for inner in graph.node))

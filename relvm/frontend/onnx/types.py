@@ -11,8 +11,9 @@ from relvm.ir.types import ListType, OptionalType, TensorType, TupleType, Type
 
 
 def graph_input(graph: ImportContext, info: Any) -> Type:
-    """Return the type of a graph input (onnx.ValueInfoProto).  Each `dim_param` of a tensor is a dimension variable,
-    shared by name.
+    """Return the type of a graph input (onnx.ValueInfoProto).
+
+    Each `dim_param` of a tensor becomes a dimension variable, which all inputs with the same `dim_param` share.
 
     Raises
     ------
@@ -29,7 +30,7 @@ def graph_input(graph: ImportContext, info: Any) -> Type:
 
 
 def expect_declared(value: Any, proto: Any, here: str) -> None:
-    """Check that a value, an expression or host value, may have the type that an onnx.TypeProto declares.
+    """Check that a value may have the type that an onnx.TypeProto declares.  value: an expression or a host value.
 
     Only the element type of a tensor, and whether the value is a sequence, are compared.  The sizes that exporters
     declare for node outputs are often wrong and are ignored.
@@ -60,8 +61,7 @@ def expect_declared(value: Any, proto: Any, here: str) -> None:
 def type_of(graph: ImportContext, proto: Any, what: str) -> Type:
     """Return the type that an onnx.TypeProto declares.
 
-    A tensor with named sizes inside a sequence or an optional value keeps only its rank, because each item may have
-    other sizes.
+    The shape of a tensor with named sizes is reduced to its rank, because each item of a sequence may have other sizes.
 
     Raises
     ------
@@ -92,8 +92,10 @@ def _tensor(graph: ImportContext, tensor: Any, what: str) -> TensorType:
 
 
 def _map(graph: ImportContext, map_: Any, what: str) -> TupleType:
-    """Return the type of a map: the tuple of its keys and its values, both vectors
-    (relvm/frontend/onnx/ops/ml/label_encoder.py)."""
+    """Return the type that represents a map: a tuple of two vectors, the keys and the values.
+
+    See relvm/frontend/onnx/ops/ml/label_encoder.py.
+    """
     value = type_of(graph, map_.value_type, what)
     if not isinstance(value, TensorType):
         raise RelvmUnsupportedError(f"{graph.place}: {what} is a map with values of type {value}, expected tensors")
@@ -107,7 +109,7 @@ def is_map(proto: Any) -> bool:
 
 
 def _size(graph: ImportContext, dim: Any) -> int | None:
-    """Return the one size that a dimension has in every call, or None."""
+    """Return the size of a dimension if it is the same in every call, otherwise None."""
     if dim.HasField("dim_value") and dim.dim_value >= 0:
         return dim.dim_value
     size = graph.fixed_dims.get(dim.dim_param)

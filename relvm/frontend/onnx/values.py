@@ -17,7 +17,7 @@ SIZE_LIMIT = 1024  # larger tensors are data, not shapes
 class HostValue:
     """An integer tensor known at import time, as a NumPy array of objects.
 
-    array: dtype object, elements int, bool or Dim.   dtype: the tensor's: i64, i32 or bool.
+    array: an array of dtype object with elements int, bool or Dim.   dtype: the dtype of the tensor, i64, i32 or bool.
     """
 
     array: np.ndarray
@@ -35,8 +35,8 @@ Value = Expr | HostValue  # an atom, or a tensor known at import time
 class Dequantized:
     """The dequantized tensor (bytes - zero) * scale.
 
-    scale: f32, one number, or one for each position of `axis` if that is not None.   zero: the dtype of the bytes, and
-    the shape of scale.
+    scale: f32, one number if `axis` is None, otherwise one number for each position of `axis`.   zero: one zero point,
+    or one for each position of `axis`, with the dtype of the bytes.
     """
 
     bytes: Expr

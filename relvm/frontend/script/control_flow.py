@@ -7,10 +7,10 @@
         x = f(x)
     ...
 
-Each path ends with an open call, whose callee is a placeholder variable and whose arguments are the path's values of
-the names used later.  Once all paths are translated, it is known which names all of them set, and to which values.  The
-open calls are then replaced by calls of the continuation, or by tuples.  The code after the join point is thus
-translated only once.
+The example shows a script on the left, and its translation on the right.  Each path ends with an open call.  The callee
+of an open call is a placeholder variable.  Its arguments are the path's values of the names used later.  Once all paths
+are translated, it is known which names all of them set, and to which values.  The open calls are then replaced by calls
+of the continuation, or by tuples.  The code after the join point is thus translated only once.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from relvm.ir.visitor import rewrite
 class ControlPath:
     """The end of one path.
 
-    values: of the names at that point.  types: of the names whose values the program can represent, in the order of the
-    open call's arguments.  reasons: why the other values cannot be represented.
+    values: the values of names at the end of the path.  types: the types of the values that the program can represent,
+    by name, in the order of the open call's arguments.  reasons: why the other values cannot be represented, by name.
     """
 
     values: dict[str, Value]
@@ -41,8 +41,11 @@ class ControlPath:
 
 @dataclass(frozen=True)
 class OpenPaths:
-    """The paths to one join point. names: names that the paths may assign and that are used later.  taken: the paths by
-    the callee of their open call."""
+    """The paths to one join point.
+
+    names: the names that the paths may assign and that are used later.  taken: the paths, by the callee of their open
+    calls.
+    """
 
     names: list[str]
     taken: dict[Var, ControlPath] = field(default_factory=dict)
@@ -50,7 +53,7 @@ class OpenPaths:
 
 @dataclass(frozen=True)
 class JoinPoint:
-    """A join point of paths.
+    """A join point, at which paths meet.
 
     params: the names whose values differ between paths, with their types.  scope: the values of the other names.
     """
@@ -60,7 +63,7 @@ class JoinPoint:
 
     @property
     def packed_type(self) -> Type:
-        """Return the type of the packed values of `params`."""
+        """The type of the values of `params`, packed into one value."""
         types = tuple(type_ for _, type_ in self.params)
         if not types:
             return OBJECT
@@ -68,7 +71,7 @@ class JoinPoint:
 
     @property
     def value_name(self) -> str | None:
-        """Return the name for a variable that holds the packed values of `params`."""
+        """The name for a variable with the packed values of `params`, or None if it needs no particular name."""
         return self.params[0][0] if len(self.params) == 1 else None if self.params else "_"
 
 
@@ -134,7 +137,7 @@ class ControlFlowTranslator(ExpressionTranslator):
         return joined
 
     def agreed(self, name: str, values: list[Value]) -> bool:
-        """Return whether all paths have the same value, and that value is also valid in the scope before them."""
+        """Return whether a name has the same value on all paths, which is also valid in the scope before the paths."""
         first = values[0]
         if all(value is first for value in values) and self.scope[name] is first:
             return True
@@ -152,13 +155,15 @@ class ControlFlowTranslator(ExpressionTranslator):
         return True
 
     def visible(self, type_: Type) -> Type:
-        """Return the type without dimensions local to an inner block, and without the known value of a scalar, which
-        may differ between paths."""
+        """Return the type without dimensions local to an inner block, and without the known value of a scalar.
+
+        The value of a scalar may differ between paths.
+        """
         type_ = PrimType(type_.dtype) if isinstance(type_, PrimType) else type_
         return forget_vars(type_, self.builder.known_dims().__contains__)
 
     def closed(self, block: Block, ways: OpenPaths, meeting: JoinPoint, end: Callable[[list[Expr]], Expr]) -> Block:
-        """Replace the open calls in `block` by `end` applied to their values of the join point's `params`."""
+        """Replace each open call in `block` by the result of `end`, called with the call's values of the join point."""
 
         def close(expr: Expr) -> Expr | None:
             if not isinstance(expr, Call) or expr.callee not in ways.taken:
@@ -183,7 +188,7 @@ def packed(values: list[Expr]) -> Expr:
 
 
 def _same(first: Value, second: Value) -> bool:
-    """Return whether two values that depend on no block are known to be the same. 1, 1.0 and True differ."""
+    """Return whether two values that do not depend on a block are known to be the same.  1, 1.0 and True differ."""
     if isinstance(first, DimValue) and isinstance(second, DimValue):
         return first.dim == second.dim
     return first is second or (is_static(first) and is_static(second) and repr(first) == repr(second))

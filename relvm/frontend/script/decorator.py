@@ -23,16 +23,16 @@ from relvm.runtime.file_io import open_file
 
 
 class Script(ScriptFunction):
-    """A function decorated by @script: the program in its source.  Made by `script`; never run as Python."""
+    """A function decorated by @script, whose source is a program.  Made by `script`.  It is never run as Python."""
 
     @property
     def module(self) -> Module:
-        """The module, at stage TYPED, of this function and those it calls."""
+        """A module with this function and all functions that it calls, at stage TYPED."""
         return module_of(self)
 
     @property
     def function(self) -> Function:
-        """The function in that module."""
+        """The IR of this function, from `module`."""
         return self.module[self.name]
 
 
@@ -73,7 +73,8 @@ def script(target: Any) -> Script | Module:
 def kernel(target: Any) -> ScriptKernel:
     """Decorate a function whose source is a kernel: loops over the elements of tensors (docs/language.md, "Kernels").
 
-    The parameters whose elements it assigns are its outputs, and come last.  Scripts call it with its inputs.
+    If the function assigns to elements of a parameter, the parameter is an output of the kernel.  Outputs come last.
+    Scripts call the kernel with its inputs.
 
     Parameters
     ----------
@@ -83,7 +84,8 @@ def kernel(target: Any) -> ScriptKernel:
     Returns
     -------
     ScriptKernel
-        Its attribute `definition` is the kernel; `python` is the function, which runs on NumPy arrays.
+        The kernel.  Its attribute `definition` is the kernel's definition.  Its attribute `python` is the Python
+        function, which runs on NumPy arrays.
 
     Raises
     ------
@@ -108,7 +110,7 @@ def kernel(target: Any) -> ScriptKernel:
 
 
 def module_of(*functions: ScriptFunction) -> Module:
-    """Return the module, at stage TYPED, of the given functions and of those that they call.
+    """Return a module with the given functions and all functions that they call, at stage TYPED.
 
     Raises
     ------
@@ -152,7 +154,10 @@ _UNREADABLE = (
 
 
 def _source_of(python: Any) -> tuple[Any, ast.FunctionDef, Source]:
-    """Return a function, its syntax tree, with the positions in its file, and its source."""
+    """Return the function `python`, its syntax tree, and the source of its file.
+
+    The positions in the tree are positions in the file.
+    """
     file = python.__code__.co_filename
     try:
         if file not in linecache.cache and os.path.exists(file):
@@ -180,7 +185,7 @@ def _source_of(python: Any) -> tuple[Any, ast.FunctionDef, Source]:
 
 
 class _ModuleTranslator:
-    """Translates functions and, as they are found, the functions that they call."""
+    """Translates functions, and all functions that they call."""
 
     def __init__(self) -> None:
         self.builder = Builder()
@@ -189,9 +194,10 @@ class _ModuleTranslator:
         self.waiting: deque[tuple] = deque()  # argument tuples of `translate`
 
     def require(self, function: SourceFunction) -> str:
-        """Add `function` or kernel to the module, and return its name there.  The builder then knows its type.
+        """Add a function or a kernel to the module, and return its name in the module.
 
-        A function with an annotated result type is translated later, any other one immediately.
+        The builder then knows the type of the function.
+        A function with an annotated result type is translated later, other functions are translated immediately.
         """
         name = function.name
         if name in self.known:

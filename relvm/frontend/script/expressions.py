@@ -48,8 +48,8 @@ from relvm.ir.scalar_ops import FORMS
 from relvm.ir.symbolic import AnyDim, as_var, dim_op, dim_size
 from relvm.ir.types import OBJECT, FuncType, PrimType, TensorType, TupleType, Type
 
-# For each Python operator: its syntax, the operator's name ("" if tensors have none), and its function on Python
-# numbers.
+# For each operator in Python's syntax: the name of the relvm operator on tensors, or "" if there is none, and the
+# function on Python numbers.
 _OPERATORS: dict[type, tuple[str, Callable]] = {
     ast.Add: ("add", operator.add),
     ast.Sub: ("subtract", operator.sub),
@@ -105,8 +105,8 @@ _LARGEST_DIM = 32  # limit on the size of a dimension: products of sums grow exp
 class ExpressionTranslator(SourceReader):
     """Translates the expressions of one function of the module.
 
-    scope: the current values of the names.  dims: the dimension variables by name.
-    require: makes another function of the module known to the builder, and returns its name.
+    scope: the current values of the names.  dims: the dimension variables by name.  require: a function that adds
+    another function to the module, and returns its name.
     """
 
     def __init__(self, builder: Builder, function: ScriptFunction, dims: dict[str, AnyDim], require: Callable) -> None:
@@ -126,12 +126,14 @@ class ExpressionTranslator(SourceReader):
             raise self.error(type(error), f"invalid type {written}: {error.reason}", node) from None
 
     def expression(self, node: ast.expr, name: str | None = None, expected: Type | None = None) -> Value:
-        """Return the value of an expression. name: of the variable that will hold it.  expected: the type that its use
-        requires."""
+        """Return the value of an expression.
+
+        name: the name of the variable to which the value will be assigned.  expected: the required type.
+        """
         return self.located(node, lambda: self.unlocated(node, name, expected))
 
     def expr(self, node: ast.expr, expected: Type | None = None, name: str | None = None) -> Expr:
-        """Translate an expression to the IR; parameters as for `expression`."""
+        """Translate an expression to the IR.  Parameters are those of `expression`."""
         value = self.expression(node, name, expected)
         return self.located(node, lambda: self.as_expr(value, expected))
 
@@ -154,8 +156,11 @@ class ExpressionTranslator(SourceReader):
         return as_expr(value, expected)
 
     def operator_arguments(self, values: list[Value]) -> tuple[Expr, ...]:
-        """Convert arguments of an operator.  Numbers and scalars become 0-d tensors of the dtype of the first tensor,
-        and tuples of sizes become shapes.  Other arguments are unchanged."""
+        """Convert the arguments of an operator.
+
+        Numbers and scalars become 0-d tensors with the dtype of the first tensor, and tuples of sizes become shapes.
+        Other arguments are unchanged.
+        """
         values = [self.as_expr(value) if isinstance(value, np.ndarray | np.generic) else value for value in values]
         tensors = (v.type for v in values if isinstance(v, Expr) and isinstance(v.type, TensorType))
         dtype = next((type_.dtype for type_ in tensors if type_.dtype), None)
@@ -207,8 +212,11 @@ class ExpressionTranslator(SourceReader):
         raise self.unsupported(f"the syntax {type(node).__name__}", node)
 
     def lookup(self, name: str, node: Located) -> Value:
-        """Return the value of a name.  Search the script, its dimensions, the class, the enclosing Python scopes, and
-        relvm, in this order."""
+        """Return the value of a name.
+
+        The name is searched in the script, its dimensions, the class, the enclosing Python scopes, and relvm, in this
+        order.
+        """
         python = self.function.python
         for names in (self.scope, self.dim_values(), self.function.members, cells_of(python), python.__globals__):
             if name in names:
@@ -271,8 +279,11 @@ class ExpressionTranslator(SourceReader):
         ]
 
     def converted(self, value: Value, dtype: DType, name: str | None = None) -> Value:
-        """Convert a value to `dtype`.  A tensor stays a tensor, but for the dtype of a scalar a tensor of rank 0
-        becomes a scalar."""
+        """Convert a value to `dtype`.
+
+        A tensor remains a tensor, with one exception: if `dtype` is bool, i64 or f64, a tensor of rank 0 becomes a
+        scalar.
+        """
         is_prim = dtype in (BOOL, I64, F64)
         if is_static(value):
             return number_as_scalar(value, dtype) if is_prim else number_as_tensor(value, dtype)
@@ -288,7 +299,7 @@ class ExpressionTranslator(SourceReader):
         return self.builder.prim(dtype.name, value, name=name)
 
     def integer(self, value: Value) -> Expr:
-        """Return a number, or a tensor of rank 0 with an integer dtype, as an i64 scalar."""
+        """Convert an integer, or a tensor of rank 0 with an integer dtype, to an i64 scalar."""
         value = self.as_expr(value)
         match value.type:
             case PrimType(dtype=dtype) if dtype == I64:
@@ -304,7 +315,7 @@ class ExpressionTranslator(SourceReader):
         return self.converted(value, BOOL)
 
     def truth(self, node: ast.expr) -> Value:
-        """Translate an operand of `and` or `or`: a Python value is unchanged, a value of the program becomes a bool."""
+        """Translate an operand of `and` or `or`.  Values of the program become bools.  Python values are unchanged."""
         value = self.expression(node)
         return value if is_static(value) else self.located(node, lambda: self.as_bool(value))
 
@@ -355,7 +366,7 @@ class ExpressionTranslator(SourceReader):
         return self.builder.if_(cond, lambda: self.expr(then, expected), lambda: self.expr(orelse, expected), name)
 
     def condition(self, test: ast.expr) -> bool | Expr:
-        """Translate the test of an if: a Python bool if it is known at translation time."""
+        """Translate the test of an if.  The result is a Python bool if it is known at translation time."""
         value = self.expression(test)
         return as_expr(value) if isinstance(value, Expr | np.ndarray | np.generic) else bool(value)
 
@@ -458,7 +469,7 @@ class ExpressionTranslator(SourceReader):
             self.scope = outer
 
     def closure(self, template: Template, types: tuple[Type, ...]) -> Expr:
-        """Translate a lambda to a function of the program with these parameter types."""
+        """Translate a lambda to a local function of the program.  types: the parameter types."""
         params = [param.arg for param in plain_parameters(self, template.node)]
         if len(params) != len(types):
             raise RelvmArgumentError(f"the lambda takes {len(params)} arguments, expected one that takes {len(types)}")
@@ -502,7 +513,7 @@ class ExpressionTranslator(SourceReader):
         return self.builder.call_kernel(called, *values, result=result, name=name)
 
     def call_partial(self, node: ast.Call, name: str | None) -> Expr:
-        """Translate `partial(f, b)`: f with its last arguments bound."""
+        """Translate `partial(f, b)`, which binds the last arguments of f."""
         self.only({keyword.arg: keyword for keyword in node.keywords}, (), node)
         if not node.args:
             raise RelvmArgumentError("partial: expected a function and its last arguments")
@@ -556,7 +567,10 @@ class ExpressionTranslator(SourceReader):
 
 
 def _dim_operation(function: str, left: Value, right: Value) -> AnyDim | None:
-    """Return arithmetic on dimensions as a dimension of limited size, or None if it is not one."""
+    """Return the result of an operation on dimensions and integers as a dimension.
+
+    Return None if an operand has another type, dimensions do not support the operation, or the result is too large.
+    """
     if not all(isinstance(value, DimValue) or type(value) is int for value in (left, right)):
         return None
     dims = [value.dim if isinstance(value, DimValue) else value for value in (left, right)]
@@ -571,7 +585,7 @@ def _dim_operation(function: str, left: Value, right: Value) -> AnyDim | None:
 
 
 def plain_parameters(translator: ExpressionTranslator, node: ast.Lambda | ast.FunctionDef) -> list[ast.arg]:
-    """Return the parameters.  Raise RelvmSyntaxError if some are not plain positional parameters."""
+    """Return the parameters of a function.  Raise RelvmSyntaxError if they are not all plain positional parameters."""
     args = node.args
     if args.defaults or args.vararg or args.kwonlyargs or args.kwarg:
         raise translator.unsupported("a parameter that has a default, is keyword-only or is starred", node)

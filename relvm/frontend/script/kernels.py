@@ -37,14 +37,15 @@ _LOOPS = ("grid", *kd.LOOPS)
 
 
 class ScriptKernel(SourceFunction):
-    """A function decorated by @kernel: a kernel, whose parameters that it writes are its outputs.  Made by `kernel`.
+    """A kernel: a function decorated by @kernel.  Made by `kernel`.
 
-    Scripts call it.  `python` is the function itself, which computes the same on NumPy arrays, slowly.
+    The parameters to which the function writes are the outputs.  Only scripts can call the kernel.  `python` is the
+    Python function, which computes the same on NumPy arrays, but slowly.
     """
 
     @cached_property
     def definition(self) -> kd.KernelDef:
-        """The kernel.
+        """The definition of the kernel.
 
         Raises
         ------
@@ -57,7 +58,7 @@ class ScriptKernel(SourceFunction):
         return f"<kernel {self.name}>"
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        """Raise RelvmTypeError: only scripts call kernels, with `args` and `keywords`."""
+        """Raise RelvmTypeError, because only scripts can call kernels."""
         raise RelvmTypeError(
             f"kernel {self.name} can only be called in a function decorated with @script; "
             f"{self.name}.python(...) runs it on NumPy arrays"
@@ -168,7 +169,7 @@ class _KernelTranslator(SourceReader):
             self.located(node, lambda: self.build.let(name, value))
 
     def define(self, name: str, annotation: ast.expr, value: kd.Operand, node: ast.stmt) -> None:
-        """Define a variable of a stated dtype."""
+        """Define a variable with an annotated dtype."""
         type_ = self.type(annotation)
         if not isinstance(type_, TensorType) or type_.shape != ():
             raise self.error(
@@ -201,7 +202,7 @@ class _KernelTranslator(SourceReader):
                 raise self.unsupported("this target of an assignment", target)
 
     def place(self, node: ast.Subscript) -> tuple[str, tuple[kd.Operand, ...]]:
-        """Return the parameter and the indices of `x[i, j]`."""
+        """Return the name of the parameter and the indices of an element `x[i, j]`."""
         if not isinstance(node.value, ast.Name):
             raise self.unsupported("an element of anything but a parameter", node)
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -260,7 +261,10 @@ class _KernelTranslator(SourceReader):
         return result
 
     def name(self, name: str, node: ast.Name) -> kd.Operand:
-        """Return the value of a name: of the kernel, or a number of the class, the enclosing functions or the file."""
+        """Return the value of a name: a value of the kernel, or a number.
+
+        Numbers are searched in the class, the enclosing functions and the file.
+        """
         if self.build.find(name) is not None:
             return self.build.value(name, self.origin(node))
         for names in self.python_names():
@@ -272,12 +276,12 @@ class _KernelTranslator(SourceReader):
         raise self.build.unknown(name)
 
     def python_names(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the names of the class, of the enclosing functions and of the file."""
+        """Return the names that the class, the enclosing functions and the file define."""
         python = self.function.python
         return self.function.members, cells_of(python), python.__globals__
 
     def function_name(self, node: ast.expr) -> str:
-        """Return the name of the function `f`, or `package.f` for a package that has it."""
+        """Return the name f of a called function, written as `f` or as `package.f` with an imported package."""
         match node:
             case ast.Name(id=name):
                 return name
@@ -289,7 +293,7 @@ class _KernelTranslator(SourceReader):
 
 
 def _written(body: list[ast.stmt]) -> set[str]:
-    """Return the names that statements assign elements of."""
+    """Return the names of the parameters to whose elements the statements assign."""
     found = set()
     for item in ast.walk(ast.Module(body, [])):
         if isinstance(item, ast.Subscript) and isinstance(item.ctx, ast.Store) and isinstance(item.value, ast.Name):

@@ -1,12 +1,12 @@
-"""Loops of scripts: each becomes a tail-recursive local function.
+"""Loops of scripts: each loop becomes a tail-recursive local function.
 
     while c:            def loop(x):
         x = f(x)            return loop(f(x)) if c else x
                         x = loop(x)
 
 Variables that exist before the loop and are assigned in it are loop-carried: they become parameters of the function.
-If the loop contains a return, the statements after the loop become part of the function.  Every exit of the loop then
-ends with the result of the enclosing function.
+The example shows a loop on the left, and its translation on the right.  If the loop contains a return, the statements
+after the loop become part of the function.  Every exit of the loop then ends with the result of the enclosing function.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ from relvm.ir.types import PrimType, Type, is_proven, join
 
 @dataclass(frozen=True)
 class Continuation:
-    """The continuation of statements that do not return. live: the names that it uses."""
+    """The code that follows statements if they do not return.
+
+    value: a function that translates this code and returns its result.  live: the names that this code uses.
+    """
 
     value: Callable[[], Expr]
     live: frozenset[str]
@@ -37,7 +40,10 @@ class Continuation:
 
 @dataclass(frozen=True)
 class LoopExits:
-    """The exits of an iteration: functions that return the loop's value when it continues, and when it ends."""
+    """The exits of an iteration: functions that end a path of it and return the path's value.
+
+    next: the loop continues with the next iteration.  leave: the loop ends.
+    """
 
     next: Callable[[], Expr]
     leave: Callable[[], Expr]
@@ -54,7 +60,7 @@ class _Counter:
 
 
 class _WiderError(Exception):
-    """An iteration gives values of wider types than the loop was translated for."""
+    """Raised if an iteration computes values of wider types than those for which the loop was translated."""
 
     def __init__(self, types: list[Type]) -> None:
         self.types = types
@@ -63,8 +69,8 @@ class _WiderError(Exception):
 class LoopTranslator(ControlFlowTranslator):
     """Translates loops.
 
-    result_type: of the function being translated.  loop: the innermost enclosing loop.  end: the continuation if the
-    statements do not return, or None if they must return.
+    result_type: the result type of the function being translated.  loop: the exits of the innermost enclosing loop.
+    end: the continuation if the statements do not return, or None if they must return.
     """
 
     result_type: Type | None = None
@@ -73,17 +79,20 @@ class LoopTranslator(ControlFlowTranslator):
 
     @abstractmethod
     def path(self, body: list[ast.stmt], node: ast.stmt, end: Continuation | None) -> Expr:
-        """Translate statements in a copy of the scope.  Return their result, or that of `end` if they do not return."""
+        """Translate statements in a copy of the scope.
+
+        Return the result of the statements, or the result of `end` if they do not return.
+        """
 
     def loop_statement(
         self, statement: ast.While | ast.For, rest: list[ast.stmt], live: frozenset[str]
     ) -> tuple[Expr | None, bool]:
-        """Translate a loop. rest: the statements after it.  live: the names used after those.
+        """Translate a loop.  rest: the statements after the loop.  live: the names used after `rest`.
 
         Returns
         -------
         Expr | None
-            The result, if the loop contains a return.  The exits of the loop then continue with `rest`.
+            The result of the loop followed by `rest` if the loop contains a return, otherwise None.
         bool
             Whether the loop contains a return.
         """
@@ -124,7 +133,10 @@ class LoopTranslator(ControlFlowTranslator):
     def exit(
         self, statement: ast.While | ast.For, exits: OpenPaths, carried: list[str], types: list[Type]
     ) -> JoinPoint:
-        """Return the join point of the loop's exits.  An infinite loop gets one with the types of its carried names."""
+        """Return the join point of the loop's exits.
+
+        If the loop has no exits, the join point has the carried names that are used later, with their types.
+        """
         if not exits.taken:
             return JoinPoint(
                 [(name, type_) for name, type_ in zip(carried, types, strict=True) if name in exits.names], {}
@@ -138,8 +150,10 @@ class LoopTranslator(ControlFlowTranslator):
     def rest_function(
         self, statement: ast.stmt, rest: list[ast.stmt], meeting: JoinPoint
     ) -> Callable[[list[Expr]], Expr]:
-        """Translate the statements after `statement` to a local function.  Return a function that builds a call of
-        it."""
+        """Translate the statements `rest` after `statement` to a local function.
+
+        Return a Python function that builds a call of the local function.
+        """
 
         def body(*values: Expr) -> Expr:
             outer = self.scope
@@ -184,8 +198,10 @@ class LoopTranslator(ControlFlowTranslator):
         exits: OpenPaths,
         whole: bool,
     ) -> OpenFunction:
-        """Translate a loop to a local function.  Raise _WiderError if an iteration gives values that do not fit these
-        types."""
+        """Translate a loop to a local function whose carried names have the given types.
+
+        Raise _WiderError if an iteration computes values that do not fit these types.
+        """
         params: list[tuple[str, Type]] = [(f"{counter.name}_count", PrimType(I64))] if counter else []
         params += zip(carried, types, strict=True)
 
@@ -256,7 +272,7 @@ class LoopTranslator(ControlFlowTranslator):
             self.scope = outer
 
     def next_count(self, counter: _Counter, count: Expr) -> Expr:
-        """Return the counter of the next iteration, or `stop` if it would overflow i64."""
+        """Return the counter of the next iteration, or the stop of the range if the counter would overflow i64."""
         ahead = self.builder.prim("add", count, prim(counter.step))
         if abs(counter.step) == 1:
             return ahead

@@ -1,4 +1,4 @@
-"""Analysis of the names that statements of a script use and assign, and of their jumps."""
+"""Analysis of the statements of a script: the names that they use and assign, and their jumps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def loads(body: Iterable[ast.AST]) -> set[str]:
 
 
 def stores(body: Iterable[ast.stmt]) -> Iterator[str]:
-    """Yield the names that statements assign, in order, without those in nested functions."""
+    """Yield the names that statements assign, in order.  Assignments in nested functions are not included."""
     for statement in body:
         match statement:
             case ast.FunctionDef(name=name):
@@ -36,7 +36,7 @@ def stores(body: Iterable[ast.stmt]) -> Iterator[str]:
 
 
 def returns(statement: ast.stmt) -> bool:
-    """Return whether a statement contains a return, outside nested functions."""
+    """Return whether a statement contains a return.  Nested functions are not included."""
     return _has(statement, (ast.Return,), ())
 
 

@@ -10,27 +10,29 @@ from relvm.errors import RelvmTypeError
 
 
 def call_kernel(kernel: Any, *args: Any, result: str = "") -> Any:
-    """Call a kernel.  For scripts only, which also call it like a function.
+    """Call a kernel in a script.  A script can also call a kernel like a function.
 
     Parameters
     ----------
     kernel
         A function decorated with `@kernel`.
     args
-        Its inputs.
+        The inputs of the kernel.
     result
-        The type of the result, such as `f32[n, m]`.  It is needed if a size of an output is not one of an input.
+        The type of the result, such as `f32[n, m]`.  Needed if an output has a size that is not a size of an input.
 
     Raises
     ------
     RelvmTypeError
-        It is called from Python.
+        The function is called outside a script.
     """
     raise RelvmTypeError(f"call_kernel({kernel!r}) can only be called in a function decorated with @script")
 
 
 def grid(*sizes: int) -> Iterator[tuple[int, ...]]:
-    """Yield the indices of a grid of these sizes in row-major order.  A kernel reads the loop as nested `range` loops.
+    """Yield the indices of a grid with the given sizes in row-major order.
+
+    In a kernel, a loop over the grid becomes nested `range` loops.
 
     Raises
     ------

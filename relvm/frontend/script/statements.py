@@ -1,8 +1,9 @@
 """Translation of the statements of a script.
 
-Variables that an `if` assigns and later statements use become the value of an If: one value, or a tuple.  An `if` that
-contains a jump includes the statements after it, so that each path ends in its own result.  They join the branch that
-reaches them.  If several paths reach them, they become a local function that each path calls.
+Variables that an `if` assigns and later statements use become the value of an If: one value, or a tuple.  If an `if`
+contains a jump, the If includes the statements after it, so that each path ends with its own result.  These statements
+become part of the branch that reaches them.  If several paths reach them, they become a local function that each path
+calls.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _MAX_REPEATED = 20_000
 
 
 class _Assigned(ast.stmt):
-    """The assignment `target = item`, where item is a Python value."""
+    """The assignment `target = item` of a Python value, which unrolling a loop creates."""
 
     _fields = ("target",)
     target: ast.expr
@@ -56,8 +57,10 @@ class StatementTranslator(LoopTranslator):
             self.scope, self.result_type, self.value_type, self.loop = outer
 
     def check_dims(self, function: ast.FunctionDef, result: Type | None) -> None:
-        """Raise RelvmNameError if a dimension variable of the function's types is never a size of its own, and so has
-        no value."""
+        """Raise RelvmNameError if a dimension variable in the function's types has no value.
+
+        A variable has a value if it is itself a size of a parameter or of the result, not only part of an expression.
+        """
         stated: list[tuple[Type, Located]] = [
             (self.scope[param.arg].type, param.annotation or param) for param in plain_parameters(self, function)
         ]
@@ -89,8 +92,10 @@ class StatementTranslator(LoopTranslator):
     repeated = 0  # statements repeated by unrolling for loops so far
 
     def statements(self, body: list[ast.stmt], live: frozenset[str]) -> Expr | None:
-        """Translate statements in order.  Return the result if they return, otherwise None. live: the names used after
-        them."""
+        """Translate statements in order.  Return their result if they return, otherwise None.
+
+        live: the names used after the statements.
+        """
         for position, statement in enumerate(body):
             rest = body[position + 1 :]
             self.builder.place = f"{self.function.source.name}:{statement.lineno}:{statement.col_offset + 1}"
@@ -180,7 +185,7 @@ class StatementTranslator(LoopTranslator):
         return [self.builder.emit(TupleItem(value, i), name) for i, name in enumerate(names)]
 
     def annotated(self, name: str, type_: Type, node: ast.expr) -> Expr:
-        """Translate `name: type = value`, checked at run time if it is not proven."""
+        """Translate `name: type = value`.  The type is checked at run time unless it is proven."""
         value = self.typed(name, type_, node, name)
         return value if is_proven(type_, value.type) else self.builder.match_cast(value, type_, name)
 
@@ -197,7 +202,7 @@ class StatementTranslator(LoopTranslator):
     def result(self, statement: ast.Return) -> Expr:
         """Return the result of a return statement, checked against the result type of the function.
 
-        The check is made here because the result of a tail call is returned unchanged.
+        The check must be made here, because the result of a tail call is returned unchanged.
         """
         node = statement.value or ast.copy_location(ast.Constant(None), statement)
         value, expected = self.typed("result", self.result_type, node), self.value_type
@@ -221,7 +226,7 @@ class StatementTranslator(LoopTranslator):
         return self.builder.local_function(params, body, result, name=function.name, recursive=recursive)
 
     def body_of(self, function: ast.FunctionDef, names: list[str], result: Type | None) -> Callable[..., Expr]:
-        """Return a function that translates the body, given the values of these names."""
+        """Return a Python function that translates the body of `function`, given the values of `names`."""
         return lambda *variables: self.whole_body(function, zip(names, variables, strict=True), result)
 
     def local_functions(self, run: list[ast.FunctionDef]) -> None:
@@ -242,7 +247,7 @@ class StatementTranslator(LoopTranslator):
         self.scope.update(zip(names, self.builder.local_functions(described), strict=True))
 
     def python_sequence(self, statement: ast.For) -> list[Value] | None:
-        """Return the items of a for loop over a Python sequence, or None for a range."""
+        """Return the items of a for loop over a Python tuple or list, or None for another loop."""
         match statement.iter:
             case ast.Call(func=ast.Name("range")):
                 return None
@@ -273,12 +278,12 @@ class StatementTranslator(LoopTranslator):
         return params, self.type(function.returns) if function.returns is not None else None
 
     def if_statement(self, cond: Expr, statement: ast.If, rest: list[ast.stmt], live: frozenset[str]) -> Expr | None:
-        """Translate an if. rest: the statements after it.  live: the names used after the if.
+        """Translate an if.  rest: the statements after the if.  live: the names used after the if.
 
         Returns
         -------
         Expr | None
-            The result, if the if contains a jump.  It then includes `rest`.
+            The result of the if followed by `rest` if the if contains a jump, otherwise None.
         """
         if jumps(statement):
             return self.located(statement, lambda: self.jumping_if(cond, statement, rest, live))
@@ -297,7 +302,10 @@ class StatementTranslator(LoopTranslator):
         return self.builder.if_(cond, lambda: whole(statement.body), lambda: whole(statement.orelse), "result")
 
     def meeting_if(self, cond: Expr, statement: ast.If, rest: list[ast.stmt], live: frozenset[str]) -> Expr:
-        """Translate an if that several paths leave.  Each path ends with a call of the continuation, or with a jump."""
+        """Translate an if from which several paths reach `rest`.
+
+        Each path ends with a call of the local function for `rest`, or with a jump.
+        """
         ways, then, orelse = self.branches(statement, live)
         if ways.taken:
             meeting = self.if_meeting(statement, ways)
@@ -306,15 +314,17 @@ class StatementTranslator(LoopTranslator):
         return self.builder.emit(If(cond, then, orelse), "result")
 
     def merging_if(self, cond: Expr, statement: ast.If, live: frozenset[str]) -> None:
-        """Translate an if without a jump: update the variables that it assigns and that are used later."""
+        """Translate an if without a jump, and update the variables that it assigns and that are used later."""
         ways, then, orelse = self.branches(statement, live)
         meeting = self.if_meeting(statement, ways)
         then, orelse = (self.closed(branch, ways, meeting, packed) for branch in (then, orelse))
         self.unpack(meeting, self.builder.emit(If(cond, then, orelse), meeting.value_name))
 
     def branches(self, statement: ast.If, live: frozenset[str]) -> tuple[OpenPaths, Block, Block]:
-        """Translate the branches of an if.  Return the paths through it, and both blocks. live: the names used after
-        it."""
+        """Translate the branches of an if.  Return the paths that reach its end, and both blocks.
+
+        live: the names used after the if.
+        """
         ways = OpenPaths([name for name in dict.fromkeys(stores([statement])) if name in live])
         end = Continuation(lambda: self.take(ways), live)
         then, orelse = (
@@ -334,7 +344,7 @@ _STATEMENTS = {
 
 
 def _function_run(body: list[ast.stmt]) -> list[ast.FunctionDef]:
-    """Return the functions at the beginning of `body`."""
+    """Return the adjacent functions at the beginning of `body`."""
     run = []
     for statement in body:
         if not isinstance(statement, ast.FunctionDef):

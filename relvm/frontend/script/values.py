@@ -48,10 +48,10 @@ class Template:
 
 @dataclass(frozen=True)
 class Unbound:
-    """The value of a variable that some path leaves unassigned, or that has different kinds of values on different
-    paths.
+    """The value of a variable that cannot be used.
 
-    kind: the class of the error raised when the variable is used.
+    Some path does not assign the variable, or different paths assign different kinds of values.   reason, kind: the
+    message and the class of the error that is raised when the variable is used.
     """
 
     reason: str
@@ -60,16 +60,16 @@ class Unbound:
 
 @dataclass(frozen=True, eq=False)
 class SourceFunction:
-    """A Python function whose source is read, and which is never run.
+    """A Python function whose source is translated.
 
     Attributes
     ----------
     python
-        The function itself, which provides the enclosing names.
+        The function itself, which provides the names of the enclosing scopes.
     tree
-        Its syntax tree, with the lines of `source`.
+        The syntax tree of the function, with line numbers in `source`.
     members
-        The other members of a decorated class, by name.
+        The members of the decorated class that contains the function, by name.  Empty outside a class.
     """
 
     python: Any
@@ -84,21 +84,23 @@ class SourceFunction:
 
 
 class ScriptFunction(SourceFunction):
-    """A Python function that is read as a function of the IR."""
+    """A Python function that is translated to a function of the IR."""
 
     def __repr__(self) -> str:
         return f"<script {self.name}>"
 
 
 def error_at_node(source: Source, kind: type[RelvmError], reason: str, node: Located) -> RelvmError:
-    """Return an error that points at `node`, whose columns are counted in bytes."""
+    """Return an error with the position of `node`.  Columns of syntax trees are counted in bytes."""
     line = source.text.split("\n")[node.lineno - 1]
     return source.error_at(kind, reason, node.lineno, len(line.encode()[: node.col_offset].decode()))
 
 
 class SourceReader:
-    """The base of what reads the source of a function: errors with a position in it.  where: what it reads, for
-    messages."""
+    """Base class of translators of a function's source, which creates errors with a position in the source.
+
+    where: the kind of source, for messages.
+    """
 
     function: SourceFunction
     where = "a script"
@@ -120,7 +122,7 @@ class SourceReader:
 
 
 def annotation_text(node: ast.expr) -> str:
-    """Return the type of an annotation, written as a string or in Python's syntax, in the text form."""
+    """Return the type in an annotation in the text form.  The annotation is a string or uses Python's syntax."""
     written = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ast.unparse(node)
     return written.replace("[()]", "[]")
 
@@ -137,7 +139,10 @@ def cells_of(python: Any) -> dict[str, Value]:
 
 
 def is_static(value: Value) -> bool:
-    """Return whether `value` is evaluated by Python during translation: neither an array nor a value of the program."""
+    """Return whether Python evaluates operations on `value` during translation.
+
+    This is not the case for arrays and values of the program.
+    """
     if isinstance(value, tuple):
         return all(map(is_static, value))
     return isinstance(value, bool | int | float | str | None | DType) and not isinstance(value, np.generic)
@@ -221,8 +226,10 @@ def as_expr(value: Value, expected: Type | None = None) -> Expr:
 
 
 def most_size(op: ast.AST, values: list[Value]) -> int:
-    """Return an upper bound on the bits, items or characters of an operation on Python values, or 0 if it cannot exceed
-    its operands."""
+    """Return an upper bound on the bits, items or characters of the result of an operation on Python values.
+
+    Return 0 if the result cannot be larger than the operands.
+    """
     sizes = [value.bit_length() if isinstance(value, int) else _length(value) for value in values]
     match op, values:
         case ast.Pow(), [int(), int(exponent)]:

@@ -24,7 +24,7 @@ _CHANGES = ("+", "-", "*", "/")  # followed by =
 
 
 class KernelReader(LiteralReader):
-    """The part of the module parser that reads kernels.  build: the kernel being read."""
+    """The part of the module parser that parses kernels.  build: the builder of the kernel being parsed."""
 
     build: KernelDefBuilder
 
@@ -40,7 +40,7 @@ class KernelReader(LiteralReader):
         return self.at_token(start, lambda: checked_kernel(self.build, self.source))
 
     def at_token(self, token: Token, action: Callable[[], _Result]) -> _Result:
-        """Return the result of `action`.  Its errors get the position of `token`, unless they have one."""
+        """Return the result of `action`.  An error that it raises without a position gets the position of `token`."""
         try:
             return action()
         except RelvmError as error:
@@ -236,7 +236,7 @@ class KernelReader(LiteralReader):
 
 
 def checked_kernel(build: KernelDefBuilder, source: Source) -> kd.KernelDef:
-    """Return the kernel that is built, after checking that it can be lowered."""
+    """Finish a kernel, check that it can be lowered, and return it."""
     kernel = build.finish()
     try:
         lower_kernel_def(kernel, {}, kernel.name)
@@ -246,7 +246,7 @@ def checked_kernel(build: KernelDefBuilder, source: Source) -> kd.KernelDef:
 
 
 def call_by_name(name: str, operands: tuple[kd.Operand, ...]) -> kd.Scalar:
-    """Return a conversion to the dtype of that name, or a call of one of FUNCTIONS."""
+    """Return a conversion to the dtype `name`, or a call of the function `name` of FUNCTIONS."""
     if name not in ALL_DTYPES:
         if name not in kd.FUNCTIONS:
             raise RelvmNameError(f"no function {name}{near_matches(name, (*kd.FUNCTIONS, *ALL_DTYPES))}")
@@ -257,7 +257,7 @@ def call_by_name(name: str, operands: tuple[kd.Operand, ...]) -> kd.Scalar:
 
 
 def loop_bounds(kind: str, counters: int, bounds: list[kd.Operand]) -> list[tuple[kd.Operand, kd.Operand]]:
-    """Return the start and the stop of each loop that `for i, j in kind(bounds)` stands for.
+    """Return the start and the stop of each loop in `for i, j in kind(bounds)`.
 
     Raises
     ------

@@ -28,7 +28,7 @@ _TOKEN = re.compile(
 
 
 class Token(NamedTuple):
-    """A token. kind: a group of _TOKEN, or `end`.  first: whether it is the first of its line."""
+    """A token.  kind: the name of a group of _TOKEN.  first: whether the token is the first of its line."""
 
     kind: str
     text: str
@@ -42,7 +42,7 @@ class Token(NamedTuple):
 
 
 class Source:
-    """A source text and its name, from which error positions are computed."""
+    """A source text and its name.  Computes the positions in error messages."""
 
     def __init__(self, text: str, name: str) -> None:
         self.text = text
@@ -60,12 +60,15 @@ class Source:
         return line, offset - self.line_starts[line - 1]
 
     def origin(self, offset: int) -> str:
-        """Return `name:line:column` of a character, counted from 1 as in messages."""
+        """Return the position of a character as `name:line:column`, counted from 1 as in messages."""
         line, column = self.place(offset)
         return f"{self.name}:{line}:{column + 1}"
 
     def placed(self, error: RelvmError) -> RelvmError:
-        """Return an error that begins with an origin in this source as one that shows the line."""
+        """Add the line and a caret to an error whose origin is a position in this source.
+
+        Return other errors unchanged.
+        """
         match = re.fullmatch(re.escape(self.name) + r":(\d+):(\d+)", error.origin)
         if match is None:
             return error
@@ -73,18 +76,18 @@ class Source:
         return self.error_at(type(error), reason, int(match[1]), int(match[2]) - 1)
 
     def error_at(self, kind: type[RelvmError], reason: str, line: int, column: int) -> RelvmError:
-        """Return an error of class `kind` whose message has the position, the line and a caret under it.
+        """Return an error of class `kind`.  Its message consists of the position, the reason, the line and a caret.
 
-        The message shows at most 150 characters of the line on each side of the position.
-
-        Its attributes: `reason`, the bare message; `filename`; `lineno` and `offset`, from 1 as in SyntaxError.
+        The message shows at most 150 characters of the line on each side of the position.  The error has the attributes
+        `reason`, the message without the position, and `filename`, `lineno` and `offset`, as in SyntaxError.  `lineno`
+        and `offset` are counted from 1.
 
         Parameters
         ----------
         line
-            From 1.
+            Number of the line, counted from 1.
         column
-            From 0, in characters.
+            Column in characters, counted from 0.
         """
         lines = self.text.split("\n")
         shown = lines[line - 1] if line <= len(lines) else ""
@@ -103,7 +106,7 @@ def tokenize(source: Source) -> list[Token]:
     Raises
     ------
     RelvmSyntaxError
-        No token starts with a character of the source.
+        A character in the source does not begin a token.
     """
     tokens = []
     offset, kind = 0, ""
@@ -125,7 +128,7 @@ def tokenize(source: Source) -> list[Token]:
 
 
 class TokenReader:
-    """A cursor over the tokens of a source, the base of every part of the parser."""
+    """A cursor over the tokens of a source.  Base class of all parts of the parser."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -139,14 +142,14 @@ class TokenReader:
 
     @property
     def following(self) -> Token:
-        """Return the token after the current one.  The last token is its own successor."""
+        """The token after the current one.  The last token is its own successor."""
         return self.tokens[min(self.position + 1, len(self.tokens) - 1)]
 
     def error(self, kind: type[RelvmError], reason: str, token: Token) -> RelvmError:
         return self.source.error(kind, reason, token.offset)
 
     def unexpected(self, expected: str) -> RelvmError:
-        """Return the error for a current token other than the expected one."""
+        """Return an error which says that the current token is not the expected one."""
         return self.error(RelvmSyntaxError, f"expected {expected}, got {self.token}", self.token)
 
     def take(self) -> Token:
@@ -158,7 +161,7 @@ class TokenReader:
         return self.token.text == text
 
     def accept(self, text: str) -> bool:
-        """Consume the current token if it is `text`."""
+        """Consume the current token if it is `text`.  Return whether it is."""
         found = self.token.text == text
         self.position += found
         return found
@@ -178,8 +181,10 @@ class TokenReader:
             raise self.unexpected("the end of the text")
 
     def listed(self, closing: str, read: Callable[[], Any]) -> tuple[list[Any], bool]:
-        """Parse a comma-separated list up to and including `closing`, with `read` for each item.  Return the items, and
-        whether there was a comma or no item, unlike a single item."""
+        """Parse a comma-separated list up to and including `closing`.  Call `read` for each item.
+
+        Return the items, and whether a parenthesized list is a tuple.  This is false only for one item without a comma.
+        """
         items, comma = [], True
         while comma and not self.at(closing):
             items.append(read())
@@ -204,7 +209,7 @@ class TokenReader:
             )
 
     def string(self) -> str:
-        """Return the value of a string literal, with the escapes of JSON.  Lone surrogates are errors."""
+        """Parse a string literal with the escapes of JSON, and return its value.  Unpaired surrogates are errors."""
         token = self.expect_kind("string", "a string")
         try:
             value = json.loads(token.text)
@@ -217,7 +222,7 @@ class TokenReader:
         return value
 
     def integer(self) -> int:
-        """Return the value of an integer literal.  Raise RelvmSyntaxError if int64 cannot hold it."""
+        """Parse an integer literal, and return its value.  Raise RelvmSyntaxError if it is outside of int64."""
         token = self.expect_kind("int", "an integer")
         return self.in_range(token, int(token.text) if len(token.text) < 32 else 1 << 64)
 

@@ -23,7 +23,7 @@ _NAMED = {"true": True, "false": False, "null": None, "inf": math.inf, "nan": ma
 
 class LiteralReader(TypeReader):
     def number(self) -> int | float:
-        """Parse an integer or a float, with its sign."""
+        """Parse an integer or a float with an optional minus sign."""
         sign = self.token
         negative = self.accept("-")
         token = self.take()
@@ -47,7 +47,7 @@ class LiteralReader(TypeReader):
         return tuple(values.items())
 
     def attribute(self, values: dict[str, Any]) -> None:
-        """Parse one `name=value` into `values`."""
+        """Parse one `name=value`, and add it to `values`."""
         token = self.token
         name = self.string() if token.kind == "string" else self.expect_kind("name", "the name of an attribute").text
         if name in values:
@@ -71,7 +71,7 @@ class LiteralReader(TypeReader):
         raise self.unexpected("a number, a string, a dtype, true, false, null or a tuple of these")
 
     def literal_tuple(self) -> Any:
-        """Parse `(a, b)`, `(a,)`, `()` or `[a, b]`; `(a)` is `a`."""
+        """Parse `(a, b)`, `(a,)`, `()` or `[a, b]` as a tuple, and `(a)` as `a`."""
         self.deeper()
         brackets = self.take().text == "["
         parts, is_tuple = self.listed("]" if brackets else ")", self.literal)
@@ -79,7 +79,10 @@ class LiteralReader(TypeReader):
         return tuple(parts) if brackets or is_tuple else parts[0]
 
     def constant(self) -> Constant:
-        """Parse `(type, elements)`, with the elements as nested lists or as base64 of their little-endian bytes."""
+        """Parse `(type, elements)`.
+
+        The elements are nested lists, or a string with the base64 encoding of their little-endian bytes.
+        """
         self.expect("(")
         start, type_ = self.token, self.type()
         shape = None
@@ -125,7 +128,7 @@ class LiteralReader(TypeReader):
         return stored.astype(type_.known_dtype.numpy).reshape(shape)
 
     def elements(self, dtype: DType, shape: tuple[int, ...], out: list[Any]) -> None:
-        """Append the elements of a nested list of that shape to `out`."""
+        """Parse a nested list of the given shape, and append its elements to `out`."""
         if not shape:
             out.append(self.element(dtype))
             return

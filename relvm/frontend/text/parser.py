@@ -1,5 +1,7 @@
-"""Parser of the text form of modules, functions and expressions, which relvm/ir/printer.py prints
-(docs/language.md)."""
+"""Parser of the text form of modules, functions and expressions (docs/language.md).
+
+The printer of this form is relvm/ir/printer.py.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,7 @@ _BUILTIN_NAMES = frozenset(row.name for row in BUILTINS)
 
 
 def parse_module(text: str, name: str = "<text>") -> Module:
-    """Parse a module, at stage PARSED.
+    """Parse the text of a module, and return the module at stage PARSED.
 
     Parameters
     ----------
@@ -77,8 +79,8 @@ def parse_module(text: str, name: str = "<text>") -> Module:
     RelvmTypeError
         `text` is not a string.
     RelvmSyntaxError
-        The text is not valid in the language.  The message has the line, the column, the expected token and the one
-        found.
+        The text is not valid in the language.  The message states the line, the column, the expected token and the
+        token found.
     RelvmNameError
         A variable, function, operator, builtin or type does not exist.
     RelvmArgumentError
@@ -92,10 +94,10 @@ def parse_module(text: str, name: str = "<text>") -> Module:
 
 
 def parse_expr(text: str, variables: Mapping[str, Var] | None = None, dims: dict[str, AnyDim] | None = None) -> Expr:
-    """Parse `text`, an expression over the given variables and dimension variables, by name.
+    """Parse an expression.
 
-    New dimension variables are added to `dims`.  Any name may refer to a function of a module.  The errors are those of
-    `parse_module`.
+    variables, dims: the variables and the dimension variables that `text` may use, by name.  New dimension variables
+    are added to `dims`.  A reference such as `@f` may name any function.  The errors are those of `parse_module`.
     """
     parser = _Parser(Source(text, "<expression>"), {} if dims is None else dims)
     parser.scopes.append(dict(variables or {}))
@@ -105,10 +107,10 @@ def parse_expr(text: str, variables: Mapping[str, Var] | None = None, dims: dict
 
 
 class _Run(NamedTuple):
-    """Adjacent local functions.
+    """A run of adjacent local functions, which may call each other.
 
     missing: names used before their definition, each with a placeholder variable and the error to raise if no function
-    of that name follows.  found: the function variables by placeholder.
+    of that name follows.  found: the variable of the function for each placeholder.
     """
 
     missing: dict[str, tuple[Var, RelvmError]]
@@ -118,10 +120,10 @@ class _Run(NamedTuple):
 class _Parser(KernelReader):
     """The parser of a module.
 
-    scopes: the variables by name, innermost last; the outermost scope is that of the module's constants.
-    own_names: the variables of local functions by their own names.
-    runs: the adjacent local functions being parsed, innermost last.
-    references: the positions at which functions of the module are named.
+    scopes: the variables of each scope by name, innermost scope last.  The outermost scope has the module's constants.
+    own_names: the variables of the enclosing local functions, by the names after `fn`.
+    runs: the runs of adjacent local functions being parsed, innermost last.
+    references: the names of functions of the module that the text refers to, each with its token.
     without_type: the last call without a result type.
     """
 
@@ -167,7 +169,7 @@ class _Parser(KernelReader):
         return Module(tuple(functions.values()), tuple(kernels.items()), attributes)
 
     def module_constant(self) -> None:
-        """Parse `name = const(...)`, which is visible in the following functions."""
+        """Parse a module constant `name = const(...)`.  The functions that follow can use it."""
         token = self.identifier("the name of a constant")
         if token.text in self.scopes[0]:
             raise self.error(RelvmSyntaxError, f"constant {token} is defined twice", token)
@@ -176,7 +178,7 @@ class _Parser(KernelReader):
         self.scopes[0][token.text] = self.constant()
 
     def symbol(self, expected: str) -> str:
-        """Parse the name of a function or kernel: an identifier, or any string."""
+        """Parse the name of a function or kernel: an identifier, or a string literal with any text."""
         return self.string() if self.token.kind == "string" else self.identifier(expected).text
 
     def identifier(self, expected: str) -> Token:
@@ -278,7 +280,7 @@ class _Parser(KernelReader):
         return self.tokens[min(at, len(self.tokens) - 1)].text == "=" and self.tokens[at + 1].text == "fn"
 
     def local_function(self) -> Binding:
-        """Parse `name = fn ...`, which may call itself and adjacent local functions."""
+        """Parse a local function `name = fn ...`.  It may call itself and adjacent local functions."""
         token = self.identifier("a binding or return")
         stated = self.type() if self.accept(":") else None
         self.expect("=")
@@ -294,7 +296,10 @@ class _Parser(KernelReader):
         return Binding(var, function)
 
     def end_run(self, bindings: list[Binding | MatchCast], start: int) -> None:
-        """Resolve the calls between the local functions from `start` on, all of which are now defined."""
+        """Resolve the calls between adjacent local functions, all of which are now defined.
+
+        start: the index in `bindings` of the first of these functions.
+        """
         run = self.runs.pop()
         if run.found:
             bindings[start:] = [substitute(binding, run.found) for binding in bindings[start:]]
@@ -336,7 +341,7 @@ class _Parser(KernelReader):
         return expr
 
     def infix(self, left: Expr, lowest: int) -> Expr:
-        """Parse scalar arithmetic that begins with `left`, with operators of precedence `lowest` and higher."""
+        """Parse infix operators of precedence `lowest` and higher that follow the operand `left`."""
         outer = self.depth
         while self.token.kind == "mark" and _LEVEL.get(self.token.text, -1) >= lowest:
             self.deeper()  # the left operand becomes nested in the operator
@@ -522,7 +527,7 @@ class _Parser(KernelReader):
         return self.with_result(PackedCall(name, self.rest_of_arguments(), pure))
 
     def with_result(self, call: PackedCall | BuiltinCall | KernelCall) -> Expr:
-        """Return `call` with the result type that follows it, if there is one."""
+        """Parse an optional result type after a call, and return the call with this type."""
         if self.accept(":"):
             return replace(call, type=self.type())
         self.without_type = call

@@ -22,13 +22,14 @@ def parse_type(text: str, dims: dict[str, AnyDim] | None = None) -> Type:
     Parameters
     ----------
     text
-        The text of the type, and nothing else.
+        The text of one type.
     dims
-        The dimension variables by name.  New ones are added.
+        The dimension variables by name.  New dimension variables are added.
 
     Raises
     ------
     RelvmSyntaxError, RelvmNameError
+        The text is not a type, or a type in it does not exist.
     """
     reader = TypeReader(Source(text, "<type>"), {} if dims is None else dims)
     type_ = reader.type()
@@ -39,8 +40,8 @@ def parse_type(text: str, dims: dict[str, AnyDim] | None = None) -> Type:
 class TypeReader(TokenReader):
     """The parser of types.
 
-    dims: the dimension variables, by name, of the function being parsed.  in_scalar: whether the dimension being parsed
-    is the value of a scalar, whose variables may be negative.
+    dims: the dimension variables of the function being parsed, by name.  in_scalar: whether the dimension being parsed
+    is the value of a scalar.  New variables in such a dimension may be negative.
     """
 
     def __init__(self, source: Source, dims: dict[str, AnyDim]) -> None:
@@ -107,7 +108,7 @@ class TypeReader(TokenReader):
         return kind(inner)
 
     def dimension_list(self) -> tuple[tuple[AnyDim, ...] | None, int | None]:
-        """Parse the dimensions up to and including the `]`.  Return them and the rank, None if unknown."""
+        """Parse dimensions up to and including the `]`.  Return the dimensions and the rank, each None if unknown."""
         if self.accept("..."):
             self.expect("]")
             return None, None
@@ -126,7 +127,7 @@ class TypeReader(TokenReader):
         return dim
 
     def dim(self) -> AnyDim:
-        """Parse a sum of products."""
+        """Parse a dimension: a sum of products."""
         self.deeper()
         left = self.dim_product()
         while self.at("+") or self.at("-"):

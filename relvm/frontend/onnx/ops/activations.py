@@ -89,7 +89,7 @@ def _softplus(node: OnnxNode) -> Expr:
 
 
 def softplus(x: TensorExpr) -> TensorExpr:
-    """Return log(exp(x) + 1), computed as a sum whose terms do not overflow."""
+    """Return log(exp(x) + 1), computed as relu(x) + log1p(exp(-abs(x))), which does not overflow."""
     smallness = x.apply(ops.abs).apply(ops.negative).apply(ops.exp)
     return x.apply(ops.relu) + smallness.apply(ops.log1p)
 
@@ -158,8 +158,11 @@ def _log_softmax(node: OnnxNode) -> Expr:
 
 
 def _axes(node: OnnxNode) -> tuple[int, ...]:
-    """Return the axes of a LogSoftmax: one since opset 13.  Earlier opsets flatten the input to a matrix, whose columns
-    are all axes from `axis` on."""
+    """Return the axes of a LogSoftmax or Hardmax.
+
+    Since opset 13 it is one axis.  Earlier opsets flatten the input to a matrix whose columns are all axes from `axis`
+    on.
+    """
     rank = node.type(0).known_rank
     axis = node.axis(-1 if node.opset >= 13 else 1, rank, end=int(node.opset < 13))
     return (axis,) if node.opset >= 13 else tuple(range(axis, rank))

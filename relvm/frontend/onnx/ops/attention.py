@@ -44,7 +44,10 @@ def _rotary_embedding(node: OnnxNode) -> Expr:
 
 
 def rotated(x: TensorExpr, cos: TensorExpr, sin: TensorExpr, turned: int, neighbours: bool) -> TensorExpr:
-    """Rotate the first `turned` elements of each head in pairs: of the two halves, or of neighbors.
+    """Rotate the first `turned` elements of each head in pairs.
+
+    A pair is two adjacent elements if `neighbours` is true, otherwise one element of the first half and one of the
+    second.
 
     x: (batch, heads, length, size).   cos, sin: broadcast to (batch, heads, length, turned / 2).
     """
@@ -90,8 +93,11 @@ def joined(x: TensorExpr) -> TensorExpr:
 
 @converts("Attention")
 def _attention(node: OnnxNode) -> tuple[Expr, ...]:
-    """softmax(q * k' * scale + mask) * v for each head.  Several heads of q may share one head of k and v.  A query
-    whose keys are all masked gives zeros.  Types narrower than f32 are computed as f32."""
+    """Computes softmax(q * k' * scale + mask) * v for each head.
+
+    Several heads of q may share one head of k and v.  The result is zero for a query if all its keys are masked.  Types
+    narrower than f32 are computed as f32.
+    """
     q, k, v = (shaped(node, i) for i in range(3))
     own = [x.dtype for x in (q, v)]
     q, k, v = map(wide_of, (q, k, v))
@@ -156,7 +162,7 @@ def values_of(shares: TensorExpr, v: TensorExpr) -> TensorExpr:
 
 
 def _masked(node: OnnxNode, scores: TensorExpr, past: AnyDim) -> TensorExpr:
-    """Add the mask to the scores, and set those of masked keys to -inf."""
+    """Add the mask to the scores, and set the scores of masked keys to -inf."""
     allowed = _allowed(node, scores.shape[2], scores.shape[3], past)
     if node.has(3):
         mask = _as_long(shaped(node, 3), scores.shape[3])
@@ -171,7 +177,7 @@ def _masked(node: OnnxNode, scores: TensorExpr, past: AnyDim) -> TensorExpr:
 
 
 def _allowed(node: OnnxNode, queries: AnyDim, keys: AnyDim, past: AnyDim) -> list[TensorExpr]:
-    """Return the conditions under which a query may attend to a key.  They depend only on the positions of the two."""
+    """Return bool tensors that tell which query may attend to which key, judged by their positions only."""
     key, place = iota(node, keys), iota(node, queries, 1)
     allowed = []
     if past != 0:
@@ -191,7 +197,7 @@ def _allowed(node: OnnxNode, queries: AnyDim, keys: AnyDim, past: AnyDim) -> lis
 
 
 def _as_long(mask: TensorExpr, keys: AnyDim) -> TensorExpr:
-    """Extend a mask that is shorter than the keys; the remaining keys are masked."""
+    """Extend a mask that is shorter than the sequence of keys.  The remaining keys are masked."""
     missing = difference(keys, mask.shape[-1])
     if missing is None or missing <= 0:
         return mask

@@ -13,7 +13,7 @@ from relvm.ir.dtypes import F32, F64, STR, DType
 from relvm.ir.expr import Expr
 
 _ROUND_MODES = ("up", "down", "nearest")
-# The largest number of each type, at which saturating conversion stops.
+# The largest number of each type.  A saturating conversion clips to it.
 _LARGEST = {"f8e4m3fn": 448.0, "f8e4m3fnuz": 240.0, "f8e5m2": 57344.0, "f8e5m2fnuz": 57344.0}
 _POWERS = "f8e8m0fnu"
 
@@ -43,7 +43,7 @@ def converted(x: TensorExpr, dtype: DType, saturate: bool = True, round_mode: st
         Whether numbers beyond the range of float8 become its largest number.  Otherwise they become infinity, or NaN if
         the type has no infinity.
     round_mode
-        "up", "down" or "nearest": the rounding to powers of two, for float8e8m0.
+        "up", "down" or "nearest": the rounding to powers of two.  Only used for float8e8m0.
 
     Source: ONNX Cast-25.
     """
@@ -65,7 +65,7 @@ def converted(x: TensorExpr, dtype: DType, saturate: bool = True, round_mode: st
 
 
 def _power_of_two(x: TensorExpr, saturate: bool, round_mode: str) -> TensorExpr:
-    """Round a non-negative number to a power of two, as f32.  Infinity and NaN have none.
+    """Round a non-negative f32 number to a power of two.  Infinity and NaN are not rounded.
 
     Numbers below 2^-126 are rounded to 2^-126 or 2^-127.  Source: ONNX's notes on E8M0.
     """

@@ -15,8 +15,10 @@ from relvm.ir.symbolic import AnyDim, dim_op
 
 @converts("CenterCropPad")
 def _center_crop_pad(node: OnnxNode) -> Expr:
-    """Crops each axis to its center, or pads it with zeros on both sides.  The odd element is cut off, or added, at the
-    end."""
+    """Crops each axis to its center, or pads it with zeros on both sides.
+
+    If the number of elements to cut or to add is odd, the extra element is cut off or added at the end.
+    """
     x = shaped(node, 0)
     rank, sizes = len(x.shape), sizes_of(node, 1, "shape")
     axes = node.attribute("axes", list(range(rank)))

@@ -121,7 +121,7 @@ def _scale(node: OnnxNode, q: TensorExpr) -> float:
 def _result(
     node: OnnxNode, qkv: tuple[TensorExpr, TensorExpr, TensorExpr], past: AnyDim, mask: int, bias: int
 ) -> TensorExpr:
-    """Return softmax(q k' * scale + bias + mask) v. mask, bias: the indices of these inputs."""
+    """Return softmax(q k' * scale + bias + mask) v.  mask, bias: the indices of the node's inputs with these names."""
     q, k, v = qkv
     scores = scores_of(q, k) * _scale(node, q)
     if node.has(bias):
@@ -154,8 +154,10 @@ def _seen(node: OnnxNode, index: int, queries: AnyDim, keys: AnyDim) -> TensorEx
 
 @converts("RotaryEmbedding", domain=_MICROSOFT)
 def _rotary_embedding(node: OnnxNode) -> Expr:
-    """Inputs: x; positions, either one for each element or one start position for all sequences; tables of cosines and
-    sines by position."""
+    """Inputs: x; positions; tables of cosines and sines by position.
+
+    There is either one position for each element, or one start position for all sequences.
+    """
     if node.attribute("scale", 1.0) != 1.0 or node.attribute("is_packed_batching", 0):
         raise RelvmUnsupportedError("scale and is_packed_batching are not supported")
     x, at, flat = shaped(node, 0), shaped(node, 1).cast(I64), node.type(0).known_rank == 3
@@ -184,11 +186,11 @@ def _angles(table: TensorExpr, at: TensorExpr) -> TensorExpr:
 
 @converts("GroupQueryAttention", domain=_MICROSOFT)
 def _group_query_attention(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
-    """Inputs: q, k, v, or all three packed in q; past keys and values; for each sequence its total length less 1; the
-    maximum of these lengths; tables of cosines and sines; positions; a bias added to the scores.
+    """Inputs: q, k, v, or all three packed in q; past keys and values; the total length of each sequence minus 1; the
+    maximum total length; tables of cosines and sines; positions; a bias added to the scores.
 
-    The new keys and values of each sequence are written behind its past ones.  The cache may have more room than there
-    are positions so far.
+    The new keys and values of each sequence are written behind its past ones.  The cache may be longer than the
+    sequences so far.
     """
     _refuse(node, {11: "head_sink", 12: "k_scale", 13: "v_scale"}, ("smooth_softmax", "qk_output"))
     own = node.type(0).known_dtype
@@ -236,10 +238,10 @@ def _grouped(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
 def _kept(
     node: OnnxNode, index: int, new: TensorExpr, where: tuple[TensorExpr, TensorExpr], total: AnyDim
 ) -> TensorExpr:
-    """Return all keys or values: the past ones, the new ones at their positions, and zeros.
+    """Return the updated cache of keys or values: past ones, new ones at their positions, and zeros elsewhere.
 
-    where: the number of past positions of each sequence, and the positions of the new ones.   total: the least number
-    of positions to make room for.
+    where: the number of past positions of each sequence, and the positions of the new keys or values.   total: the
+    minimum number of positions in the cache.
     """
     (starts, at), (batch, heads, length, size) = where, new.shape
     zeros, room = TensorExpr(node, new.operand(0)), total

@@ -1,5 +1,7 @@
-"""Blockwise quantized weights, with a scale and zero point per block: matrix product and gather (domain
-com.microsoft)."""
+"""Matrix product and gather of blockwise quantized weights, with a scale and zero point per block.
+
+Domain: com.microsoft.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ def _matmul_bits(node: OnnxNode) -> Expr:
 
 
 def _zeros(node: OnnxNode, columns: int, blocks: int, bits: int) -> np.ndarray:
-    """Return the zero points, (columns, blocks); the middle of the range if the input is omitted."""
+    """Return the zero points, (columns, blocks).  The default for an omitted input is the middle of the range."""
     if not node.has(3):
         return np.full((columns, blocks), 2 ** (bits - 1), np.uint8)
     given = node.known(3, "the zero points")
@@ -74,8 +76,11 @@ def _unpacked(rows: np.ndarray, bits: int) -> np.ndarray:
 
 @converts("GatherBlockQuantized", domain=_MICROSOFT)
 def _gather_blocks(node: OnnxNode) -> Expr:
-    """Inputs: data, indices, scales, zero points. u8 data is packed along the last axis.  Gathered elements are
-    dequantized after the gather; an index out of range gives zeros."""
+    """Inputs: data, indices, scales, zero points.
+
+    u8 data is packed along the last axis.  Only gathered elements are dequantized.  The result for an index out of
+    range is zeros.
+    """
     data, places, scales = shaped(node, 0), term(node, 1), shaped(node, 2)
     rank, own, bits = len(data.shape), data.dtype, node.attribute("bits", 4)
     axis, along = node.axis(0, rank, "gather_axis"), node.axis(1, rank, "quantize_axis")

@@ -1,4 +1,4 @@
-"""Operators that ONNX Runtime's optimizer fuses, decomposed again (domain com.microsoft)."""
+"""Decomposition of operators that ONNX Runtime's optimizer creates by fusion (domain com.microsoft)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _fused_matmul(node: OnnxNode) -> Expr:
     return (result if alpha == 1.0 else result * alpha).expr
 
 
-# The attributes of an activation, in the order of activation_params.
+# The attributes of each activation, in the order of the values in activation_params.
 _ACTIVATIONS = {
     "": (),
     "Clip": ("min", "max"),
@@ -82,7 +82,10 @@ def _fused_gemm(node: OnnxNode) -> Expr:
 
 
 def _activated(node: OnnxNode, x: Expr, numbers: list[float]) -> Expr:
-    """Apply the activation that the node names. numbers: its first attributes; the rest have their defaults."""
+    """Apply the activation that the node names.
+
+    numbers: the values of the activation's first attributes.  The other attributes have their defaults.
+    """
     from onnx import helper
 
     name = node.attribute("activation", "")

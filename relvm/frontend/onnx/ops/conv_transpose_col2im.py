@@ -18,7 +18,7 @@ def _conv_transpose(node: OnnxNode) -> Expr:
     if x.type.shape is None or w.type.shape is None:
         raise RelvmUnsupportedError(f"ConvTranspose requires known shapes, got {x.type} and {w.type}")
     (batch, channels, *places), (depths, filters, *window) = x.shape, w.shape
-    if not isinstance(channels, int):  # the number that the weights have
+    if not isinstance(channels, int):  # use the number of channels of the weights
         x, channels = TensorExpr(node, node.graph.checked(x.expr, (batch, depths, *places))), depths
     depth = node.exact_quotient(channels, groups, "channels")
     rank = len(places)
@@ -45,8 +45,8 @@ def _extent(
 ) -> tuple[tuple[int, ...], list[AnyDim]]:
     """Return the padding cut off before each spatial axis, and the spatial dimensions of the result.
 
-    Without padding an axis has (n - 1) * stride + window + output_padding positions.  If output_shape is smaller, the
-    difference is padding.  If it is larger, zeros follow.
+    Without padding, an axis of the result has (n - 1) * stride + window + output_padding positions.  If output_shape is
+    smaller, the difference is cut off as padding.  If it is larger, zeros are appended.
     """
     rank, mode = len(places), node.attribute("auto_pad", "NOTSET")
     extra = node.attribute("output_padding", [0] * rank)
@@ -65,7 +65,7 @@ def _extent(
         if not isinstance(left, int):
             raise RelvmUnsupportedError(f"output_shape {stated} is not supported for the symbolic dimension {n}")
         totals.append(max(0, left))
-    # All modes but SAME_UPPER put the odd element before, as SAME_LOWER does.
+    # If the padding is odd, all modes except SAME_UPPER put the extra element at the front, as SAME_LOWER does.
     pads = split_pads("SAME_UPPER" if mode == "SAME_UPPER" else "SAME_LOWER", totals)
     return pads[:rank], list(sizes)
 
@@ -92,7 +92,10 @@ def _col2im(node: OnnxNode) -> Expr:
 
 
 def _channels(node: OnnxNode, rows: AnyDim, block: AnyDim) -> AnyDim:
-    """Return the number of channels, each of `block` rows.  If it is only known at run time, the reshape checks it."""
+    """Return the number of channels, rows / block.
+
+    If it is only known at run time, the reshape that uses it checks that `rows` is divisible by `block`.
+    """
     channels = exact_quotient(rows, block)
     if channels is None and isinstance(rows, int) and isinstance(block, int):
         raise RelvmShapeError(f"{rows} rows must be a multiple of the block size {block}")

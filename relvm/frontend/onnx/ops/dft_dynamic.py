@@ -20,10 +20,11 @@ LONGEST = 4096  # limit on the transform length, because a matrix has length^2 e
 def transform(
     x: TensorExpr, axis: TensorExpr, length: AnyDim | None, parts: int, *, inverse: bool, onesided: bool
 ) -> TensorExpr:
-    """Compute a DFT of x, whose sizes are known; its last axis holds the real and imaginary parts.
+    """Compute a DFT of x along one axis.  The shape of x must be known.
 
-    axis: i64[1], the axis to transform.   length: of the transform.  None: the size of the axis, or the length of the
-    signal that half a spectrum implies.
+    The last axis of x consists of the real and imaginary parts.   axis: i64[1], the axis to transform.   length: the
+    length of the transform.  The default is the size n of the axis, or 2 * (n - 1) for the inverse of a onesided
+    spectrum.   parts: 1 for a real signal, 2 for a complex one.
     """
     node, rank = x.node, len(x.shape)
     axis = counted(axis, rank)
@@ -48,8 +49,10 @@ def transform(
 
 
 def frames(x: TensorExpr, parts: int, *, onesided: bool) -> TensorExpr:
-    """Compute the frames of an STFT of x, (batch, n, parts).  The step, frame length and window are inputs of the
-    node."""
+    """Compute the frames of an STFT of x, (batch, n, parts).
+
+    The step, the frame length and the window are inputs of the node.
+    """
     node, (batch, size, _) = x.node, x.shape
     step = scalar(node, 1).cast(I64)
     assert_none(step < 1, "frame steps below 1")
@@ -67,8 +70,10 @@ def frames(x: TensorExpr, parts: int, *, onesided: bool) -> TensorExpr:
 def _of_whole(
     node: OnnxNode, size: AnyDim, length: AnyDim, parts: int, onesided: bool, inverse: bool, dtype: DType
 ) -> tuple[TensorExpr, AnyDim, int]:
-    """Return the matrix from `size` elements to frequencies, (size * parts, count * 2), the number of frequencies, and
-    2."""
+    """Return the DFT matrix, the number of frequencies `count`, and the number of parts of a frequency, 2.
+
+    The matrix has the shape (size * parts, count * 2).  Its product with a signal of `size` elements is the spectrum.
+    """
     if onesided and parts == 2:
         raise RelvmUnsupportedError("onesided requires a real signal, got a complex one")
     count = length // 2 + 1 if onesided else length
@@ -85,9 +90,10 @@ def _of_whole(
 def _of_half(
     node: OnnxNode, size: AnyDim, length: AnyDim, parts: int, onesided: bool, inverse: bool, dtype: DType
 ) -> tuple[TensorExpr, AnyDim, int]:
-    """Return the matrix from the first half of a spectrum to a real signal, (size * 2, length), the length, and 1.
+    """Return the inverse DFT matrix of a onesided spectrum, the length of the signal, and the number of its parts, 1.
 
-    Each frequency counts twice, except the first and, for an even length, the last.
+    The matrix has the shape (size * 2, length).  Its product with the first half of a spectrum is a real signal.  Each
+    frequency counts twice, except the first and, for an even length, the last.
     """
     assert onesided and inverse
     real, imaginary = _wave(node, length, size, length, 1)

@@ -17,7 +17,7 @@ from relvm.ir.dtypes import F64, I64, DType
 from relvm.ir.expr import Constant, Expr, constant
 from relvm.ir.symbolic import dim_op
 
-# A window is the sum of these factors times cos(0), cos(t), cos(2 * t), where t runs through one period.
+# A window is the sum of factor[i] * cos(i * t), where t runs through one period.
 _WINDOWS = {
     "HannWindow": (0.5, -0.5),
     "HammingWindow": (25 / 46, -21 / 46),
@@ -27,8 +27,9 @@ _WINDOWS = {
 
 @converts(*_WINDOWS)
 def _window(node: OnnxNode) -> Expr:
-    """In a periodic window, the element after the last would equal the first.  In a symmetric window, the last element
-    equals the first.
+    """Computes a periodic or a symmetric window.
+
+    A periodic window would continue with its first element.  In a symmetric window, the last element equals the first.
     """
     size = size_of(node, 0, "the window size")
     dtype = node.graph.element_type(node.attribute("output_datatype", 1), node.proto.op_type)
@@ -134,9 +135,10 @@ def _matrix(length: int, size: int, parts: int, onesided: bool, inverse: bool, d
 
 
 def _inverse_of_half(length: int, size: int, parts: int, dtype: DType) -> np.ndarray:
-    """Return the matrix from the first half of a spectrum to a real signal: (frequencies, 2, length, 1).
+    """Return the inverse DFT matrix that maps the first half of a spectrum to a real signal.
 
-    Each frequency counts twice, except the first and, for an even length, the last.
+    Its shape is (frequencies, 2, length, 1).  Each frequency counts twice, except the first and, for an even length,
+    the last.
     """
     if parts == 1:
         raise RelvmShapeError("a onesided inverse transform requires complex frequencies")
@@ -157,8 +159,10 @@ def _wave(length: int, rows: int, columns: int, direction: int) -> np.ndarray:
 
 @converts("MelWeightMatrix")
 def _mel_weight_matrix(node: OnnxNode) -> Expr:
-    """Each column is a triangular filter, which rises from 0 at its lower edge to 1 at its center and falls again.  The
-    edges are equally spaced on the mel scale and rounded down to bins of the spectrum.  Source:
+    """Computes a matrix in which each column is a triangular filter.
+
+    A filter rises from 0 at its lower edge to 1 at its center, and falls to 0 at its upper edge.  The edges are equally
+    spaced on the mel scale and rounded down to bins of the spectrum.  Source:
     onnx/reference/ops/op_mel_weight_matrix.py.
     """
     bands, length = size_of(node, 0, "num_mel_bins"), size_of(node, 1, "dft_length")

@@ -1,7 +1,9 @@
-"""DynamicQuantizeLSTM: each product quantizes its input by its own range, all of x at once, the state at every step.
+"""DynamicQuantizeLSTM: an LSTM with dynamically quantized inputs of its matrix products.
 
-Source: ONNX Runtime, contrib_ops/cpu/quantization/dynamic_quantize_lstm.cc.  The states of all sequences of a batch
-share one range, and each direction has its own.
+The input x is quantized once, by the range of all its elements.  The state is quantized at every step, by the range of
+the states of all sequences of a batch.  Each direction has its own range.
+
+Source: ONNX Runtime, contrib_ops/cpu/quantization/dynamic_quantize_lstm.cc.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ _MICROSOFT = "com.microsoft"
 _ACTIVATIONS = ("Sigmoid", "Tanh", "Relu", "Softsign", "Softplus")  # activations without parameters
 _OPSET = 17
 
-# One step. r, r_scale, r_zero: the weights; alive: the sequences that have not ended.
+# One step.   r, r_scale, r_zero: the quantized weights R.   alive: whether each sequence has not ended yet.
 _STEP = """
 step (float h, float c, uint8 r, float r_scale, uint8 r_zero, float x, bool alive)
   => (h_ahead, c_ahead, r_same, scale_same, zero_same, row)
@@ -118,7 +120,7 @@ def _reversed(x: TensorExpr, lengths: TensorExpr) -> TensorExpr:
 def _steps(
     node: OnnxNode, values: tuple[Expr, ...], backward: bool, activations: list[str]
 ) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """Return the Scan over the steps: both final states, and the outputs of all steps."""
+    """Import a Scan over the steps.  Return the final states h and c, and the outputs of all steps."""
     from onnx import helper, parser
 
     body = parser.parse_graph(_STEP.format(*activations))

@@ -1,4 +1,4 @@
-"""Einsum as transpositions, sums and matrix products."""
+"""Decomposition of Einsum into transpositions, sums and matrix products."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.type_rules import expect_equal_dims
 
-# A label is a letter, or a number for an axis of an ellipsis, counted from its end.
+# A label is a letter, or a number for an axis that an ellipsis covers.  These axes are counted from the last one.
 Label = str | int
 
 
@@ -65,7 +65,7 @@ def _einsum(node: OnnxNode) -> Expr:
 
 
 def _parsed(equation: str, ranks: list[int]) -> tuple[list[tuple[Label, ...]], tuple[Label, ...]]:
-    """Return the labels of the operands, and those of the result."""
+    """Parse an equation.  Return the labels of each operand, and the labels of the result."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     texts = left.split(",")
     if len(texts) != len(ranks):
@@ -131,7 +131,7 @@ def _without_ones(operands: list[Labelled]) -> list[Labelled]:
 
 
 def _of_common_sizes(operands: list[Labelled]) -> list[Labelled]:
-    """Unify the run-time sizes of axes with the same label by broadcasting."""
+    """Broadcast the operands so that axes with the same label have the same size."""
     sizes: dict[Label, AnyDim] = {}
     for operand in operands:
         for label in operand.labels:
@@ -146,7 +146,10 @@ def _of_common_sizes(operands: list[Labelled]) -> list[Labelled]:
 
 
 def _product(a: Labelled, b: Labelled, later: set[Label]) -> Labelled:
-    """Multiply two operands, summing over labels not in `later`, by a batched matrix product or elementwise."""
+    """Multiply two operands, and sum over the labels that are not in `later`.
+
+    The product is a batched matrix product, or elementwise if no common label is summed over.
+    """
     a, b = a.summed(later | set(b.labels)), b.summed(later | set(a.labels))
     for label in a.labels:
         if label in b.labels:

@@ -125,8 +125,10 @@ def _bit_cast(node: OnnxNode) -> Expr:
 
 @converts("Dropout")
 def _dropout(node: OnnxNode) -> Expr | tuple[Expr, Expr]:
-    """At inference, returns the input itself and, if requested, a mask that is all true.  In training mode the ratio
-    must be 0, so that no element is dropped.  A ratio that is known only at run time is checked then.
+    """Returns the input itself and, if requested, a mask that is all true.
+
+    In training mode the ratio must be 0, so that no element is dropped.  This is checked at run time if the ratio is
+    not known at import time.
     """
     if node.has(2):
         trained = scalar(node, 2)
@@ -181,7 +183,7 @@ def _constant_of_shape(node: OnnxNode) -> Expr:
 
 @converts("Shape")
 def _shape(node: OnnxNode) -> Expr:
-    """A known shape becomes a shape value instead of a tensor.  An unknown shape is read at run time."""
+    """A known shape is folded at import time.  An unknown shape is read at run time."""
     dims = ops.shape_to_tensor(node.emit(ops.shape_of(node.tensor(0))))
     start, end = node.attribute("start", 0), node.attribute("end", _END)
     if (start, end) == (0, _END):

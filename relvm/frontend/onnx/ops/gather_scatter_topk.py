@@ -115,15 +115,18 @@ def coordinates(positions: TensorExpr, shape: tuple[AnyDim, ...]) -> list[Tensor
 
 
 def nonzero(cond: TensorExpr) -> tuple[TensorExpr, AnyDim]:
-    """Return the row-major positions at which a bool tensor holds, and their number."""
+    """Return the row-major positions at which a bool tensor is true, and their number."""
     (count,) = run_time_sizes(cond.cast(I64).apply(ops.sum))
     return cond.apply(ops.nonzero, cond.node.shape([count])), count
 
 
 @converts("Compress")
 def _compress(node: OnnxNode) -> Expr:
-    """Without an axis, selects from the flattened input.  The condition may be shorter than the axis; a longer one is
-    cut off."""
+    """Selects the elements along an axis at which the condition is true.
+
+    Without an axis, the input is flattened.  The condition may be shorter than the axis.  A longer condition is cut
+    off.
+    """
     axis, x = node.attribute("axis"), term(node, 0)
     if axis is None:
         x = shaped(node, 0)

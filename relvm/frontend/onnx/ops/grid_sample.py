@@ -18,8 +18,10 @@ _MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic
 
 @converts("GridSample")
 def _grid_sample(node: OnnxNode) -> Expr:
-    """Grid coordinates range from -1 to 1, either between the centers of the outermost elements or between their outer
-    edges."""
+    """Samples x at grid coordinates from -1 to 1.
+
+    If align_corners is set, -1 and 1 are the centers of the outermost elements, otherwise their outer edges.
+    """
     x, grid = shaped(node, 0), term(node, 1)
     asked, padding = node.attribute("mode", "linear"), node.attribute("padding_mode", "zeros")
     if asked not in _MODES:
@@ -59,7 +61,7 @@ def _affine_grid(node: OnnxNode) -> Expr:
 
 
 def _along(node: OnnxNode, size: AnyDim, dtype: DType, aligned: bool) -> TensorExpr:
-    """Return the coordinates of the elements along an axis."""
+    """Return the coordinates, from -1 to 1, of the elements along an axis."""
     place = iota(node, size).cast(dtype)
     count = number_of(node, size)
     count = count.cast(dtype) if isinstance(count, TensorExpr) else count
@@ -72,7 +74,10 @@ def _along(node: OnnxNode, size: AnyDim, dtype: DType, aligned: bool) -> TensorE
 
 @converts("DeformConv")
 def _deform_conv(node: OnnxNode) -> Expr:
-    """Samples x like im2col, but shifts each position of a window by its own offset; then multiplies by the weights."""
+    """Samples x like im2col, but shifts each position of a window by its own offset.
+
+    The result is multiplied by the weights.
+    """
     x, w, offset = (shaped(node, i) for i in range(3))
     if len(x.shape) != 4:
         raise RelvmUnsupportedError(f"x of rank {len(x.shape)} is not supported: expected rank 4")
@@ -100,7 +105,7 @@ def _deform_conv(node: OnnxNode) -> Expr:
 
 
 def _window_places(node, kernel, strides, dilations, pads, out, dtype) -> TensorExpr:
-    """Return the positions of each window's elements without offsets: (window, places, 2)."""
+    """Return the position of each element of each window, without offsets: (elements, windows, 2)."""
     parts = []
     node.graph.file.count(sum(kernel) * 8, node.here)
     for axis in range(2):

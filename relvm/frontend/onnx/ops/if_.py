@@ -1,8 +1,8 @@
-"""Control flow: an ONNX If becomes an If whose branches see the enclosing values.
+"""Control flow: an ONNX If becomes an If expression, whose branches can use the values of the enclosing graph.
 
-An If on a constant condition imports only the branch taken.  A branch whose shapes are inconsistent raises an error if
-it is taken.  Operators need to know the ranks of tensors.  If the branches give tensors of different ranks, the rest of
-the graph is therefore imported into each branch.
+If the condition is constant, only the branch taken is imported.  A branch with inconsistent shapes raises an error at
+run time if it is taken.  Operators need to know the ranks of tensors.  If the branches return tensors of different
+ranks, the rest of the graph is therefore imported into each branch.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _taken(graph: ImportContext, branch: Any) -> tuple[Value, ...]:
 
 
 def _merged(graph: ImportContext, cond: Expr, then: Block, orelse: Block) -> tuple[Expr, ...]:
-    """Return the values of an If."""
+    """Add an If to the graph, and return its values."""
     type_ = join(then.type, orelse.type)
     if type_ is None or _dtypes(then.type) != _dtypes(orelse.type):
         raise RelvmTypeError(f"the branches return incompatible types: {then.type} and {orelse.type}")
@@ -91,9 +91,9 @@ def if_then_else(
 def parted(
     graph: ImportContext, fork: RankSplit, outputs: list[str], nodes: list[Any], names: list[str]
 ) -> list[Value]:
-    """Return the values of `names` from an If in which each branch is followed by the remaining nodes.
+    """Import the remaining nodes into each branch of an If, and return the values of `names`.
 
-    outputs: the names of the values that a branch gives.
+    outputs: the names of the values that a branch defines.   nodes: the remaining nodes.
     """
 
     def followed(way: Callable[[ImportContext], list[Value]]) -> Block:
@@ -110,9 +110,9 @@ def parted(
 def _both(graph: ImportContext, makers: list[Callable[[], Block]], *errors: type[RelvmError]) -> tuple[Block, ...]:
     """Build both blocks.
 
-    If the nodes of one block have inconsistent shapes, that block raises the error at run time.  Exporters ensure by
-    the condition, and callers by the sizes they give, that such a branch is not taken.  If both blocks are
-    inconsistent, the first error is raised now.   errors: the errors that inconsistent shapes raise.
+    If the nodes of one block have inconsistent shapes, that block raises the error at run time.  Usually the condition
+    of the If, or the sizes that the caller passes, exclude such a block.  If both blocks are inconsistent, the first
+    error is raised now.   errors: the errors that inconsistent shapes raise.
     """
     blocks: list[Block | RelvmError] = []
     for make in makers:

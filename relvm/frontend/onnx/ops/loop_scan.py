@@ -2,9 +2,9 @@
 
     loop(i, go, states, rows) = if i < limit and go then loop(i + 1, go', states', [*rows, row]) else (states, i, rows)
 
-Loop-invariant states are not parameters; the body refers to the outer value.  Sizes that change between iterations are
-dimension variables of the function.  The rows of a scan output are a list that grows in place, and are stacked into one
-tensor after the loop.  SequenceMap is a loop over such lists.
+Loop-invariant states are not parameters: the body uses the outer value.  Sizes that change between iterations are
+dimension variables of the function.  The rows of a scan output are collected in a list that grows in place.  After the
+loop, the list is stacked into one tensor.  SequenceMap is a loop over such lists.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _scan(node: OnnxNode) -> tuple[Any, ...]:
 
 
 def _each(node: OnnxNode, name: str, count: int, most: int | None = None) -> list[int]:
-    """Return an attribute with `count` numbers, all 0 if it is absent. most: each number must lie in 0..most."""
+    """Return an attribute with `count` numbers, all 0 by default.  most: if given, the numbers must lie in 0..most."""
     numbers = node.attribute(name, [0] * count)
     if len(numbers) != count or (most is not None and not all(0 <= number <= most for number in numbers)):
         limits = "" if most is None else f" from 0 to {most}"
@@ -144,7 +144,10 @@ _OF_ONE = "__of_one"  # marks a Scan of opset 8 whose states and sequences have 
 
 
 def _over_batch(node: OnnxNode) -> OnnxNode:
-    """Rewrite a Scan of opset 8, whose states and sequences have a batch axis, as an outer Scan over the batch."""
+    """Rewrite a Scan of opset 8, whose states and sequences have a batch axis, as a Scan over the batch.
+
+    The body of the outer Scan is a Scan over one batch element, marked with `_OF_ONE`.
+    """
     from onnx import helper
 
     body, count = node.attribute("body"), node.attribute("num_scan_inputs")
@@ -189,7 +192,7 @@ def _sequence_map(node: OnnxNode) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class _State:
-    """A loop-carried state: the body's input, the initial value, the body's output."""
+    """A loop-carried state: the name of the body's input, the initial value, the name of the body's output."""
 
     input: str
     initial: Any
@@ -198,10 +201,11 @@ class _State:
 
 @dataclass(frozen=True)
 class _Round:
-    """The body imported once, for states of given types.
+    """The imported body of a loop, for states of given types.
 
-    graph: the body's bindings.  params: the states.  ahead: the states after the iteration.  go: whether to continue, a
-    tensor, or None if unchanged.  rows: the items appended to the scan outputs.
+    graph: the context with the body's bindings.  params: the states before the iteration.  ahead: the states after it.
+    go: a tensor that tells whether to continue, or None if the body never ends the loop.  rows: the items to append to
+    the scan outputs.
     """
 
     graph: ImportContext
@@ -215,9 +219,9 @@ class _Round:
 class _Repeated:
     """A loop.
 
-    limit: maximum number of iterations, or None.  go: whether the first iteration runs.  condition: the body output
-    that says whether to continue, or None if there is none.  given: sets the body inputs that depend on the iteration
-    number.
+    limit: maximum number of iterations, or None.  go: whether the first iteration runs.  condition: name of the body
+    output that tells whether to continue, or None if there is no such output.  given: a function that defines the body
+    inputs that depend on the iteration number.
     """
 
     node: OnnxNode
@@ -232,8 +236,8 @@ class _Repeated:
     def results(self, places: list[tuple[int, bool]] | None) -> tuple[Any, ...]:
         """Return the final states, then the scan outputs.
 
-        places: for each scan output, the axis along which its rows are stacked, and whether in reverse.  None: return
-        only the rows, as lists.
+        places: for each scan output, the axis along which its rows are stacked, and whether the order is reversed.  If
+        `places` is None, only the scan outputs are returned, as lists of rows.
         """
         node = self.node
         count = node.graph.var("round", PrimType(I64))
@@ -270,8 +274,10 @@ class _Repeated:
         return (*(finals.get(state.input, state.initial) for state in self.states), *stacked)
 
     def stated(self, state: _State, type_: Type) -> Type:
-        """Return the type that the body declares for a state that is an empty list or null at first, from which it may
-        take an item."""
+        """Complete the type of a state that is an empty list or null before the loop with the type the body declares.
+
+        Other types are returned unchanged.
+        """
         if type_ not in (ListType(None), OptionalType(None)):
             return type_
         info = next(info for info in self.body.input if info.name == state.input)
@@ -279,7 +285,10 @@ class _Repeated:
         return join(type_, said) or type_
 
     def round(self, carried: list[_State], types: list[Type], own: set[DimVar], count: Expr) -> _Round:
-        """Import the body. own: the variables in `types` for sizes that change between iterations."""
+        """Import the body for states of the given types.
+
+        own: the variables in `types` for sizes that change between iterations.   count: the iteration number.
+        """
         graph = self.node.graph.inner(self.body)
         graph.own_dims |= own
         new = self.node.graph.var
@@ -294,7 +303,10 @@ class _Repeated:
         return _Round(graph, params, [found[s.output] for s in carried], go, [found[name] for name in self.rows])
 
     def function(self, round_: _Round, count: Var) -> Binding:
-        """Return the local function.  Its result is the states, the number of iterations, and the rows as lists."""
+        """Return a binding of the loop as a local function.
+
+        The function returns the final states, the number of iterations, and a list of rows for each scan output.
+        """
         graph, params, new = round_.graph, round_.params, self.node.graph.var
         lists = [new("rows", ListType(graph.outside(row.type))) for row in round_.rows]
         go = new("go", PrimType(BOOL)) if round_.go else None
@@ -318,15 +330,17 @@ class _Repeated:
         return Binding(var, Function("loop", everything, body, result, type=var.type))
 
     def test(self, graph: ImportContext, count: Expr, go: Expr) -> Expr:
-        """Return the condition under which the iteration of that number runs."""
+        """Return the condition under which iteration number `count` runs."""
         if self.limit is None:
             return go
         below = _prim(graph, "lt", count, self.limit)
         return below if _is_true(go) else _prim(graph, "and", below, go)
 
     def joined(self, round_: _Round, rounds: Expr, rows: Expr, row: Expr, place: tuple[int, bool]) -> Expr:
-        """Stack the rows of a scan output.  If there are no iterations, sizes that only an iteration would determine
-        are 0."""
+        """Stack the rows of a scan output.
+
+        If there are no iterations, the sizes that only an iteration would determine are 0.
+        """
         node, (axis, reverse) = self.node, place
         if not isinstance(row.type, TensorType):
             raise RelvmUnsupportedError(f"a scan output has type {row.type} in an iteration, expected a tensor")
@@ -368,7 +382,7 @@ def _stacked(graph: ImportContext, rows: Expr, axis: int, reverse: bool) -> Expr
 
 
 def _source(node: OnnxNode, body: Any, name: str) -> str:
-    """Return the name of the value that `name` is a copy of, through Identity nodes."""
+    """Follow Identity nodes back from the value `name`, and return the name of the value that they copy."""
     makers = {output: proto for proto in body.node for output in proto.output}
     identity = ("", "Identity", "")
     while name in makers and key_of(makers[name]) == identity and identity not in node.graph.functions:
@@ -426,6 +440,6 @@ def _is_true(go: Expr) -> bool:
 
 
 def _prim(graph: ImportContext, function: str, left: Expr, right: Expr) -> Expr:
-    """Return arithmetic on two scalars."""
+    """Bind a scalar operation on two scalars, and return its result."""
     dtype = I64 if function in ("add", "sub") else BOOL
     return graph.emit(PrimCall(function, (left, right), type=PrimType(dtype)), function)

@@ -1,4 +1,4 @@
-"""Normalization, composed of means, differences, squares and roots that fusion joins into one kernel."""
+"""Normalization, composed of means, differences, squares and roots.  Operator fusion joins them into one kernel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ def inverse_deviation(variance: TensorExpr, epsilon: float) -> TensorExpr:
 
 
 def _computed_in(node: OnnxNode, own: DType) -> tuple[DType, DType]:
-    """Return the dtype that stash_type names, and the dtype to compute in, which is at least as wide as the input's."""
+    """Return the dtype that stash_type names, and the dtype to compute in.
+
+    The dtype to compute in is f64 if stash_type or the input is f64, otherwise that of stash_type.
+    """
     stash = node.graph.element_type(node.attribute("stash_type", 1), "stash_type")
     if not stash.is_float:
         raise RelvmUnsupportedError(f"stash_type is {stash}, expected a float dtype")
@@ -115,7 +118,7 @@ def axes_from(node: OnnxNode) -> tuple[int, ...]:
 
 @converts("MeanVarianceNormalization")
 def _mean_variance_normalization(node: OnnxNode) -> Expr:
-    """Adds an epsilon to the standard deviation, as ONNX's function body of the operator does."""
+    """Adds an epsilon to the standard deviation, as the function body that ONNX defines for this operator does."""
     _, apart, variance = centred(term(node, 0), tuple(node.attribute("axes", [0, 2, 3])))
     return (apart / (variance.apply(ops.sqrt) + 1e-9)).expr
 

@@ -18,7 +18,10 @@ _TRAINING = "ai.onnx.preview.training"
 
 
 def _stepped(node: OnnxNode, kinds: int, step: Callable[..., tuple[TensorExpr, ...]]) -> tuple[Expr, ...]:
-    """Return step(rate, time, tensor, gradient, state...) for each tensor, with the results grouped by kind."""
+    """Apply step(rate, time, tensor, gradient, state...) to each tensor.
+
+    Return all updated tensors, then all updated states of each kind.   kinds: the number of inputs for each tensor.
+    """
     count, rest = divmod(len(node.inputs) - 2, kinds)
     if rest or count < 1:
         raise RelvmFormatError(f"got {len(node.inputs)} inputs, expected 2 plus {kinds} for each tensor")

@@ -101,7 +101,7 @@ def _at_run_time(node: OnnxNode, mode: str) -> TensorExpr:
 
 
 def _between(x: TensorExpr, axis: int, before: TensorExpr, after: TensorExpr, value: TensorExpr) -> TensorExpr:
-    """Pad x along the axis with the value.  Negative numbers crop."""
+    """Pad x along an axis with a value.  Negative `before` or `after` crops."""
     skipped, left = ((0 - count).apply(ops.maximum, 0) for count in (before, after))
     (size,) = run_time_sizes(number_of(x.node, x.shape[axis]) - skipped - left)
     inner = x.apply(ops.gather, iota(x.node, size) + skipped, axis=axis)
@@ -112,9 +112,9 @@ def _between(x: TensorExpr, axis: int, before: TensorExpr, after: TensorExpr, va
 
 
 def _extended(x: TensorExpr, axis: int, size: AnyDim, before: TensorExpr | int, mode: str) -> TensorExpr:
-    """Pad x along the axis with its own elements to `size`, with `before` of them in front.
+    """Pad x along an axis to `size` elements, with copies of its own elements.
 
-    The source of each element is computed as in `ops.pad`.
+    The source of each element is computed as in `ops.pad`.   before: the number of elements to add in front.
     """
     dim = numbers_of(x.node, [x.shape[axis]])
     last, place = dim - 1, iota(x.node, size) - before

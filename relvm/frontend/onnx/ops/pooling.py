@@ -1,9 +1,9 @@
 """Pooling.
 
-With ceil_mode, windows that reach past the end padding also count.  A window must still begin inside the input or the
-padding, so the start positions are the multiples of `stride` below `n + before`, limited by `after`.  For stride s and
-window span w the number of windows is floor((n + before + min(after + s - 1, w - 1) - w) / s) + 1.  That equals the
-count with a larger padding at the end.
+With ceil_mode, the last window may extend past the padding at the end, but it must begin before the position
+`n + before`.  For stride s and window span w the number of windows is therefore
+floor((n + before + min(after + s - 1, w - 1) - w) / s) + 1.  This is the number of windows without ceil_mode for an end
+padding of min(after + s - 1, w - 1).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from relvm.ir.symbolic import AnyDim, known_sizes, product
 class _Pool:
     """The attributes of a pooling node.
 
-    kernel, strides, dilations: for each spatial axis.  stated: the padding before, then after, from the node.
-    pads: the same, including the padding that ceil_mode adds.
+    kernel, strides, dilations: one number for each spatial axis.  stated: the node's padding before each axis, then
+    after each axis.  pads: the same padding, including the padding that ceil_mode adds.
     """
 
     kernel: tuple[int, ...]
@@ -71,8 +71,9 @@ def _max_pool(node: OnnxNode) -> tuple[Expr, ...]:
 
 @converts("MaxUnpool")
 def _max_unpool(node: OnnxNode) -> Expr:
-    """Scatters each element to its position before pooling, and sets all other elements to 0.  If the output shape is
-    larger than the size that the window implies, appends zeros.
+    """Scatters each element to its position before pooling, and sets all other elements to 0.
+
+    If the output shape is larger than the size that the window implies, zeros are appended.
     """
     x, rank = shaped(node, 0), node.type(0).known_rank
     kernel = node.attribute("kernel_shape")

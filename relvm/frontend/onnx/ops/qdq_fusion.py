@@ -1,9 +1,9 @@
-"""QDQ fusion: integer products of dequantized tensors, and data movement on bytes.
+"""QDQ (quantize-dequantize) fusion: integer products instead of float products, and data movement on bytes.
 
     MatMul(DequantizeLinear(a), DequantizeLinear(b))   ->   matmul_integer(a, b) * (scale of a * scale of b)
 
 Sums of integer products are exact, so the result differs from the product of floats only by rounding.  Constant weights
-stay bytes.
+remain bytes.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ from relvm.frontend.onnx.values import Dequantized
 from relvm.ir.dtypes import F32, I8, I32, U8, DType
 from relvm.ir.expr import Constant, Expr, constant
 
-# Operators whose result consists of elements of the first input.  MaxPool commutes with dequantization if the scale is
+# Operators whose results are only elements of the first input.  MaxPool commutes with dequantization if the scale is
 # not negative.
 _MOVES = ("Flatten", "Gather", "Identity", "MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
 
 
 def keep(node: OnnxNode, result: Expr, x: Expr, scale: Expr, zero: Expr | None, axis: int) -> None:
-    """Remember which bytes `result` was dequantized from. scale, zero: as in DequantizeLinear."""
+    """Record that `result` was dequantized from the bytes x.  scale, zero, axis: as in DequantizeLinear.
+
+    Nothing is recorded if QDQ fusion does not support the types or shapes.
+    """
     dtype, sizes = x.known_element_type, scale.tensor_type.shape
     if dtype not in (I8, U8) or x.tensor_type.shape is None or scale.element_type != F32 or sizes is None:
         return
@@ -43,7 +46,7 @@ def keep(node: OnnxNode, result: Expr, x: Expr, scale: Expr, zero: Expr | None, 
 
 
 def single(node: OnnxNode, x: Expr) -> Expr:
-    """Reshape a tensor of one element to rank 0; return any other value unchanged."""
+    """Reshape a tensor of one element to rank 0.  Return any other value unchanged."""
     shape = x.tensor_type.shape
     return node.emit(ops.reshape(x, node.shape([]))) if shape and all(dim == 1 for dim in shape) else x
 
@@ -54,7 +57,10 @@ def _made_of(node: OnnxNode, index: int) -> Dequantized | None:
 
 
 def product_of_bytes(node: OnnxNode, *, transpose_a: bool = False, transpose_b: bool = False) -> Expr | None:
-    """Return the product of the first two inputs, f32, or None if they are not dequantized bytes or not matrices."""
+    """Return the matrix product of the first two inputs as f32, computed with integers.
+
+    Return None if the inputs are not dequantized bytes, or not matrices, or if their scales do not allow it.
+    """
     a, b = _made_of(node, 0), _made_of(node, 1)
     if a is None or b is None or a.axis is not None:
         return None
@@ -81,7 +87,10 @@ def _factor(node: OnnxNode, a: Dequantized, b: Dequantized) -> TensorExpr:
 
 
 def convolution_of_bytes(node: OnnxNode) -> Expr | None:
-    """Return the convolution of the first two inputs, f32, or None if they are not dequantized bytes or unsuitable."""
+    """Return the convolution of the first two inputs as f32, computed with integers.
+
+    Return None if the inputs are not dequantized bytes, or if the integer convolution does not support them.
+    """
     x, w = _made_of(node, 0), _made_of(node, 1)
     if x is None or w is None or x.axis is not None or w.axis not in (None, 0):
         return None
@@ -113,8 +122,10 @@ def moved(node: OnnxNode, convert: Converter) -> Any:
 
 
 def bytes_again(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None, dtype: DType) -> Expr | None:
-    """Return the bytes that x was dequantized from, if quantizing it with the same parameters restores them; otherwise
-    None."""
+    """Return the bytes from which x was dequantized if quantizing x again restores them, otherwise None.
+
+    Quantizing restores the bytes if it has the same dtype, scale and zero point as the dequantization.
+    """
     source = node.graph.dequantised.get(x)
     if source is None or source.axis is not None or source.bytes.element_type != dtype:
         return None

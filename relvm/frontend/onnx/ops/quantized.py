@@ -1,5 +1,8 @@
-"""Quantized networks: numbers as (q - zero) * scale with integers q.  All operators except matrix
-products and convolutions are elementwise."""
+"""Quantized operators.  A number is represented as (q - zero) * scale with an integer q.
+
+Matrix products and convolutions compute with integers.  The other operators on quantized tensors dequantize their
+inputs, compute with floats, and quantize the result.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,10 @@ _MICROSOFT = "com.microsoft"
 
 
 def quantized(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None, dtype: DType) -> Expr:
-    """Return round(x / scale) + zero, rounded half to even and clamped to the range of an integer dtype.  Shapes
-    broadcast."""
+    """Return round(x / scale) + zero, clamped to the range of an integer dtype.
+
+    Ties are rounded to even.  The shapes broadcast.
+    """
     x = node.emit(ops.round(node.emit(ops.divide(x, scale))))
     if zero is not None:
         x = node.emit(ops.add(x, node.emit(ops.cast(zero, to=x.known_element_type.name))))
@@ -33,7 +38,7 @@ def quantized(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None, dtype: DT
 
 
 def dequantised(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None) -> Expr:
-    """Return (x - zero) * scale, of the dtype of `scale`."""
+    """Return (x - zero) * scale, with the dtype of `scale`."""
     x = shifted(node, x, zero)
     return node.emit(ops.multiply(node.emit(ops.cast(x, to=scale.known_element_type.name)), scale))
 
@@ -60,8 +65,11 @@ def _scale_and_zero(node: OnnxNode, x: TensorType, axis: int, block: int) -> tup
 
 
 def _along(node: OnnxNode, value: Expr, x: TensorType, axis: int, block: int) -> Expr:
-    """Reshape a scale or zero point to broadcast with x: a scalar, one per position of an axis, or one per block of
-    `block` positions."""
+    """Reshape a scale or zero point to broadcast with x.
+
+    The value is a scalar, or has one number for each position along the axis, or, if `block` is not 0, one number for
+    each block of `block` positions.
+    """
     if block:
         return of_blocks(node, value, x, axis, block)
     value = single(node, value)
@@ -76,7 +84,10 @@ def _along(node: OnnxNode, value: Expr, x: TensorType, axis: int, block: int) ->
 
 
 def of_blocks(node: OnnxNode, value: Expr, x: TensorType, axis: int, block: int) -> Expr:
-    """Repeat each number for its block.  The last block ends with the axis."""
+    """Repeat each scale or zero point for all positions of its block.
+
+    The last block may be shorter, because it ends at the end of the axis.
+    """
     shape = value.tensor_type.shape
     if x.shape is None or shape is None or len(shape) != len(x.shape):
         raise RelvmUnsupportedError(f"block_size {block} requires known shapes of equal rank, got {x} and {value.type}")
@@ -165,8 +176,10 @@ def _dynamic_quantize(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
 
 
 def quantised_by_range(node: OnnxNode, x: Expr) -> tuple[Expr, Expr, Expr]:
-    """Return x quantized to u8, the scale, and the zero point, so that u8 covers the range of x extended to
-    include 0."""
+    """Return x quantized to u8, the scale, and the zero point.
+
+    The range of u8 covers the range of x, extended to include 0.
+    """
     if x.element_type != F32:
         raise RelvmUnsupportedError(f"x has dtype {x.element_type}, expected f32")
     places, scale, zero = node.fields(node.emit(ops.dynamic_quantize(x)))
@@ -177,7 +190,7 @@ def quantised_by_range(node: OnnxNode, x: Expr) -> tuple[Expr, Expr, Expr]:
 
 
 def _product(node: OnnxNode, a: Expr, b: Expr, a_zero: Expr | None, b_zero: Expr | None) -> Expr:
-    """Return the product of integers as i32, with vectors and zero points as ONNX MatMulInteger allows them."""
+    """Return the product of two integer tensors as i32.  Vectors and zero points are handled as in MatMulInteger."""
     gone = tuple(axis for axis, value in ((-2, a), (-1, b)) if value.tensor_type.rank == 1)
     a_zero = _zero_of(node, a, a_zero, (-1,))
     b_zero = _zero_of(node, b, b_zero, (0,))
@@ -190,14 +203,14 @@ def _product(node: OnnxNode, a: Expr, b: Expr, a_zero: Expr | None, b_zero: Expr
 
 
 def _zero_of(node: OnnxNode, x: Expr, zero: Expr | None, new: tuple[int, ...]) -> Expr:
-    """Reshape a zero point for matmul_integer: a vector gets a new axis `new`."""
+    """Reshape a zero point of x for matmul_integer.  A vector gets a new axis `new`.  The default is 0."""
     if zero is None:
         return constant(np.zeros((), x.known_element_type.numpy))
     return _scale_of(node, zero, new)
 
 
 def _scale_of(node: OnnxNode, scale: Expr, new: tuple[int, ...]) -> Expr:
-    """Reshape a scale or a zero point, a scalar or a vector; a vector gets a new axis `new`."""
+    """Reshape a scale or a zero point.  A vector gets a new axis `new`, and one element becomes a scalar."""
     scale = single(node, scale)
     return node.emit(ops.expand_dims(scale, axes=new)) if scale.tensor_type.rank == 1 else scale
 
@@ -217,9 +230,10 @@ def _qlinear_matmul(node: OnnxNode) -> Expr:
 
 
 def _requantised(node: OnnxNode, total: Expr, scales: tuple[Expr, Expr, Expr], zero: Expr) -> Expr:
-    """Requantize sums of products to another scale.
+    """Requantize sums of integer products to the scale and zero point of the result.
 
-    Source: the scales are combined into one factor, as in ONNX Runtime, so that ties are rounded in the same way.
+    scales: of the left factor, the right factor and the result.  They are combined into one factor, as in ONNX Runtime,
+    so that ties are rounded in the same way.
     """
     left, right, result = scales
     factor = node.emit(ops.divide(node.emit(ops.multiply(left, right)), result))
@@ -237,7 +251,10 @@ def _conv_integer(node: OnnxNode) -> Expr:
 def _integer_convolution(
     node: OnnxNode, x: int, w: int, x_zero: Expr | None, w_zero: Expr | None, bias: Expr | None
 ) -> Expr:
-    """Return the sums as i32.  Padding counts as the zero point.  A zero point of one element has rank 0."""
+    """Return the integer convolution of two inputs as i32.  Padding counts as the zero point.
+
+    x, w: the indices of the inputs.   x_zero, w_zero: a zero point of one element must have rank 0.
+    """
     as_bytes = convolved_bytes(node, node.tensor(x), node.tensor(w), x_zero, w_zero)
     if as_bytes is not None:
         if bias is None:
@@ -250,8 +267,10 @@ def _integer_convolution(
 
 
 def as_operator(node: OnnxNode, op_type: str, *inputs: Expr | None, opset: int | None = None) -> Expr:
-    """Convert these inputs with the node's attributes by the ONNX operator of that name, at that opset or the
-    model's."""
+    """Convert another operator of ONNX's own domain with the given inputs and the node's attributes.
+
+    opset: the default is the model's opset.
+    """
     convert = converter_for("", op_type)
     assert convert is not None
     proto = type(node.proto)()
@@ -262,7 +281,10 @@ def as_operator(node: OnnxNode, op_type: str, *inputs: Expr | None, opset: int |
 
 
 def _per_filter(node: OnnxNode, value: Expr, trailing: int) -> Expr:
-    """Reshape a scalar, or one number for each filter, to broadcast with `trailing` axes behind the filters."""
+    """Reshape a vector with one number for each filter to broadcast with `trailing` axes behind the filters.
+
+    One element becomes a scalar.
+    """
     value = single(node, value)
     if value.tensor_type.rank == 0:
         return value
@@ -290,14 +312,13 @@ def _qlinear_binary(node: OnnxNode) -> Expr:
 
 
 def _dequantised_input(node: OnnxNode, index: int) -> Expr:
-    """Return the tensor at `index`, dequantized by the scale in the next input and the optional zero point after
-    it."""
+    """Return input `index`, dequantized with the scale in the next input and the optional zero point after it."""
     scale = single(node, node.tensor(index + 1))
     return dequantised(node, node.tensor(index), scale, _zero_point(node, index + 2))
 
 
 def _quantised_as(node: OnnxNode, x: Expr, index: int, dtype: DType) -> Expr:
-    """Quantize x by the scale at input `index` and the zero point after it."""
+    """Quantize x with the scale in input `index` and the optional zero point in the next input."""
     return quantized(node, x, single(node, node.tensor(index)), _zero_point(node, index + 1), dtype)
 
 
@@ -316,8 +337,10 @@ def _qlinear_softmax(node: OnnxNode) -> Expr:
 
 @converts("QGemm", domain=_MICROSOFT)
 def _qgemm(node: OnnxNode) -> Expr:
-    """Inputs: a, b, each with its scale and zero point; a bias (i32) with the scale of the products; the result's scale
-    and zero point.  Without the latter the result is f32."""
+    """Inputs: a, b, each with its scale and zero point; an i32 bias; the result's scale and zero point.
+
+    The bias has the scale of the products.  If the result's scale is omitted, the result is f32.
+    """
     a, b = (
         node.emit(ops.transpose(node.tensor(index), perm=(1, 0))) if node.attribute(name, 0) else node.tensor(index)
         for index, name in ((0, "transA"), (3, "transB"))
@@ -365,7 +388,10 @@ def _dynamic_quantize_matmul(node: OnnxNode) -> Expr:
 def quantised_product(
     node: OnnxNode, a: Expr, b: Expr, scale: Expr, zero: Expr | None = None, bias: Expr | None = None
 ) -> Expr:
-    """Return a times (b - zero) * scale, plus the bias. a is f32 and is quantized by its range."""
+    """Return the matrix product of a and (b - zero) * scale, plus the bias.
+
+    a is f32, and is quantized by its range.
+    """
     a, a_scale, a_zero = quantised_by_range(node, a)
     total = _product(node, a, b, a_zero, zero)
     return _scaled(node, total, a_scale, _scale_of(node, scale, (0,)), bias)

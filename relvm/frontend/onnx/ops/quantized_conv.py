@@ -1,4 +1,4 @@
-"""Convolutions of quantized tensors as integer convolutions."""
+"""Conversion of convolutions of quantized tensors to integer convolutions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from relvm.ir.expr import Constant, Expr, constant
 def convolved_bytes(node: OnnxNode, x: Expr, w: Expr, x_zero: Expr | None, w_zero: Expr | None) -> Expr | None:
     """Return the convolution of x - x_zero and w - w_zero, as i32, with the node's attributes.
 
-    Return None if the integer convolution does not apply.  The weights must be constant, and signed bytes after
-    subtracting their zero point.  The padding must be known.
+    Return None if the integer convolution does not apply.  The weights must be constant, and must fit signed bytes
+    after their zero point is subtracted.  The zero point of x must be a scalar, and the padding must be known.
     """
     groups = node.attribute("group", 1)
     weights = _signed_weights(w, w_zero)
@@ -30,8 +30,10 @@ def convolved_bytes(node: OnnxNode, x: Expr, w: Expr, x_zero: Expr | None, w_zer
 
 
 def _signed_weights(w: Expr, zero: Expr | None) -> np.ndarray | None:
-    """Return w - zero, with a zero point for all filters or one for each, or None if it is not constant or does not fit
-    i8."""
+    """Return w - zero, or None if it is not constant or does not fit i8.
+
+    zero: one zero point for all filters, or one for each filter.
+    """
     if not isinstance(w, Constant) or not (zero is None or isinstance(zero, Constant)) or w.value.size == 0:
         return None
     moved = w.value.astype(np.int32)

@@ -1,6 +1,7 @@
-"""Random numbers: the machine's random number for each run and node, mixed with the index of each element.
+"""Random numbers.
 
-A node with a seed gives the same numbers in every run.  Source: SplitMix64; Box and Muller, 1958.
+In every run, a node draws one random number from the virtual machine and mixes it with the index of each element.  A
+node with a seed returns the same numbers in every run.  Source: SplitMix64; Box and Muller, 1958.
 """
 
 from __future__ import annotations
@@ -74,8 +75,10 @@ def _wanted(node: OnnxNode) -> tuple[tuple[AnyDim, ...], DType]:
 
 
 def _fractions(node: OnnxNode, shape: tuple[AnyDim, ...], dtype: DType, stream: int = 0) -> TensorExpr:
-    """Return numbers in [0, 1), computed in f64 if that is the dtype, otherwise in f32. stream: each stream of a node
-    is independent."""
+    """Return random numbers in [0, 1), as f64 if `dtype` is f64, otherwise as f32.
+
+    stream: the number of an independent stream of random numbers of the node.
+    """
     seed = node.attribute("seed")
     if seed is None:
         start = TensorExpr(node, node.emit(ops.to_tensor(node.emit(ops.random_bits()), dtype="i64"))).cast(U64)

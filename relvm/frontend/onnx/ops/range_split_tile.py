@@ -31,7 +31,10 @@ from relvm.ir.type_rules import expect_equal_dims
 
 
 def shaped(node: OnnxNode, index: int) -> TensorExpr:
-    """Return input `index`, of known rank, with a name for each size that is only known at run time."""
+    """Return input `index`, with a dimension variable for each size that is only known at run time.
+
+    The rank of the input must be known.
+    """
     return TensorExpr(node, node.known_shape(index))
 
 
@@ -103,8 +106,9 @@ def repeated(x: TensorExpr, repeats: Sequence[AnyDim]) -> TensorExpr:
 
 @converts("Split")
 def _split(node: OnnxNode) -> tuple:
-    """Since opset 18, num_outputs gives the number of parts, and the last part may be shorter.  Before opset 18, all
-    parts are equal if no sizes are given.
+    """Without given sizes, all parts are equal before opset 18.
+
+    Since opset 18, the last part may be shorter, and num_outputs is the number of parts.
     """
     value = node.inputs[0]
     if isinstance(value, HostValue):

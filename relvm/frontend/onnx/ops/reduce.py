@@ -23,7 +23,7 @@ def _sum(x: TensorExpr, **axes) -> TensorExpr:
 
 
 def _mean(x: TensorExpr, **axes) -> TensorExpr:
-    """Return the mean; 0 for no elements, as in ONNX Runtime (ONNX leaves it undefined)."""
+    """Return the mean.  The mean of no elements is 0, as in ONNX Runtime.  ONNX leaves it undefined."""
     chosen = range(len(x.shape)) if axes["axes"] is None else axes["axes"]
     count = product(x.shape[axis] for axis in chosen)
     if x.dtype.is_float and range_of(count, {}).low >= 1:
@@ -42,7 +42,10 @@ def _of_bools_too(op: Operator) -> Callable[..., TensorExpr]:
 
 
 def _through_floats(function: Callable[..., TensorExpr]) -> Callable[..., TensorExpr]:
-    """Apply a function of floats to integers too: convert them, and convert the result back."""
+    """Extend a reduction of floats to integers.
+
+    Integers are converted to f64, and the result is converted back.
+    """
 
     def reduced(x: TensorExpr, **axes) -> TensorExpr:
         own = x.dtype
@@ -52,7 +55,10 @@ def _through_floats(function: Callable[..., TensorExpr]) -> Callable[..., Tensor
 
 
 def _log_sum_exp(x: TensorExpr, **axes) -> TensorExpr:
-    """Subtract the largest element first, so that exp does not overflow, unless that element is infinite."""
+    """Return log(sum(exp(x))).
+
+    The largest element, unless it is infinite, is subtracted first and added at the end, so that exp does not overflow.
+    """
     largest = x.apply(ops.max, axes=axes["axes"], keepdims=True)
     infinite = largest.apply(ops.abs).apply(ops.equal, np.inf)
     largest = infinite.where(0, largest)
@@ -60,7 +66,7 @@ def _log_sum_exp(x: TensorExpr, **axes) -> TensorExpr:
     return total + (largest if axes["keepdims"] else largest.reshape(*total.shape))
 
 
-# For each reduction, the function, and the opset from which on the axes are an input.
+# For each reduction, the function, and the first opset in which the axes are an input.
 _REDUCTIONS: dict[str, tuple[Callable[..., TensorExpr], int]] = {
     "ReduceSum": (_sum, 13),
     "ReduceMean": (_mean, 18),
@@ -77,7 +83,7 @@ _REDUCTIONS: dict[str, tuple[Callable[..., TensorExpr], int]] = {
 
 @converts(*_REDUCTIONS)
 def _reduce(node: OnnxNode) -> Expr:
-    """Without axes, reduces all axes.  If noop_with_empty_axes is also set, reduces each element alone instead."""
+    """Without axes, reduces all axes, or each element alone if noop_with_empty_axes is set."""
     function, axes_are_input = _REDUCTIONS[node.proto.op_type]
     x = term(node, 0)
     if node.opset < axes_are_input:
@@ -91,7 +97,7 @@ def _reduce(node: OnnxNode) -> Expr:
 
 
 def _reduced_at_run_time(node: OnnxNode, function: Callable[..., TensorExpr]) -> TensorExpr:
-    """Reduce along axes only known at run time.  Without keepdims the number of axes must be known."""
+    """Reduce along axes that are only known at run time.  Without keepdims, the number of axes must be known."""
     x, axes = TensorExpr(node, node.known_shape(0)), TensorExpr(node, node.known_shape(1))
     (count,), rank = axes.shape, len(x.shape)
     gone = chosen_axes(axes, rank)

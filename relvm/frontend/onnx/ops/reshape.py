@@ -29,8 +29,8 @@ def _reshape(node: OnnxNode) -> Expr:
 def _reshaped(node: OnnxNode, type_: TensorType, wanted: list[AnyDim], allow_zero: bool) -> list[AnyDim]:
     """Resolve 0 (the input's own dimension) and -1 (the remaining size) in `wanted`.
 
-    A symbolic size may turn out to be 0 or -1 at run time, which ONNX gives the same special meaning.  It is an error
-    if that meaning gives another size.
+    A symbolic size may turn out to be 0 or -1 at run time.  ONNX would then give it the same special meaning.  If the
+    special meaning would result in another size, an error is raised at run time.
     """
     if type_.shape is None:
         raise RelvmUnsupportedError(f"the shape of the input must be known, got {type_}")
@@ -103,7 +103,7 @@ def _unsqueeze(node: OnnxNode) -> Expr:
 
 
 def _unsqueezed_at_run_time(node: OnnxNode) -> TensorExpr:
-    """Convert an Unsqueeze whose axes are only known at run time: new axes get size 1, the others the input's sizes."""
+    """Convert an Unsqueeze with axes that are only known at run time."""
     x, axes = TensorExpr(node, node.known_shape(0)), term(node, 1)
     count = count_of(axes, "axes")
     rank = len(x.shape) + count

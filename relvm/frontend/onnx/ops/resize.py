@@ -38,15 +38,15 @@ from relvm.ir.operator import Operator
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.type_rules import expect_axes
 
-_WHOLE = (Fraction(0), Fraction(1))  # the roi if the node has none
+_WHOLE = (Fraction(0), Fraction(1))  # the default region of interest (roi): the whole axis
 
 
 @dataclass(frozen=True, eq=False)
 class _Target:
     """One axis to resize.
 
-    size: of the result.  scale: from the node, or None if the node gives the size.   may_stay: whether the axis may
-    turn out at run time to keep its size.
+    size: the size of the result.   scale: the node's scale, or None if the node specifies the size.   roi: the region
+    of interest.   may_stay: whether the axis may turn out at run time to keep its size.
     """
 
     axis: int
@@ -58,7 +58,7 @@ class _Target:
 
 @converts("Upsample")
 def _upsample(node: OnnxNode) -> Expr:
-    """Maps each output position to position / scale, as Resize does before opset 11."""
+    """Maps each output position to the input position `position / scale`, as Resize does before opset 11."""
     axes = list(range(node.type(0).known_rank))
     if node.opset < 9:
         targets = _by_numbers(node, axes, node.attribute("scales"), [_WHOLE] * len(axes))
@@ -87,7 +87,10 @@ def _is_empty(node: OnnxNode, index: int) -> bool:
 
 
 def _elements(node: OnnxNode, index: int, count: int, dtype: DType) -> list[TensorExpr]:
-    """Return the elements of input `index`, of `count` numbers only known at run time, each with shape [1]."""
+    """Return each of the `count` elements of input `index` as a tensor of shape [1].
+
+    The elements are only known at run time.
+    """
     numbers = TensorExpr(node, node.graph.checked(node.tensor(index), (count,))).cast(dtype)
     return [numbers.apply(ops.slice, begin=(i,), end=(i + 1,)) for i in range(count)]
 
@@ -114,7 +117,10 @@ def _shape(node: OnnxNode) -> tuple[AnyDim, ...]:
 
 
 def _by_scales(node: OnnxNode, index: int, axes: list[int], roi: list) -> list[_Target]:
-    """Return the axes to resize by scales, input `index`.  The size is the dimension times the scale, rounded down."""
+    """Return the axes to resize by the scales in input `index`.
+
+    The size of an axis is its dimension times the scale, rounded down.
+    """
     if is_known(node, index):
         return _by_numbers(node, axes, node.known(index, "scales").tolist(), roi)
     targets = []
@@ -154,8 +160,10 @@ def _is_exact(scale: float) -> bool:
 
 
 def _ratio(scale: float) -> Fraction:
-    """Return the exact value of a scale: the simple fraction that rounds to the f32, such as 3 / 5, or its own
-    value."""
+    """Return a scale as a fraction: a simple fraction such as 3 / 5 that rounds to the scale as f32, if there is one.
+
+    Otherwise return the exact value of the number.
+    """
     short = Fraction(scale).limit_denominator(LARGEST_DENOMINATOR)
     return short if np.float32(float(short)) == np.float32(scale) else Fraction(scale)
 
@@ -189,8 +197,11 @@ def _by_sizes(node: OnnxNode, axes: list[int], roi: list) -> list[_Target]:
 def _of_one_ratio(
     node: OnnxNode, axes: list[int], dims: list[AnyDim], sizes: list[AnyDim], roi: list, choose: Operator
 ) -> list[_Target]:
-    """Resize all axes by the scale of one of them, which keeps the aspect ratio.  Sizes are rounded to the nearest,
-    half up."""
+    """Resize all axes by the scale of one of them, which keeps the aspect ratio.
+
+    Sizes are rounded to the nearest integer, and halves are rounded up.   choose: the operator, argmin or argmax, that
+    selects the scale.
+    """
     old, new = numbers_of(node, dims), numbers_of(node, sizes)
     assert_none(old < 1, "axes of size 0, which have no aspect ratio")
     place = (new.cast(F64) / old.cast(F64)).apply(choose, axis=0, keepdims=True)
@@ -202,7 +213,7 @@ def _of_one_ratio(
 
 
 def _resized(node: OnnxNode, targets: list[_Target], how: str, nearest: str) -> Expr:
-    """Resize the axes. how: coordinate_transformation_mode.  nearest: as for `nearest_positions`."""
+    """Resize the axes.  how: the coordinate_transformation_mode.  nearest: as for `nearest_positions`."""
     x, shape, mode = term(node, 0), _shape(node), node.attribute("mode", "nearest")
     if mode not in ("nearest", "linear", "cubic"):
         raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
@@ -262,7 +273,7 @@ def _unless_same(
 
 
 def _repeats(dim: AnyDim, target: _Target, how: str, rounding: str) -> int | None:
-    """Return how often each element is repeated, or None if the result is not such a repetition."""
+    """Return how often each element is repeated, or None if the resized axis is not such a repetition."""
     by_floor = how == "asymmetric" and rounding in ("floor", "")
     by_middle = how in ("half_pixel", "half_pixel_symmetric") and rounding.startswith("round")
     scale, size, count = target.scale, target.size, None

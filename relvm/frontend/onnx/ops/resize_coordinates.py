@@ -26,8 +26,10 @@ NEAREST_MODES = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 @dataclass(frozen=True, eq=False)
 class Quotient:
-    """A scale only known at run time, as a fraction of whole numbers if it is close to one.  Both tensors are
-    f64[1]."""
+    """A scale that is only known at run time, as a fraction of two tensors f64[1].
+
+    If the scale is close to a simple fraction, both are whole numbers.
+    """
 
     numerator: TensorExpr
     denominator: TensorExpr
@@ -39,12 +41,14 @@ class Quotient:
 
 Scale = Fraction | Quotient
 Roi = tuple[Fraction | TensorExpr, Fraction | TensorExpr]  # start and end, relative to the length of the axis
-LARGEST_DENOMINATOR = 4096  # of a simple fraction
+LARGEST_DENOMINATOR = 4096  # the largest denominator of a fraction that counts as simple
 
 
 def quotient_near(scale: TensorExpr) -> Quotient:
-    """Return the fraction with the smallest denominator that rounds to a scale, f32[1], if there is a simple one;
-    otherwise scale / 1."""
+    """Return the simple fraction with the smallest denominator that rounds to a scale, f32[1].
+
+    If there is no simple fraction, return scale / 1.
+    """
     node, own = scale.node, scale.cast(F64)
     denominators = (numbered(node, LARGEST_DENOMINATOR) + 1).cast(F64)
     numerators = (own * denominators).apply(ops.round)
@@ -59,7 +63,7 @@ def quotient_near(scale: TensorExpr) -> Quotient:
 class ResizeAxis:
     """An axis resized from `dim` to `size` elements.
 
-    scale: from the node, or None for size / dim.   roi: two numbers, or two tensors f64[1].
+    scale: the node's scale, or None for size / dim.   roi: the region of interest, two numbers or two tensors f64[1].
     """
 
     node: OnnxNode
@@ -84,10 +88,10 @@ class ResizeAxis:
 
 
 def places_on(axis: ResizeAxis, how: str) -> TensorExpr:
-    """Return the input coordinate of each output position: f64[size]. how: coordinate_transformation_mode.
+    """Return the input coordinate of each output position: f64[size].  how: the coordinate_transformation_mode.
 
-    In align_corners the length is `dim * scale`, not rounded, as in ONNX's reference and test cases.  In
-    tf_half_pixel_for_nn an axis that keeps its size is unchanged.
+    In the mode align_corners, the output length is `dim * scale` without rounding, as in ONNX's reference and test
+    cases.  In the mode tf_half_pixel_for_nn, an axis that keeps its size is unchanged.
     """
     place = numbered(axis.node, axis.size).cast(F64)
     length = axis.number(axis.size)
@@ -121,8 +125,11 @@ def places_on(axis: ResizeAxis, how: str) -> TensorExpr:
 
 
 def _whole_numbers(roi: Roi) -> tuple[float | Fraction | TensorExpr, float | Fraction | TensorExpr, float]:
-    """Return the ends of a roi, and the value of 1 in the same unit.  Known ends become whole numbers, so that
-    positions between elements and on the edge are exact."""
+    """Return the start and the end of a region of interest, and the value of 1 in the same unit.
+
+    Known ends are multiplied by a common denominator, so that they become whole numbers.  Positions between elements
+    and on the edge are then exact.
+    """
     start, end = roi
     if not isinstance(start, Fraction) or not isinstance(end, Fraction):
         return start, end, 1.0
@@ -133,7 +140,8 @@ def _whole_numbers(roi: Roi) -> tuple[float | Fraction | TensorExpr, float | Fra
 def nearest_positions(axis: ResizeAxis, places: TensorExpr, how: str) -> TensorExpr:
     """Return the index of the nearest element: i64[size].
 
-    how: one of NEAREST_MODES.  For "", before opset 11: rounded up if the axis shrinks, otherwise down.
+    how: one of NEAREST_MODES, or "" before opset 11.  With "", positions are rounded up if the axis shrinks, otherwise
+    down.
     """
     match how:
         case "":
@@ -155,10 +163,10 @@ def nearest_positions(axis: ResizeAxis, places: TensorExpr, how: str) -> TensorE
 
 
 def table(node: OnnxNode, axis: ResizeAxis, places: TensorExpr, mode: str) -> tuple[TensorExpr, TensorExpr]:
-    """Return the indices of the elements near each position, which may be out of range, and their weights: f64[taps,
-    size], with sum 1.
+    """Return the indices and the weights of the elements near each position: two tensors f64[taps, size].
 
-    mode: linear or cubic.  With antialias, the filter of a shrinking axis is widened by the ratio of the sizes.
+    The indices may be out of range.  The weights of a position have the sum 1.   mode: linear or cubic.  With
+    antialias, the filter of a shrinking axis is widened by the ratio of the sizes.
     """
     reach = 1 if mode == "linear" else 2
     shrink = _shrink(axis) if node.attribute("antialias", 0) else 1.0
@@ -205,7 +213,7 @@ def _cubic(distance: TensorExpr, a: float) -> TensorExpr:
 
 
 def clamped_table(axis: ResizeAxis, made: tuple[TensorExpr, TensorExpr]) -> tuple[TensorExpr, TensorExpr]:
-    """Clamp the indices of elements out of range to the nearest element."""
+    """Replace indices of `table` that are out of range by the nearest valid index."""
     indices, weights = made
     return _clamped(axis, indices).cast(I64), weights
 

@@ -1,4 +1,4 @@
-"""Recurrent networks: one product of the whole input with W plus the biases, then one operator for all steps."""
+"""Recurrent networks: one matrix product of the whole input with W, plus biases, then one operator for all steps."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ def _rnn(node: OnnxNode) -> tuple[Expr, ...]:
 
 @converts("GRU")
 def _gru(node: OnnxNode) -> tuple[Expr, ...]:
-    """The recurrence bias of the hidden gate is kept separate, because linear_before_reset applies the reset gate after
-    adding it.
+    """The recurrence bias of the hidden gate is a separate argument of the operator gru.
+
+    With linear_before_reset, this bias is added before the reset gate is applied.
     """
     sizes = _Sizes(node, 3)
     hidden = sizes.hidden
@@ -56,7 +57,7 @@ def _lstm(node: OnnxNode) -> tuple[Expr, ...]:
 
 
 class _Sizes:
-    """The sizes and inputs that RNN, GRU and LSTM share. x: (steps, batch, inputs) in either layout."""
+    """The sizes and inputs that RNN, GRU and LSTM share.  x: (steps, batch, inputs), whatever the node's layout."""
 
     def __init__(self, node: OnnxNode, gates: int) -> None:
         self.node = node
@@ -81,12 +82,12 @@ class _Sizes:
         return self.node.emit(ops.matmul(self.x, self.node.emit(ops.transpose(matrix, perm=(1, 0)))))
 
     def recurrence(self) -> Expr:
-        """Return R transposed, with a row for each unit that is read: (directions, hidden, gates * hidden)."""
+        """Return the transposed recurrence weights R: (directions, hidden, gates * hidden)."""
         shape = (self.directions, self.gates * self.hidden, self.hidden)
         return self.node.emit(ops.transpose(self.node.graph.checked(self.node.tensor(2), shape), perm=(0, 2, 1)))
 
     def biases(self) -> tuple[Expr, Expr] | None:
-        """Return the biases of W and of R, each (directions, gates * hidden)."""
+        """Return the biases of W and of R, each (directions, gates * hidden), or None if the node has no biases."""
         if not self.node.has(3):
             return None
         middle = self.gates * self.hidden
@@ -105,7 +106,7 @@ class _Sizes:
         return self.node.emit(ops.slice(x, begin=(begin,), end=(end,), axes=(1,)))
 
     def zeros(self, *shape: AnyDim) -> Expr:
-        """Return zeros of that shape.  Constant folding makes small ones constants."""
+        """Return a tensor of zeros.  Constant folding makes small tensors constants."""
         zero = constant(np.zeros((), self.dtype.numpy))
         return self.node.emit(ops.broadcast_to(zero, self.node.shape(shape))) if shape else zero
 
@@ -126,9 +127,9 @@ class _Sizes:
         return self.node.graph.checked(self.node.tensor(4), (self.x.tensor_type.known_shape[1],))
 
     def attributes(self, usual: tuple[str, ...]) -> dict[str, Any]:
-        """Return the operator's attributes.  Each activation takes its parameters from the alpha and beta lists, if it
-        has any.
+        """Return the attributes of the relvm operator.  usual: the default activations of one direction.
 
+        Each activation with parameters takes the next numbers of the lists activation_alpha and activation_beta.
         Source: ONNX Runtime, core/providers/cpu/rnn/rnn_helpers.cc.
         """
         node = self.node

@@ -1,7 +1,8 @@
 """Sequences as lists, and optional values as nullable values.
 
-The items of a list built from known values are remembered.  Extracting an item, or concatenating the list, then uses
-the items directly.  A model that only splits and picks creates no list at run time.
+The importer remembers the items of a list that is built from known values.  Extracting an item, or concatenating the
+list, then uses the items directly.  A model that only splits tensors and extracts parts thus creates no list at run
+time.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def _identity(node: OnnxNode) -> Expr:
 
 
 def _list(node: OnnxNode, index: int = 0) -> Expr:
-    """Return an input that is a sequence.  An optional one must have a value when it is used."""
+    """Return input `index`, which must be a sequence.  An optional sequence is checked at run time to have a value."""
     x = _value(node, node.tensor(index))
     if not isinstance(x.type, ListType):
         raise RelvmTypeError(f"input {index} is {x.type}, expected a sequence")
@@ -51,7 +52,7 @@ def _known_list(node: OnnxNode, items: tuple[Expr, ...]) -> Expr:
 
 
 def _index(node: OnnxNode, index: int) -> Expr:
-    """Return an input that is a position, as an i64 scalar."""
+    """Return input `index`, a position in a list, as an i64 scalar."""
     scalar = scalar_of(node.graph, node.tensor(index), "the position")
     if not isinstance(scalar.type, PrimType) or scalar.type.dtype != I64:
         raise RelvmTypeError(f"input {index} is {node.tensor(index).type}, expected an integer")
@@ -59,8 +60,10 @@ def _index(node: OnnxNode, index: int) -> Expr:
 
 
 def _place(index: Expr, items: tuple[Expr, ...] | None, past: int = 0) -> int | None:
-    """Return the position in known items, counted from the front, or None if the items or the position are not
-    known."""
+    """Return a position counted from the front of the list, or None if the position or the items are not known.
+
+    past: the number of positions behind the last item that are allowed.
+    """
     if items is None or not isinstance(index, Prim):
         return None
     value = int(index.value)
@@ -180,7 +183,7 @@ def _split_to_sequence(node: OnnxNode) -> Expr:
 
 
 def _sizes(node: OnnxNode) -> Expr:
-    """Return the size of each part, or of all but the last."""
+    """Return the sizes of all parts, or one size for all parts, of which the last may be shorter."""
     if not node.has(1):
         return Prim(1, I64)
     sizes = node.tensor(1)
@@ -193,7 +196,10 @@ def _sizes(node: OnnxNode) -> Expr:
 
 
 def _known_sizes(node: OnnxNode, extent: AnyDim | None) -> list[int] | None:
-    """Return the sizes of the parts if they are constants, fill the axis, and are few; otherwise None."""
+    """Return the sizes of the parts if they are constants and few, otherwise None.
+
+    Raise RelvmShapeError if the sizes do not add up to the size of the axis, `extent`.
+    """
     if not isinstance(extent, int):
         return None
     if not node.has(1):

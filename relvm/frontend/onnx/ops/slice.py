@@ -1,4 +1,4 @@
-"""Slices whose bounds are symbolic dimensions or only known at run time."""
+"""Conversion of slices with bounds that are symbolic or only known at run time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FARTHEST = 2**60  # larger steps are clamped to this, so that sums do not overf
 
 
 def symbolic_slice(node: OnnxNode) -> Expr:
-    """Convert a Slice of opset 10 or later whose bounds or steps are not all known numbers."""
+    """Convert a Slice of opset 10 or later with bounds or steps that are not all known numbers."""
     x = TensorExpr(node, node.known_shape(0))
     if any(node.has(i) and not is_known(node, i) for i in range(1, 5)):
         return _run_time_slice(x).expr
@@ -39,7 +39,7 @@ def symbolic_slice(node: OnnxNode) -> Expr:
 
 
 def _position(bound: AnyDim, dim: AnyDim) -> AnyDim:
-    """Normalize a bound of an axis of that size: count a negative one from the end, and clamp it to the axis."""
+    """Normalize a bound of an axis of size `dim`: count a negative bound from the end, and clamp it to the axis."""
     possible = range_of(bound, {})
     if possible.low >= FAR:
         return dim
@@ -57,7 +57,7 @@ def _position(bound: AnyDim, dim: AnyDim) -> AnyDim:
 
 
 def part(x: TensorExpr, axis: int, start: AnyDim, size: AnyDim) -> TensorExpr:
-    """Return `size` elements along the axis from position `start` on, which must exist."""
+    """Return `size` elements along an axis from position `start` on.  All these elements must exist."""
     positions = iota(x.node, size)
     if start != 0:
         positions = positions + number_of(x.node, start)
@@ -65,7 +65,7 @@ def part(x: TensorExpr, axis: int, start: AnyDim, size: AnyDim) -> TensorExpr:
 
 
 def _run_time_slice(x: TensorExpr) -> TensorExpr:
-    """Slice with bounds that are clamped, and sizes that are computed, at run time."""
+    """Convert a Slice by clamping the bounds and computing the sizes at run time."""
     node = x.node
     begins, ends = (term(node, i).cast(I64) for i in (1, 2))
     axes, steps = (term(node, i).cast(I64) if node.has(i) else None for i in (3, 4))
@@ -89,7 +89,7 @@ def _run_time_slice(x: TensorExpr) -> TensorExpr:
 
 
 def _step(step: TensorExpr) -> TensorExpr | int:
-    """Return the step, as a number if it is known.  It must not be 0, and is clamped to the length of an axis."""
+    """Return a step clamped to [-_FARTHEST, _FARTHEST], as an integer if it is known.  It must not be 0."""
     assert_none(step.apply(ops.equal, 0), "steps equal to 0")
     step = step.apply(ops.maximum, -_FARTHEST).apply(ops.minimum, _FARTHEST)
     return int(step.expr.value.item()) if isinstance(step.expr, Constant) else step
@@ -118,6 +118,6 @@ def _stepped(x: TensorExpr, axis: int, begin: TensorExpr, end: TensorExpr, step:
 
 
 def _inside(bound: TensorExpr, size: TensorExpr | int, low: TensorExpr | int, high: TensorExpr | int) -> TensorExpr:
-    """Normalize a bound at run time: count a negative one from the end, and clamp it to the axis."""
+    """Normalize a bound at run time: count a negative bound from the end, and clamp it to [low, high]."""
     counted = (bound < 0).where(bound + size, bound)
     return counted.apply(ops.maximum, low).apply(ops.minimum, high)

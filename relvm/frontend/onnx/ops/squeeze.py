@@ -1,4 +1,4 @@
-"""Squeeze, including sizes of axes and ranks that are only known at run time."""
+"""Squeeze, also for sizes and axes that are only known at run time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def _squeezed_at_run_time(node: OnnxNode) -> TensorExpr:
 
 
 def _squeeze_all(node: OnnxNode, x: Expr) -> Expr:
-    """Removes every axis of size 1.  If one size is not known, the graph is imported for both cases."""
+    """Remove every axis of size 1.
+
+    If exactly one size is not known, the rest of the graph is imported for both cases: the size is 1, or it is not.
+    """
     dims = x.tensor_type.shape or ()
     symbolic = [axis for axis, dim in enumerate(dims) if not isinstance(dim, int)]
     if len(symbolic) != 1 or node.graph.forks >= MAX_RANK_SPLITS:

@@ -25,14 +25,14 @@ def texts(node: OnnxNode, name: str) -> np.ndarray | None:
 
 
 def strings_of(values: Sequence[str]) -> np.ndarray:
-    """Return a vector of strings."""
+    """Return strings as a vector of dtype str."""
     array = np.empty(len(values), STR.numpy)
     array[:] = values
     return array
 
 
 def place_among(x: TensorExpr, keys: np.ndarray) -> TensorExpr:
-    """Return, for each string of x, the index of the first key that equals it, or -1 if there is none, as i64."""
+    """Return for each string of x the index of the first key that equals it, or -1 if it is not a key, as i64."""
     different = strings_of(list(dict.fromkeys(keys)))
     table = constant(string_table(different))
     place = x.apply(ops.string_lookup, constant(different), table)
@@ -63,8 +63,10 @@ def _regex_full_match(node: OnnxNode) -> Expr:
 
 @converts("StringNormalizer")
 def _string_normalizer(node: OnnxNode) -> Expr:
-    """Removes stop words.  If no word remains, the result is one empty string.  Without case sensitivity, compares stop
-    words in lower case.
+    """Removes stop words, and changes the case of the remaining words.
+
+    If no word remains, the result is one empty string.  Without case sensitivity, stop words are compared in lower
+    case.
     """
     x, stopwords = TensorExpr(node, node.known_shape(0)), texts(node, "stopwords")
     rank, change = len(x.shape), node.attribute("case_change_action", "NONE")
@@ -100,7 +102,7 @@ def _tokenizer(node: OnnxNode) -> Expr:
 
 
 def _without(words: TensorExpr, stopwords: np.ndarray, case_matters: bool) -> TensorExpr:
-    """Return the words that are not stop words, in order; an empty string if there are none."""
+    """Return the words that are not stop words, in order.  If none remain, return one empty string."""
     node, found = words.node, words
     if not case_matters:
         found = words.apply(ops.string_case, upper=0)
@@ -114,7 +116,7 @@ def _without(words: TensorExpr, stopwords: np.ndarray, case_matters: bool) -> Te
 
 
 def text_of_number(x: TensorExpr) -> Expr:
-    """Convert numbers to strings; bf16 is formatted as f32.  Source: ONNX Cast-25."""
+    """Convert numbers to strings.  bf16 is formatted as f32.  Source: ONNX Cast-25."""
     dtype = x.dtype
     if dtype == STR:
         return x.expr

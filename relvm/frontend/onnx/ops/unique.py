@@ -15,8 +15,10 @@ from relvm.ir.symbolic import AnyDim, product
 
 @converts("Unique")
 def _unique(node: OnnxNode) -> tuple[Expr, ...]:
-    """Sorts the rows, so that equal ones are adjacent.  The sort is stable: the first of each run is the first in the
-    input."""
+    """Sorts the rows, so that equal rows are adjacent.
+
+    The sort is stable: the first row of each run of equal rows is the first of them in the input.
+    """
     x = shaped(node, 0)
     if node.attribute("axis") is None:
         x = x.reshape(product(x.shape))

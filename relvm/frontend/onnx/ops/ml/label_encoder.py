@@ -1,7 +1,7 @@
 """Mapping of labels in ai.onnx.ml: by lists of keys and values, and by maps.
 
-A map is a tuple of its keys and its values, two vectors.  A sequence of maps with the same keys, as ZipMap gives it, is
-a tuple of these keys and a matrix with a row of values for each map.
+A map is represented by a tuple of two vectors: its keys and its values.  A sequence of maps with the same keys, which
+ZipMap computes, is a tuple of these keys and a matrix with a row of values for each map.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ from relvm.ir.types import TupleType
 
 
 def place_of(x: TensorExpr, keys: np.ndarray) -> TensorExpr:
-    """Return the index of each element of x among the distinct keys: i64, the number of keys if it is not among
-    them."""
+    """Return the index in `keys` of each element of x, as i64.
+
+    The keys are distinct.  The index of an element that is not a key is the number of keys.
+    """
     if x.type.dtype == STR:
         place = place_among(x, keys)
         return (place < 0).where(len(keys), place)
@@ -42,7 +44,10 @@ def place_of(x: TensorExpr, keys: np.ndarray) -> TensorExpr:
 
 
 def mapped(x: TensorExpr, keys: np.ndarray, values: np.ndarray, default: object) -> Expr:
-    """Look up each element's value by its key, or the default.  The last of equal keys counts, and NaN may be a key."""
+    """Replace each element of x, used as a key, by its value, or by the default if it is not a key.
+
+    If keys are equal, the last one is used.  NaN may be a key.
+    """
     if len(keys) != len(values):
         raise RelvmFormatError(f"expected as many keys as values, got {len(keys)} and {len(values)}")
     if x.dtype.numpy != keys.dtype:
@@ -80,7 +85,10 @@ def _mapped_both_ways(node: OnnxNode, x: TensorExpr, names: np.ndarray, places: 
 
 
 def _listed(node: OnnxNode, what: str) -> np.ndarray:
-    """Return the keys or the values."""
+    """Return the attribute with the keys or the values, in the form in which it is given.
+
+    what: "keys" or "values".
+    """
     tensor = node.attribute(f"{what}_tensor")
     lists = [
         texts(node, f"{what}_strings"),
@@ -130,8 +138,10 @@ def _map(node: OnnxNode) -> tuple[TensorExpr, TensorExpr]:
 
 
 def _dense(node: OnnxNode, places: TensorExpr, values: TensorExpr, size: int) -> TensorExpr:
-    """Scatter the values into `size` positions, with zeros or empty strings elsewhere.  A position equal to `size` is
-    dropped."""
+    """Scatter the values into `size` positions, with zeros or empty strings elsewhere.
+
+    A value with a position equal to `size` is dropped.
+    """
     dtype = values.dtype
     zero = np.array("" if dtype == STR else 0, dtype.numpy)
     dims = (*values.shape[:-1], size + 1)

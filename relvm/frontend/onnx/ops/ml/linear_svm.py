@@ -140,8 +140,10 @@ def _svm_classifier(node: OnnxNode) -> tuple[Expr, Expr]:
 
 
 def _duels(coefficients: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the weight of every support vector in the decision between each two classes; it is 0 for other classes'
-    vectors."""
+    """Return the weight of every support vector in the decision between each pair of classes.
+
+    The weight is 0 if the vector belongs to neither class of the pair.
+    """
     starts = np.concatenate([[0], np.cumsum(counts)])
     rows = []
     for i, j in itertools.combinations(range(len(counts)), 2):

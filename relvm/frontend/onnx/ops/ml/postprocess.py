@@ -29,15 +29,17 @@ def rows_of(node: OnnxNode, index: int) -> TensorExpr:
 
 
 def numbers(node: OnnxNode, name: str, dtype: np.dtype | type = np.float32) -> np.ndarray | None:
-    """Return an attribute that is a list of numbers, or the tensor attribute of the same name; None if both are
-    absent."""
+    """Return an attribute that is a list of numbers, or None if it is absent or empty.
+
+    The tensor attribute `name`_as_tensor takes precedence over the list `name`.
+    """
     found = node.attribute(f"{name}_as_tensor")
     found = node.attribute(name) if found is None else found
     return None if found is None or len(found) == 0 else np.asarray(found, dtype).reshape(-1)
 
 
 def needed(node: OnnxNode, name: str, dtype: np.dtype | type = np.float32) -> np.ndarray:
-    """Return the same as `numbers`, or raise RelvmFormatError if both are absent."""
+    """Return the same as `numbers`, but raise RelvmFormatError instead of returning None."""
     found = numbers(node, name, dtype)
     if found is None:
         raise RelvmFormatError(f"attribute {name} is missing")
@@ -45,8 +47,11 @@ def needed(node: OnnxNode, name: str, dtype: np.dtype | type = np.float32) -> np
 
 
 def labels_of(node: OnnxNode, kind: str) -> np.ndarray | None:
-    """Return the labels of classes, or None: `classlabels_strings`, or, by `kind`, `classlabels_int64s` or
-    `classlabels_ints`."""
+    """Return the labels of the classes, or None if the node has none.
+
+    The labels are in `classlabels_strings`, or in `classlabels_int64s` or `classlabels_ints`.   kind: "int64s" or
+    "ints", the name of the integer attribute.
+    """
     names = texts(node, "classlabels_strings")
     return names if names is not None else numbers(node, f"classlabels_{kind}", np.int64)
 
@@ -69,8 +74,10 @@ def transformed(node: OnnxNode, scores: TensorExpr) -> TensorExpr:
 
 
 def _softmax_zero(scores: TensorExpr) -> TensorExpr:
-    """Return the softmax in which a score below 1e-7 in magnitude contributes score * exp(-max).  A sum of 0 gives
-    0.5."""
+    """Return the softmax, in which a score below 1e-7 in magnitude contributes score * exp(-max).
+
+    If the contributions of a row sum to 0, the result is 0.5.
+    """
     largest = scores.apply(ops.max, axes=(1,), keepdims=True)
     is_zero = scores.apply(ops.abs) < 1e-7
     powers = is_zero.where(scores * (0.0 - largest).apply(ops.exp), (scores - largest).apply(ops.exp))
@@ -98,7 +105,7 @@ def column_of_largest(scores: TensorExpr) -> TensorExpr:
 
 
 def labelled(node: OnnxNode, chosen: TensorExpr, labels: np.ndarray | None) -> Expr:
-    """Return the labels at those indices, or the indices themselves if there are no labels."""
+    """Return the labels at the indices `chosen`, or the indices themselves if there are no labels."""
     if labels is None or (labels == np.arange(len(labels))).all():
         return chosen.cast(I64).expr
     return ops.gather(constant(labels), chosen.expr, axis=0)

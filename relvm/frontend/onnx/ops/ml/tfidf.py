@@ -21,14 +21,20 @@ from relvm.ir.symbolic import AnyDim, dim_op, known_size
 
 @dataclass(frozen=True, eq=False)
 class _Grams:
-    """The n-grams of one length. rows: i64[n, length].   columns: the output column that counts each of them."""
+    """The n-grams of one length.
+
+    rows: i64[n, length], one n-gram in each row.   columns: the output column that counts each n-gram.
+    """
 
     rows: np.ndarray
     columns: np.ndarray
 
 
 def _grams_of(node: OnnxNode, pool: np.ndarray) -> list[_Grams]:
-    """Return the n-grams of the pool by length, within the requested lengths.  The last of equal n-grams counts."""
+    """Return the n-grams of the pool, grouped by length, for all requested lengths.
+
+    If n-grams are equal, the output column of the last one is used.
+    """
     starts = node.attribute("ngram_counts")
     columns, found, used = node.attribute("ngram_indexes"), [], 0
     for length, (start, end) in enumerate(pairwise([*starts, len(pool)]), 1):
@@ -83,7 +89,7 @@ def _tf_idf_vectorizer(node: OnnxNode) -> Expr:
             total = total + part
         columns.append(grams.columns)
         counts.append(total)
-    place = np.zeros(size, np.int64)  # index of the count of each output column; the first is 0
+    place = np.zeros(size, np.int64)  # for each output column, the index of its count; counts[0] is zeros
     place[np.concatenate(columns)] = 1 + np.arange(sum(map(len, columns)))
     found = counts[0].apply(ops.concat, *counts[1:], axis=1).apply(ops.gather, constant(place), axis=1)
     return _weighted(node, found).reshape(*batch, size).expr
@@ -95,7 +101,10 @@ def _first(words: np.ndarray) -> dict[str, int]:
 
 
 def _count(rows: TensorExpr, grams: _Grams, distance: int) -> TensorExpr:
-    """Count the n-grams in each row, with elements `distance` apart: i64[rows, sequences]."""
+    """Count each n-gram in each row: i64[rows, n-grams].
+
+    distance: the distance between successive elements of an n-gram.
+    """
     node, length = rows.node, grams.rows.shape[1]
     windows: AnyDim = dim_op("max", rows.shape[1] - (length - 1) * distance, 0)
     same: TensorExpr | None = None
@@ -109,7 +118,7 @@ def _count(rows: TensorExpr, grams: _Grams, distance: int) -> TensorExpr:
 
 
 def _weighted(node: OnnxNode, counts: TensorExpr) -> TensorExpr:
-    """Weight the counts as `mode` says."""
+    """Weight the counts as specified by the attribute `mode`."""
     mode, weights = node.attribute("mode"), node.attribute("weights")
     if mode not in ("TF", "IDF", "TFIDF"):
         raise RelvmUnsupportedError(f"mode {mode!r} is not supported")

@@ -1,7 +1,7 @@
 """Tree ensembles of ai.onnx.ml: find the leaf that each row reaches, and aggregate the weights of these leaves.
 
-TreeEnsembleClassifier and TreeEnsembleRegressor identify nodes by the numbers of tree and node.  TreeEnsemble (5) has
-separate tables of nodes and leaves.  Both forms become a `Forest`.
+TreeEnsembleClassifier and TreeEnsembleRegressor identify a node by its tree number and its node number.  TreeEnsemble
+(version 5) has separate tables of nodes and leaves.  Both forms become a `Forest`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MODES = {
     "BRANCH_EQ": "==",
     "BRANCH_NEQ": "!=",
 }
-# The mode names that the numbers of TreeEnsemble stand for.
+# The mode names, indexed by the mode numbers of TreeEnsemble.
 _MODES_5 = (*_MODES, "BRANCH_MEMBER")
 _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
@@ -48,8 +48,9 @@ _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 class Forest:
     """Trees as tables with a row for each node.  The successor of a leaf is the leaf itself.
 
-    tests: arguments of the operator tree_leaves, by name.   weights: (nodes, targets), or (leaves, targets) if the
-    leaves are the first nodes.  A weight is what a leaf adds to a target, or NaN if the leaf has none for it.
+    tests: the condition of each node, as named by the operator tree_leaves.   weights: (nodes, targets), or
+    (leaves, targets) if the leaves are the first nodes.  A weight is the number that a leaf adds to a target, or NaN if
+    the leaf has no weight for the target.
     """
 
     features: np.ndarray
@@ -61,7 +62,7 @@ class Forest:
     weights: np.ndarray
 
     def branches(self) -> np.ndarray:
-        """Return which nodes are not leaves."""
+        """Return for each node whether it is not a leaf: bool[nodes]."""
         own = np.arange(len(self.yes))
         return (self.yes != own) | (self.no != own)
 
@@ -77,9 +78,9 @@ class Forest:
         raise RelvmFormatError("the trees contain a cycle: some nodes never reach a leaf")
 
     def with_leaves_first(self, weights: np.ndarray) -> Forest:
-        """Return the same forest with the leaves first, one leaf for each distinct row of `weights`.
+        """Return an equivalent forest in which the leaves are the first nodes, without duplicate leaves.
 
-        weights: (nodes, targets), of float32.  Every leaf has a row, and the other nodes have none.
+        weights: f32[nodes, targets].  Only the rows of leaves are used.  Leaves with equal rows become one leaf.
         """
         branches = self.branches()
         own, leaves = np.flatnonzero(branches), np.flatnonzero(~branches)
@@ -128,7 +129,10 @@ class Forest:
 
 
 def _named_forest(node: OnnxNode, prefix: str, targets: int) -> Forest:
-    """Return the forest of nodes identified by tree and number. prefix: `class` or `target`."""
+    """Return the forest of a node whose attributes identify tree nodes by tree number and node number.
+
+    prefix: `class` or `target`, the prefix of the attributes with the weights.
+    """
     tree, number = (_integers(node, f"nodes_{name}") for name in ("treeids", "nodeids"))
     modes = node.attribute("nodes_modes", [])
     count = len(modes)
@@ -180,8 +184,10 @@ def _named_forest(node: OnnxNode, prefix: str, targets: int) -> Forest:
 
 
 def _expect_few_targets(targets: int) -> None:
-    """Raise RelvmUnsupportedError if a forest has more targets, which are columns of a table, than any realistic
-    model."""
+    """Raise RelvmUnsupportedError if a forest has more targets than any realistic model.
+
+    Each target is a column of a table, so that their number determines the required memory.
+    """
     if targets > _MAX_TARGETS:
         raise RelvmUnsupportedError(f"n_targets is {targets}, expected at most {_MAX_TARGETS}")
 
@@ -241,7 +247,7 @@ def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
 
 
 def binary_scores(node: OnnxNode, score: TensorExpr, all_positive: bool) -> TensorExpr:
-    """Return the scores of two classes from that of the second: (rows, 1) -> (rows, 2).
+    """Return the scores of two classes from the score of the second class: (rows, 1) -> (rows, 2).
 
     Source: ONNX Runtime, which ignores SOFTMAX here, and with PROBIT writes half of its result.
     """
@@ -266,7 +272,7 @@ def _ensemble(node: OnnxNode) -> Expr:
 
 
 def _meant(node: OnnxNode, name: str, default: int, names: tuple[str, ...]) -> str:
-    """Return the name that the number of an attribute stands for."""
+    """Return the name for the numeric value of an attribute.  names: the names, indexed by that value."""
     number = node.attribute(name, default)
     if not 0 <= number < len(names):
         raise RelvmFormatError(f"{name} is {number}, expected 0 to {len(names) - 1}")
@@ -293,8 +299,8 @@ def _tabled_forest(node: OnnxNode, targets: int) -> Forest:
         if not 0 <= each < targets:
             raise RelvmFormatError(f"leaf_targetids contains {each}, expected 0 to {targets - 1}")
         rows.leaf(weight, each)
-    # A node is one row.  A set-membership node is one row for each member; all but its first stand behind the other
-    # nodes.
+    # A node becomes one row.  A set-membership node becomes one row for each member.  The rows after its first one
+    # follow all other nodes.
     for i in range(count):
         bounded = all(0 <= way[i] < (leaves if leaf[i] else count) for way, leaf in zip(ways, at_leaf, strict=True))
         if not bounded or not 0 <= modes[i] < len(_MODES_5):
@@ -311,7 +317,10 @@ def _tabled_forest(node: OnnxNode, targets: int) -> Forest:
 
 
 def _member_sets(node: OnnxNode, modes: np.ndarray) -> dict[int, list[float]]:
-    """Return the member set of each set-membership node.  The attribute lists them in order, each followed by NaN."""
+    """Return the member set of each set-membership node.
+
+    The attribute contains the sets in the order of the nodes, each followed by NaN.
+    """
     nodes = [i for i, mode in enumerate(modes) if _MODES_5[mode] == "BRANCH_MEMBER"]
     sets: list[list[float]] = [[]]
     values = node.attribute("membership_values")
@@ -346,7 +355,10 @@ class _Rows:
         self.weights.append(np.full(self.targets, np.nan))
 
     def spread(self, at: int, values: list[float]) -> None:
-        """Make the node test whether its feature is one of the values, by a chain of one node for each."""
+        """Make node `at` test whether its feature equals one of the values.
+
+        The node becomes a chain of nodes, one for each value.
+        """
         feature, _, test, yes, no = self.rows[at]
         for value in values[:0:-1]:
             self.node(feature, value, test, yes, no)
