@@ -1,4 +1,7 @@
-"""Origins of model files (see relvm/ir/fingerprint.py), found without importing onnx or reading the graph."""
+"""Origins of modules that are imported from files (see relvm/ir/fingerprint.py).
+
+They are computed without reading the graph, and normally without importing onnx.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ def content_digest(content: bytes) -> str:
 
 @functools.cache
 def _onnx_version() -> str:
-    """Return the name of the installed onnx package with its version."""
+    """Return the name and version of the installed onnx package."""
     spec = find_spec("onnx")
     if spec is None or spec.origin is None:
         return "onnx"

@@ -74,6 +74,6 @@ def run_onnxruntime(proto: Any, inputs: Mapping[str, np.ndarray]) -> dict[str, n
     try:
         session = onnxruntime.InferenceSession(proto.SerializeToString(), options, ["CPUExecutionProvider"])
         found = session.run(names, dict(inputs))
-    except Exception as error:  # of several undocumented classes
+    except Exception as error:  # ONNX Runtime raises several undocumented classes
         raise RelvmUnsupportedError(f"ONNX Runtime cannot run the model: {error}") from error
     return {name: value for name, value in zip(names, found, strict=True) if isinstance(value, np.ndarray)}

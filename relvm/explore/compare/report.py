@@ -129,7 +129,7 @@ def make_row(name: str, origin: str, values: Mapping[str, np.ndarray], tolerance
 
 
 def largest_difference(got: np.ndarray, expected: np.ndarray) -> float:
-    """Return the largest elementwise difference; `ComparisonRow.differences` explains when it is infinite."""
+    """Return the largest elementwise difference.  `ComparisonRow.differences` explains when it is infinite."""
     if got.shape != expected.shape or got.dtype != expected.dtype:
         return np.inf
     if got.dtype == object:

@@ -50,7 +50,7 @@ def line_of(place: str) -> tuple[str, int] | None:
 
 
 def resolve(program: ProgramCode, where: str | int, function: str | None) -> tuple[Place, ...]:
-    """Return the instructions that `where` denotes; see Debugger.break_at.
+    """Return the instructions that `where` denotes, as in Debugger.break_at.
 
     Raises
     ------

@@ -39,7 +39,7 @@ class FunctionCode:
     texts
         The instructions as text.
     names
-        For each instruction, the names of the values that it computes, as far as they are known.
+        For each instruction, the known names of the values that it computes.
     origins
         For each instruction, its source locations.  Empty if the executable was not built for debugging.
     functions
@@ -96,7 +96,7 @@ class FunctionCode:
     def register_names(self, instruction: int) -> dict[int, str]:
         """Return the registers that may have been written before an instruction, with the names of their values.
 
-        The name is empty if it is unknown or depends on the path taken.  A tensor that is allocated but not yet written
+        A name is empty if it is unknown or depends on the path taken.  A tensor y that is allocated but not yet written
         has the name "room for y".
         """
         known: dict[int, dict[int, str]] = {}

@@ -169,7 +169,7 @@ class Debugger:
         """
         self._watches_nan = watched
         self._ran = []
-        if self._stop is not None and self._stop.frame is not None:  # the next to run
+        if self._stop is not None and self._stop.frame is not None:  # this instruction runs next
             here = self.code.functions[self._stop.frame.function], self._stop.frame.instruction
             self._ran = [None] * (self._stop.depth - 1) + [here]
         self._set_depth()

@@ -16,8 +16,8 @@ import networkx as nx
 Point = tuple[float, float]
 Edge = tuple[Hashable, Hashable]
 
-SWEEPS = 6  # alternately down and up, for ordering and for positioning
-LANE = 0.12  # the width of a lane for edges that pass a layer
+SWEEPS = 6  # number of sweeps, alternately down and up, for ordering and for positioning
+LANE = 0.12  # width of a lane for edges that cross a layer
 
 
 @dataclass(frozen=True)

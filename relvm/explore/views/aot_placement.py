@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 def draw_placement(program: AotProgram, function: str | None = None) -> Figure:
     """Draw the memory pools of a function.
 
-    Each tensor is a box.  Its height is the size in bytes, and it extends from the first statement that uses the tensor
-    to the last.  The solid line is the number of live bytes at each statement.  The dashed line is their maximum, which
-    is a lower bound for every placement.
+    Each tensor is a box.  The height of a box is the size in bytes.  A box extends from the first statement that uses
+    the tensor to the last.  The solid line is the number of live bytes at each statement.  The dashed line is the
+    maximum of live bytes, which is a lower bound for every placement.
 
     Parameters
     ----------

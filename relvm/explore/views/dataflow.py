@@ -36,7 +36,7 @@ from relvm.quoting import terminal
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MAX_LETTERS = 40  # of a type or of a description; longer ones are cut
+_MAX_LETTERS = 40  # longer types and descriptions are cut
 
 
 def draw_dataflow(

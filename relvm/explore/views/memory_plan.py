@@ -33,12 +33,12 @@ def draw_memory(
 ) -> Figure:
     """Draw the memory plan of a function's tensors.
 
-    Each block that computes tensors (the body, and branches of ifs) has its own chart.  Each tensor is a box.  Its
-    height is the size in bytes.  It extends from the binding that computes the tensor to the last binding that uses
-    the tensor.  A frame around boxes is a storage, which is allocated and freed as a whole.  The addresses of storages
-    are not known, so storages are drawn at arbitrary positions without overlaps.  The solid line is the bytes of live
-    tensors, and the dotted line the bytes of allocated storages.  The dashed line is the maximum of live bytes, which
-    is a lower bound for allocated bytes.
+    Each block that computes tensors (the body, and branches of ifs) has its own chart.  Each tensor is a box.  The
+    height of a box is the size in bytes.  A box extends from the binding that computes the tensor to the last binding
+    that uses it.  A frame around boxes is a storage, which is allocated and freed as a whole.  The addresses of
+    storages are not known, so storages are drawn at arbitrary positions without overlaps.  The solid line is the bytes
+    of live tensors, and the dotted line the bytes of allocated storages.  The dashed line is the maximum of live bytes,
+    which is a lower bound for allocated bytes.
 
     Parameters
     ----------

@@ -42,9 +42,9 @@ class Rates:
 def draw_profile(profile: Profile, peaks: Peaks | None = None, *, most: int = 20) -> Figure:
     """Draw a profile: the time of each function, and its operations and bytes per second.
 
-    The left chart is the time of each kernel, packed function and builtin, with its share of the run.  The middle chart
-    is operations per second, and the right one bytes read and written per second, each with a line for the peak of the
-    machine.  docs/explore.md defines what is counted.
+    The left chart shows the time of each kernel, packed function and builtin, with its share of the run.  The middle
+    chart shows operations per second.  The right chart shows bytes read and written per second.  The middle and right
+    charts have a line for the peak of the machine.  docs/explore.md defines what is counted.
 
     Parameters
     ----------

@@ -216,7 +216,7 @@ class _Found:
 
 
 def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    """Yield the statements in printed order, with those of branches."""
+    """Yield the statements of a routine in printed order, including the statements in branches."""
     for statement in body:
         yield statement
         if isinstance(statement, IfStatement):

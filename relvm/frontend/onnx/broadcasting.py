@@ -57,7 +57,7 @@ def _is_capped(dim: AnyDim, whole: AnyDim) -> bool:
 
 
 def common_dims(shapes: Sequence[Sequence[AnyDim]]) -> list[AnyDim] | None:
-    """Broadcast shapes aligned at their last axes; return None if two sizes must be assumed equal."""
+    """Broadcast shapes, aligned at their last axes.  Return None if two sizes must be assumed equal."""
     rank = max(map(len, shapes))
     result: list[AnyDim] = [1] * rank
     for shape in shapes:
@@ -93,7 +93,7 @@ def expanded(node: OnnxNode, value: Expr, dims: Sequence[AnyDim]) -> Expr:
 
 
 def with_common_sizes(node: OnnxNode) -> OnnxNode | None:
-    """Return the node with its inputs broadcast explicitly, or None if no input needs or allows it.
+    """Return the node with explicitly broadcast inputs, or None if no input can or must be broadcast.
 
     Only elementwise operators, PRelu, MatMul and Gemm are handled.  The shapes of all inputs must be known.
     """

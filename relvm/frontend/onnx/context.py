@@ -24,13 +24,13 @@ from relvm.ir.symbolic import AnyDim, Dim, DimVar, dim_var, dim_vars, known_size
 from relvm.ir.types import TensorType, TupleType, Type, forget_vars, is_proven, mismatch
 from relvm.ops.folding import FoldingBudget
 
-_MAX_AXES = 64  # the limit of NumPy
+_MAX_AXES = 64  # NumPy's limit
 
 UNIMPORTED: Any = object()  # the value of a node that could not be imported
 
 
 class Unimported(Exception):
-    """A value depends on a node that could not be imported and is already listed among the problems."""
+    """Raised if a value depends on a node that could not be imported.  The node is already listed in `problems`."""
 
 
 @dataclass
@@ -63,10 +63,10 @@ class ImportContext(ABC):
         self.fixed_dims = dims
         self.file = file
         self.place: str = outer.place if outer else file.place
-        self.origin = self.place  # origin of what is being imported: the model, then each of its nodes
+        self.origin = self.place  # origin of the values being imported: first the model, then each of its nodes
         self.outer: ImportContext | None = outer
         self.problems: dict[str, None] = outer.problems if outer else {}  # error messages, in order
-        self.values: dict[str, Value | None] = {}  # None: an input that the call of a function omits
+        self.values: dict[str, Value | None] = {}  # None is a function input that the call omits
         self.bindings: list[Binding | MatchCast] = []
         self.forks: int = outer.forks if outer else 0  # nesting depth of the Ifs that split the import by rank
         self.own_dims: set[DimVar] = set()  # dimensions created by `known_shape`, absent from parameter shapes
@@ -212,7 +212,7 @@ class ImportContext(ABC):
         Raises
         ------
         RelvmShapeError
-            The claim holds for no values of the dimensions.
+            The claim is false for all values of the dimensions.
         """
         if claim.is_open():
             self.bindings.append(check_of(claim, claim.message, (self.origin,)))

@@ -86,7 +86,7 @@ def parted(x: TensorExpr, gone: TensorExpr) -> SplitAxes:
 def along(x: TensorExpr, axis: TensorExpr) -> TensorExpr:
     """Reshape x to three axes: the merged axes before `axis`, the axis itself, and the merged axes behind it.
 
-    The shape of x must be known.   axis: a tensor of one element.
+    The shape of x must be known.  The order of the elements stays the same.   axis: a tensor of one element.
     """
     rank = len(x.shape)
     if count_of(axis, "an axis") != 1:

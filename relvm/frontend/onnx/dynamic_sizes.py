@@ -102,7 +102,10 @@ def numbers_of(node: OnnxNode, dims: Sequence[AnyDim]) -> TensorExpr:
 
 
 def number_of(node: OnnxNode, dim: AnyDim) -> TensorExpr | int:
-    """Return a dimension as an operand: an integer if it is known, otherwise a tensor of rank 0."""
+    """Return a dimension as an operand: an integer if it is known, otherwise a tensor of rank 0.
+
+    Such an operand does not change the shapes of other operands.
+    """
     return dim if isinstance(dim, int) else numbers_of(node, [dim]).reshape()
 
 

@@ -67,7 +67,7 @@ def _of_onnx(node: OnnxNode, key: Key, schema: Any) -> _Call:
         raise RelvmUnsupportedError(f"function {node.proto.op_type} is not defined for these inputs and attributes")
     body = FunctionProto.FromString(found)
     stated = opsets_of(body.opset_import, node.here)
-    for other, opset in node.graph.opsets.items():  # a body that imports no opset uses the model's
+    for other, opset in node.graph.opsets.items():  # domains that the body does not import have the model's opsets
         if other not in stated:
             body.opset_import.add(domain=other, version=opset)
     attributes = schema.attributes.items()

@@ -46,7 +46,7 @@ from relvm.ir.value_ranges import LOWER, UPPER
 
 import_converters()
 
-_MAX_PROBLEMS = 100  # the most that one message lists
+_MAX_PROBLEMS = 100  # maximum number of problems that one message lists
 
 # Exceptions that a converter raises for a malformed node, for example because an input is missing, an attribute has the
 # wrong type, or a text is not UTF-8.

@@ -12,11 +12,11 @@ from typing import Any
 
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError, shortened
 
-DEEPEST = 50  # limit on the nesting of graphs, and on that of function calls
-_MAX_NODES = 10**5  # limit on nodes after inlining, beyond a few times the nodes of the model
+DEEPEST = 50  # limit on the nesting depth of graphs, and of function calls
+_MAX_NODES = 10**5  # nodes allowed after inlining, in addition to a few times the nodes of the model
 _GIVEN = "the graph"  # what defines inputs and initializers, for messages
 
-Key = tuple[str, str, str]  # of a function: domain, name, overload
+Key = tuple[str, str, str]  # identifies a function: domain, name, overload
 
 
 def plain_domain(domain: str) -> str:

@@ -253,7 +253,7 @@ _MAX_IN_A_FIELD = 4  # 2-bit elements in one number
 
 
 class _NoMessage(Exception):
-    """The bytes are not a protobuf message."""
+    """Raised if bytes are not a protobuf message."""
 
 
 def _without_weights(content: memoryview) -> bytes:
@@ -319,7 +319,7 @@ def _fields(data: memoryview, start: int, end: int) -> Iterator[tuple[int, int, 
 
 
 def _read_varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
-    """Read a varint; return its value and the position behind it."""
+    """Read a varint.  Return its value and the position behind it."""
     value = shift = 0
     while at < end and shift < 70:
         byte = data[at]

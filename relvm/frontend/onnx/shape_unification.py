@@ -20,8 +20,8 @@ def converted(convert: Converter, node: OnnxNode) -> Any:
 
     If an operator requires two symbolic sizes to be equal and they are not proven equal, the node is converted again
     with modified inputs.  Inputs that broadcast are expanded, which costs nothing if the sizes are equal.  For other
-    inputs, a match_cast replaces one size by the other and checks them at run time.  An example is a tensor added to
-    itself after its sides were halved and doubled.
+    inputs, a match_cast replaces one size by the other, and checks at run time that they are equal.  An example is a
+    tensor added to itself after its sides were halved and doubled.
 
     Raises
     ------

@@ -84,7 +84,7 @@ class ControlFlowTranslator(ExpressionTranslator):
     value_type: Type | None = None
 
     def take(self, ways: OpenPaths) -> Expr:
-        """End a path here: return its open call."""
+        """End a path at the current statement, and return its open call."""
         values = {name: self.scope[name] for name in ways.names}
         arguments: dict[str, Expr] = {}
         reasons: dict[str, str] = {}
@@ -102,8 +102,8 @@ class ControlFlowTranslator(ExpressionTranslator):
     def meeting(self, ways: OpenPaths, assigned: Iterable[str], unset: str, where: str) -> JoinPoint:
         """Return the join point of one or more paths, seen from the scope before them.
 
-        assigned: names assigned on the paths.  unset: the error for a name that some path does not set.
-        where: the statements, for messages.
+        assigned: names assigned on the paths.  unset: the error message for a name that some path does not assign.
+        where: a description of the statements, for messages.
         """
         params: list[tuple[str, Type]] = []
         scope: dict[str, Value] = {name: Unbound(f"{name} {unset}") for name in assigned}
@@ -163,7 +163,10 @@ class ControlFlowTranslator(ExpressionTranslator):
         return forget_vars(type_, self.builder.known_dims().__contains__)
 
     def closed(self, block: Block, ways: OpenPaths, meeting: JoinPoint, end: Callable[[list[Expr]], Expr]) -> Block:
-        """Replace each open call in `block` by the result of `end`, called with the call's values of the join point."""
+        """Replace each open call in `block` by end(values).
+
+        values: the call's values of the names in the join point's `params`.
+        """
 
         def close(expr: Expr) -> Expr | None:
             if not isinstance(expr, Call) or expr.callee not in ways.taken:
@@ -174,7 +177,7 @@ class ControlFlowTranslator(ExpressionTranslator):
         return rewrite(close, block)
 
     def unpack(self, meeting: JoinPoint, value: Expr) -> None:
-        """Update the scope at a join point.  `value` packs the values of its params."""
+        """Update the scope at a join point.  value: the packed values of its `params`."""
         self.scope.update(meeting.scope)
         for i, (name, _) in enumerate(meeting.params):
             self.scope[name] = self.builder.emit(TupleItem(value, i), name) if len(meeting.params) > 1 else value

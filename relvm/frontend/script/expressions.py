@@ -115,7 +115,7 @@ class ExpressionTranslator(SourceReader):
         self.dims = dims
         self.require = require
         self.scope: dict[str, Value] = {}
-        self.constants: dict[int, tuple[np.ndarray, Constant]] = {}  # by id: uses of an array share one constant
+        self.constants: dict[int, tuple[np.ndarray, Constant]] = {}  # by id(): uses of an array share one constant
 
     def type(self, node: ast.expr) -> Type:
         """Return the type of an annotation."""

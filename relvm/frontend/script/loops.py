@@ -40,9 +40,9 @@ class Continuation:
 
 @dataclass(frozen=True)
 class LoopExits:
-    """The exits of an iteration: functions that end a path of it and return the path's value.
+    """The exits of an iteration: two functions that end a path through the iteration, and return the path's value.
 
-    next: the loop continues with the next iteration.  leave: the loop ends.
+    next: continues the loop with the next iteration.  leave: ends the loop.
     """
 
     next: Callable[[], Expr]

@@ -20,7 +20,7 @@ from relvm.ir.types import PrimType, TensorType, Type
 
 Value = Any
 Located = ast.expr | ast.stmt | ast.arg | ast.keyword  # the syntax trees that have a position
-LARGEST_STATIC = 100_000  # limit on the bits, items or characters of Python values: Python would compute any number
+LARGEST_STATIC = 100_000  # limit on the bits, items or characters of Python values, which Python does not limit
 SCRIPT_FUNCTIONS = (
     "call_kernel",
     "const",
@@ -122,7 +122,7 @@ class SourceReader:
 
 
 def annotation_text(node: ast.expr) -> str:
-    """Return the type in an annotation in the text form.  The annotation is a string or uses Python's syntax."""
+    """Convert a type annotation to the text form of types.  The annotation is a string or uses Python's syntax."""
     written = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ast.unparse(node)
     return written.replace("[()]", "[]")
 

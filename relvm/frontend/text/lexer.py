@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from relvm.errors import RelvmError, RelvmSyntaxError, shortened
 
 DEEPEST_NESTING = 150
-_SHOWN_AROUND = 150  # the most characters shown on each side of an error
+_SHOWN_AROUND = 150  # maximum number of characters shown on each side of an error
 
 _SPACE = re.compile(r"(?:\s+|#[^\n]*)*")
 _TOKEN = re.compile(

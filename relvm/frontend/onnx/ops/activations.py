@@ -50,8 +50,10 @@ def _hard_swish(node: OnnxNode) -> Expr:
 
 @converts("PRelu")
 def _prelu(node: OnnxNode) -> Expr:
-    """Broadcasts the slope to x, but never x to the slope.  Before opset 7, the slope is one number, or one number for
-    each channel.
+    """Computes slope * x for negative x, and x otherwise.
+
+    The slope is broadcast to x, but x is never broadcast to the slope.  Before opset 7, the slope is one number, or one
+    number for each channel.
     """
     x, slope = term(node, 0), term(node, 1)
     if node.opset < 7 and slope.type.rank == 1 and node.type(0).known_rank > 1:
@@ -170,8 +172,9 @@ def _axes(node: OnnxNode) -> tuple[int, ...]:
 
 @converts("Hardmax")
 def _hardmax(node: OnnxNode) -> Expr:
-    """Returns 1 at the first maximum along the axis, and 0 elsewhere.  Before opset 13, flattens the input to a matrix
-    whose columns are all axes from `axis` on.
+    """Returns 1 at the first maximum along the axis, and 0 elsewhere.
+
+    Before opset 13, the input is flattened to a matrix whose columns are all axes from `axis` on.
     """
     x, axes, shape = term(node, 0), _axes(node), node.type(0).shape
     if shape is None:

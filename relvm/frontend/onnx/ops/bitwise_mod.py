@@ -30,7 +30,7 @@ def _is_inf(node: OnnxNode) -> Expr:
 
 
 def _of_floats(node: OnnxNode) -> TensorExpr:
-    """Return input 0, with 8-bit floats converted to f32, because they only support moves and conversions."""
+    """Return input 0.  8-bit floats are converted to f32, because they only support moves and conversions."""
     x = term(node, 0)
     return x if x.type.known_dtype.is_arithmetic else x.cast(F32)
 
@@ -65,6 +65,6 @@ def _bit_shift(node: OnnxNode) -> Expr:
 
 @converts("Mod")
 def _mod(node: OnnxNode) -> Expr:
-    """The result has the sign of the dividend if fmod is set, otherwise that of the divisor."""
+    """Computes a remainder with the sign of the dividend if fmod is set, otherwise with the sign of the divisor."""
     op = ops.remainder if node.attribute("fmod", 0) else ops.modulo
     return op(node.tensor(0), node.tensor(1))

@@ -98,7 +98,7 @@ def _packed(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
 
 
 def _parts(packed: TensorExpr, count: int) -> list[TensorExpr]:
-    """Return the parts along axis 3 of (batch, length, heads, count, size), each (batch, heads, length, size)."""
+    """Split a tensor (batch, length, heads, count, size) along axis 3 into parts (batch, heads, length, size)."""
     return [packed.at(i, 3).apply(ops.transpose, perm=(0, 2, 1, 3)) for i in range(count)]
 
 
@@ -180,7 +180,7 @@ def _turned(node: OnnxNode, index: int) -> int:
 
 
 def _angles(table: TensorExpr, at: TensorExpr) -> TensorExpr:
-    """Return the rows of a table at positions, as (batch, 1, length, half)."""
+    """Return the rows of a table of cosines or sines at the positions `at`: (batch, 1, length, half)."""
     return table.apply(ops.gather, at, axis=0).apply(ops.expand_dims, axes=(1,))
 
 

@@ -132,7 +132,7 @@ def _skip_simplified_layer_normalization(node: OnnxNode) -> tuple[Expr, Expr, Ex
 
 @converts("SimplifiedLayerNormalization")
 def _simplified_layer_normalization(node: OnnxNode) -> tuple[Expr, Expr]:
-    """RMSNormalization under the name that ONNX Runtime used in ONNX's own domain, before ONNX defined the operator."""
+    """Computes RMSNormalization.  ONNX Runtime used this name in ONNX's domain before ONNX defined the operator."""
     x = term(node, 0)
     inverse = inverse_deviation((x * x).mean(axes_from(node)), node.attribute("epsilon", 1e-5))
     return (x * inverse * term(node, 1)).expr, inverse.expr

@@ -70,9 +70,10 @@ def frames(x: TensorExpr, parts: int, *, onesided: bool) -> TensorExpr:
 def _of_whole(
     node: OnnxNode, size: AnyDim, length: AnyDim, parts: int, onesided: bool, inverse: bool, dtype: DType
 ) -> tuple[TensorExpr, AnyDim, int]:
-    """Return the DFT matrix, the number of frequencies `count`, and the number of parts of a frequency, 2.
+    """Return the matrix of a DFT or inverse DFT, the number of results `count`, and the number of parts of a result, 2.
 
-    The matrix has the shape (size * parts, count * 2).  Its product with a signal of `size` elements is the spectrum.
+    The matrix has the shape (size * parts, count * 2).  Its product with a signal of `size` elements is the result of
+    the transform.
     """
     if onesided and parts == 2:
         raise RelvmUnsupportedError("onesided requires a real signal, got a complex one")

@@ -50,8 +50,9 @@ class Labelled:
 
 @converts("Einsum")
 def _einsum(node: OnnxNode) -> Expr:
-    """Multiplies the operands from left to right.  Sums over a label as soon as neither a later operand nor the result
-    uses it.
+    """Multiplies the operands from left to right.
+
+    The product is summed over a label as soon as neither a later operand nor the result uses the label.
     """
     tensors = [shaped(node, i) for i in range(len(node.inputs))]
     terms, result = _parsed(node.attribute("equation"), [len(tensor.shape) for tensor in tensors])
@@ -96,7 +97,7 @@ def _labels(equation: str, text: str, rank: int) -> tuple[Label, ...]:
 
 
 def _without_repeats(tensor: TensorExpr, labels: tuple[Label, ...]) -> Labelled:
-    """Take the diagonal of axes with the same label."""
+    """Replace axes of an operand that have the same label by their diagonal."""
     for label in labels:
         if labels.count(label) == 1:
             continue

@@ -60,13 +60,17 @@ _SAME = {
 
 @converts(*_SAME)
 def _same(node: OnnxNode) -> Expr:
-    """Becomes the relvm operator with the same semantics."""
+    """Becomes one relvm operator with the same semantics."""
     return _SAME[node.proto.op_type](*operands(node))
 
 
 @converts("Pow")
 def _pow(node: OnnxNode) -> Expr:
-    """The result has the dtype of the base.  The power is computed in the wider of the two dtypes."""
+    """Returns a power with the dtype of the base.
+
+    For a float base, the power is computed in the dtype of the base.  For an integer base, it is computed in the common
+    dtype of base and exponent.
+    """
     base, exponent = operands(node)
     own, other = base.known_element_type, exponent.known_element_type
     if own == other:
@@ -244,7 +248,10 @@ def _gather(node: OnnxNode) -> Expr:
 
 @converts("Softmax")
 def _softmax(node: OnnxNode) -> Expr:
-    """Before opset 13, flattens the input to a matrix whose columns are all axes from `axis` on."""
+    """Computes the softmax along an axis.
+
+    Before opset 13, the input is flattened to a matrix whose columns are all axes from `axis` on.
+    """
     x, rank = node.tensor(0), node.type(0).known_rank
     axis = node.axis(-1 if node.opset >= 13 else 1, rank, end=int(node.opset < 13))
     if node.opset >= 13 or axis == rank - 1:

@@ -54,8 +54,9 @@ def _scatter_nd(node: OnnxNode) -> Expr:
 
 @converts("TensorScatter")
 def _tensor_scatter(node: OnnxNode) -> Expr:
-    """Writes the update along an axis, starting at the position given for each batch element.  In circular mode, wraps
-    around to the start.
+    """Writes the update along an axis, starting at the position given for each batch element.
+
+    In circular mode, positions past the end wrap around to the start of the axis.
     """
     x, update = shaped(node, 0), shaped(node, 1)
     mode, rank = node.attribute("mode", "linear"), len(x.shape)
@@ -85,7 +86,7 @@ def _depth(indices: TensorExpr) -> int:
 
 @converts("TopK")
 def _top_k(node: OnnxNode) -> tuple[Expr, Expr]:
-    """The values are always sorted, even if sorted=0."""
+    """Returns the k largest or smallest elements along an axis, which are always sorted, even if sorted=0."""
     x = shaped(node, 0)
     count = node.attribute("k") if node.opset < 10 else size_of(node, 1, "k")
     axis = node.axis(-1, len(x.shape))

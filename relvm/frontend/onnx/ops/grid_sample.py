@@ -31,7 +31,7 @@ def _grid_sample(node: OnnxNode) -> Expr:
         raise RelvmShapeError(f"grid has rank {grid.type.rank}, expected the rank of x, {len(sizes) + 2}")
     aligned = bool(node.attribute("align_corners", 0))
     extents = numbers_of(node, sizes).cast(grid.dtype)
-    at = grid.backwards(-1) + 1  # ONNX has the coordinate along the last axis first
+    at = grid.backwards(-1) + 1  # in ONNX, the coordinate along the last axis comes first
     at = at / 2 * (extents - 1) if aligned else (at * extents - 1) / 2
     return ops.grid_sample(x.expr, at.expr, mode=_MODES[asked], padding=padding, align_corners=aligned)
 

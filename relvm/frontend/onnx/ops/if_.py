@@ -108,7 +108,7 @@ def parted(
 
 
 def _both(graph: ImportContext, makers: list[Callable[[], Block]], *errors: type[RelvmError]) -> tuple[Block, ...]:
-    """Build both blocks.
+    """Build both blocks of an If.
 
     If the nodes of one block have inconsistent shapes, that block raises the error at run time.  Usually the condition
     of the If, or the sizes that the caller passes, exclude such a block.  If both blocks are inconsistent, the first

@@ -75,7 +75,7 @@ def _loop(node: OnnxNode) -> tuple[Any, ...]:
 
     def given(graph: ImportContext, i: Expr) -> None:
         graph.values[number] = graph.emit(ops.to_tensor(i, dtype="i64"), number)
-        graph.values[condition] = constant(np.array(True))  # otherwise the loop would not run
+        graph.values[condition] = constant(np.array(True))  # an iteration only runs if the condition is true
 
     states = [_State(*each) for each in zip(names, initial, [o.name for o in body.output[1:]], strict=False)]
     rows = [info.name for info in body.output[1 + len(names) :]]

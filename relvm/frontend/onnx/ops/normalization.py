@@ -69,7 +69,10 @@ def _instance_normalization(node: OnnxNode) -> Expr:
 
 @converts("GroupNormalization")
 def _group_normalization(node: OnnxNode) -> Expr:
-    """Before opset 21, there is one scale and bias for each group; since opset 21, one for each channel."""
+    """Normalizes groups of channels.
+
+    There is one scale and one bias for each group before opset 21, and for each channel since opset 21.
+    """
     x, shape = term(node, 0), node.type(0).shape
     groups = node.attribute("num_groups")
     if shape is None:
@@ -118,7 +121,10 @@ def axes_from(node: OnnxNode) -> tuple[int, ...]:
 
 @converts("MeanVarianceNormalization")
 def _mean_variance_normalization(node: OnnxNode) -> Expr:
-    """Adds an epsilon to the standard deviation, as the function body that ONNX defines for this operator does."""
+    """Subtracts the mean, and divides by the standard deviation plus an epsilon.
+
+    ONNX's function body for this operator adds the same epsilon.
+    """
     _, apart, variance = centred(term(node, 0), tuple(node.attribute("axes", [0, 2, 3])))
     return (apart / (variance.apply(ops.sqrt) + 1e-9)).expr
 

@@ -75,7 +75,7 @@ def _powered(time: TensorExpr, base: float) -> TensorExpr:
 
 @converts("Momentum", domain=_TRAINING)
 def _momentum(node: OnnxNode) -> tuple[Expr, ...]:
-    """In the first step the gradient is weighted by 1 instead of beta."""
+    """Updates tensors by momentum.  In the first step, the gradient has the weight 1 instead of beta."""
     alpha, beta, norm = (node.attribute(name) for name in ("alpha", "beta", "norm_coefficient"))
     mode = node.attribute("mode")
     if mode not in ("standard", "nesterov"):

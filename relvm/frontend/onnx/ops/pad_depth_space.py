@@ -141,8 +141,9 @@ def _value(node: OnnxNode) -> Expr:
 
 @converts("DepthToSpace")
 def _depth_to_space(node: OnnxNode) -> Expr:
-    """Moves channels into spatial blocks of blocksize * blocksize positions.  In DCR mode, the position in the block is
-    the first part of the channel index.
+    """Moves channels into spatial blocks of blocksize * blocksize positions.
+
+    In DCR mode, the position in the block is the first part of the channel index.  In CRD mode it is the last part.
     """
     x, (batch, channels, height, width), size, mode = _blocks(node)
     depth = node.exact_quotient(channels, size * size, "channels")

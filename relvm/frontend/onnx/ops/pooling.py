@@ -94,7 +94,10 @@ def _max_unpool(node: OnnxNode) -> Expr:
 
 @converts("AveragePool")
 def _average_pool(node: OnnxNode) -> Expr:
-    """The node's padding counts as zeros if count_include_pad is set.  Padding that ceil_mode adds never counts."""
+    """Computes the mean of each window.
+
+    The node's padding counts as zeros if count_include_pad is set.  Padding that ceil_mode adds never counts.
+    """
     pool, x = _pool_of(node), term(node, 0)
     counted = bool(node.attribute("count_include_pad", 0))
     wide, pads = padded(x, pool.pads, 0)

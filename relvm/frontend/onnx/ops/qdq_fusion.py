@@ -110,7 +110,7 @@ def moved(node: OnnxNode, convert: Converter) -> Any:
         return converted(convert, node)
     try:
         made = converted(convert, replace(node, inputs=[source.bytes, *node.inputs[1:]]))
-    except RankSplit:  # both cases then use the dequantized value
+    except RankSplit:  # use the dequantized value in both cases
         return converted(convert, node)
     made = made[0] if isinstance(made, tuple) else made
     x = node.graph.known_shape(node.emit(made))

@@ -106,7 +106,7 @@ def of_blocks(node: OnnxNode, value: Expr, x: TensorType, axis: int, block: int)
 
 
 def _axis(node: OnnxNode, x: TensorType) -> int:
-    """Return the axis attribute counted from 0.  The default is 1; opsets before 13 do not have the attribute."""
+    """Return the axis attribute counted from 0.  The default is 1.  Opsets before 13 do not have the attribute."""
     axis = node.attribute("axis", 1)
     return axis + x.rank if axis < 0 and x.rank is not None else axis
 
@@ -118,7 +118,7 @@ def _float_scale(node: OnnxNode, scale: Expr) -> Expr:
 @converts("QuantizeLinear", domain=_MICROSOFT)
 @converts("QuantizeLinear")
 def _quantize(node: OnnxNode) -> Expr:
-    """Divides x in the dtype that `precision` names, otherwise in the dtype of the scale."""
+    """Divides x by the scale in the dtype that `precision` names, or in the dtype of the scale if it names none."""
     x = node.tensor(0)
     axis, block = _axis(node, x.tensor_type), node.attribute("block_size", 0)
     scale, zero = _scale_and_zero(node, x.tensor_type, axis, block)
@@ -267,9 +267,9 @@ def _integer_convolution(
 
 
 def as_operator(node: OnnxNode, op_type: str, *inputs: Expr | None, opset: int | None = None) -> Expr:
-    """Convert another operator of ONNX's own domain with the given inputs and the node's attributes.
+    """Apply the operator `op_type` of ONNX's own domain to the inputs, with the attributes of the node.
 
-    opset: the default is the model's opset.
+    opset: the opset of the operator.  The default is the model's opset.
     """
     convert = converter_for("", op_type)
     assert convert is not None
@@ -293,7 +293,10 @@ def _per_filter(node: OnnxNode, value: Expr, trailing: int) -> Expr:
 
 @converts("QLinearConv")
 def _qlinear_conv(node: OnnxNode) -> Expr:
-    """The bias is i32.  Its scale is the product of the scales of x and w."""
+    """Computes an integer convolution, and requantizes it.
+
+    The bias is i32.  Its scale is the product of the scales of x and w.
+    """
     x_scale, y_scale, y_zero = (single(node, node.tensor(i)) for i in (1, 6, 7))
     x_zero, w_zero = (single(node, node.tensor(i)) for i in (2, 5))
     total = _integer_convolution(node, 0, 3, x_zero, w_zero, _optional(node, 8))
@@ -372,7 +375,7 @@ def _qlinear_pool(node: OnnxNode) -> Expr:
 
 @converts("QLinearConcat", domain=_MICROSOFT)
 def _qlinear_concat(node: OnnxNode) -> Expr:
-    """Inputs: the result's scale and zero point, then each tensor with its own."""
+    """Inputs: the result's scale and zero point, then each tensor with its own scale and zero point."""
     parts = [_dequantised_input(node, i) for i in range(2, len(node.inputs), 3)]
     joined = node.emit(ops.concat(*parts, axis=node.attribute("axis")))
     return _quantised_as(node, joined, 0, node.type(2).known_dtype)

@@ -106,9 +106,9 @@ def repeated(x: TensorExpr, repeats: Sequence[AnyDim]) -> TensorExpr:
 
 @converts("Split")
 def _split(node: OnnxNode) -> tuple:
-    """Without given sizes, all parts are equal before opset 18.
+    """Splits an axis into parts of given sizes, or into equal parts.
 
-    Since opset 18, the last part may be shorter, and num_outputs is the number of parts.
+    Since opset 18, num_outputs is the number of equal parts, and the last part may be shorter.
     """
     value = node.inputs[0]
     if isinstance(value, HostValue):
@@ -186,7 +186,7 @@ def _trilu(node: OnnxNode) -> Expr:
 
 
 def _diagonals(node: OnnxNode, rows: AnyDim, columns: AnyDim) -> TensorExpr:
-    """Return the column minus the row of each element of a matrix."""
+    """Return a matrix in which each element is its column number minus its row number."""
     return iota(node, columns) - iota(node, rows, 1)
 
 
@@ -202,7 +202,10 @@ def _eye_like(node: OnnxNode) -> Expr:
 
 @converts("OneHot")
 def _one_hot(node: OnnxNode) -> Expr:
-    """An index outside [-depth, depth) gives a row that contains only the off value."""
+    """Returns a row for each index, with the on value at the index and the off value elsewhere.
+
+    For an index outside [-depth, depth), the row contains only the off value.
+    """
     indices, values = term(node, 0).cast(I64), term(node, 2)
     depth = size_of(node, 1, "depth")
     rank = node.type(0).known_rank + 1

@@ -83,7 +83,7 @@ _REDUCTIONS: dict[str, tuple[Callable[..., TensorExpr], int]] = {
 
 @converts(*_REDUCTIONS)
 def _reduce(node: OnnxNode) -> Expr:
-    """Without axes, reduces all axes, or each element alone if noop_with_empty_axes is set."""
+    """Reduces the given axes.  Without axes, reduces all axes, or each element alone if noop_with_empty_axes is set."""
     function, axes_are_input = _REDUCTIONS[node.proto.op_type]
     x = term(node, 0)
     if node.opset < axes_are_input:
@@ -113,7 +113,10 @@ def _reduced_at_run_time(node: OnnxNode, function: Callable[..., TensorExpr]) ->
 
 @converts("ArgMax", "ArgMin")
 def _extreme_position(node: OnnxNode) -> Expr:
-    """If select_last_index is set, reverses the axis, so that the first match is the last of equal elements."""
+    """Returns the position of the first extreme element along an axis.
+
+    If select_last_index is set, the axis is reversed, so that the position is that of the last of equal elements.
+    """
     op = ops.argmax if node.proto.op_type == "ArgMax" else ops.argmin
     axis, keepdims = node.attribute("axis", 0), bool(node.attribute("keepdims", 1))
     x = term(node, 0)

@@ -69,7 +69,7 @@ def _reshaped(node: OnnxNode, type_: TensorType, wanted: list[AnyDim], allow_zer
 
 
 def _reshaped_at_run_time(node: OnnxNode) -> TensorExpr:
-    """Resolve the shape of a Reshape that is only known at run time."""
+    """Convert a Reshape to a shape that is only known at run time."""
     x, wanted = TensorExpr(node, node.known_shape(0)), term(node, 1).cast(I64)
     rank, count = len(x.shape), count_of(wanted, "shape")
     if not node.attribute("allowzero", 0):
@@ -103,7 +103,10 @@ def _unsqueeze(node: OnnxNode) -> Expr:
 
 
 def _unsqueezed_at_run_time(node: OnnxNode) -> TensorExpr:
-    """Convert an Unsqueeze with axes that are only known at run time."""
+    """Convert an Unsqueeze with axes that are only known at run time.
+
+    The new axes have size 1, and the other axes have the sizes of the input.
+    """
     x, axes = TensorExpr(node, node.known_shape(0)), term(node, 1)
     count = count_of(axes, "axes")
     rank = len(x.shape) + count
@@ -117,7 +120,10 @@ def _unsqueezed_at_run_time(node: OnnxNode) -> TensorExpr:
 
 @converts("Expand")
 def _expand(node: OnnxNode) -> Expr:
-    """Broadcasts in both directions: a 1 in the target shape keeps the input's own dimension."""
+    """Broadcasts the input and the target shape to each other.
+
+    A 1 in the target shape therefore keeps the input's own dimension.
+    """
     if not is_known(node, 1):
         return _expanded_at_run_time(node).expr
     x, wanted = node.known_shape(0), node.dims(1, "shape")

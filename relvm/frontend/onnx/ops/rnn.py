@@ -25,9 +25,9 @@ def _rnn(node: OnnxNode) -> tuple[Expr, ...]:
 
 @converts("GRU")
 def _gru(node: OnnxNode) -> tuple[Expr, ...]:
-    """The recurrence bias of the hidden gate is a separate argument of the operator gru.
+    """Passes the recurrence bias of the hidden gate to the operator gru as a separate argument.
 
-    With linear_before_reset, this bias is added before the reset gate is applied.
+    With linear_before_reset, this bias must be added before the reset gate is applied.
     """
     sizes = _Sizes(node, 3)
     hidden = sizes.hidden
@@ -82,7 +82,10 @@ class _Sizes:
         return self.node.emit(ops.matmul(self.x, self.node.emit(ops.transpose(matrix, perm=(1, 0)))))
 
     def recurrence(self) -> Expr:
-        """Return the transposed recurrence weights R: (directions, hidden, gates * hidden)."""
+        """Return the transposed recurrence weights R, (directions, hidden, gates * hidden).
+
+        There is one row for each unit of the previous hidden state.
+        """
         shape = (self.directions, self.gates * self.hidden, self.hidden)
         return self.node.emit(ops.transpose(self.node.graph.checked(self.node.tensor(2), shape), perm=(0, 2, 1)))
 

@@ -20,7 +20,10 @@ from relvm.ir.symbolic import product
 
 @converts("RoiAlign")
 def _roi_align(node: OnnxNode) -> Expr:
-    """Before opset 16 the center of the first element is at coordinate 0."""
+    """Pools regions of interest by interpolation.
+
+    Before opset 16, the center of the first element is at coordinate 0.
+    """
     moved = node.attribute("coordinate_transformation_mode", "half_pixel" if node.opset >= 16 else "output_half_pixel")
     if moved not in ("half_pixel", "output_half_pixel"):
         raise RelvmUnsupportedError(f"coordinate_transformation_mode {moved!r} is not supported")
@@ -38,7 +41,7 @@ def _roi_align(node: OnnxNode) -> Expr:
 
 @converts("MaxRoiPool")
 def _max_roi_pool(node: OnnxNode) -> Expr:
-    """Each region is a row that contains the image index and four coordinates."""
+    """Pools regions of interest by maximum.  Each region is a row of the image index and four coordinates."""
     rows = term(node, 1)
     images = rows.at(0, 1).cast(I64)
     regions = rows.apply(ops.slice, begin=(1,), end=(5,), axes=(1,))

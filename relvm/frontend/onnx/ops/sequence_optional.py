@@ -44,7 +44,7 @@ def _list(node: OnnxNode, index: int = 0) -> Expr:
 
 
 def _known_list(node: OnnxNode, items: tuple[Expr, ...]) -> Expr:
-    """Return a list of these items, and remember them."""
+    """Create a list of these items, record its items, and return the list."""
     made = node.emit(ops.make_list(*items))
     if len(items) <= MAX_KNOWN_ITEMS:
         node.graph.items[made] = items
@@ -166,8 +166,9 @@ def _concat_from_sequence(node: OnnxNode) -> Expr:
 
 @converts("SplitToSequence")
 def _split_to_sequence(node: OnnxNode) -> Expr:
-    """Without sizes, splits into parts of length 1, and keepdims=0 removes the axis.  With sizes, keepdims has no
-    effect.
+    """Splits an axis into parts of given sizes, or of length 1.
+
+    Without sizes, keepdims=0 removes the axis.  With sizes, keepdims has no effect.
     """
     x = node.tensor(0)
     if not isinstance(x.type, TensorType):

@@ -84,7 +84,9 @@ def _string_normalizer(node: OnnxNode) -> Expr:
 
 @converts("Tokenizer", domain="com.microsoft")
 def _tokenizer(node: OnnxNode) -> Expr:
-    """Each match of `tokenexp` is a token.  If the only separator is empty, each character is a token.  Rows with fewer
+    """Splits each string into tokens.
+
+    Each match of `tokenexp` is a token.  If the only separator is empty, each character is a token.  Rows with fewer
     tokens are padded with `pad_value`.
     """
     x, pattern, separators = node.known_shape(0), node.attribute("tokenexp"), texts(node, "separators")

@@ -15,7 +15,7 @@ from relvm.ir.symbolic import AnyDim, product
 
 @converts("Unique")
 def _unique(node: OnnxNode) -> tuple[Expr, ...]:
-    """Sorts the rows, so that equal rows are adjacent.
+    """Finds distinct rows by sorting, so that equal rows are adjacent.
 
     The sort is stable: the first row of each run of equal rows is the first of them in the input.
     """

@@ -60,7 +60,10 @@ def mapped(x: TensorExpr, keys: np.ndarray, values: np.ndarray, default: object)
 
 @converts("LabelEncoder", domain=DOMAIN)
 def _label_encoder(node: OnnxNode) -> Expr:
-    """Before version 2, a single list maps each string to its index, and each index to its string."""
+    """Replaces each element by the value for this key.
+
+    Before version 2, a single list of strings maps each string to its index, and each index to its string.
+    """
     x = shaped(node, 0)
     classes = texts(node, "classes_strings")
     if classes is not None:

@@ -47,7 +47,10 @@ def _regressor(node: OnnxNode) -> Expr:
 
 @converts("LinearClassifier", domain=DOMAIN)
 def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
-    """If there are two classes but only one row of coefficients, the row belongs to the second class."""
+    """Returns the predicted class and the linear scores.
+
+    If there are two classes but only one row of coefficients, the row belongs to the second class.
+    """
     labels = labels_of(node, "ints")
     coefficients, intercepts = needed(node, "coefficients"), numbers(node, "intercepts")
     x = rows_of(node, 0)
@@ -111,9 +114,10 @@ def _svm_regressor(node: OnnxNode) -> Expr:
 
 @converts("SVMClassifier", domain=DOMAIN)
 def _svm_classifier(node: OnnxNode) -> tuple[Expr, Expr]:
-    """Returns the class that wins most pairwise decisions, and the decision values.  If prob_a and prob_b are given,
-    returns class probabilities instead of decision values.  The winner need not have the largest probability.  Source:
-    ONNX Runtime.
+    """Returns the class that wins most pairwise decisions, and the decision values.
+
+    If prob_a and prob_b are given, class probabilities replace the decision values.  The winner need not have the
+    largest probability.  Source: ONNX Runtime.
     """
     labels = labels_of(node, "ints")
     classes = len(labels) if labels is not None else 1

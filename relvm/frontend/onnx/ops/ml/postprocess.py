@@ -23,7 +23,7 @@ def floats(x: TensorExpr) -> TensorExpr:
 
 
 def rows_of(node: OnnxNode, index: int) -> TensorExpr:
-    """Return input `index` as a matrix of floats; a vector becomes one row."""
+    """Return input `index` as a matrix of floats.  A vector becomes one row."""
     x = floats(TensorExpr(node, node.known_shape(index)))
     return x.apply(ops.expand_dims, axes=(0,)) if x.type.rank == 1 else x
 

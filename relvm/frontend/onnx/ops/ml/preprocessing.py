@@ -29,7 +29,7 @@ def _scaler(node: OnnxNode) -> Expr:
 
 @converts("Normalizer", domain=DOMAIN)
 def _normalizer(node: OnnxNode) -> Expr:
-    """Divides rows by their maximum, L1 norm, or L2 norm; a divisor of 0 is replaced by 1."""
+    """Divides rows by their maximum, L1 norm, or L2 norm.  A divisor of 0 is replaced by 1."""
     x = rows_of(node, 0).cast(F32)
     match node.attribute("norm", "MAX"):
         case "MAX":
@@ -91,8 +91,9 @@ def _feature_vectorizer(node: OnnxNode) -> Expr:
 
 @converts("OneHotEncoder", domain=DOMAIN)
 def _one_hot(node: OnnxNode) -> Expr:
-    """Returns 1 where an element equals a category.  An element that equals no category gives only zeros if `zeros` is
-    set, otherwise it is an error.
+    """Returns for each element a vector with a 1 at the category that equals the element.
+
+    For an element without a category, the vector contains only zeros if `zeros` is set.  Otherwise an error is raised.
     """
     x, categories, names = shaped(node, 0), numbers(node, "cats_int64s", np.int64), texts(node, "cats_strings")
     if x.type.dtype == STR and names is not None:

@@ -56,7 +56,10 @@ _MAX_SKIPPED = 1000  # limit on the skipped elements between two elements of an 
 
 @converts("TfIdfVectorizer")
 def _tf_idf_vectorizer(node: OnnxNode) -> Expr:
-    """Also counts skip-grams: up to max_skip_count elements are skipped between successive elements of an n-gram."""
+    """Counts n-grams, including skip-grams.
+
+    In a skip-gram, up to max_skip_count elements are skipped between successive elements.
+    """
     x, columns = shaped(node, 0), node.attribute("ngram_indexes")
     size = max(columns) + 1
     if min(columns) < 0 or size > _MAX_COLUMNS:

@@ -222,8 +222,10 @@ def _with_base(node: OnnxNode, scores: TensorExpr, targets: int) -> TensorExpr:
 
 @converts("TreeEnsembleClassifier", domain=DOMAIN)
 def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
-    """If two classes share one score, it is the score of the second class.  The threshold is 0.5 if no leaf has a
-    negative weight, otherwise 0.  Source: ONNX Runtime.
+    """Returns the predicted class and the scores.
+
+    If two classes share one score, it is the score of the second class.  The second class is then chosen if its score
+    exceeds a threshold: 0.5 if no leaf has a negative weight, otherwise 0.  Source: ONNX Runtime.
     """
     labels = labels_of(node, "int64s")
     classes = 0 if labels is None else len(labels)
