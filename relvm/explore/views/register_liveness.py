@@ -182,7 +182,7 @@ class _Found:
     held: dict[int, list[int]] = field(default_factory=dict)
 
     def needed_before(self, body: tuple[Statement, ...], after: frozenset[int]) -> frozenset[int]:
-        """Return the registers that are live before `body`, given those live after it."""
+        """Return the registers that are live before `body`.  after: the registers that are live after it."""
         for statement in reversed(body):
             made, read = _made(statement), _read(statement)
             match statement:
@@ -198,7 +198,7 @@ class _Found:
         return after
 
     def held_after(self, body: tuple[Statement, ...], before: frozenset[int]) -> frozenset[int]:
-        """Return the registers that hold a value after `body`, given those that hold one before it."""
+        """Return the registers that hold a value after `body`.  before: the registers that hold a value before it."""
         for statement in body:
             made = _made(statement)
             for register in before | made:

@@ -75,7 +75,7 @@ def _of_onnx(node: OnnxNode, key: Key, schema: Any) -> _Call:
 
 
 def _type_of(value: Expr | HostValue | None) -> Any:
-    """Return the type of an input as a TypeProto, empty if the input is omitted."""
+    """Return the type of an input as a TypeProto.  It is empty if the input is omitted."""
     from onnx import TypeProto, helper
 
     if value is None:

@@ -149,7 +149,7 @@ def graphs_of(node: Any) -> Iterator[Any]:
 
 
 def node_name(node: Any) -> str:
-    """Return the name of a node in messages: its own name, or that of its first output."""
+    """Return the name of a node in messages: its own name, or else the name of its first output."""
     name = node.name or next(iter(node.output), "")
     return f"node {shortened(str(name))!r} ({shortened(str(node.op_type))})"
 

@@ -137,7 +137,7 @@ class ControlFlowTranslator(ExpressionTranslator):
         return joined
 
     def agreed(self, name: str, values: list[Value]) -> bool:
-        """Return whether a name has the same value on all paths, which is also valid in the scope before the paths."""
+        """Return whether a name has one common value on all paths, which is also valid in the scope before them."""
         first = values[0]
         if all(value is first for value in values) and self.scope[name] is first:
             return True

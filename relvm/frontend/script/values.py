@@ -40,7 +40,7 @@ class ScriptFunctionName:
 
 @dataclass(frozen=True, eq=False)
 class Template:
-    """A lambda, inlined at each call with the variables of its definition."""
+    """A lambda, which is inlined at each call.  scope: the variables at its definition."""
 
     node: ast.Lambda
     scope: dict[str, Value]

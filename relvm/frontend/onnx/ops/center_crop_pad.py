@@ -1,4 +1,4 @@
-"""CenterCropPad."""
+"""Conversion of CenterCropPad."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def _parts(packed: TensorExpr, count: int) -> list[TensorExpr]:
 
 
 def _columns(x: TensorExpr, sizes: Sequence[int]) -> list[TensorExpr]:
-    """Split x along its last axis into parts of these sizes."""
+    """Split x along its last axis into parts of the given sizes."""
     ends = np.cumsum(sizes).tolist()
     pairs = zip(ends, sizes, strict=True)
     return [x.apply(ops.slice, begin=(end - size,), end=(end,), axes=(len(x.shape) - 1,)) for end, size in pairs]

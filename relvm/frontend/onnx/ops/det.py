@@ -1,4 +1,4 @@
-"""Det."""
+"""Conversion of Det, the determinant."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from relvm.ir.expr import Expr
 
 @converts("Det")
 def _det(node: OnnxNode) -> Expr:
-    """Transforms the matrix by elimination to a triangular matrix with the same determinant, and multiplies its
-    diagonal.
+    """Transforms each matrix by elimination to a triangular matrix with the same determinant.
+
+    The determinant is the product of its diagonal.
     """
     rows = shaped(node, 0).apply(ops.row_echelon)
     *batch, size, _ = rows.shape

@@ -42,7 +42,7 @@ class Labelled:
         return Labelled(self.tensor.apply(ops.sum, axes=gone), rest)
 
     def ordered(self, labels: tuple[Label, ...]) -> TensorExpr:
-        """Transpose to this order of labels, which must be all the labels of the tensor."""
+        """Transpose the tensor so that its axes are in the order of `labels`, which must be all its labels."""
         if labels == self.labels:
             return self.tensor
         return self.tensor.apply(ops.transpose, perm=tuple(map(self.labels.index, labels)))

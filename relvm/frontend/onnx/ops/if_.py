@@ -128,6 +128,6 @@ def _both(graph: ImportContext, makers: list[Callable[[], Block]], *errors: type
 
 
 def _failing(graph: ImportContext, error: RelvmError, type_: Type) -> Block:
-    """Return a block of that type that always raises the error."""
+    """Return a block of type `type_` that always raises the error."""
     never = graph.var("never", type_)
     return Block((MatchCast(never, Null(), str(error)),), never, type=type_)

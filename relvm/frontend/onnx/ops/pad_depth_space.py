@@ -1,4 +1,4 @@
-"""Pad, SpaceToDepth and DepthToSpace."""
+"""Conversion of Pad, SpaceToDepth and DepthToSpace."""
 
 from __future__ import annotations
 

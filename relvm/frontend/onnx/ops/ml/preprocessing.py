@@ -65,7 +65,7 @@ def _binarizer(node: OnnxNode) -> Expr:
 
 @converts("ArrayFeatureExtractor", domain=DOMAIN)
 def _array_feature_extractor(node: OnnxNode) -> Expr:
-    """Selects columns by index.  A vector gives one row."""
+    """Selects columns by index.  If x is a vector, the result is one row."""
     x, indices = shaped(node, 0), shaped(node, 1)
     flat = indices.reshape(product(indices.shape))
     columns = x.apply(ops.gather, flat, axis=-1)
