@@ -1,4 +1,5 @@
-"""Ahead-of-time export: a module as C sources with static memory and without a VM, or as a library for executors."""
+"""Ahead-of-time export: compiles a module to C sources with static memory and without a VM, or to a shared library
+that executors run."""
 
 from relvm.aot.config import AotConfig, Pool
 from relvm.aot.hosted.executor import AotExecutor

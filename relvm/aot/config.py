@@ -27,8 +27,9 @@ _HEADERS_OF_C = ("assert", "float", "limits", "math", "stddef", "stdint", "stdio
 class CallKind(Enum):
     """The calling convention of kernels in lowered code.
 
-    UNPACKED: a C function of pointers and sizes.  CPACKED: a C function of an array of values, called directly.
-    PACKED: such a function, called by name: the one that the host has registered, or else that of the export.
+    UNPACKED: a C function that takes pointers and sizes.  CPACKED: a C function that takes an array of values, called
+    directly.  PACKED: a C function that takes an array of values, called by name.  If the host has registered a
+    function of this name, that function is called, otherwise the kernel of the export.
     """
 
     UNPACKED = "call_unpacked"
@@ -38,7 +39,8 @@ class CallKind(Enum):
 
 @dataclass(frozen=True)
 class Pool:
-    """A memory pool for tensors.  name: of the array in C.  limit_bytes: its maximum size, or None for no limit."""
+    """A memory pool for tensors.  name: the name of the pool in C.  limit_bytes: its maximum size, or None for no
+    limit."""
 
     name: str
     limit_bytes: int | None = None
@@ -53,30 +55,31 @@ class AotConfig:
     name
         Name of the model in C, and prefix of all symbols that the export defines.
     runtime
-        "bare": C sources that need only a compiler.  "hosted": a library for `AotExecutor`, in which functions that the
-        host has registered can replace kernels.
+        "bare": C sources that need only a compiler.  "hosted": a library for `AotExecutor`.  In a hosted export,
+        functions registered by the host can replace kernels.
     interface
-        "c": the entry point takes a struct of inputs and one of outputs.  "packed": it takes an array of values.
+        "c": the entry point takes a struct of inputs and a struct of outputs.  "packed": it takes an array of values.
     unpacked
         Whether kernels take pointers and sizes.  Otherwise they take an array of values, as in the VM.
     alignment
         Alignment in bytes of every tensor in a pool, a power of two.  Elements are always aligned to their own size.
     pools
-        Memory pools for tensors that live only during a run, in order of preference.  A tensor that does not fit into
-        one pool is placed in a later one.
+        Memory pools for tensors that exist only during a run, in order of preference.  A tensor that does not fit into
+        one pool is placed in a later pool.
     constants_limit_bytes
         Maximum size of all constants, or None for no limit.
     favour
-        "memory", the default of the bare runtime: kernels copy less of a matrix at once, which takes up to two thirds
-        more time on processors with vector instructions.  "speed": kernels are those of the VM.
+        "memory", the default for the bare runtime: kernels copy smaller parts of a matrix at once.  This takes up to
+        two thirds more time on processors with vector instructions.  "speed", the default for the hosted runtime:
+        kernels are the same as in the VM.
     workspace
-        "static", the default of the bare runtime: the pools are arrays of the export.  "caller": the caller provides
-        the pools, as executors of the hosted runtime do.
+        "static", the default for the bare runtime: the pools are arrays of the export.  "caller", the only choice for
+        the hosted runtime: the caller provides the pools.
 
     Raises
     ------
     RelvmArgumentError
-        An option has an invalid value, or options contradict each other.  The message quotes each.
+        An option has an invalid value, or options contradict each other.
     """
 
     name: str = "model"
@@ -135,7 +138,7 @@ class AotConfig:
 
     @property
     def base_alignment(self) -> int:
-        """The alignment of pools in bytes, which suffices for any number."""
+        """The alignment of pools in bytes.  It is sufficient for any type of number."""
         return max(self.alignment, 8)
 
     @property

@@ -26,11 +26,12 @@ class TensorInfo:
     Attributes
     ----------
     name
-        Name in C.
+        The name in C.
     shape
-        The dimensions, each a number, or a text such as "n" or "n * 2" if it depends on sizes.  Empty for a scalar.
+        The dimensions.  A dimension is a number, or a text such as "n" or "n * 2" if it depends on sizes.  The shape of
+        a scalar is empty.
     dtype
-        Name of the dtype in csrc/tables/dtypes.def.
+        The name of the dtype in csrc/tables/dtypes.def.
     """
 
     name: str
@@ -40,7 +41,7 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class SizeInfo:
-    """A size that is known only at run time: its name in C and its bounds, `least` and `most` (None: unbounded)."""
+    """A size that is known only at run time.  name: its name in C.  least, most: its bounds; None: no upper bound."""
 
     name: str
     least: int
@@ -49,7 +50,7 @@ class SizeInfo:
 
 @dataclass(frozen=True)
 class Metadata:
-    """Metadata of an export, printed in C as constants of the types in csrc/include/relvm_metadata.h.
+    """Metadata of an export.  In C, the metadata are constants of the types in csrc/include/relvm_metadata.h.
 
     Attributes
     ----------
@@ -58,9 +59,9 @@ class Metadata:
     inputs, outputs
         The inputs and outputs, in the order of the entry point.
     pools
-        The pools that a run needs, as tensors of bytes.
+        The memory pools that a run needs, as tensors of bytes.
     sizes
-        The sizes on which dimensions of inputs and outputs depend.
+        The sizes on which the dimensions of inputs and outputs depend.
     alignment
         Alignment of pools in bytes.
     version
@@ -98,7 +99,7 @@ def packed_inputs(module: LoweredModule) -> tuple[Port, ...]:
 
 
 def port_shape(port: Port, entry: LoweredFunction) -> tuple[AnyDim, ...]:
-    """Return the dimensions of an input or output, which are empty for a scalar."""
+    """Return the dimensions of an input or output.  A scalar has no dimensions."""
     return entry.storages[port.value].shape if isinstance(port.value, int) else ()
 
 
@@ -113,7 +114,7 @@ def port_dtype(port: Port, entry: LoweredFunction) -> str:
 
 
 def dim_text(dim: AnyDim) -> str:
-    """Return a dimension as text, with the C names of sizes."""
+    """Return a dimension as text.  Sizes are printed with their C names."""
     return format_dim(dim, lambda var: c_identifier(var.name))
 
 

@@ -248,7 +248,7 @@ class Operator:
         return self._inferred(arg_types, attributes)[0]
 
     def claims(self, arg_types: tuple[Type, ...], attributes: Attributes) -> tuple[SizeClaim, ...]:
-        """Return the claims about sizes that a call with `arg_types` and `attributes` makes and that are not proven.
+        """Return the unproven claims about sizes that a call with `arg_types` and `attributes` makes.
 
         Every claim must hold when the call runs, because the kernel relies on it.  The claims include that no dimension
         of the result is negative.

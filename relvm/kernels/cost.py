@@ -1,4 +1,4 @@
-"""The operations of kernels and the elements that they read, as functions of the sizes of their arguments."""
+"""Cost of kernels: the number of operations and of elements read, as functions of the sizes of the arguments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 from relvm.ir.symbolic import AnyDim, Atom, as_var
 
-# Terms: [coefficient, [argument, axis], ...], each the coefficient times the sizes of these axes of the arguments.
+# A list of terms [coefficient, [argument, axis], ...].  A term is the product of the coefficient and of the sizes of
+# the listed axes, and the value of the polynomial is the sum of its terms.
 Polynomial = list[list[Any]]
 
 
@@ -17,7 +18,7 @@ class Work:
     """The work of one call of a kernel, in terms of the dimensions of its buffers.
 
     operations: the number of operations (docs/explore.md defines them), or None if it is unknown.   reads: for each
-    input, the most elements that are read, or None for all.
+    input, the maximum number of elements that the kernel reads, or None if it may read all elements.
     """
 
     operations: AnyDim | None
@@ -25,7 +26,7 @@ class Work:
 
 
 def work_entry(work: Work, shapes: Iterable[tuple[AnyDim, ...]]) -> dict[str, Any]:
-    """Return the debug section's entry for a kernel.  shapes: of the inputs, then of the outputs."""
+    """Return the entry of a kernel in the debug section.  shapes: the shapes of the inputs, then of the outputs."""
     indices: dict[Atom, list[int]] = {}
     for argument, shape in enumerate(shapes):
         for axis, dim in enumerate(shape):

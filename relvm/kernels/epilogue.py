@@ -1,4 +1,5 @@
-"""Epilogues: the operators fused with a contraction, which are applied to each element before it is stored."""
+"""Epilogues: operators that are fused with a contraction and applied to each of its elements before the element is
+stored."""
 
 from __future__ import annotations
 
@@ -15,10 +16,11 @@ from relvm.kernels.lowering_rules import LoopAxis
 
 @dataclass(frozen=True)
 class Epilogue:
-    """The epilogue of a contraction: the computation and the stores that follow each element.
+    """The epilogue of a contraction: the computation and the stores for each element.
 
-    dtype, shape: of the contraction.   core: its element, a leaf of the trees in `outputs`.   walk: the loops of its
-    axes.
+    dtype, shape: the dtype and shape of the result of the contraction.   core: an element of the contraction, as a leaf
+    of the trees in `outputs`.   walk: the loops over the axes of the contraction.   outputs: for each output, where to
+    store an element, and the tree that computes it.
     """
 
     dtype: DType
@@ -28,8 +30,11 @@ class Epilogue:
     outputs: tuple[tuple[BufferLoad, FusedExpr], ...]
 
     def store(self, k: KernelBuilder, counters: tuple[Scalar, ...], value: Scalar) -> None:
-        """Store the outputs for one element of the contraction, `value`, at these indices of its axes
-        (Contraction.axes)."""
+        """Generate the stores of all outputs for one element of the contraction.
+
+        counters: the indices of the element, one for each loop of the contraction (Contraction.axes).   value: the
+        element.
+        """
         scope = Scope(k)
         scope.counters = list(zip(self.walk, counters, strict=True))
         scope.values[self.core] = value
@@ -38,13 +43,12 @@ class Epilogue:
 
     @property
     def partial(self) -> BufferLoad | None:
-        """Return a buffer for partial sums: the memory of the result, if it has the dtype of the contraction.
-        Otherwise None."""
+        """The buffer for partial sums: the first output, if it has the dtype of the contraction, otherwise None."""
         leaf = self.outputs[0][0]
         return leaf if leaf.buffer.dtype == self.dtype else None
 
     def partial_position(self, counters: tuple[Scalar, ...]) -> Scalar:
-        """Return the flat position of an element in `partial.buffer`."""
+        """Return the flat position in `partial.buffer` of the element at the indices `counters`."""
         scope = Scope(KernelBuilder())
         scope.counters = list(zip(self.walk, counters, strict=True))
         return scope.flat(self.outputs[0][0])
@@ -58,13 +62,13 @@ def make_epilogue(
     root: tuple[LoopAxis, ...],
     outputs: list[tuple[BufferLoad, FusedExpr]],
 ) -> Epilogue:
-    """Return the epilogue of a contraction whose element `core` occurs in the trees of `outputs`.
+    """Return the epilogue of a contraction.  core: an element of the contraction, a leaf of the trees of `outputs`.
 
     Raises
     ------
     NotFusable
-        The epilogue would not be elementwise: it uses elements again or leaves some out, or its index steps differ from
-        those of the contraction's loops.
+        The epilogue is not elementwise: it uses an element of the contraction several times or not at all, or the loops
+        of the contraction merge axes that are not contiguous in one of its buffers.
     """
     own: list[LoopAxis] = []
     for place, dim in zip(core.at, shape, strict=True):

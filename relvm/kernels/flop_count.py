@@ -1,8 +1,8 @@
-"""Operation counts of operators, by their mathematical definition: the `operations=` of lowering rules.
+"""Operation counts of operators, by their mathematical definition, for the `operations` parameter of lowering rules.
 
 Each function takes the shapes of the tensor arguments and of the first result, then the attributes.  It returns a
-number or a dimension.  A multiplication counts as one operation, and so does an addition.  What the kernel actually
-does is not considered.
+number or a dimension.  A multiplication counts as one operation, and so does an addition.  The counts do not depend on
+how the kernel computes the result.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ Shape = tuple[AnyDim, ...]
 
 
 def matrix_operations(*shapes: Shape, transpose_a: bool = False, **attributes) -> AnyDim:
-    """Count a matrix product.  The first shape is (..., m, k), or (..., k, m) if it is transposed."""
+    """Return the operations of a matrix product.  The first shape is (..., m, k), or (..., k, m) if `transpose_a`."""
     return 2 * product(shapes[-1]) * shapes[0][-2 if transpose_a else -1]
 
 
 def window_operations(*shapes: Shape, **attributes) -> AnyDim:
-    """Count a convolution by weights of the second shape, (filters, channels of a group, window...).  Padding counts
-    like elements."""
+    """Return the operations of a convolution.  The second shape is that of the weights, (filters, channels of a group,
+    window...).  Padding counts like elements."""
     return 2 * product(shapes[-1]) * product(shapes[1][1:])
 
 
 def pooling_operations(*shapes: Shape, kernel: tuple[int, ...], **attributes) -> AnyDim:
-    """Count one operation for each element of each window.  Padding counts like elements."""
+    """Return one operation for each element of each window.  Padding counts like elements."""
     return product(shapes[-1]) * product(kernel)
 
 
 def one_for_each(*shapes: Shape, **attributes) -> AnyDim:
-    """Count one operation for each element of the first argument."""
+    """Return one operation for each element of the first argument."""
     return product(shapes[0])

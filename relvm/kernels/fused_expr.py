@@ -1,8 +1,8 @@
 """Expression trees of fused operators over loop counters.
 
-A tree computes one element of a tensor, at indices that depend on loop counters.  Its leaves are buffer elements, at
-positions that are sums of counters times strides.  All operators between the leaves and the root are applied where
-their result is needed, so that no intermediate tensor is in memory.  `relvm/kernels/loop_nest.py` writes the loops.
+A tree computes one element of a tensor, at indices that depend on loop counters.  Its leaves are elements of buffers.
+The position of a leaf is the sum of counters times strides.  The kernel computes each operator of the tree where its
+result is needed, so that no intermediate tensor is in memory.  `relvm/kernels/loop_nest.py` writes the loops.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from relvm.kernels.lowering_rules import (
     strides_of,
 )
 
-# Operators that take a few cycles, like an addition.
+# Intrinsics that take only a few cycles, like an addition.
 _FREE = frozenset(
     ("fabs", "floor", "ceil", "rint", "trunc", "sqrt", "fmax", "fmin", "rvm_saturate_u8", "rvm_saturate_i8")
 )
 
 
 class NotFusable(Exception):
-    """The operators cannot share a kernel."""
+    """Raised if operators cannot share a kernel."""
 
 
 class FusedExpr:
-    """Base class of trees.  axes: the loops that the value depends on."""
+    """Base class of trees.  axes: the loops that the value of the tree depends on."""
 
     axes: frozenset[LoopAxis]
 
@@ -60,8 +60,8 @@ class BufferLoad(FusedExpr):
 
 @dataclass(eq=False)
 class GatherLoad(BufferLoad):
-    """A BufferLoad whose position also has `index * step`.  index: along an axis of `size`; a negative one counts from
-    the end."""
+    """A BufferLoad with `index * step` added to its position.  index: an index along an axis of size `size`; a negative
+    index counts from the end."""
 
     index: FusedExpr
     size: AnyDim
@@ -83,8 +83,8 @@ class ConstantExpr(FusedExpr):
 
 @dataclass(eq=False)
 class ApplyExpr(FusedExpr):
-    """The result of `function(args...)`.  name: of the value in the IR.  key: identifies the computation and its
-    indices, for sharing."""
+    """The result of `function(args...)`.  name: the name of the value in the IR.  key: the value in the IR and its
+    indices; trees with equal keys compute the same element and can share the result."""
 
     name: str
     function: Callable[..., Scalar]
@@ -99,8 +99,8 @@ class ApplyExpr(FusedExpr):
 
 @dataclass(eq=False)
 class ReduceExpr(FusedExpr):
-    """The result of `finish(total, count)`.  total: the reduction of `arg` over the loops `over`.  count: the number of
-    elements reduced."""
+    """The result of `finish(total, count)`, where `total` is the reduction of `arg` over the loops `over`, and `count`
+    the number of elements reduced."""
 
     name: str
     reduction: Reduction
@@ -119,7 +119,7 @@ class ReduceExpr(FusedExpr):
 
 @dataclass(eq=False)
 class KernelOutput(FusedExpr):
-    """The element that a contraction computes, at the given indices."""
+    """The element of the result of a contraction at indices `at`."""
 
     at: IndexExprs
 
@@ -128,7 +128,7 @@ class KernelOutput(FusedExpr):
 
 
 def parts(tree: FusedExpr) -> tuple[FusedExpr, ...]:
-    """Return the direct subtrees."""
+    """Return the direct subtrees of a tree."""
     match tree:
         case ApplyExpr(args=args):
             return args
@@ -163,11 +163,11 @@ class FusedExprBuilder:
     Parameters
     ----------
     members
-        The operators of the group, by the variable that each binds.
+        The operator calls of the group, by the variable to which the result of each is bound.
     type_of
-        Returns the type of a value, with a shape of integers and of dimensions that the kernel knows.
+        Returns the type of a value.  Its dimensions are integers, or expressions of the variables of the kernel.
     buffers
-        The loads of values that the group does not compute.
+        The buffers of the values that the group does not compute.
     """
 
     def __init__(
@@ -180,12 +180,12 @@ class FusedExprBuilder:
         self.core: KernelOutput | None = None  # the element of the group's contraction
 
     def tree(self, expr: Expr, at: IndexExprs) -> FusedExpr:
-        """Return the tree of an element of `expr` at these indices.
+        """Return the tree of the element of `expr` at indices `at`.
 
         Raises
         ------
         NotFusable
-            A view between operators has no such index, or the lowering rule of a member has no tree.
+            The indices of a view cannot be computed, or a member has a lowering rule that has no tree.
         """
         key = (expr, at)
         if key not in self.grown:
@@ -225,13 +225,14 @@ class FusedExprBuilder:
         raise NotFusable
 
     def leaf(self, expr: Expr, at: IndexExprs, shape: tuple[AnyDim, ...]) -> FusedExpr:
-        """Return the tree of an element of a buffer, indexed as a tensor of this shape."""
+        """Return the tree of an element of the buffer of `expr`, or of a constant.  The buffer is indexed as a tensor
+        of shape `shape`."""
         if isinstance(expr, Constant) and expr.value.size == 1:
             return ConstantExpr(Literal(expr.value.item(), dtype_of(expr.value.dtype)))
         return self.at(self.buffers[expr], at, shape)
 
     def at(self, buffer: Buffer, at: IndexExprs, shape: tuple[AnyDim, ...]) -> BufferLoad:
-        """Return the load of an element of a buffer, indexed as a tensor of this shape."""
+        """Return the load of an element of a buffer, which is indexed as a tensor of shape `shape`."""
         position = IndexExpr()
         for place, stride in zip(at, strides_of(shape), strict=True):
             position = position + place * stride
@@ -278,14 +279,16 @@ def is_costly(point: Callable[..., Scalar], dtypes: list[DType], attributes: Map
 
 
 def _broadcast(at: IndexExprs, shape: tuple[AnyDim, ...]) -> IndexExprs:
-    """Return the indices in a broadcast argument of that shape."""
+    """Convert the indices of a result to indices of an argument of shape `shape` that broadcasts to the result."""
     own = at[len(at) - len(shape) :]
     return tuple(IndexExpr() if dim == 1 else place for place, dim in zip(own, shape, strict=True))
 
 
 def _through_view(at: IndexExprs, shape: tuple[AnyDim, ...], under: tuple[AnyDim, ...]) -> IndexExprs:
-    """Return the indices in a reshaped tensor.  Axes may be split, and axes of size 1 added or removed, but none
-    joined."""
+    """Convert the indices of a view of shape `shape` to indices of the original tensor, of shape `under`.
+
+    The view may split axes of the tensor, and add or remove axes of size 1.  Raise NotFusable if the view joins axes.
+    """
     places: list[IndexExpr] = []
     left = [(place, dim) for place, dim in zip(at, shape, strict=True) if dim != 1]
     for dim in under:

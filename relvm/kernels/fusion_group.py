@@ -28,13 +28,14 @@ from relvm.quoting import c_identifier
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """A fusion group: its operators, in order, by the variable that each binds.
+    """A fusion group.
 
-    results: the variables that are used outside the group.   name: the stem of the kernel's name, without the dtype; if
-    it is empty, the operators' names are used.
+    members: the operator calls, in order, by the variable to which the result of each is bound.   results: the
+    variables that are used outside the group.   name: the stem of the kernel's name, without the dtype; if it is empty,
+    the names of the operators are used.
 
-    If there are several members, all have lowering rules with trees (relvm/kernels/lowering_rules.py).  A single member
-    may also be a CustomKernel.
+    In a group of several members, each member has a lowering rule with a tree (relvm/kernels/lowering_rules.py).  A
+    single member may also be a CustomKernel.
     """
 
     members: Mapping[Var, OpCall]
@@ -68,12 +69,12 @@ class Group:
 
     @property
     def is_opaque(self) -> bool:
-        """Whether the kernel is that of a single operator with its own loop nest."""
+        """Whether the group consists of a single operator that generates its own loop nest (CustomKernel)."""
         return len(self.members) == 1 and any(isinstance(call.op.lower, CustomKernel) for call in self.members.values())
 
     @cached_property
     def sizes(self) -> dict[AnyDim, AnyDim]:
-        """The kernel variable for each symbolic dimension of the tensors that are read and written."""
+        """The kernel variable for each symbolic dimension of the tensors that the kernel reads and writes."""
         found: dict[AnyDim, AnyDim] = {}
         for type_ in (
             *(arg.tensor_type for arg in self.args),
@@ -92,7 +93,7 @@ class Group:
         Raises
         ------
         NotFusable
-            It cannot be computed from the dimensions of the tensors that are read and written.
+            The dimension cannot be computed from the dimensions of the tensors that the kernel reads and writes.
         """
         if isinstance(dim, int):
             return dim
@@ -120,7 +121,7 @@ class Group:
 
     @cached_property
     def spec(self) -> Hashable:
-        """A key that is equal for two groups if their kernels are equal."""
+        """A key of the kernel: groups with equal keys have the same kernel."""
         number = {dim: i for i, dim in enumerate(self.sizes)}
         place: dict[Expr, int] = {arg: i for i, arg in enumerate(self.args)}
         rows = []
@@ -132,7 +133,7 @@ class Group:
         return types, tuple(rows), tuple(place[var] for var in self.results)
 
     def kernel(self, name: str, *, is_compact: bool = False) -> Kernel:
-        """Return the kernel.  is_compact: whether it should use little memory (see KernelBuilder).
+        """Return the kernel of the group.  is_compact: whether it should use little memory (see KernelBuilder).
 
         Raises
         ------
@@ -220,7 +221,8 @@ class Group:
         return inputs, outputs
 
     def _input_names(self) -> list[str]:
-        """Return the names of the inputs: the parameters of a single operator, otherwise the variables."""
+        """Return the names of the inputs: the parameter names of a single operator, or the variable names of several
+        operators."""
         if len(self.members) > 1:
             return [c_identifier(getattr(arg, "name", "constant")) for arg in self.args]
         (call,) = self.members.values()
@@ -235,7 +237,7 @@ class Group:
 
     @property
     def comment(self) -> str:
-        """Return the comment above the kernel in the C source."""
+        """The comment above the kernel in the C source."""
         if len(self.members) == 1:
             ((var, call),) = self.members.items()
             args = ", ".join(str(arg.type) for arg in call.args)
@@ -248,7 +250,7 @@ class Group:
 
     @property
     def base_name(self) -> str:
-        """Return the name of the kernel, from the operators and the dtype of the result, such as add_relu_f32."""
+        """The name of the kernel, composed of the operators and the dtype of the result, such as add_relu_f32."""
         names = list(dict.fromkeys(call.op.name for call in self.members.values()))
         if len(names) > 4:
             names = [*names[:3], f"and_{len(names) - 3}"]
@@ -256,7 +258,7 @@ class Group:
 
 
 def tensors(type_: Type) -> list[TensorType]:
-    """Return the tensor types in a type: itself, or those in a tuple."""
+    """Return the tensor types in a type: the type itself if it is a tensor, or the tensor types in a tuple."""
     match type_:
         case TensorType():
             return [type_]
@@ -268,8 +270,8 @@ def tensors(type_: Type) -> list[TensorType]:
 def _in_place(
     inputs: tuple[Buffer, ...], root: tuple[LoopAxis, ...], out: BufferLoad, tree: FusedExpr
 ) -> tuple[int, ...]:
-    """Return the inputs whose memory the result may reuse: each of their elements is read only for the element that is
-    written in its place."""
+    """Return the numbers of the inputs that the result may overwrite.  An element of such an input is read only to
+    compute the element of the result that replaces it."""
     columns = list(root)
     moved: dict[LoopAxis, LoopAxis] = {}
     totals = [part for part in post_order((tree,)) if isinstance(part, ReduceExpr)]
@@ -314,7 +316,8 @@ def _operand(arg: Expr, place: Mapping[Expr, int], group: Group) -> Hashable:
 
 
 def _numbered(type_: Type, group: Group, number: Mapping[AnyDim, int]) -> Hashable:
-    """Return a type with the kernel variables numbered, so that equal kernels have equal types."""
+    """Return a key of a type, with numbers in place of the kernel variables.  Equal kernels have equal keys, even if
+    their variables have different names."""
     own = {as_var(group.sizes[dim]): i for dim, i in number.items()}
     order: dict[Atom, int] = {var: i for var, i in own.items() if var is not None}
     found = []

@@ -1,7 +1,7 @@
-"""Cost of the kernel of a fusion group: the sum of the definitions of its members.
+"""Cost of the kernel of a fusion group: the sum of the costs of its members, by their mathematical definitions.
 
-A kernel may do more work if it recomputes a value, or less if it works in tiles.  The count follows the definition, so
-that two kernels for the same group can be compared.
+A kernel may do more work if it recomputes a value, or less if it works in tiles.  The count ignores this, so that two
+kernels for the same group can be compared.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def work_of(group: Group) -> Work:
 
 
 def _operations(group: Group, call: OpCall) -> AnyDim | None:
-    """Return the operations of one operator.  Return None if they depend on more than shapes, or on a size that the
-    kernel does not have."""
+    """Return the number of operations of one operator.  Return None if the number does not depend on shapes alone, or
+    depends on a size that is not a parameter of the kernel."""
     attributes = dict(call.attributes)
     try:
         types = [group.plain(arg.type) for arg in call.args if isinstance(arg.type, TensorType)]
@@ -51,8 +51,9 @@ def _operations(group: Group, call: OpCall) -> AnyDim | None:
 
 
 def scalar_operations(result: Scalar) -> int:
-    """Count the operations that compute a scalar from variables and elements.  Arithmetic, comparisons, selections and
-    functions such as exp count as one each.  Conversions and the conditions of selections count as none."""
+    """Return the number of operations that compute a scalar from variables and elements.  Arithmetic, comparisons,
+    selections and functions such as exp count as one each.  Conversions and the conditions of selections do not
+    count."""
     waiting, seen, count = [result], set(), 0
     while waiting:
         scalar = waiting.pop()
@@ -70,8 +71,8 @@ def scalar_operations(result: Scalar) -> int:
 
 
 def _elements_read(group: Group, arg: Expr) -> AnyDim | None:
-    """Return the most elements of an argument that are read, if the operators only move some of them.  Otherwise return
-    None."""
+    """Return the maximum number of elements of an argument that the kernel reads, if all operators that use the
+    argument only select elements of it.  Otherwise return None."""
     total: AnyDim = 0
     for call in group.members.values():
         used = [place for place, each in enumerate(call.args) if each is arg]
@@ -86,6 +87,6 @@ def _elements_read(group: Group, arg: Expr) -> AnyDim | None:
 
 
 def _takes_some(call: OpCall) -> bool:
-    """Return whether each element of the result is an element of the first argument, or of no argument."""
+    """Return whether each element of the result is copied from the first argument, or from no argument."""
     lower = call.op.lower
     return isinstance(lower, DataMovement | GatherKernel) or (isinstance(lower, CustomKernel) and call.op.moves)

@@ -14,12 +14,13 @@ _REDUCTIONS = ("add", "mul", "max", "min")
 
 
 def reductions_of(loop: kd.For) -> dict[kd.Variable, str]:
-    """Return the variables that a `simd` loop reduces into, each with the function: add, mul, max or min.
+    """Return the variables into which a `simd` loop reduces, each with its reduction function: add, mul, max or min.
 
     Raises
     ------
     RelvmTypeError
-        The loop changes a variable from outside in another way, or also reads it.
+        The loop changes a variable defined outside of the loop by something else than a reduction, or also reads a
+        variable that it reduces into.
     """
     own = _defined_in(loop)
     found: dict[kd.Variable, str] = {}
@@ -68,19 +69,19 @@ def _defined_in(loop: kd.For) -> set[kd.Variable]:
 
 
 def check_independent(loop: kd.For, counter: DimVar, bounds: IndexBounds) -> None:
-    """Check that the iterations of a `simd` or `parallel` loop are independent, and that it has an allowed form.
+    """Check that the iterations of a `simd` or `parallel` loop are independent, and that the loop has an allowed form.
 
-    `reductions_of` checks what a `simd` loop assigns.
+    The assignments of a `simd` loop are not checked here, but by `reductions_of`.
 
     Parameters
     ----------
     counter
-        The counter in the polynomials of `bounds`.
+        The variable that represents the loop counter in the polynomials of `bounds`.
 
     Raises
     ------
     RelvmTypeError
-        They may depend on each other.  The error has its position in the source.
+        The iterations may depend on each other, or the form is not allowed.  The error contains the source location.
     """
     own = _defined_in(loop)
     invariant = _invariant_atoms(bounds, own, counter)
@@ -101,7 +102,7 @@ def check_independent(loop: kd.For, counter: DimVar, bounds: IndexBounds) -> Non
 
 @dataclass(frozen=True)
 class _Index:
-    """An index, factor * counter + rest.  is_short: whether the rest is proven to be in [0, |factor|)."""
+    """An index of the form factor * counter + rest.  is_short: whether `rest` is proven to be in [0, |factor|)."""
 
     factor: int
     rest: AnyDim
@@ -114,7 +115,7 @@ def _find_accesses(
     bounds: IndexBounds,
     accesses: dict[kd.KernelBuffer, list[tuple[_Index, ...]]],
 ) -> None:
-    """Add the indices of all accesses of outputs in the body of a loop."""
+    """Add to `accesses` the indices of all accesses to outputs in the body of a loop."""
     for statement in body:
         for buffer, indices in _accesses(statement):
             split = tuple(_index_of(bounds.dim(index), counter, bounds) for index in indices)
@@ -139,7 +140,7 @@ def _index_of(index: AnyDim, counter: DimVar, bounds: IndexBounds) -> _Index:
 
 
 def _invariant_atoms(bounds: IndexBounds, own: set[kd.Variable], counter: DimVar) -> set[DimVar]:
-    """Return the signed variables of polynomials that do not change inside of the loop."""
+    """Return the signed variables that occur in polynomials and do not change inside of the loop."""
     outer = (value for variable, value in bounds.values.items() if variable not in own)
     return {var for value in outer for var in dim_vars(value)} - {counter}
 
@@ -164,15 +165,16 @@ def _check_form(loop: kd.For, statement: kd.Statement, own: set[kd.Variable]) ->
 
 
 def _may_vary(part: kd.Scalar, own: set[kd.Variable]) -> bool:
-    """Return whether a part of a bound may differ between the iterations of a `simd` loop.
+    """Return whether a part of the bound of an inner loop may differ between the iterations of a `simd` loop.
 
-    own: the variables defined in it.  Its inner counters do not differ, because their own bounds do not.
+    own: the variables defined in the `simd` loop.  The counters of inner loops do not differ, because the bounds of
+    these loops do not differ.
     """
     return isinstance(part, kd.Element) or (isinstance(part, kd.Variable) and part in own and not part.is_counter)
 
 
 def _accesses(statement: kd.Statement) -> Iterator[tuple[kd.KernelBuffer, tuple[kd.Scalar, ...]]]:
-    """Yield the elements of outputs that a statement itself reads and writes."""
+    """Yield the elements of outputs that a statement reads or writes, without the statements inside it."""
     for scalar in kd.scalars_of(statement):
         for part in kd.parts_of(scalar):
             if isinstance(part, kd.Element) and part.buffer.is_output:
@@ -182,8 +184,11 @@ def _accesses(statement: kd.Statement) -> Iterator[tuple[kd.KernelBuffer, tuple[
 
 
 def _is_split(accesses: list[tuple[_Index, ...]], invariant: set[DimVar]) -> bool:
-    """Return whether no two iterations access the same element: along some axis, all indices are the same polynomial
-    a * counter + b, or differ only in b, which is in [0, |a|)."""
+    """Return whether no two iterations access the same element.
+
+    This is so if, along some axis, all indices have the form a * counter + b with the same nonzero a.  In addition, all
+    indices must have the same b, and the loop must not change it, or each b must be in [0, |a|).
+    """
     for indices in zip(*accesses, strict=True):
         first = indices[0]
         if first.factor == 0 or any(index.factor != first.factor for index in indices):

@@ -1,13 +1,14 @@
 """Proofs that indices of kernel definitions are inside of their axes.
 
-An index is a polynomial over sizes, loop counters and other values, which are atoms.  To prove that a polynomial is at
-least 0, each counter is replaced by its first or its last value, whichever makes the polynomial smaller; then interval
-arithmetic must give a lower bound of 0.  Conditions that hold at an access are facts: polynomials that are at least 0,
-of which one or two may be subtracted first.
+An index is a polynomial over atoms.  Atoms are sizes, loop counters and other values.  To prove that a polynomial is at
+least 0, each counter is replaced by its first or its last value, whichever makes the polynomial smaller.  Then interval
+arithmetic must give a lower bound of at least 0.  A condition that holds at an access is a fact: a polynomial that is
+at least 0.  A proof may first subtract one or two facts from the polynomial.
 
-The proofs are about integers, but kernels compute modulo 2^64.  A polynomial between 0 and a size is the computed
-number, too.  A condition is a fact only if neither of its sides can overflow: each is a single atom, or a polynomial
-over sizes and counters that stays below 2^62 for sizes of at most LARGEST_SIZE (`relies_on_sizes`).
+The proofs are about integers, but kernels compute modulo 2^64.  If a polynomial is between 0 and a size, the number
+that the kernel computes equals the polynomial.  A condition is a fact only if neither of its sides can overflow.  A
+side must be a single atom, or a polynomial over sizes and counters that stays below 2^62 for sizes of at most
+LARGEST_SIZE (`relies_on_sizes`).
 """
 
 from __future__ import annotations
@@ -26,21 +27,21 @@ from relvm.ir.value_ranges import Range, range_of
 
 LARGEST_SIZE = 1 << 40
 _LARGEST_MAGNITUDE = 2.0**62
-_LARGEST_BOUND = 100  # variables and operators in the bounds of a loop
-_FREE_STEPS = 20  # of each proof
-_MOST_STEPS = 2_000  # of all proofs of a kernel beyond these, less than a second; then they give up
-_MOST_SPLITS = 3  # operators min and max that a proof replaces by their operands, and times that it drops //
+_LARGEST_BOUND = 100  # limit on the variables and operators in the bounds of a loop
+_FREE_STEPS = 20  # steps of each proof that do not count toward _MOST_STEPS
+_MOST_STEPS = 2_000  # limit on the other steps of all proofs of a kernel, less than a second; then proofs fail
+_MOST_SPLITS = 3  # how often a proof may replace a min or max by an operand, or remove divisions
 _ON_DIMS = ("add", "sub", "mul", "floordiv", "mod", "min", "max")
 _NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
 
 
 class IndexBounds:
-    """Prover of index bounds, with what is known at the current point of a kernel.
+    """Prover of index bounds.  It stores the facts that are known at the current point of a kernel.
 
     sizes: the known sizes.   assigned: the variables that the kernel assigns after their definition.
-    counters: the open loops, outermost first: the counter, and its first and last value.   ranges: of these counters.
-    facts: polynomials that are at least 0.   steps: how many more steps proofs may take.
-    relies_on_sizes: whether a proof needs sizes of at most LARGEST_SIZE.
+    counters: the counter of each open loop, with its first and last value, outermost first.   ranges: the value ranges
+    of these counters.   facts: polynomials that are known to be at least 0.   steps: how many more steps the proofs may
+    take.   relies_on_sizes: whether a proof is valid only for sizes of at most LARGEST_SIZE.
     """
 
     def __init__(self, sizes: dict[DimVar, int], assigned: set[kd.Variable]) -> None:
@@ -59,7 +60,8 @@ class IndexBounds:
     # ---- polynomials ----
 
     def dim(self, scalar: kd.Scalar) -> AnyDim:
-        """Return an i64 as a polynomial.  What cannot be one is an atom, the same for equal expressions."""
+        """Return an i64 expression as a polynomial.  An expression that is not a polynomial becomes an atom.  Equal
+        expressions become the same atom, unless their value may change."""
         assert scalar.dtype == I64
         try:
             found = self._polynomial(scalar)
@@ -93,7 +95,8 @@ class IndexBounds:
         return None
 
     def key(self, scalar: kd.Scalar) -> Hashable | None:
-        """Return a key that is equal for expressions of the same value, or None if the value may change."""
+        """Return a key of an expression, or None if its value may change.  Expressions with equal keys have equal
+        values."""
         match scalar:
             case kd.Literal(value, dtype):
                 return (repr(value), dtype)  # -0.0 is not 0.0
@@ -136,7 +139,8 @@ class IndexBounds:
 
     @contextmanager
     def loop(self, loop: kd.For) -> Iterator[DimVar]:
-        """Record that a loop runs, and give its counter."""
+        """Enter a loop: record the bounds of its counter until the context ends.  Yield the variable that represents
+        the counter in polynomials."""
         counter = DimVar(loop.counter.name, signed=True)
         first, stop = self.dim(loop.start), self.dim(loop.stop)
         self.values[loop.counter] = var_dim(counter)
@@ -159,7 +163,7 @@ class IndexBounds:
 
     @contextmanager
     def condition(self, cond: kd.Scalar, *, holds: bool) -> Iterator[None]:
-        """Record that a condition holds, or that it does not."""
+        """Record that a condition holds, or that it does not hold, until the context ends."""
         outer = len(self.facts)
         with contextlib.suppress(RelvmUnsupportedError):  # a polynomial is too large
             self.facts += list(self.facts_of(cond, holds=holds))
@@ -190,7 +194,7 @@ class IndexBounds:
                     yield dim_op("sub", first, second)
 
     def is_exact(self, dim: AnyDim) -> bool:
-        """Return whether the computed number is that of the polynomial."""
+        """Return whether the kernel computes the exact value of the polynomial, without overflow."""
         if isinstance(dim, int):
             return -(1 << 63) <= dim < 1 << 63
         if len(dim.terms) == 1 and dim.terms[0][1] == 1 and len(dim.terms[0][0]) == 1:
@@ -203,7 +207,7 @@ class IndexBounds:
     # ---- proofs ----
 
     def is_inside(self, index: AnyDim, size: AnyDim) -> bool:
-        """Return whether 0 <= index < size is proven always to hold."""
+        """Return whether it is proven that 0 <= index < size always holds."""
         try:
             return self.is_natural(index) and self.is_natural(dim_op("sub", dim_op("sub", size, 1), index))
         except RelvmUnsupportedError:  # a polynomial is too large
@@ -218,16 +222,17 @@ class IndexBounds:
         return any(self._is_natural(dim_op("sub", dim_op("sub", dim, a), b), _MOST_SPLITS) for a, b in pairs)
 
     def _follows(self, dim: AnyDim, splits: int) -> bool:
-        """Return whether the proof needs at most one fact at a time."""
+        """Return whether a polynomial is proven to be at least 0 by subtracting at most one fact."""
         if self._is_natural(dim, splits):
             return True
         return any(self._is_natural(dim_op("sub", dim, fact), splits) for fact in self.facts[-8:])
 
     def _is_natural(self, dim: AnyDim, splits: int) -> bool:
-        """Return whether the proof needs no fact first.
+        """Return whether a polynomial is proven to be at least 0 without subtracting a fact first.
 
-        A min or max is one of its operands: if its factor makes the polynomial smaller the larger it is, the proof must
-        hold for both, otherwise for one of them.   splits: the most operators that are replaced in this way.
+        A min or max is replaced by each of its operands in turn.  For a max with a positive factor, or a min with a
+        negative factor, the proof must hold for one operand, otherwise for both.   splits: how many more times the
+        proof may replace an operator or remove divisions.
         """
         if self.free > 0:
             self.free -= 1
@@ -255,12 +260,13 @@ class IndexBounds:
 
 
 def atom_dim(atom: DimVar | DimOp) -> Dim:
-    """Return an atom as a dimension."""
+    """Return the dimension (a polynomial) that consists of a single atom."""
     return Dim((((atom,), 1),))
 
 
 def _extreme_in(dim: AnyDim) -> tuple[DimOp, int] | None:
-    """Return a min or max that is a term of its own, with its factor."""
+    """Return a min or max that forms a term with only an integer factor, and that factor.  Return None if there is no
+    such term."""
     if not isinstance(dim, int):
         for monomial, factor in dim.terms:
             match monomial:
@@ -270,8 +276,8 @@ def _extreme_in(dim: AnyDim) -> tuple[DimOp, int] | None:
 
 
 def _least(dim: AnyDim, counter: DimVar, first: AnyDim, last: AnyDim, ranges: dict[DimVar, Range]) -> AnyDim:
-    """Return a polynomial without the counter that is at most `dim` for each value of the counter, as far as its
-    terms allow this."""
+    """Return a polynomial that is at most `dim` for each value of a counter.  Where possible, its terms do not contain
+    the counter."""
     if isinstance(dim, int) or counter not in dim_vars(dim):
         return dim
     total: AnyDim = 0
@@ -294,7 +300,8 @@ def _least(dim: AnyDim, counter: DimVar, first: AnyDim, last: AnyDim, ranges: di
 
 
 def _without_quotients(dim: AnyDim) -> AnyDim:
-    """Return a polynomial that is at most a positive multiple of `dim`: a // d is between (a - d + 1) / d and a / d."""
+    """Return a polynomial that is at most a positive multiple of `dim`, without terms that are quotients a // d.  A
+    quotient is between (a - d + 1) / d and a / d."""
     if isinstance(dim, int):
         return dim
     quotients = {

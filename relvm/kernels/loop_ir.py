@@ -1,7 +1,7 @@
 """Loop IR: kernels as loop nests over buffers, which are printed as C.
 
-A scalar expression knows its dtype.  The shapes of the buffers consist of integers and variables, without compound
-dimensions.  A kernel has no other size parameters.
+Each scalar expression has a dtype.  The dimensions of the buffers are integers or single variables.  These variables
+are the only size parameters of a kernel.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from relvm.ir.dtypes import BOOL, I64, DType
 from relvm.ir.symbolic import AnyDim, product
 from relvm.kernels.cost import Work
 
-_PART_WORK = 64_000  # the least work of a part of a parallel loop: 8 microseconds, many times the cost of starting it
+_PART_WORK = 64_000  # the least work of a part of a parallel loop: 8 microseconds, many times the cost of starting one
 SUM_LANES = 16  # csrc/codegen/reproducible.h
 _COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
 
 
 class Scalar:
-    """Base class of scalar expressions.  Python's operators build `Binary` nodes.  A Python number takes the dtype of
-    the other operand."""
+    """Base class of scalar expressions.  Python operators on scalars build `Binary` nodes.  A Python number as an
+    operand takes the dtype of the other operand."""
 
     if TYPE_CHECKING:
 
@@ -95,7 +95,7 @@ class Scalar:
         return self._binary("||", other)
 
     def to(self, dtype: DType) -> Scalar:
-        """Return the value converted as by NumPy's astype."""
+        """Return the value converted to a dtype, as NumPy's astype does."""
         return self if dtype == self.dtype else Convert(self, dtype)
 
 
@@ -123,7 +123,8 @@ class Size(Scalar):
 
 @dataclass(frozen=True, eq=False)
 class Load(Scalar):
-    """The element `buffer[indices]`.  A single index into a buffer of another rank is a flat row-major position."""
+    """The element `buffer[indices]`.  A single index into a buffer of another rank than 1 is a flat row-major
+    position."""
 
     buffer: Buffer
     indices: tuple[Scalar, ...]
@@ -135,7 +136,7 @@ class Load(Scalar):
 
 @dataclass(frozen=True, eq=False)
 class Binary(Scalar):
-    """The expression `left function right` of C.  / and % round towards zero for integers, as in C."""
+    """The C expression `left function right`.  Integer / and % round toward zero, as in C."""
 
     function: str
     left: Scalar
@@ -173,10 +174,10 @@ class Convert(Scalar):
 
 @dataclass(frozen=True, eq=False)
 class Intrinsic(Scalar):
-    """A function of C's <math.h>, by the name of its double version (exp, tanh, fmax), in the precision of the
-    argument.
+    """A call of a C function of <math.h>, in the precision of the argument.  name: the name of the version for double,
+    such as exp, tanh or fmax.
 
-    fma is for f32 only.  It is one rounding if the processor has such an instruction (csrc/codegen/reproducible.h).
+    fma supports f32 only.  It rounds once if the processor has an fma instruction (csrc/codegen/reproducible.h).
     """
 
     name: str
@@ -209,12 +210,12 @@ class Statement:
 class Loop(Statement):
     """The loop `for (counter = start; counter < stop; counter++)`.
 
-    simd: whether the iterations may run as vector lanes.  They are then independent, except for reductions into the
-    locals that `reduce` lists as (operator, local).
+    simd: whether the iterations may run as vector lanes.  The iterations of such a loop are independent, except for
+    reductions.   reduce: a pair (operator, local) for each reduction.
 
     A reduction of floats has a defined order.  In whole blocks of SUM_LANES iterations, iteration i combines its
-    element into lane i % SUM_LANES.  Then pairs of lanes that are half of them apart are combined until one is left,
-    and that one is combined into the local.  The last iterations, if there are less than SUM_LANES, are in order.
+    element into lane i % SUM_LANES.  Then the second half of the lanes is combined into the first half, until one lane
+    is left.  That lane is combined into the local.  The remaining iterations, fewer than SUM_LANES, follow in order.
     """
 
     counter: Local
@@ -227,11 +228,11 @@ class Loop(Statement):
 
 @dataclass(frozen=True, eq=False)
 class Parallel(Statement):
-    """A parallel loop over [0, count).  Threads run the body on parts [first, last), each of at least `grain` numbers,
-    except for the last part.
+    """A parallel loop over [0, count).  Threads run the body on parts [first, last) of that range.  A part has at least
+    `grain` iterations, except the last part.
 
-    The effect for a number does not depend on the part that contains it.  The body assigns no local that is declared
-    outside, has no Fail, and has no other Parallel in it.
+    The effect of an iteration does not depend on the part that contains it.  The body does not assign locals that are
+    declared outside, and contains no Fail and no other Parallel.
     """
 
     first: Local
@@ -271,8 +272,8 @@ class IfThen(Statement):
 
 @dataclass(frozen=True, eq=False)
 class Allocate(Statement):
-    """An uninitialized, 64-byte aligned array on the C stack, until the end of the block.  Its shape is constant and
-    small."""
+    """The declaration of an uninitialized, 64-byte aligned array on the C stack.  The array exists until the end of the
+    block.  Its shape is constant and small."""
 
     buffer: Buffer
 
@@ -287,7 +288,7 @@ class Address:
 
 @dataclass(frozen=True, eq=False)
 class Invoke(Statement):
-    """A call of a C function of csrc/codegen/*.h."""
+    """A call of a C function defined in csrc/codegen/*.h."""
 
     function: str
     args: tuple[Scalar | Address, ...]
@@ -295,8 +296,8 @@ class Invoke(Statement):
 
 @dataclass(frozen=True, eq=False)
 class Fail(Statement):
-    """An early end of the kernel with an error.  status: a row of csrc/tables/status.def.  message: has a %lld for each
-    of `values`, which are all i64."""
+    """A statement that ends the kernel with an error.  status: a name in csrc/tables/status.def.  message: a format
+    string with a %lld for each of `values`, which are all i64."""
 
     status: str
     message: str
@@ -307,10 +308,10 @@ class Fail(Statement):
 class Kernel:
     """A kernel: a loop nest that reads `inputs` and writes every element of `outputs`.
 
-    comment: the operators that it implements.   work: the work of a call, for profiles, or None if it is unknown.
-    in_place: the numbers of the inputs whose memory the single output may reuse.  Each has the shape and dtype of the
-    output, and each of its elements is read only for the output element in the same place.  Another input may share
-    that memory if it has as many elements, because it is read in the same way.
+    comment: the operators that the kernel implements.   work: the work of a call, for profiles, or None if it is
+    unknown.   in_place: the numbers of the inputs that the single output may overwrite.  Such an input has the shape
+    and dtype of the output, and an element of it is read only to compute the output element in the same place.  Another
+    input may share that memory if it has the same number of elements, because it is read in the same way.
     """
 
     name: str
@@ -324,8 +325,8 @@ class Kernel:
 
 @dataclass(frozen=True)
 class ReferenceKernel:
-    """A kernel of target "numpy": the packed function `reference.<op>`.  Its arguments are the attributes as JSON text,
-    the inputs, and the tensors to write."""
+    """A kernel of target "numpy": a call of the packed function `reference.<op>`.  The arguments of the function are
+    the attributes as JSON text, the inputs, and the tensors to write."""
 
     op: str
     attributes: str
@@ -344,7 +345,7 @@ def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
 
 
 def scalars_in(statement: Statement) -> Iterator[Scalar]:
-    """Yield every scalar that a statement itself reads, each before its operands."""
+    """Yield every scalar that a statement reads, each before its operands.  Statements inside it are not visited."""
     waiting: list[object] = []
     match statement:
         case Loop(_, start, stop, reduce=reduce):
@@ -369,8 +370,8 @@ def scalars_in(statement: Statement) -> Iterator[Scalar]:
 
 
 def as_scalar(value, dtype: DType) -> Scalar:
-    """Return `value` as a scalar: a scalar unchanged, a Python number as a literal of `dtype`, a symbolic dimension as
-    a Size."""
+    """Convert `value` to a scalar.  A scalar is returned unchanged, a Python number becomes a Literal of `dtype`, and a
+    symbolic dimension becomes a Size."""
     if isinstance(value, Scalar):
         return value
     if isinstance(value, bool | int | float):
@@ -379,7 +380,7 @@ def as_scalar(value, dtype: DType) -> Scalar:
 
 
 def constant_value(scalar: Scalar) -> int | None:
-    """Return the value of an integer expression if it consists of constants, or None."""
+    """Return the value of an integer expression, or None if the expression is not constant."""
     match scalar:
         case Literal(value=int() as value) | Size(dim=int() as value):
             return value
@@ -400,26 +401,26 @@ def reduces_floats(loop: Loop) -> bool:
 
 
 def identity_of(clause: str, dtype: DType) -> int | float:
-    """Return the number that a reduction of no elements gives."""
+    """Return the identity element of a reduction operator: the result of reducing no elements."""
     return {"+": 0, "*": 1, "|": 0, "max": dtype.lowest, "min": dtype.highest}[clause]
 
 
 def minimum(number: Scalar, other: Scalar | int) -> Scalar:
-    """Return the smaller of two numbers.  An int stands for an i64."""
+    """Return the smaller of two numbers.  A Python int is converted to an i64."""
     other = as_scalar(other, I64)
     return Select(number < other, number, other)
 
 
 def maximum(number: Scalar, other: Scalar | int) -> Scalar:
-    """Return the larger of two numbers.  An int stands for an i64."""
+    """Return the larger of two numbers.  A Python int is converted to an i64."""
     other = as_scalar(other, I64)
     return Select(number > other, number, other)
 
 
 def integer_quotient(x: Scalar, y: Scalar) -> Scalar:
-    """Return x / y rounded towards 0, with C's undefined cases handled.
+    """Return the integer quotient x / y, rounded toward 0.  The cases that are undefined in C have a defined result.
 
-    It is 0 if y is 0.  The smallest integer divided by -1 wraps around.
+    The quotient is 0 if y is 0.  The smallest integer divided by -1 wraps around.
     """
     quotient = x / y
     if x.dtype.is_signed:
@@ -428,7 +429,7 @@ def integer_quotient(x: Scalar, y: Scalar) -> Scalar:
 
 
 def integer_remainder(x: Scalar, y: Scalar) -> Scalar:
-    """Return the remainder of that quotient, with the sign of x; 0 if y is 0."""
+    """Return the remainder of the division of `integer_quotient`.  It has the sign of x, and is 0 if y is 0."""
     rest = x % y
     if x.dtype.is_signed:
         rest = Select(y.eq(-1), Literal(0, x.dtype), rest)
@@ -447,7 +448,7 @@ class KernelBuilder:
     is_compact: bool = False
 
     def local(self, name: str, dtype: DType) -> Local:
-        """Return a new variable named after `name`."""
+        """Return a new variable.  Its name is `name`, with a number appended if the name is already used."""
         count = self.names.get(name, 0)
         self.names[name] = count + 1
         return Local(f"{name}{count}" if count else name, dtype)
@@ -457,7 +458,7 @@ class KernelBuilder:
 
     @contextmanager
     def loop(self, stop, *, start=0, name: str = "i", simd: bool = False, reduce=()) -> Iterator[Local]:
-        """Open a loop over [start, stop).  A loop of one iteration is kept; the C compiler removes it."""
+        """Open a loop over [start, stop), and yield its counter.  The C compiler removes loops of one iteration."""
         counter = self.local(name, I64)
         self.blocks.append([])
         yield counter
@@ -466,9 +467,10 @@ class KernelBuilder:
 
     @contextmanager
     def parallel(self, count, work, *, least=1) -> Iterator[tuple[Local, Local]]:
-        """Open a parallel loop over [0, count), and give the bounds of a part [first, last) (see Parallel).
+        """Open a parallel loop over [0, count), and yield the bounds `first` and `last` of a part (see Parallel).
 
-        work: the approximate time for one number, in eighths of a nanosecond.   least: the fewest numbers in a part.
+        work: the approximate time of one iteration, in eighths of a nanosecond.   least: the minimum number of
+        iterations in a part.
         """
         first, last = self.local("first", I64), self.local("last", I64)
         grain = _PART_WORK / (as_scalar(work, I64) + 1) + as_scalar(least, I64)

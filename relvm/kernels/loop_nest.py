@@ -1,8 +1,9 @@
 """Loop nests of fused operators, generated from expression trees.
 
-Without reductions there is one nest over the result.  With reductions the outer loops are those that all reductions
-have in common (the rows).  Inside them is one loop nest for each reduction and one for the result: softmax takes three
-passes over a row.  If adjacent rows are contiguous in memory, as the columns of a matrix are, LANES of them are
+Without reductions, there is one loop nest over the result.  With reductions, the outer loops are the loops that all
+reductions have in common; an iteration of them is called a row.  Inside, there is one loop nest (a pass over the row)
+for each reduction and one for the result.  Softmax, for example, takes three passes over a row.  If the corresponding
+elements of adjacent rows are contiguous in memory, as in a reduction of the columns of a matrix, LANES rows are
 processed at once.
 """
 
@@ -37,7 +38,8 @@ LANES = 64
 
 
 def write_nest(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> None:
-    """Generate the statements that store each tree at its leaf, for all values of the loops `root`.
+    """Generate the loops `root` and the statements inside them.  For each output, a pair (leaf, tree), the value of the
+    tree is stored at the leaf.
 
     Raises
     ------
@@ -57,8 +59,8 @@ def overwrites_early(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad,
 
 
 def recomputes(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> bool:
-    """Return whether an expensive value would be computed more than once for an element.  One such value does not
-    count: the one that several passes over a row share.
+    """Return whether the kernel would compute an expensive value more than once.  One value that several passes over a
+    row share does not count, because the first pass can store it for the others.
 
     Raises
     ------
@@ -89,7 +91,7 @@ def recomputes(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, Fused
             if key in met:
                 shared.add(key)
                 if tree.dtype != outputs[0][0].buffer.dtype:
-                    return True  # it cannot be kept in the memory of the result
+                    return True  # the value cannot be stored in the memory of the result
             met.add(key)
     return len(shared) > 1
 
@@ -182,13 +184,16 @@ class _Rows:
     def walk(
         self, over: Iterable[LoopAxis], trees: list[FusedExpr], extra: Iterable[BufferLoad] = ()
     ) -> list[CollapsedLoop]:
-        """Return the loops of one pass over a row."""
+        """Return the loops of one pass over a row.
+
+        over: the loop axes.   trees: the trees that the pass computes.   extra: other leaves that it accesses.
+        """
         return join(over, [*leaves_of(trees, into_totals=False), *extra])
 
     def _total(self, row: Scope, total: ReduceExpr) -> Scalar:
-        """Reduce one row in vector lanes.
+        """Generate the reduction of one row in vector lanes, and return its result.
 
-        A lane of a maximum or minimum never holds NaN.  A flag beside it records that a NaN was met.
+        The lanes of a maximum or minimum skip NaN.  A separate flag records whether an element was NaN.
         """
         k, reduction, dtype = self.k, total.reduction, total.dtype
         result = k.let(c_name(total.name), Literal(reduction.start(dtype), dtype))
@@ -224,8 +229,8 @@ class _Rows:
                 inner.store(leaf, self.value(inner, tree, over, kept))
 
     def value(self, scope: Scope, tree: FusedExpr, over: tuple[LoopAxis, ...], kept: dict[tuple, BufferLoad]) -> Scalar:
-        """Return the value of the tree.  A value that several passes share is stored by the first and loaded by the
-        others."""
+        """Return the value of a tree.  The first pass stores a value that several passes share (`kept`), and later
+        passes load it."""
         for part in post_order((tree,), into_totals=False):
             if not isinstance(part, ApplyExpr) or (key := _relative(part, over)) not in kept or part in scope.values:
                 continue
@@ -237,8 +242,8 @@ class _Rows:
         return scope.value(tree)
 
     def _shared(self) -> tuple | None:
-        """Return the expensive value that several passes need, if there is room for it in the memory of the result.
-        Otherwise return None."""
+        """Return the key of an expensive value that several passes need and that fits into the memory of the result.
+        Return None if there is no such value."""
         if len(self.outputs) != 1 or not self.columns:
             return None
         tree, columns = self.outputs[0][1], tuple(self.columns)
@@ -260,7 +265,8 @@ class _Rows:
         return next((key for key, count in found.items() if count > 1), None)
 
     def _kept(self, tree: FusedExpr, over: tuple[LoopAxis, ...]) -> dict[tuple, BufferLoad]:
-        """Return the load of the shared value in the pass over `over`, if `tree` contains that value."""
+        """Return the load of the shared value, by its key, in the pass over `over`.  Return an empty dict if `tree`
+        does not contain the shared value."""
         if self.shared is None:
             return {}
         parts = [part for part in post_order((tree,), into_totals=False) if isinstance(part, ApplyExpr)]
@@ -275,12 +281,13 @@ class _Rows:
 
     @property
     def overwrites(self) -> bool:
-        """Whether the memory of the result is written before the last read of the inputs."""
+        """Whether the kernel writes to the memory of the result before it has read all inputs."""
         return self.shared is not None
 
 
 def _relative(tree: ApplyExpr, over: tuple[LoopAxis, ...]) -> tuple:
-    """Return a key of what a tree computes, relative to a pass.  Two passes that compute the same have equal keys."""
+    """Return a key of the value of a tree, with the loops of a pass replaced by numbers.  If two passes compute the
+    same value, the keys are equal."""
     expr, indices = tree.key
     number = {axis: i for i, axis in enumerate(over)}
     at = tuple((tuple((number.get(axis, axis), step) for axis, step in place.steps), place.start) for place in indices)
@@ -288,7 +295,8 @@ def _relative(tree: ApplyExpr, over: tuple[LoopAxis, ...]) -> tuple:
 
 
 class _Lanes:
-    """LANES adjacent rows that are processed together: every value of a row is an array of that length."""
+    """Generator of the loops for LANES adjacent rows that are processed together.  Each value of a row becomes an array
+    of LANES elements."""
 
     def __init__(self, rows: _Rows, outer: Scope, lane: CollapsedLoop, first: Scalar, width: Scalar) -> None:
         self.rows = rows
@@ -319,7 +327,7 @@ class _Lanes:
             store_all(scope, rows.outputs)
 
     def settle(self, trees: list[FusedExpr]) -> None:
-        """Compute the operators that follow a reduction once for each row instead of once for each element."""
+        """Compute operators that depend only on the row once for each row, instead of once for each element."""
         columns = set(self.rows.columns)
         if not columns:
             return
@@ -332,7 +340,7 @@ class _Lanes:
 
     @contextmanager
     def lanes(self, around: Scope):
-        """Open a loop over the rows of the block.  Return a scope in it, and its counter."""
+        """Open a loop over the rows of the block.  Yield a scope inside the loop, and the loop counter."""
         scope = Scope(self.k, around)
         with self.k.loop(self.width, name="l", simd=True) as lane:
             scope.counters = [(self.lane, self.first + lane)]

@@ -1,4 +1,4 @@
-"""Scopes: the open loops of a kernel, the values known inside them, and the generation of trees in them."""
+"""Scopes: the open loops of a kernel and the values known inside them.  A scope generates the code of trees."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class CollapsedLoop:
 
 
 def join(axes: Iterable[LoopAxis], leaves: Iterable[BufferLoad]) -> list[CollapsedLoop]:
-    """Return the same iteration in fewer loops: axes of extent 1 are dropped, and adjacent axes are joined if every
-    leaf steps through both as through one."""
+    """Collapse loops over `axes` into fewer loops with the same iterations.  Axes of extent 1 are dropped.  Adjacent
+    axes are joined if each leaf is contiguous across them, so that one stride covers both."""
     leaves = list(leaves)
     joined: list[CollapsedLoop] = []
     for axis in axes:
@@ -43,7 +43,11 @@ def leaves_of(trees: Iterable[FusedExpr], *, into_totals: bool = True) -> list[B
 
 
 class Scope:
-    """A scope: a number of open loops and the values known inside them, within an outer scope."""
+    """A scope: some open loops, and the values known inside them, nested in an outer scope.
+
+    counters: the loops opened by this scope, with their counters.   values: the values of trees that are computed.
+    bases: for a leaf, the variable with its position as far as it depends on this scope and outer scopes.
+    """
 
     def __init__(self, k: KernelBuilder, outer: Scope | None = None) -> None:
         self.k = k
@@ -53,7 +57,7 @@ class Scope:
         self.bases: dict[BufferLoad, Scalar] = {}
 
     def position(self, leaf: BufferLoad) -> Scalar | None:
-        """Return the part of a leaf's position that depends on the loops of this scope.  None stands for 0."""
+        """Return the part of a leaf's position that depends on the loops of this scope, or None if it is 0."""
         total: Scalar | None = None
         for joined, counter in self.counters:
             stride = leaf.strides.get(joined.axes[-1], 0)
@@ -64,7 +68,7 @@ class Scope:
         return total
 
     def base(self, leaf: BufferLoad) -> Scalar | None:
-        """Return the part of the position that depends on the enclosing scopes.  None stands for 0."""
+        """Return the part of a leaf's position that depends on the outer scopes, or None if it is 0."""
         if self.outer is None:
             return None if isinstance(leaf.start, int) and leaf.start == 0 else as_scalar(leaf.start, I64)
         if leaf in self.outer.bases:
@@ -72,7 +76,7 @@ class Scope:
         return _sum(self.outer.base(leaf), self.outer.position(leaf))
 
     def prepare(self, leaf: BufferLoad) -> None:
-        """Bind the part of the position that is known here to a variable, for inner scopes."""
+        """Assign the part of a leaf's position that is known in this scope to a variable, which inner scopes use."""
         position = _sum(self.base(leaf), self.position(leaf))
         if position is not None and not isinstance(position, Local | Literal | Size):
             self.bases[leaf] = self.k.let(f"{leaf.buffer.name}at", position)
@@ -87,7 +91,8 @@ class Scope:
         return self.outer.known(tree) if self.outer else None
 
     def value(self, tree: FusedExpr) -> Scalar:
-        """Return the value of a tree here.  The result of each operator is bound to a variable named as in the IR."""
+        """Return the value of a tree in this scope.  The result of each operator is assigned to a variable with the
+        name of the value in the IR."""
         known = self.known(tree)
         if known is not None:
             return known
@@ -117,13 +122,13 @@ def _sum(a: Scalar | None, b: Scalar | None) -> Scalar | None:
 
 
 def c_name(name: str) -> str:
-    """Return a valid C identifier.  The builder makes it unique."""
+    """Convert a name to a valid C identifier.  The builder makes the identifier unique."""
     return f"v_{c_identifier(name)}"
 
 
 @contextmanager
 def loops(scope: Scope, joined: list[CollapsedLoop], *, simd: bool = False, reduce=()):
-    """Open loops over `joined` and return the scope inside them, within the given scope."""
+    """Open loops over `joined` inside a scope, and yield the inner scope."""
     inner = Scope(scope.k, scope)
     with loop_nest(scope.k, [one.extent for one in joined], simd=simd, reduce=tuple(reduce)) as counters:
         inner.counters = list(zip(joined, counters, strict=True))
@@ -132,8 +137,8 @@ def loops(scope: Scope, joined: list[CollapsedLoop], *, simd: bool = False, redu
 
 @contextmanager
 def shared_loops(scope: Scope, joined: list[CollapsedLoop], work: Scalar, *, simd: bool = False):
-    """Open parallel loops over `joined` and return the scope inside them.   work: of one iteration of the innermost
-    loop."""
+    """Open parallel loops over `joined`, and yield the scope inside them.   work: the time of one iteration of the
+    innermost loop (see KernelBuilder.parallel)."""
     inner = Scope(scope.k, scope)
     deeper = product(one.extent for one in joined[2:])
     with part_loops(scope.k, [one.extent for one in joined], work * as_scalar(deeper, I64), simd=simd) as counters:
@@ -157,7 +162,8 @@ def store_all(scope: Scope, outputs: list[tuple[BufferLoad, FusedExpr]]) -> None
 
 
 def prepare(scope: Scope, outputs: Iterable[tuple[BufferLoad | None, FusedExpr]], inside: set[LoopAxis]) -> None:
-    """Compute everything that does not depend on the loops `inside` before them."""
+    """Generate loop-invariant code: compute everything that does not depend on the loops `inside` before those
+    loops."""
     waiting: list[FusedExpr] = []
     for leaf, tree in outputs:
         waiting.append(tree)

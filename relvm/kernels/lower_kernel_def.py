@@ -1,8 +1,8 @@
-"""Lowering of kernel definitions to loop IR: checks of indices, defined results of division, and independent loops.
+"""Lowering of kernel definitions to loop IR: index checks, defined results of division, and independent loops.
 
 An index that is proven to be inside of its axis (relvm/kernels/index_bounds.py) is not checked at run time.  In `simd`
-and `parallel` loops every index must be proven, because a check could end the kernel in the middle of others.
-An innermost `range` loop of independent iterations without checks becomes a SIMD loop.
+and `parallel` loops every index must be proven, because a failed check would end the kernel while other iterations run.
+An innermost `range` loop becomes a SIMD loop if its iterations are independent and contain no checks.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from relvm.quoting import c_identifier
 
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 _CLAUSES = {"add": "+", "mul": "*", "max": "max", "min": "min"}
-_OPERATION_WORK = 8  # of a scalar operation, in eighths of a nanosecond
-_SHORTEST_STRIP = 16  # iterations of a loop that is worth vectors
-_UNKNOWN_TRIPS = 64  # of a loop whose length is not constant, for the work of a part of a parallel loop
+_OPERATION_WORK = 8  # time of a scalar operation, in eighths of a nanosecond
+_SHORTEST_STRIP = 16  # minimum number of iterations for which a loop is vectorized
+_UNKNOWN_TRIPS = 64  # assumed iterations of a loop of unknown length, to estimate the work of a parallel loop
 
 
 def lower_kernel_def(kernel: kd.KernelDef, sizes: Mapping[DimVar, int], name: str) -> ir.Kernel:
-    """Return a kernel as loop IR.
+    """Lower a kernel definition to loop IR.
 
     Parameters
     ----------
     sizes
-        The values of the dimension variables that are known; the kernel is for these sizes only.
+        The values of the dimension variables that are known.  The result is valid for these sizes only.
     name
-        The name of the result.
+        The name of the resulting kernel.
 
     Raises
     ------
     RelvmTypeError
         The iterations of a `simd` or `parallel` loop depend on each other, or an index in it cannot be proven to be
-        inside of its axis.  The error has its position in the source.
+        inside of its axis.  The error contains the source location.
     """
     return _Lowering(kernel, sizes).kernel(name)
 
@@ -49,7 +49,7 @@ def lower_kernel_def(kernel: kd.KernelDef, sizes: Mapping[DimVar, int], name: st
 class _Lowering:
     """The lowering of one kernel.
 
-    unchecked: the innermost open `simd` or `parallel` loop, in which nothing can be checked.
+    unchecked: the innermost open `simd` or `parallel` loop, in which run-time checks are not possible, or None.
     """
 
     def __init__(self, kernel: kd.KernelDef, sizes: Mapping[DimVar, int]) -> None:
@@ -60,7 +60,7 @@ class _Lowering:
         self.bounds = IndexBounds(self.sizes, assigned)
         self.locals: dict[kd.Variable, ir.Local] = {}
         self.buffers: dict[kd.KernelBuffer, ir.Buffer] = {}
-        self.compound: dict[AnyDim, AnyDim] = {}  # compound dimension -> the size that stands for it in shapes
+        self.compound: dict[AnyDim, AnyDim] = {}  # compound dimension -> the variable that replaces it in shapes
         self.unchecked: kd.For | None = None
         self.k.names["shared_"] = 1  # a name of the C printer
         for buffer in kernel.params:
@@ -70,7 +70,7 @@ class _Lowering:
             )
 
     def axis(self, dim: AnyDim) -> AnyDim:
-        """Return a dimension in the shape of a buffer: an integer or a variable."""
+        """Convert a dimension to a form that is allowed in the shape of a buffer: an integer or a variable."""
         known = evaluate_with(dim, self.sizes.get)
         if isinstance(known, int) or as_var(known) is not None:
             return known
@@ -139,7 +139,7 @@ class _Lowering:
                 self.loop(statement)
 
     def assigned(self, variable: kd.Variable, value: kd.Scalar) -> ir.Scalar:
-        """Return the value of an assignment.  A reduction has the form that loop IR expects."""
+        """Return the value of an assignment.  If it is a reduction, convert it to the form that loop IR expects."""
         match value:
             case kd.Operation("sub", (first, second)) if first is variable:  # a sum, if it is a reduction
                 return self.locals[variable] + -self.scalar(second)
@@ -169,9 +169,10 @@ class _Lowering:
             self.plain_loop(loop)
 
     def vectorized(self, loop: kd.For) -> bool:
-        """Lower an innermost `range` loop as a `simd` loop, if that is proven to be the same.  Return whether it is.
+        """Lower an innermost `range` loop as a `simd` loop if both are proven to be equivalent.  Return whether this
+        was done.
 
-        Sums of floats stay in order.
+        A loop that reduces floats is not lowered, so that the order of the additions stays the same.
         """
         if any(isinstance(statement, kd.For) for statement in kd.statements_in(loop.body)):
             return False
@@ -220,7 +221,7 @@ class _Lowering:
 
     @contextmanager
     def inside(self, loop: kd.For) -> Iterator[None]:
-        """Enter a loop.  A `simd` or `parallel` loop contains none of their kind that could not run in it."""
+        """Enter a loop: within the context, `unchecked` is the innermost `simd` or `parallel` loop."""
         outer = self.unchecked
         if loop.kind != "range":
             self.unchecked = loop
@@ -230,7 +231,7 @@ class _Lowering:
             self.unchecked = outer
 
     def bound(self, scalar: kd.Scalar) -> ir.Scalar:
-        """Return a bound of a loop, which is evaluated once."""
+        """Return a bound of a loop, as a scalar that is evaluated only once."""
         value = self.scalar(scalar)
         return value if _is_fixed(scalar, self.bounds.assigned) else self.k.let("bound_", value)
 
@@ -240,8 +241,10 @@ class _Lowering:
     # ---- scalars ----
 
     def named(self, scalar: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
-        """Return a scalar that may be used several times.  If it loads something only under a guard, so does its
-        definition."""
+        """Return a scalar that may be used several times: `scalar` itself, or a new variable with its value.
+
+        guard: a condition, or None.  If the scalar loads an element, the variable loads it only where the guard holds.
+        """
         if isinstance(scalar, ir.Local | ir.Literal | ir.Size):
             return scalar
         if guard is not None and _loads(scalar):
@@ -252,7 +255,7 @@ class _Lowering:
     def indices(
         self, buffer: kd.KernelBuffer, indices: tuple[kd.Scalar, ...], guard: ir.Scalar | None, origin: str
     ) -> tuple[ir.Scalar, ...]:
-        """Return the indices of an access, each proven or checked."""
+        """Return the indices of an access.  Emit a check for each index that is not proven to be inside of its axis."""
         made = []
         for axis, index in enumerate(indices):
             scalar = self.scalar(index, guard)
@@ -283,7 +286,7 @@ class _Lowering:
         return index
 
     def dim(self, dim: AnyDim) -> ir.Scalar:
-        """Return a dimension as a scalar over sizes that are axes."""
+        """Return a dimension as a scalar expression of the sizes of axes."""
         if isinstance(dim, int):
             return ir.Literal(dim, I64)
         total: ir.Scalar | None = None
@@ -407,10 +410,10 @@ def _remainder(x: ir.Scalar, y: ir.Scalar) -> ir.Scalar:
 
 
 def is_written_whole(kernel: kd.KernelDef, buffer: kd.KernelBuffer) -> bool:
-    """Return whether each element of an output is certainly written, and read only after that.
+    """Return whether each element of an output is certainly written before it is read.
 
-    Some assignment must be at the counters of loops over all axes of the output, in no other loop and no `if`.  Every
-    read must be of the same element and come after it.
+    The kernel must have an assignment with the counters of loops over all axes of the output as indices, in no other
+    loop and in no `if`.  Every read of the output must come after that assignment and have the same indices.
     """
     put = _covering_put(kernel.body, buffer, ())
     if put is None:
@@ -445,7 +448,7 @@ def _covering_put(body: tuple[kd.Statement, ...], buffer: kd.KernelBuffer, loops
 
 
 def _covers(loop: kd.For, dim: AnyDim) -> bool:
-    """Return whether a loop is over [0, dim)."""
+    """Return whether a loop runs over [0, dim)."""
     match loop.start, loop.stop:
         case kd.Literal(0), kd.Literal(value) | kd.Size(value):
             return value == dim
@@ -468,7 +471,7 @@ def _work(body: tuple[kd.Statement, ...]) -> int:
 
 
 def _is_fixed(scalar: kd.Scalar, assigned: set[kd.Variable]) -> bool:
-    """Return whether a scalar has the same value at each evaluation, and is cheap."""
+    """Return whether a scalar has the same value at each evaluation: it reads no element and no assigned variable."""
     return all(
         not isinstance(part, kd.Element) and not (isinstance(part, kd.Variable) and part in assigned)
         for part in kd.parts_of(scalar)
@@ -481,7 +484,7 @@ def _loads(scalar: ir.Scalar) -> bool:
 
 
 def _text(name: str) -> str:
-    """Return a name for the message of a Fail, in which % has a meaning."""
+    """Escape the % signs of a name for the message of a Fail, which is a format string."""
     return name.replace("%", "%%")
 
 

@@ -1,21 +1,22 @@
-"""Lowering rules: the `lower=` of an operator's declaration, which says how it is executed.
+"""Lowering rules: the `lower` argument of an operator's declaration.  A rule defines how the operator is executed.
 
 The rules:
     elementwise(f)         f(element, ...) -> element, with NumPy broadcasting
     DataMovement(places)   elements of one argument at other indices
     Reduce(...)            a reduction along some axes
-    Contraction(function)  a kernel with an epilogue: it hands each element to `result.store`
-    GatherKernel(...)      elements of one argument at indices that another argument gives
+    Contraction(function)  a kernel with an epilogue: it passes each element to `result.store`
+    GatherKernel(...)      elements of one argument at indices that another argument contains
     Composition(f)         an expression of other operators that replaces the call
     CustomKernel(function) a kernel that `function(k, inputs, outputs, **attributes)` generates
-    VIEW, ALIAS            no kernel: the bytes of the argument with the shape of the result; the argument itself
+    VIEW                   no kernel: the bytes of the argument with the shape of the result
+    ALIAS                  no kernel: the argument itself
     Builtin(name)          no kernel: a builtin of the virtual machine
 
 Elementwise operators, data movements, reductions, gathers and views can share a kernel (relvm/kernels/fused_expr.py).
 
-Inside a kernel every shape consists of integers and variables: a compound dimension such as `n + m` becomes a variable
-of the kernel, and equal dimensions become the same variable.  Arguments that are shapes are not buffers and are left
-out; their values are in the shapes of the outputs.
+Inside a kernel, the dimensions of all shapes are integers or variables.  A compound dimension such as `n + m` becomes a
+variable of the kernel, and equal dimensions become the same variable.  An argument that is a shape is not passed to the
+kernel, because its values are the dimensions of the outputs.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ from relvm.kernels.loop_ir import KernelBuilder, Local, Scalar, Select, as_scala
 class CustomKernel:
     """A kernel that `function(k: KernelBuilder, inputs, outputs, **attributes)` generates.
 
-    operations: a function of relvm/kernels/flop_count.py, or None if the count is unknown.  It is not used for
-    operators that only move elements (Operator.moves).
+    operations: a function such as those in relvm/kernels/flop_count.py, which returns the operation count, or None if
+    the count is unknown.  It is not used for operators that only move elements (Operator.moves).
     """
 
     function: Callable[..., None]
@@ -61,7 +62,7 @@ class Pointwise:
 
 @dataclass(eq=False)
 class LoopAxis:
-    """A loop over [0, extent), on whose counter indices depend."""
+    """A loop over [0, extent).  Indices are expressed in terms of its counter."""
 
     extent: AnyDim
 
@@ -119,8 +120,8 @@ class DataMovement:
 
 @dataclass(frozen=True)
 class Reduction:
-    """combine(a, b): combines two elements, keeping NaN.  clause: the OpenMP name.  start: the value for no
-    elements."""
+    """The function of a reduction.  combine(a, b): combines two elements; NaN propagates.  clause: the OpenMP name of
+    the function.  start(dtype): the result for no elements."""
 
     combine: Callable[[Scalar, Scalar], Scalar]
     clause: str
@@ -129,7 +130,7 @@ class Reduction:
 
 @dataclass(frozen=True)
 class Reduce:
-    """A reduction along the attribute `axes` (None: all).  Those axes stay with size 1 if `keepdims` holds.
+    """A reduction along the attribute `axes` (None: all axes).  If `keepdims` is true, those axes stay with size 1.
 
     finish(total, count): returns the result for the total of `count` elements.
     """
@@ -142,8 +143,9 @@ class Reduce:
 class Contraction:
     """A kernel that `function(k: KernelBuilder, inputs, result, **attributes)` generates; `result` is an `Epilogue`.
 
-    axes(*shapes, shape): groups the axes of the result that the kernel iterates as one loop, in order.  For a
-    convolution these are (image), (filter) and (all others).   operations: a function of relvm/kernels/flop_count.py.
+    axes(*shapes, shape): called with the shapes of the inputs and of the result, returns the loops of the kernel in
+    order.  A loop is a tuple of the result's axes that the kernel iterates as one.  For a convolution, the loops are
+    (image), (filter) and (all other axes).   operations: a function of relvm/kernels/flop_count.py.
     """
 
     function: Callable[..., None]
@@ -153,7 +155,7 @@ class Contraction:
 
 @dataclass(frozen=True)
 class Composition:
-    """An expression of other operators with the same meaning, `function(*args, **attributes)`."""
+    """An equivalent expression of other operators, which `function(*args, **attributes)` returns."""
 
     function: Callable[..., Any]
 
@@ -170,8 +172,8 @@ class Alias:
 
 @dataclass(frozen=True)
 class Builtin:
-    """The builtin of that name (csrc/tables/builtins.def).  Its arguments are those of the operator, then the listed
-    attributes, which are dtypes or integers."""
+    """A builtin of the virtual machine (csrc/tables/builtins.def).  The arguments of the builtin are the arguments of
+    the operator, then the attributes listed in `attributes`.  Such an attribute is a dtype or an integer."""
 
     name: str
     attributes: tuple[str, ...] = ()
@@ -181,7 +183,7 @@ VIEW, ALIAS = Reinterpret(), Alias()
 
 
 def elementwise(point: Callable[..., Scalar]) -> Pointwise:
-    """`out[i...] = point(x[i...], y[i...], ..., **attributes)` with NumPy broadcasting of the inputs."""
+    """Return the rule `out[i...] = point(x[i...], y[i...], ..., **attributes)` with NumPy broadcasting."""
     return Pointwise(point)
 
 
@@ -192,8 +194,8 @@ def strides_of(shape: tuple[AnyDim, ...]) -> tuple[AnyDim, ...]:
 
 @dataclass
 class loop_nest:
-    """Nested loops over `extents`, of which the innermost takes `simd` and `reduce`.  The context gives the counters,
-    outermost first."""
+    """A context manager that opens nested loops over `extents` and returns their counters, outermost first.  `simd` and
+    `reduce` apply to the innermost loop."""
 
     k: KernelBuilder
     extents: Sequence[AnyDim | Scalar]
@@ -222,13 +224,13 @@ _SMALL_WORK = 1024  # 128 nanoseconds: too little for threads to share
 def part_loops(
     k: KernelBuilder, extents: Sequence[AnyDim | Scalar], work: Scalar | int, *, simd: bool = False
 ) -> Iterator[list[Local]]:
-    """Open nested loops over `extents`, the first two of which are divided among threads.  Yield the counters,
-    outermost first.
+    """Open nested loops over `extents`, and divide the iterations of the first two loops among threads.  Yield the
+    counters, outermost first.
 
     If an iteration of the first loop is known to take very little time, only that loop is divided.
 
-    work: of one iteration of the second loop, or of the only one (see KernelBuilder.parallel).   simd: of the innermost
-    loop.
+    work: the time of one iteration of the second loop, or of the only loop (see KernelBuilder.parallel).   simd:
+    whether the innermost loop is a SIMD loop.
     """
     if not extents:
         yield []
@@ -260,8 +262,8 @@ def part_loops(
 
 
 def clip(k: KernelBuilder, first: Scalar, last: Scalar, i: Scalar, extent: Scalar) -> tuple[Local, Local]:
-    """Return the bounds within [0, extent) of a part [first, last) of consecutive blocks of size `extent`, in the
-    `i`-th block."""
+    """Return the intersection of the range [first, last) with block `i`, relative to the start of the block.  Blocks
+    are consecutive ranges of size `extent`."""
     before = k.let("before", i * extent)
     low = k.let("low", maximum(first - before, 0))
     high = k.let("high", minimum(last - before, extent))
@@ -269,12 +271,12 @@ def clip(k: KernelBuilder, first: Scalar, last: Scalar, i: Scalar, extent: Scala
 
 
 def from_the_front(index: Scalar, size: Scalar) -> Scalar:
-    """Return an index in [-size, size), counted from 0."""
+    """Convert an index in [-size, size) to one in [0, size): a negative index counts from the end."""
     return Select(index < 0, index + size, index)
 
 
 def flat_position(indices: tuple[Scalar, ...], shape: tuple[AnyDim, ...]) -> Scalar:
-    """Return the row-major position of an element of an array of that shape."""
+    """Return the row-major position of the element at `indices` in an array of shape `shape`."""
     total = indices[0]
     for index, dim in zip(indices[1:], shape[1:], strict=True):
         total = total * as_scalar(dim, I64) + index

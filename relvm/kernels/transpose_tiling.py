@@ -1,7 +1,7 @@
 """Tiled loop nests, for kernels that read a tensor along one loop and write the result along another.
 
-The elements of such a tensor that a tile of the result needs are copied first, transposed.  Each cache line is then
-read once, and the loops over the tile can be vectorized.
+For each tile of the result, the kernel first copies the required elements of such a tensor and transposes them.  Each
+cache line is then read once, and the loops over the tile can be vectorized.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from relvm.kernels.lowering_rules import LoopAxis, part_loops
 _TILE, _LEAST = (
     16,
     8,
-)  # the side of a tile, as in csrc/codegen/gemm_f32.h, and the least extent of tiled loops
+)  # the side of a tile, as in csrc/codegen/gemm_f32.h, and the minimum extent of a tiled loop
 
 
 def across_of(joined: list[CollapsedLoop], leaves: list[BufferLoad]) -> CollapsedLoop | None:
-    """Return the loop along which a tensor is contiguous but which is not the innermost one, as in a transposition.
-    Return None if there is none."""
+    """Return an outer loop along which a tensor is contiguous while the tensor is strided along the innermost loop, as
+    in a transposition.  Return None if there is no such loop."""
     if not joined or _is_short(joined[-1]) or any(isinstance(leaf, GatherLoad) for leaf in leaves):
         return None
     inner = joined[-1].axes[-1]
@@ -77,7 +77,7 @@ def _bring_tile(
     at: list[tuple[CollapsedLoop, Scalar]],
     counts: list[Local],
 ) -> None:
-    """Copy the elements of a tensor that a tile of the result needs, transposed."""
+    """Generate the copy, transposed, of the elements of a tensor that a tile of the result needs."""
     (across, first_row), (inner, first_column) = at
     rows, columns = counts
 

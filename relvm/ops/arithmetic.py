@@ -72,12 +72,12 @@ def _divide(x: Scalar, y: Scalar) -> Scalar:
 
 @op("divide", numpy=_numpy_divide, lower=elementwise(_divide), traits=Traits(neutral=lambda dtype: 1))
 def divide(x: TensorType, y: TensorType) -> TensorType:
-    """x / y, elementwise.  Integers are rounded toward zero; the result is 0 where y is 0, and the smallest integer
-    divided by -1 is itself.
+    """x / y, elementwise.  Integer quotients are rounded toward zero.  An integer divided by 0 gives 0.  The smallest
+    integer divided by -1 gives itself.
 
     x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.
-    Source: ONNX Div-14; integer cases that it leaves open: NumPy.
+    Source: ONNX Div-14; NumPy for the integer cases that ONNX does not define.
     """
     return _binary("divide", x, y)
 
@@ -107,8 +107,8 @@ def _power(x: Scalar, y: Scalar) -> Scalar:
 def power(x: TensorType, y: TensorType) -> TensorType:
     """x to the power of y, elementwise.
 
-    Integers wrap around; for a negative exponent the exact value is rounded toward zero, and x = 0 gives 0.  If y is
-    the constant 2 or 3, floats are multiplied, so a cube is rounded twice.
+    Integers wrap around.  An integer to a negative power is the exact value rounded toward zero, or 0 where x is 0.
+    If y is the constant 2 or 3, a float power is computed by multiplication, so a cube is rounded twice.
 
     x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.

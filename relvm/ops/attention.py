@@ -1,4 +1,4 @@
-"""Fused attention: the matrix of scores is never in memory as a whole."""
+"""Fused attention: computes the scores in blocks, so the whole matrix of scores is never in memory."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def _at_most(size: AnyDim, most: int, step: int) -> int:
 
 
 def _steps(mask: Buffer) -> tuple[AnyDim, AnyDim]:
-    """Return the strides of a tensor that broadcasts to the scores: from one row to the next, and from one key to the
-    next."""
+    """Return two strides of a mask that broadcasts to the scores: the step from one row to the next, and the step from
+    one key to the next.  The stride of a broadcast axis is 0."""
     shape = (1, 1, *mask.shape)
     *_, of_row, of_key = (0 if dim == 1 else step for dim, step in zip(shape, strides_of(shape), strict=True))
     return of_row, of_key
@@ -107,8 +107,8 @@ def _numpy_attention(
 
 
 def _operations(q: Shape, k: Shape, v: Shape, allowed: Shape, bias: Shape, out: Shape, **attributes) -> AnyDim:
-    """Count the operations: both products, and for each score the scale, the bias, the selection and five of the
-    softmax."""
+    """Return the number of operations: those of both matrix products, and 8 for each score (scale, bias, selection, and
+    5 for the softmax)."""
     scores = product(out[:-1]) * v[-2]
     return scores * (2 * q[-1] + 2 * out[-1] + 8)
 
@@ -126,17 +126,17 @@ def attention(
     absent: str = "nan",
     transposed: bool = False,
 ) -> TensorType:
-    """Scaled dot-product attention: softmax(scores) v, for each batch element.  The score of a query and a key is q k'
-    scale + bias where `allowed` is true, otherwise `hidden`.
+    """Scaled dot-product attention: softmax(scores) v, for each batch element.  The score of a query and a key is the
+    dot product of both times `scale`, plus `bias`, where `allowed` is true; elsewhere the score is `hidden`.
 
-    q: f32, (..., m, d).   k: f32, (..., n, d), or (..., d, n) if `transposed`.   v: f32, (..., n, e).   d, e: known
-    numbers in [1, 256].   allowed: bool; bias: f32; both broadcast to the scores, (..., m, n), and the other axes of q,
-    k, v broadcast.
-    absent: the softmax weights of a row without valid scores.  `nan` gives the result of softmax, NaN if all scores are
-    -inf or one is NaN or +inf; `zero` gives 0 if all scores are -inf; `no_nan` gives 0 wherever a weight would be
-    NaN.   Without keys the result is 0.
-    Result: f32, (..., m, e).  With more than 320 keys, sums are scaled at the end: values above 1e30 may overflow.  A
-    weight that underflows may count as 0 or not, which an infinite element of v makes visible.
+    q: f32, (..., m, d).   k: f32, (..., n, d), or (..., d, n) if `transposed`.   v: f32, (..., n, e).   d and e must be
+    known numbers in [1, 256].   allowed: bool.   bias: f32.   Both broadcast to the shape of the scores, (..., m, n).
+    The leading axes of q, k and v broadcast with one another.
+    absent: how to compute the softmax weights of a row without valid scores.  `nan`: as softmax does, so the weights
+    are NaN if all scores are -inf or a score is NaN or +inf.  `zero`: 0 if all scores are -inf.  `no_nan`: 0 wherever a
+    weight would be NaN.   Without keys the result is 0.
+    Result: f32, (..., m, e).  With more than 320 keys, sums are scaled at the end, so values above 1e30 may overflow.
+    A weight that underflows may or may not be rounded to 0.  The difference shows only if an element of v is infinite.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: dimensions that are not provably equal, do not
     broadcast, or are out of range.  RelvmArgumentError: another `absent`.
     Source: Vaswani and others, Attention is all you need, 2017; ONNX Attention-23.

@@ -83,7 +83,7 @@ def shift_left(x: TensorType, y: TensorType) -> TensorType:
 @op("shift_right", numpy=np.right_shift, lower=elementwise(_shift_right), traits=Traits(neutral=lambda dtype: 0))
 def shift_right(x: TensorType, y: TensorType) -> TensorType:
     """Right shift of x by y bits, elementwise, arithmetic for signed integers.  Where y is negative or at least the
-    number of bits, -1 for negative x, otherwise 0.
+    number of bits, the result is -1 for negative x, otherwise 0.
 
     x, y: the same integer dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX BitShift-28.

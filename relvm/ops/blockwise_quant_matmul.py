@@ -1,6 +1,6 @@
 """Matrix product with a constant, blockwise quantized matrix: each block of rows has a scale and a zero point.
 
-The matrix stays packed in memory.  Each panel of it is dequantized to floats when the product reads it.
+The quantized matrix stays packed in memory.  The kernel dequantizes one panel at a time, when the product reads it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BITS = (2, 4, 8)
 def pack_blocks(numbers: np.ndarray, bits: int) -> np.ndarray:
     """Pack a matrix (depth, columns) of numbers below 2 ** bits for argument `b` of `matmul_blockwise_quant`.
 
-    The last panel is padded with zeros. depth: a multiple of the numbers in a byte.
+    The last panel is padded with zeros.  depth: a multiple of 8 / bits, the count of numbers that fit in a byte.
     """
     count = 8 // bits
     parts = numbers.astype(np.uint8).reshape(-1, count, numbers.shape[1])
@@ -40,7 +40,10 @@ def pack_blocks(numbers: np.ndarray, bits: int) -> np.ndarray:
 
 
 def pack_block_values(values: np.ndarray, panels: np.ndarray) -> np.ndarray:
-    """Pad the scales or zero points of blocks, (blocks, columns), with zeros to the columns of whole panels."""
+    """Pad the scales or zero points, (blocks, columns), with columns of zeros until the columns fill whole panels.
+
+    panels: the packed matrix that `pack_blocks` returns.
+    """
     filled = np.zeros((values.shape[0], panels.shape[0] * panels.shape[2]), values.dtype)
     filled[:, : values.shape[1]] = values
     return filled
@@ -103,12 +106,13 @@ def _numpy_matmul_blockwise_quant(
 def matmul_blockwise_quant(
     a: TensorType, b: TensorType, scales: TensorType, zeros: TensorType, *, columns: int, bits: int, block: int
 ) -> TensorType:
-    """a times the matrix (b - zero) * scale. b is packed; each column has a scale and a zero point for every `block`
-    rows.
+    """a times the dequantized matrix (b - zero) * scale.  b is packed.  Each column has a scale and a zero point for
+    every `block` rows.
 
-    a: f32, rank >= 1, (..., k).   b: u8, (panels, k * bits / 8, width), the result of `pack_blocks` for (k, columns).
-    scales: f32, zeros: u8 or f32, (k / block rounded up, panels * width).   columns: in ((panels - 1) * width, panels *
-    width].   bits: 2, 4 or 8.   block: a multiple of 8 / bits.   Result: f32, (..., columns).
+    a: f32, rank >= 1, (..., k).   b: u8, (panels, k * bits / 8, width), the result of `pack_blocks` for a matrix of
+    shape (k, columns).   scales: f32.   zeros: u8 or f32.   Both have the shape (k / block rounded up, panels * width).
+    columns: the number of columns before padding, in ((panels - 1) * width, panels * width].   bits: 2, 4 or 8.
+    block: a multiple of 8 / bits.   Result: f32, (..., columns).
     Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: shapes that do not fit.  RelvmArgumentError: invalid
     `columns`, `bits` or `block`.   Source: MatMulNBits of ONNX Runtime.
     """

@@ -39,7 +39,7 @@ def _numpy_col2im(x: np.ndarray, shape: tuple[int, ...], *, strides, pads, dilat
 
 
 def _col2im(k: KernelBuilder, inputs, outputs, *, strides, pads, dilations) -> None:
-    """Generate col2im row by row of the result: each window position adds a row of x to the elements that it covers."""
+    """Generate col2im, one row of the result at a time.  Each window position adds a row of x to the result's row."""
     (x,), (out,) = inputs, outputs
     window, spatial = _window(x.shape, strides, pads, dilations), len(out.shape) - 2
     indices = [as_scalar(dim, I64) for dim in x.shape[2 + spatial :]]
@@ -54,7 +54,7 @@ def _col2im(k: KernelBuilder, inputs, outputs, *, strides, pads, dilations) -> N
             for axis, size in enumerate(window.sizes):
                 taps.append(loops.enter_context(k.loop(size, name="at")))
                 offset = k.let("offset", taps[axis] * window.dilations[axis] - window.pads[axis])
-                if axis < last:  # the output position whose window has this tap at the row
+                if axis < last:  # find the output position where this tap of the window lies on the row
                     apart, step = k.let("apart", row[axis] - offset), window.strides[axis]
                     meets = (apart >= 0).logical_and((apart % step).eq(0)).logical_and(apart / step < indices[axis])
                     loops.enter_context(k.branch(meets))
@@ -78,13 +78,15 @@ def col2im(
     dilations: tuple[int, ...] | None = None,
 ) -> TensorType:
     """col2im, the sum of overlapping windows.  Element i of the result is the sum of x at all window positions k and
-    output positions o with `o * stride + k * dilation - pad == i` along every spatial axis; 0 if there are none.
+    output positions o with `o * stride + k * dilation - pad == i` along every spatial axis.  The sum of no elements is
+    0.
 
-    x: (batch, channels, window..., places...), an integer or float dtype.   shape: (batch, channels, spatial...).
+    x: (batch, channels, window..., output positions...), an integer or float dtype.   shape: (batch, channels,
+    spatial...).
     strides, dilations: one number >= 1 for each spatial axis; None: 1.   pads: numbers >= 0, before each spatial axis;
-    None: 0.   Result: the dtype of x, that shape.
+    None: 0.   Result: the dtype of x, the shape `shape`.
     Raises RelvmTypeError: bool, ranks that do not fit.  RelvmArgumentError: attributes that do not fit.
-    RelvmShapeError: another batch or number of channels.   Source: ONNX Col2Im-18, ConvTranspose-22.
+    RelvmShapeError: x and shape differ in batch size or number of channels.   Source: ONNX Col2Im-18, ConvTranspose-22.
     """
     expect_numeric("col2im", x=x)
     expect_shape("col2im", "shape", shape)

@@ -26,8 +26,8 @@ def _logical(name: str, x: TensorType, y: TensorType) -> TensorType:
 def equal(x: TensorType, y: TensorType) -> TensorType:
     """x == y, elementwise; false where either is NaN.
 
-    x, y: the same dtype, any, shapes that broadcast.   Result: bool, the broadcast shape.
-    Raises RelvmTypeError: two dtypes.  RelvmShapeError: shapes that do not broadcast.
+    x, y: any dtype, the same for both; shapes that broadcast.   Result: bool, the broadcast shape.
+    Raises RelvmTypeError: different dtypes.  RelvmShapeError: shapes that do not broadcast.
     Source: ONNX Equal-13, IEEE 754.
     """
     return _comparison("equal", x, y)
@@ -37,8 +37,8 @@ def equal(x: TensorType, y: TensorType) -> TensorType:
 def not_equal(x: TensorType, y: TensorType) -> TensorType:
     """x != y, elementwise; true where either is NaN.
 
-    x, y: the same dtype, any, shapes that broadcast.   Result: bool, the broadcast shape.
-    Raises RelvmTypeError: two dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: IEEE 754.
+    x, y: any dtype, the same for both; shapes that broadcast.   Result: bool, the broadcast shape.
+    Raises RelvmTypeError: different dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: IEEE 754.
     """
     return _comparison("not_equal", x, y)
 
@@ -47,8 +47,8 @@ def not_equal(x: TensorType, y: TensorType) -> TensorType:
 def less(x: TensorType, y: TensorType) -> TensorType:
     """x < y, elementwise; false where either is NaN.
 
-    x, y: the same dtype, any, shapes that broadcast.   Result: bool, the broadcast shape.
-    Raises RelvmTypeError: two dtypes.  RelvmShapeError: shapes that do not broadcast.
+    x, y: any dtype, the same for both; shapes that broadcast.   Result: bool, the broadcast shape.
+    Raises RelvmTypeError: different dtypes.  RelvmShapeError: shapes that do not broadcast.
     Source: ONNX Less-13, IEEE 754.
     """
     return _comparison("less", x, y)
@@ -58,8 +58,8 @@ def less(x: TensorType, y: TensorType) -> TensorType:
 def less_equal(x: TensorType, y: TensorType) -> TensorType:
     """x <= y, elementwise; false where either is NaN.
 
-    x, y: the same dtype, any, shapes that broadcast.   Result: bool, the broadcast shape.
-    Raises RelvmTypeError: two dtypes.  RelvmShapeError: shapes that do not broadcast.
+    x, y: any dtype, the same for both; shapes that broadcast.   Result: bool, the broadcast shape.
+    Raises RelvmTypeError: different dtypes.  RelvmShapeError: shapes that do not broadcast.
     Source: ONNX LessOrEqual-16, IEEE 754.
     """
     return _comparison("less_equal", x, y)
@@ -69,8 +69,8 @@ def less_equal(x: TensorType, y: TensorType) -> TensorType:
 def greater(x: TensorType, y: TensorType) -> TensorType:
     """x > y, elementwise; false where either is NaN.
 
-    x, y: the same dtype, any, shapes that broadcast.   Result: bool, the broadcast shape.
-    Raises RelvmTypeError: two dtypes.  RelvmShapeError: shapes that do not broadcast.
+    x, y: any dtype, the same for both; shapes that broadcast.   Result: bool, the broadcast shape.
+    Raises RelvmTypeError: different dtypes.  RelvmShapeError: shapes that do not broadcast.
     Source: ONNX Greater-13, IEEE 754.
     """
     return _comparison("greater", x, y)
@@ -80,8 +80,8 @@ def greater(x: TensorType, y: TensorType) -> TensorType:
 def greater_equal(x: TensorType, y: TensorType) -> TensorType:
     """x >= y, elementwise; false where either is NaN.
 
-    x, y: the same dtype, any, shapes that broadcast.   Result: bool, the broadcast shape.
-    Raises RelvmTypeError: two dtypes.  RelvmShapeError: shapes that do not broadcast.
+    x, y: any dtype, the same for both; shapes that broadcast.   Result: bool, the broadcast shape.
+    Raises RelvmTypeError: different dtypes.  RelvmShapeError: shapes that do not broadcast.
     Source: ONNX GreaterOrEqual-16.
     """
     return _comparison("greater_equal", x, y)

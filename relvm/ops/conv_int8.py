@@ -71,10 +71,10 @@ def convolve_words(
 ) -> None:
     """Generate a matrix product for each image and group: the signed weights times words of the windows of x.
 
-    groups: the number of groups, and the channels of x in each.   width: of panels.   zero: the zero point of x, made
-    unsigned.
-    sum_of: returns the sum of a filter's weights.   right: returns the matrix of words for the channels of x that start
-    at a flat position.
+    groups: the number of groups, and the number of channels of x in each group.   width: the width of a panel.
+    zero: the zero point of x, converted to unsigned.
+    sum_of: returns the sum of the weights of a filter.   right: returns the right operand, a matrix of words, for the
+    channels of x from a given flat position on.
     """
     depth, filters = product(w.shape[1:]), w.shape[0] // groups[0]
     deep = k.size((depth,))
@@ -97,7 +97,8 @@ def convolve_words(
 
 
 def _words_of(k: KernelBuilder, rows: PackOnTheFly, dtype: DType, depth: Scalar, width: int) -> PackOnTheFly:
-    """Return a right operand of words from one of bytes with `depth` rows.  The bytes become unsigned."""
+    """Convert a right operand of bytes with `depth` rows to one of words.  A word holds four bytes of a column.  The
+    bytes are converted to unsigned."""
     four = k.allocate("four", dtype, (WORD * width,))
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
@@ -126,7 +127,7 @@ def expect_bytes(op: str, x: TensorType, x_zero: TensorType) -> None:
 
 
 def expect_known(op: str, name: str, type_: TensorType, dtype: DType) -> None:
-    """Check that a type has this dtype and that its dimensions, if they are given, are numbers."""
+    """Check that a type has dtype `dtype` and, if it has a shape, that all dimensions are known numbers."""
     right = type_.dtype == dtype and all(isinstance(dim, int) for dim in type_.shape or ())
     expect(right, "{}: {} is {}, expected {} with known dimensions", op, name, type_, dtype)
 
@@ -144,11 +145,11 @@ def conv_integer(
 ) -> TensorType:
     """Cross-correlation of x - x_zero with w; x is padded with x_zero.
 
-    x: i8 or u8.   w: i8, of known dimensions.   x_zero: the dtype of x, rank 0.
+    x: i8 or u8.   w: i8, with known dimensions.   x_zero: the dtype of x, rank 0.
     Shapes, strides, pads, dilations, groups: as in conv.
     Result: i32; sums wrap around.
-    Raises RelvmTypeError: other dtypes or ranks, w of unknown dimensions.  RelvmArgumentError, RelvmShapeError: as conv
-    does.
+    Raises RelvmTypeError: other dtypes or ranks, w of unknown dimensions.  RelvmArgumentError, RelvmShapeError: as in
+    conv.
     Source: ONNX ConvInteger-10.
     """
     name = "conv_integer"

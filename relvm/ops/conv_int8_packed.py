@@ -1,7 +1,7 @@
 """Integer convolutions with prepacked weights: a word holds four channels at one window position.
 
-The rows of the product are the window positions and, for each, the channels, padded to a multiple of four with weights
-of 0. csrc/codegen/gemm_int8.h combines four rows of bytes into words.
+The inner axis of the matrix product runs over the window positions and, for each position, over the channels.  Weights
+of 0 pad the channels to a multiple of four.  csrc/codegen/gemm_int8.h combines four rows of bytes into words.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from relvm.ops.convolution import ColumnRun, convolved_shape, each_run, pad_run,
 
 
 def pack_windows(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pack weights (filters, channels, window...) of i8 into the second and third arguments of
+    """Pack i8 weights, (filters, channels, window...), and return the arguments `w` and `sums` of
     `conv_integer_packed`."""
     last = np.moveaxis(w, 1, -1)
     packed = np.zeros((*last.shape[:-1], -(-w.shape[1] // WORD) * WORD), np.int8)
@@ -55,8 +55,8 @@ def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilation
 
 
 def _width(k: KernelBuilder, indices: AnyDim) -> int:
-    """Return the width of panels: the smallest that covers the output positions, otherwise the widest.  If the code
-    must be compact, return the narrowest."""
+    """Return the panel width: the smallest one that covers all output positions, or the largest if none does.  If the
+    code must be compact, return the smallest width."""
     if k.is_compact:
         return WIDTHS[-1]
     return min((width for width in WIDTHS if isinstance(indices, int) and width >= indices), default=WIDTHS[0])
@@ -76,7 +76,7 @@ def _fill(
     width: int,
     padding: Scalar,
 ) -> PackOnTheFly:
-    """Return the right operand as words. start: the flat position of the first channel."""
+    """Return the im2col matrix as a right operand of words.  start: the flat position in x of the first channel."""
     blocks, area = -(-channels // WORD), k.size(x.shape[2:])
     flip, step = flip_of(x.dtype), window.strides[-1]
 
@@ -128,11 +128,11 @@ def conv_integer_packed(
 ) -> TensorType:
     """`conv_integer` with constant, prepacked weights.
 
-    x: i8 or u8, with a known number of channels.   w, sums: the result of `pack_windows` for the weights: i8 (filters,
-    window..., channels / groups rounded up to a multiple of four), i32 (filters).   x_zero, strides, pads, dilations,
-    groups: as in conv_integer.   Result: i32; sums wrap around.
+    x: i8 or u8, with a known number of channels.   w, sums: the result of `pack_windows` for the weights.  w: i8,
+    (filters, window..., channels / groups rounded up to a multiple of four).  sums: i32, (filters).   x_zero, strides,
+    pads, dilations, groups: as in conv_integer.   Result: i32; sums wrap around.
     Raises RelvmTypeError: other dtypes or ranks, unknown dimensions of w or channels.  RelvmArgumentError,
-    RelvmShapeError: as conv does, and shapes that do not fit.   Source: the pass pack_weights.
+    RelvmShapeError: as in conv; shapes that do not fit.   Source: the pass pack_weights.
     """
     name = "conv_integer_packed"
     expect_tensor(name, x=x, w=w, sums=sums, x_zero=x_zero)

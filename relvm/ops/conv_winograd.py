@@ -30,7 +30,7 @@ from relvm.ops.convolution import numpy_conv, walked_axes
 
 _LANES, _MAX_TILES = 16, 64  # as in csrc/codegen/winograd.h
 _MAX_BYTES = 384 << 10  # limit on a block's transformed elements, which lie on the C stack and should fit the L2 cache
-_MIN_GROUPS = 12  # the least groups in a part of a block: each part repeats the transform, at the cost of 3 groups
+_MIN_GROUPS = 12  # least filter groups in a part of a block: each part repeats the transform, which costs 3 groups
 
 MAX_CHANNELS = _MAX_BYTES // (16 * _LANES * 4)
 
@@ -45,14 +45,14 @@ def transform_windows(w: np.ndarray) -> np.ndarray:
 
 
 def _windows(u: np.ndarray) -> np.ndarray:
-    """Return the weights from which `transform_windows` made u."""
+    """Invert `transform_windows`: return the weights, (filters, channels, 3, 3), whose transform is u."""
     g = np.moveaxis(u, 0, -1).reshape(*u.shape[1:], 4, 4)
     undo = np.array([[1, 0, 0, 0], [0, 1, -1, 0], [0, 0, 0, 1]], np.float32)
     return undo @ g @ undo.T
 
 
 def _conv_winograd(k: KernelBuilder, inputs, result: Epilogue, *, pads: tuple[int, ...], spread: int) -> None:
-    """Generate products of transformed blocks of tiles with groups of ROWS filters."""
+    """Generate the convolution: multiply transformed blocks of tiles by groups of ROWS filters."""
     x, u = inputs
     _, filters, channels = map(known_size, u.shape)
     columns = _columns(channels)
@@ -82,7 +82,7 @@ def _columns(channels: int) -> int:
 
 
 class _Block:
-    """A block of tiles of an image, consecutive in row-major order, on all channels."""
+    """A block of tiles of one image, consecutive in row-major order, with all channels."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class _Block:
         return Address(buffer, Literal(0, I64))
 
     def write(self, filter_: Local, rows: int) -> None:
-        """Write the results of some filters."""
+        """Compute and write the results of `rows` filters, from number `filter_` on."""
         k, filters = self.k, self.filters
         u = Address(self.u, filter_ * self.channels)
         with k.branch(self.too_large[0].eq(0)):
@@ -135,7 +135,7 @@ class _Block:
         self._finish(filter_, rows)
 
     def _finish(self, filter_: Local, rows: int) -> None:
-        """Write the rows of the result that the block covers."""
+        """Write the computed tiles to the rows of the result that the block covers."""
         k, across = self.k, self.tiles_wide
         high, wide = (as_scalar(dim, I64) for dim in self.result.shape[2:])
         begin = k.let("begin", self.start / across)
@@ -159,7 +159,8 @@ def _numpy_conv_winograd(x: np.ndarray, u: np.ndarray, *, pads: tuple[int, ...],
 
 
 def _operations(x: tuple, u: tuple, out: tuple, **attributes) -> AnyDim:
-    """Count the operations of the direct convolution, 2.25 times the multiplications of Winograd's."""
+    """Return the number of operations of the direct convolution.  Winograd's algorithm needs 2.25 times fewer
+    multiplications."""
     return window_operations(x, (u[1], u[2], 3, 3), out)
 
 
@@ -170,9 +171,9 @@ def conv_winograd(x: TensorType, u: TensorType, *, pads: tuple[int, ...], spread
     x: f32, (batch, channels, h, w).   u: f32, (16, filters, channels), the result of `transform_windows` for the
     weights, at most MAX_CHANNELS channels.   pads: numbers >= 0, before both spatial axes, then after both.   spread:
     the dilation along the first spatial axis, a number >= 1.
-    Result: f32, (batch, filters, h', w'), that of conv except for rounding, because it adds products of sums and
-    differences of elements.  Near an element of x that is at least 1e30, infinite or NaN, the results are computed as
-    in conv.
+    Result: f32, (batch, filters, h', w'), equal to the result of conv except for rounding: the algorithm multiplies
+    sums and differences of elements.  Near an element of x that is at least 1e30, infinite or NaN, the results are
+    computed as in conv.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: channels that are not provably equal, a padded input
     smaller than the window.   Source: the pass pack_weights; Lavin and Gray, 2015.
     """

@@ -54,7 +54,7 @@ Shape = tuple[AnyDim, ...]
 Numbers = tuple[int, ...] | None
 
 _STRIP = 128  # output positions computed at a time
-_MOST_STEPS = 1 << 30  # of a window, which micro-kernels take (csrc/kernels/micro_kernels.c)
+_MOST_STEPS = 1 << 30  # limit on strides, pads and dilations in micro-kernels (csrc/kernels/micro_kernels.c)
 
 
 def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilations, groups: int) -> None:
@@ -88,10 +88,10 @@ def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilation
 def without_points(
     buffers: tuple[Buffer, ...], result: Epilogue, window: Window
 ) -> tuple[tuple[Buffer, ...], Epilogue, Window]:
-    """Remove spatial axes of size 1 with windows of size 1, but keep at least one axis.  A row of one position would be
-    inefficient.
+    """Remove spatial axes of size 1 with windows of size 1, but keep at least one spatial axis.  Such an axis makes
+    loops inefficient, because its rows have only one position.
 
-    buffers: the input, and other buffers with its axes.
+    buffers: the input, then other buffers with the same spatial axes.
     """
     rank, (_, _, *dims) = len(window.sizes), buffers[0].shape
     points = [dims[n] == 1 and window.sizes[n] == 1 and not any(window.pads[n::rank]) for n in range(rank)]
@@ -187,11 +187,11 @@ def each_run(
     count: Local,
     body: Callable[[ColumnRun], None],
 ) -> None:
-    """Generate body(run) for each run of the `count` columns from `column` on.  Columns are output positions in
+    """Generate body(run) for each run among the `count` columns from `column` on.  Columns are output positions in
     row-major order.
 
-    dims, places: the spatial dimensions of the input and of the output.   row: a channel and window position, in
-    row-major order.
+    dims, indices: the spatial dimensions of the input and of the output.   row: the row-major number of a channel and a
+    window position.
     """
     rank = len(window.sizes)
     extents, sizes = ([as_scalar(dim, I64) for dim in given] for given in (dims, window.sizes))
@@ -227,7 +227,10 @@ def each_run(
 
 
 def _places_of(k: KernelBuilder, line: Local, lines: list[Scalar]) -> list[Scalar]:
-    """Return the indices along all output axes but the last of a line, given its row-major number."""
+    """Return the index of an output line along each spatial axis except the last.
+
+    line: the row-major number of the line.   lines: the sizes of these axes.
+    """
     rest: Scalar = line
     indices: list[Scalar] = []
     for size in reversed(lines[1:]):
@@ -237,8 +240,8 @@ def _places_of(k: KernelBuilder, line: Local, lines: list[Scalar]) -> list[Scala
 
 
 def _conv_rows(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, window: Window, filters: int) -> None:
-    """Generate the convolution for groups of few filters: _STRIP positions of an output row at a time, one weight after
-    the other."""
+    """Generate the convolution for groups of few filters.  The kernel computes _STRIP positions of an output row at a
+    time and adds the products of one weight after another."""
     dims, indices = x.shape[2:], result.shape[2:]
     channels, taps, area, wide = k.size(w.shape[1:2]), k.size(w.shape[2:]), k.size(dims), k.size(indices[-1:])
     each = k.size(indices) * channels * taps
@@ -269,7 +272,10 @@ def _conv_rows(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, window:
 
 
 def walked_axes(*shapes: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
-    """Return the axes of the loops over the result, whose shape is the last: images, filters, positions."""
+    """Return the axes of the three loops over the result: images, filters, output positions.
+
+    shapes: the shapes of the inputs, then the shape of the result.
+    """
     return (0,), (1,), tuple(range(2, len(shapes[-1])))
 
 
@@ -289,7 +295,7 @@ def numpy_conv(x: np.ndarray, w: np.ndarray, *, strides, pads, dilations, groups
 def convolved_shape(
     name: str, x: TensorType, w: TensorType, strides: Numbers, pads: Numbers, dilations: Numbers, groups: int
 ) -> tuple[Shape | None, int | None]:
-    """Return the shape and the rank, as far as they are known, of the result of operator `name`."""
+    """Check the arguments of operator `name` and return the shape and the rank of its result, each None if unknown."""
     positive = isinstance(groups, int) and groups >= 1
     expect(positive, "{}: groups is {!r}, expected an integer of at least 1", name, groups, error=RelvmArgumentError)
     for parameter, type_ in (("x", x), ("w", w)):
@@ -324,7 +330,8 @@ def conv(
     strides, dilations: one number >= 1 for each spatial axis; None: 1.   pads: numbers >= 0, before each spatial axis,
     then after each; None: 0.   groups: divides channels and filters; group g of the filters reads group g of the
     channels.
-    Result: (batch, filters, places...), along each axis (n + pads - (window - 1) * dilation - 1) // stride + 1.
+    Result: (batch, filters, spatial...).  A spatial axis of size n gets the size (n + pads - (window - 1) * dilation -
+    1) // stride + 1.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: attributes that do not fit.  RelvmShapeError:
     channels that are not provably equal, a window larger than the padded input.   Source: ONNX Conv-22.
     """

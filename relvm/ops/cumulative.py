@@ -28,7 +28,7 @@ def _numpy_cumulation(function: np.ufunc) -> Callable[..., np.ndarray]:
 
 
 def _cumulation(combine: Callable[[Scalar, Scalar], Scalar], start: int) -> CustomKernel:
-    """Return the kernel: it computes each row of the axes behind `axis` from the previous row."""
+    """Return a kernel that computes the elements at each position along `axis` from those at the previous position."""
 
     def lower(k: KernelBuilder, inputs, outputs, *, axis: int, exclusive: bool, reverse: bool) -> None:
         (x,), (out,) = inputs, outputs

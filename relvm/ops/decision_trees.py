@@ -25,7 +25,7 @@ _NUMPY: dict[str, Callable[..., Any]] = {
 }
 CONDITIONS = (*_NUMPY, *(f"{test}?" for test in _NUMPY))
 _BLOCK = 16  # trees evaluated for a row at the same time
-_STEP_WORK = 12  # work of a step, in eighths of a nanosecond
+_STEP_WORK = 12  # cost of one step down a tree, in eighths of a nanosecond
 
 
 def _numpy_leaves(x, features, thresholds, conditions, yes, no, roots, *, tests, depth):
@@ -76,7 +76,7 @@ def _leaves(
 
 
 def _inside(index: Scalar, size: Scalar) -> Scalar:
-    """Clamp an index to a table, whose entries may be arbitrary."""
+    """Clamp an index to [0, size), because the tables of a model may contain arbitrary indices."""
     return Select(index < 0, Literal(0, I64), Select(index < size, index, size - 1))
 
 
@@ -120,15 +120,16 @@ def tree_leaves(
 ) -> TensorType:
     """The node of each tree that each row reaches after `depth` steps from the root.
 
-    x: a float dtype, (rows, features).   features, thresholds, conditions, yes, no: (nodes,), for each node: the
-    feature that it tests, the number to compare it with (the dtype of x), the comparison (u8: an index in `tests`; (0)
-    if there is only one test), and the next node if the test is true and if it is false; the next node of a leaf is the
-    leaf itself.   roots: (trees,).
-    features, yes, no, roots: i32.   tests: of `<= < >= > == !=`, each optionally followed by `?`, so that NaN passes
-    the test; otherwise NaN fails it.   depth: the longest path to a leaf, not negative.
-    Result: i64, (rows, trees).  The index of a node, feature or test that is out of range is clamped.
+    x: a float dtype, (rows, features).   The next five arguments are tables of shape (nodes,), with an entry for each
+    node.   features: i32, the feature to test.   thresholds: the dtype of x, the number to compare the feature with.
+    conditions: u8, the comparison, an index in `tests`; of shape (0) if there is only one test.   yes, no: i32, the
+    next node if the test is true, and if it is false.  The next node of a leaf is the leaf itself.   roots: i32,
+    (trees,), the root node of each tree.
+    tests: the comparisons, of `<= < >= > == !=`.  NaN fails a test, but passes one that is followed by `?`.
+    depth: the length of the longest path to a leaf, not negative.
+    Result: i64, (rows, trees), numbers of nodes.  The index of a node, feature or test that is out of range is clamped.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: tables of different lengths; at run time, no
-    features or no nodes.  RelvmArgumentError: another depth, other tests.
+    features or no nodes.  RelvmArgumentError: an invalid depth, unknown tests.
     Source: ONNX ai.onnx.ml TreeEnsembleClassifier-3.
     """
     expect_float("tree_leaves", x=x)

@@ -1,4 +1,5 @@
-"""Limits of constant folding, because short programs can describe constants and work of any size."""
+"""Limits of constant folding.  Without them, a short program could create constants of any size and work of any
+duration at compile time."""
 
 from __future__ import annotations
 
@@ -17,19 +18,19 @@ _MAX_BYTES = 64 << 20  # limit on the size of a constant
 _MAX_OPERATIONS = 1 << 32  # about one second on a slow processor
 _STRING_BYTES = 64  # size of a Python string without its characters
 
-# Operators that read arguments and results more than twice, without an operation count.
+# Operators that have no operation count although they read their arguments and results more than twice.
 _UNCOUNTED = frozenset(
     {"non_max_suppression", "pairwise_coupling", "roi_align", "roi_max_pool", "row_echelon", "tree_leaves"}
 )
 
 
 class FoldingBudget:
-    """The bytes and operations that folding may still use.
+    """The number of bytes and operations that constant folding may still use.
 
     Parameters
     ----------
     known_bytes
-        The bytes of the existing constants.  Folded constants may use four times as many, and 128 MB more.
+        The size of the existing constants.  Folded constants may use four times this size, plus 128 MB.
     """
 
     def __init__(self, known_bytes: int = 0) -> None:
@@ -37,9 +38,9 @@ class FoldingBudget:
         self.operations = _MAX_OPERATIONS
 
     def take(self, call: OpCall, args: Sequence[np.ndarray | tuple[int, ...]]) -> bool:
-        """Return whether `call` may be folded, and count it.
+        """Return whether `call` may be folded.  If so, subtract its bytes and operations from the budget.
 
-        call: of a tensor type, its dimensions numbers.   args: their values.
+        call: its type must be a tensor with known dimensions.   args: the values of the arguments.
         """
         operations, made = _operations(call), _most_bytes(call, args)
         if operations is None or operations > self.operations or made > min(_MAX_BYTES, self.bytes):
@@ -50,8 +51,8 @@ class FoldingBudget:
 
 
 def _operations(call: OpCall) -> int | None:
-    """Return the operations beyond a few for each element, or None if unknown.  Padded windows are unknown, because the
-    padding may be of any size."""
+    """Return the number of operations of a call, or None if unknown.  A call with only a few operations for each
+    element counts as 0.  Calls with padded windows are unknown, because the padding may be of any size."""
     op, attributes = call.op, dict(call.attributes)
     if op.name in _UNCOUNTED or ("pads" in attributes and not op.moves):
         return None
@@ -63,7 +64,8 @@ def _operations(call: OpCall) -> int | None:
 
 
 def _most_bytes(call: OpCall, args: Sequence[np.ndarray | tuple[int, ...]]) -> int:
-    """Return an upper bound on the bytes of the result.  Each string may consist of all characters of the arguments."""
+    """Return an upper bound on the size of the result in bytes.  A string of the result may be as long as the longest
+    strings of all arguments together."""
     count: Any = math.prod(call.tensor_type.known_shape)
     if call.element_type != STR:
         return count * call.known_element_type.size_bytes

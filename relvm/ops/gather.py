@@ -28,14 +28,16 @@ def expect_indices(op: str, indices: TensorType) -> None:
 
 
 def numpy_position(op: str, index: int, axis: int, size: int) -> int:
-    """Return the index counted from 0.  Raise RelvmIndexError if it is out of range."""
+    """Return the index counted from 0: a negative `index` counts from the end.  Raise RelvmIndexError if it is out of
+    range."""
     if not -size <= index < size:
         raise RelvmIndexError(f"{op}: index {index} is outside axis {axis} of size {size}")
     return int(index % size)
 
 
 def position(k: KernelBuilder, op: str, index: Scalar, axis: int, size: AnyDim) -> Scalar:
-    """Return the index counted from 0.  The kernel raises an error if it is out of range."""
+    """Return the index counted from 0: a negative `index` counts from the end.  The kernel raises an error if the index
+    is out of range."""
     count, index = as_scalar(size, I64), k.let("index", index.to(I64))
     outside = (index < -count).logical_or(index >= count)
     k.fail(outside, "INDEX_ERROR", f"{op}: index %lld is outside axis {axis} of size %lld", index, count)
@@ -74,7 +76,8 @@ def _check_indices(k: KernelBuilder, indices: Buffer, size: AnyDim, axis: int) -
 def gather(x: TensorType, indices: TensorType, *, axis: int = 0) -> TensorType:
     """The slices of x along an axis at the given indices.
 
-    x: any tensor of rank >= 1.   indices: i32 or i64, each in [-n, n) for the axis's size n.   axis: in [-rank, rank).
+    x: any tensor of rank >= 1.   indices: i32 or i64, each in [-n, n), where n is the size of the axis.   axis: in
+    [-rank, rank).
     Result: the dtype of x; the shape of x with the axis replaced by the shape of indices.
     Raises RelvmTypeError: another dtype of indices, an axis out of range.  At run time RelvmIndexError: an index out of
     range.   Source: ONNX Gather-13.
@@ -93,9 +96,10 @@ def gather(x: TensorType, indices: TensorType, *, axis: int = 0) -> TensorType:
 
 
 def expect_inside(op: str, x: TensorType, indices: TensorType, axis: int) -> int | None:
-    """Return the axis counted from 0, if the rank of x is known.
+    """Return the axis counted from 0, or None if neither rank is known.
 
-    Check as far as possible that both have the same rank, and that indices are no longer than x along the other axes.
+    Check, as far as the types are known, that x and indices have the same rank.  Also check that indices is no longer
+    than x along each axis other than `axis`.
     """
     expect_tensor(op, x=x)
     expect_indices(op, indices)
@@ -111,14 +115,17 @@ def expect_inside(op: str, x: TensorType, indices: TensorType, axis: int) -> int
 
 
 def numpy_places(op: str, x: np.ndarray, indices: np.ndarray, axis: int):
-    """Yield pairs: the position of an index, and the position in x that it refers to."""
+    """Yield, for each index, its position in `indices` and the position in x that the index refers to."""
     axis %= x.ndim
     for at in np.ndindex(indices.shape):
         yield at, (*at[:axis], numpy_position(op, int(indices[at]), axis, x.shape[axis]), *at[axis + 1 :])
 
 
 def each_place(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, axis: int, body) -> None:
-    """Generate body(at, place) for each index: its position, and the position in x that it refers to."""
+    """Generate body(at, place) for each index.
+
+    at: the flat position of the index in `indices`.   place: the flat position in x that the index refers to.
+    """
     axis %= len(x.shape)
     with loop_nest(k, list(indices.shape)) as counters:
         at = k.let("at", flat_position(tuple(counters), indices.shape))
@@ -144,11 +151,12 @@ def _gather_elements(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
 
 @op("gather_elements", numpy=_numpy_gather_elements, lower=CustomKernel(_gather_elements), moves=True)
 def gather_elements(x: TensorType, indices: TensorType, *, axis: int) -> TensorType:
-    """Elements of x along one axis: each index selects the element at its own position, with the index as the position
-    along `axis`.
+    """Elements of x along one axis: each index selects the element of x at the position of the index, with the value of
+    the index as the position along `axis`.
 
-    x: any tensor of rank >= 1.   indices: i32 or i64, of the rank of x, along other axes no longer than x; each in [-n,
-    n) for the axis's size n.   axis: in [-rank, rank).   Result: the dtype of x, the shape of indices.
+    x: any tensor of rank >= 1.   indices: i32 or i64, of the rank of x, no longer than x along the other axes; each
+    index in [-n, n), where n is the size of the axis.   axis: in [-rank, rank).   Result: the dtype of x, the shape of
+    indices.
     Raises RelvmTypeError: another dtype of indices, other ranks, an axis out of range.  RelvmShapeError: too many
     indices along another axis.  At run time RelvmIndexError: an index out of range.   Source: ONNX GatherElements-13.
     """
@@ -170,7 +178,8 @@ def expect_rows(op: str, indices: TensorType, depth: int) -> None:
 
 
 def row_start(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, row: Scalar, depth: int) -> Scalar:
-    """Return the row-major number, over the first `depth` axes of x, of the slice that a row of indices refers to."""
+    """Return the number of the slice of x that a row of indices refers to.  Slices are numbered in row-major order over
+    the first `depth` axes of x."""
     start: Scalar = Literal(0, I64)
     for axis in range(depth):
         index = position(k, op, indices.flat(row * depth + axis), axis, x.shape[axis])
@@ -179,7 +188,7 @@ def row_start(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, row: Scalar
 
 
 def numpy_slices(op: str, x: np.ndarray, indices: np.ndarray):
-    """Yield pairs: the position of a row of indices, and the slice of x that it refers to."""
+    """Yield, for each row of indices, the position of the row and the index tuple in x of the slice it refers to."""
     for at in np.ndindex(indices.shape[:-1]):
         yield at, tuple(numpy_position(op, i, axis, x.shape[axis]) for axis, i in enumerate(indices[at]))
 
@@ -203,11 +212,11 @@ def _gather_nd(k: KernelBuilder, inputs, outputs, *, depth: int) -> None:
 
 @op("gather_nd", numpy=_numpy_gather_nd, lower=CustomKernel(_gather_nd), moves=True)
 def gather_nd(x: TensorType, indices: TensorType, *, depth: int) -> TensorType:
-    """The slices of x at rows of indices: element a... of the result is x[indices[a...]].
+    """The slices of x that the rows of indices refer to: slice a... of the result is x[indices[a...]].
 
-    x: any tensor of rank >= depth.   indices: i32 or i64, (..., depth): a position along each of the first axes, in
-    [-n, n) for its size n.   Result: the dtype of x; the shape of indices without its last dimension, then that of x
-    without its first `depth` ones.
+    x: any tensor of rank >= depth.   indices: i32 or i64, (..., depth).  A row gives a position along each of the first
+    `depth` axes of x, in [-n, n) for an axis of size n.   Result: the dtype of x.  Its shape is the shape of indices
+    without the last dimension, followed by the shape of x without the first `depth` dimensions.
     Raises RelvmTypeError: another dtype of indices, a rank that is too small.  RelvmShapeError: another last dimension
     of indices.  At run time RelvmIndexError: an index out of range.
     Source: ONNX GatherND-13 without batches.

@@ -26,7 +26,8 @@ def _numpy_bounds(size: int, align_corners: bool) -> tuple[float, float]:
 
 
 def _numpy_padded(at: np.ndarray, size: int, padding: str, align_corners: bool) -> np.ndarray:
-    """Map positions according to the padding mode.  A position outside [0, size) has no element."""
+    """Map positions outside x to positions inside, as the padding mode defines.  With zeros, the positions stay
+    outside [0, size), where x has no element."""
     low, high = _numpy_bounds(size, align_corners)
     match padding:
         case "border":
@@ -111,7 +112,7 @@ Tap = tuple[Local, Local, Local]  # index along an axis, whether it is in range,
 
 
 def _taps(k: KernelBuilder, at: Scalar, size: Scalar, mode: str, padding: str, align_corners: bool) -> list[Tap]:
-    """Return the elements along one axis that contribute to a position."""
+    """Return a tap (index, range check and weight) for each element along one axis that contributes to a position."""
     dtype = at.dtype
     extent = k.let("extent", size.to(dtype))
     at = k.let("at", Intrinsic("rint", (at,), dtype) if mode == "nearest" else at)
@@ -157,7 +158,7 @@ def _grid_sample(k: KernelBuilder, inputs, outputs, *, mode: str, padding: str, 
 
 
 def _combined(chosen: tuple[Tap, ...], sizes: tuple) -> tuple[Scalar, Scalar, Scalar]:
-    """Combine one tap of each axis: return the position in an image, whether it is in range, and the weight."""
+    """Combine one tap of each axis.  Return the flat position in an image, whether it is in range, and its weight."""
     offset: Scalar
     inside: Scalar
     weight: Scalar
@@ -174,17 +175,17 @@ def grid_sample(
 ) -> TensorType:
     """Every channel of x sampled at positions between its elements.
 
-    x: (n, channels, size...), of a float dtype, or of any if mode is "nearest".   grid: a float dtype, (n, ..., axes):
-    for each position its coordinate along each spatial axis, in elements; 0 is the center of the first element.
+    x: (n, channels, size...), of a float dtype, or of any dtype if mode is "nearest".   grid: a float dtype, (n, ...,
+    axes), the coordinate of each position along each spatial axis.  Coordinates count elements; 0 is the center of the
+    first element.
     mode: "nearest" (half to even), "linear", "cubic" (Keys' kernel, a = -0.75).
     padding: the values outside x: "zeros"; "border", the nearest element; "reflection", x mirrored repeatedly.
-    align_corners: whether x ends at the centers of its outermost elements instead of at their outer edges; this
-    determines the points of reflection, and from where on a position is outside.   Result: the dtype of x, (n,
-    channels, ...).
+    align_corners: whether x ends at the centers of its outermost elements instead of at their outer edges.  Positions
+    beyond these ends are outside x, and "reflection" mirrors x there.   Result: the dtype of x, (n, channels, ...).
     Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: another mode or padding, align_corners not a
     bool.
-    RelvmShapeError: different numbers of images, or a number of coordinates other than that of the axes.   Source: ONNX
-    GridSample-22.
+    RelvmShapeError: different batch sizes, or a number of coordinates that differs from the number of spatial axes.
+    Source: ONNX GridSample-22.
     """
     expect_float("grid_sample", grid=grid)
     expect_tensor("grid_sample", x=x)

@@ -1,4 +1,4 @@
-"""Element positions as numbers, and interpolation along an axis."""
+"""Two operators: iota (the position of each element, as a number), and interpolation along an axis."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ def _numpy_interpolate(x: np.ndarray, indices: np.ndarray, weights: np.ndarray, 
 def _interpolate(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
     """Generate interpolation.  All indices are checked before anything is written.
 
-    Along the last axis the loop runs over positions.  Along any other axis, whole rows of the axes behind it are added.
+    For the last axis, the inner loop runs over positions along the axis.  For any other axis, the inner loop runs over
+    the elements of the axes that follow.
     """
     (x, indices, weights), (out,) = inputs, outputs
     axis %= len(x.shape)
@@ -122,14 +123,15 @@ def _operations(x: Shape, indices: Shape, weights: Shape, out: Shape, *, axis: i
 
 @op("interpolate", numpy=_numpy_interpolate, lower=CustomKernel(_interpolate, _operations))
 def interpolate(x: TensorType, indices: TensorType, weights: TensorType, *, axis: int) -> TensorType:
-    """Weighted sums of elements along an axis: position p of the result is the sum over t of weights[t, p] times
+    """Weighted sums of elements along an axis: element p of the result is the sum over t of weights[t, p] times
     element indices[t, p] of x.
 
-    x: a float dtype.   indices: i64[taps, places], each in [0, n) for the axis's size n.   weights: of that shape and
-    the dtype of x.   axis: in [-rank, rank).   Result: the type of x, with `places` elements along the axis.
+    x: a float dtype.   indices: i64[taps, places], each in [0, n), where n is the size of the axis.   weights: the
+    dtype of x, the shape of indices.   axis: in [-rank, rank).   Result: the type of x, with `places` elements along
+    the axis.
     Raises RelvmTypeError: other dtypes or ranks, an axis out of range.  RelvmShapeError: shapes of indices and weights
     that differ.  At run time RelvmIndexError: an index out of range.
-    Source: the interpolation of ONNX Resize-19, whose coefficients are `weights`.
+    Source: the interpolation of ONNX Resize-19; `weights` are its coefficients.
     """
     expect_float("interpolate", x=x, weights=weights)
     expect_tensor("interpolate", indices=indices)

@@ -1,7 +1,7 @@
-"""Immutable lists of any number of values of one type, and values that may be null.
+"""Operators on immutable lists of values of one type, and on values that may be null.
 
-An operator whose result has n items takes O(n) steps.  The exception is list_append, which extends the list in place if
-nothing else refers to it (relvm/passes/list_append_in_place.py).  A loop thus appends n items in O(n).
+An operator that returns a list of n items takes O(n) steps.  The exception is list_append: it extends the list in place
+if nothing else refers to the list (relvm/passes/list_append_in_place.py).  A loop can thus append n items in O(n).
 """
 
 from __future__ import annotations
@@ -53,7 +53,10 @@ def _with_item(name: str, x: ListType, item: Type) -> ListType:
 
 
 def _place(name: str, items: list, index: int, past: int = 0) -> int:
-    """Return the index counted from the front."""
+    """Return the index counted from the front: a negative `index` counts from the end.
+
+    past: how many positions after the last item are allowed.
+    """
     place = index + len(items) if index < 0 else index
     if not 0 <= place < len(items) + past:
         raise RelvmIndexError(f"{name}: index {index} is out of range; the list has {len(items)} items")
@@ -67,7 +70,8 @@ def _place(name: str, items: list, index: int, past: int = 0) -> int:
 def make_list(*items: Type) -> ListType:
     """A list of the arguments.
 
-    items: any values of one kind; none: a list without items.   Result: a list whose item type covers all of them.
+    items: any values of one kind; without items, the list is empty.   Result: a list.  Its item type is the most
+    specific type that covers all items.
     Raises RelvmTypeError: items of different kinds, such as a tensor and a scalar.
     Source: ONNX SequenceConstruct-11, SequenceEmpty-11.
     """
@@ -92,7 +96,7 @@ def list_length(x: ListType) -> PrimType:
 def list_item(x: ListType, index: PrimType) -> Type:
     """One item of a list.
 
-    x: a list.   index: i64; a negative one counts from the end.   Result: of the type of the items.
+    x: a list.   index: i64; a negative index counts from the end.   Result: the item, of the list's item type.
     Raises RelvmTypeError: x is not a list or has no items, or index is not i64.  At run time, RelvmIndexError: the
     index is out of range.   Source: ONNX SequenceAt-11.
     """
@@ -105,7 +109,8 @@ def list_item(x: ListType, index: PrimType) -> Type:
 def list_append(x: ListType, item: Type) -> ListType:
     """The list with an item appended.
 
-    x: a list.   item: a value of the kind of its items.   Result: a list whose item type covers all of them.
+    x: a list.   item: a value of the same kind as the items of x.   Result: a list.  Its item type covers the items of
+    x and the new item.
     Raises RelvmTypeError: x is not a list, or the item is of another kind.
     Source: ONNX SequenceInsert-11.
     """
@@ -122,8 +127,9 @@ def _insert(x: list, index: int, item: Any) -> list:
 def list_insert(x: ListType, index: PrimType, item: Type) -> ListType:
     """The list with an item inserted before another.
 
-    x: a list of n items.   index: i64 in [-n, n], of the item that will follow; a negative one counts from the end, and
-    n appends.   item: a value of the kind of its items.   Result: a list whose item type covers all of them.
+    x: a list of n items.   index: i64 in [-n, n], the index of the existing item before which to insert.  A negative
+    index counts from the end, and n appends.   item: a value of the same kind as the items of x.   Result: a list.  Its
+    item type covers the items of x and the new item.
     Raises RelvmTypeError: x is not a list, index is not i64, or the item is of another kind.  At run time,
     RelvmIndexError: the index is out of range.   Source: ONNX SequenceInsert-11.
     """
@@ -141,7 +147,7 @@ def _erase(x: list, index: int) -> list:
 def list_erase(x: ListType, index: PrimType) -> ListType:
     """The list without one item.
 
-    x: a list.   index: i64; a negative one counts from the end.   Result: the type of x.
+    x: a list.   index: i64; a negative index counts from the end.   Result: the type of x.
     Raises RelvmTypeError: x is not a list, or index is not i64.  At run time, RelvmIndexError: the index is out of
     range.
     Source: ONNX SequenceErase-11.
@@ -186,7 +192,8 @@ def _concat(x: list, *, axis: int) -> np.ndarray:
 def list_concat(x: ListType, *, axis: int) -> TensorType:
     """The tensors of a list concatenated along an axis.
 
-    x: a list of tensors of one dtype and rank, at least 1.   axis: in [-rank, rank).   Result: that dtype and rank.
+    x: a list of tensors of one dtype and rank, of rank at least 1.   axis: in [-rank, rank).   Result: a tensor of the
+    same dtype and rank.
     Raises RelvmTypeError: x is not a list of tensors or has no items, or the axis is out of range.  At run time,
     RelvmIndexError: the list is empty.  RelvmShapeError: sizes along another axis differ.
     Source: ONNX ConcatFromSequence-11.
@@ -204,8 +211,8 @@ def _stack(x: list, *, axis: int) -> np.ndarray:
 def list_stack(x: ListType, *, axis: int) -> TensorType:
     """The tensors of a list stacked along a new axis.
 
-    x: a list of tensors of one dtype and shape.   axis: of the result, in [-rank - 1, rank].   Result: that dtype, with
-    one axis more.
+    x: a list of tensors of one dtype and shape.   axis: the new axis of the result, in [-rank - 1, rank].   Result: a
+    tensor of the same dtype, with one more axis.
     Raises RelvmTypeError: x is not a list of tensors or has no items, or the axis is out of range.  At run time,
     RelvmIndexError: the list is empty.  RelvmShapeError: sizes differ.
     Source: ONNX ConcatFromSequence-11 with new_axis.
@@ -234,11 +241,11 @@ def _split(x: np.ndarray, sizes: int | tuple[int, ...], *, axis: int) -> list:
 def list_split(x: TensorType, sizes: PrimType | ShapeType, *, axis: int) -> ListType:
     """A tensor split along an axis.
 
-    x: any dtype, rank at least 1.   sizes: a shape with the sizes of the parts, whose sum is that of the axis; or an
-    i64 scalar, the size of all parts but the last, which may be smaller.   axis: in [-rank, rank).   Result: a list of
-    tensors of that dtype and rank.
+    x: any dtype, rank at least 1.   sizes: a shape or an i64 scalar.  A shape lists the sizes of the parts, which must
+    add up to the size of the axis.  A scalar is the size of every part, except that the last part may be smaller.
+    axis: in [-rank, rank).   Result: a list of tensors with the dtype and rank of x.
     Raises RelvmTypeError: x is not a tensor, the axis is out of range, or sizes has another type.  At run time,
-    RelvmShapeError: the sizes do not sum to that of the axis, or a scalar is less than 1.
+    RelvmShapeError: the sizes do not add up to the size of the axis, or a scalar is less than 1.
     Source: ONNX SplitToSequence-11.
     """
     expect_tensor("list_split", x=x)
@@ -262,8 +269,8 @@ def _unstack(x: np.ndarray, *, axis: int) -> list:
 def list_unstack(x: TensorType, *, axis: int) -> ListType:
     """The slices at each position along an axis, without that axis.
 
-    x: any dtype, rank at least 1.   axis: in [-rank, rank).   Result: a list of tensors of that dtype, with one axis
-    less.
+    x: any dtype, rank at least 1.   axis: in [-rank, rank).   Result: a list of tensors with the dtype of x and one
+    axis fewer.
     Raises RelvmTypeError: x is not a tensor, or the axis is out of range.
     Source: ONNX SplitToSequence-11 with keepdims 0.
     """
@@ -282,7 +289,7 @@ def list_unstack(x: TensorType, *, axis: int) -> ListType:
 def is_null(x: Type) -> PrimType:
     """Whether a value is null.
 
-    x: any value, null where its type is optional.   Result: bool.   Raises nothing.
+    x: any value; only a value of an optional type can be null.   Result: bool.   Raises nothing.
     Source: ONNX OptionalHasElement-15.
     """
     return PrimType(BOOL)

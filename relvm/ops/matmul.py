@@ -30,7 +30,7 @@ from relvm.kernels.lowering_rules import Contraction, loop_nest, strides_of
 
 Shape = tuple[AnyDim, ...]
 
-_FEW = 4  # the most rows for which a transposed matrix is not copied
+_FEW = 4  # with fewer rows, a transposed matrix b is read in place instead of packed
 
 
 def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, transpose_b: bool) -> None:
@@ -85,8 +85,11 @@ def _dot_products(k: KernelBuilder, sizes, left: Lhs, at_b: Scalar, b: Buffer, r
 
 
 def batch_start(counters: Sequence[Scalar], batch: Shape, shape: Shape) -> Scalar:
-    """Return the start of the matrix for a batch element.  The last two dimensions of the shape are those of the
-    matrix."""
+    """Return the flat position at which the matrix of a batch element starts.
+
+    counters: the indices of the batch element.   batch: the broadcast batch dimensions.   shape: the shape of the
+    operand.  Its last two dimensions are those of the matrix.
+    """
     start: Scalar = Literal(0, I64)
     for axis, stride in enumerate(strides_of(shape)[:-2]):
         if shape[axis] != 1:
@@ -95,15 +98,18 @@ def batch_start(counters: Sequence[Scalar], batch: Shape, shape: Shape) -> Scala
 
 
 def _walked(a: Shape, b: Shape, out: Shape, *, transpose_a: bool, transpose_b: bool) -> tuple[tuple[int, ...], ...]:
-    """Return the axes of the loops: each axis separately, except that batch axes of `a` only are merged with its
-    rows."""
+    """Return the axes of the loops over the result.  Each axis is a separate loop, except that the batch axes are
+    merged with the rows if only `a` has batch axes."""
     if len(b) == 2 and len(a) > 2 and not transpose_a:
         return tuple(range(len(out) - 1)), (len(out) - 1,)
     return each_axis(out)
 
 
 def each_axis(*shapes: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
-    """Return each axis of the result, whose shape is the last, as a separate loop."""
+    """Return the axes of the loops over the result: a separate loop for each axis.
+
+    shapes: the shapes of the inputs, then the shape of the result.
+    """
     return tuple((axis,) for axis in range(len(shapes[-1])))
 
 
@@ -113,11 +119,11 @@ def _numpy_matmul(a: np.ndarray, b: np.ndarray, *, transpose_a: bool, transpose_
 
 @op("matmul", numpy=_numpy_matmul, lower=Contraction(_matmul, _walked, matrix_operations))
 def matmul(a: TensorType, b: TensorType, *, transpose_a: bool = False, transpose_b: bool = False) -> TensorType:
-    """The matrix product of the last two axes, for each element of the batch axes, which broadcast.
+    """The matrix product over the last two axes, for each element of the batch axes.  The batch axes broadcast.
 
     a, b: the same integer or float dtype, rank >= 1, (..., m, k) and (..., k, n).  A 1-d `a` is a row and a 1-d `b` a
-    column, and the result omits that axis.   transpose_a, transpose_b: the matrices are given as (..., k, m), (..., n,
-    k); not for 1-d.   Result: that dtype, (..., m, n).
+    column, and the result omits that axis.   transpose_a: a is given as (..., k, m).   transpose_b: b is given as
+    (..., n, k).  Neither is allowed for a 1-d argument.   Result: the same dtype, (..., m, n).
     Raises RelvmTypeError: other dtypes, rank 0, a transposed vector.  RelvmShapeError: dimensions k that are not
     provably equal, or others that do not broadcast.   Source: numpy.matmul, ONNX MatMul-13.
     """
@@ -157,7 +163,10 @@ def _matmul_packed(k: KernelBuilder, inputs, result: Epilogue, *, columns: int) 
 
 
 def rows_and_columns(*shapes: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
-    """Return two loops over the result, the last of `shapes`: all axes but the last merged, and the last axis."""
+    """Return the axes of two loops over the result: all axes but the last, merged, and the last axis.
+
+    shapes: the shapes of the inputs, then the shape of the result.
+    """
     last = len(shapes[-1]) - 1
     return (tuple(range(last)), (last,)) if last else ((0,),)
 
@@ -168,10 +177,11 @@ def _numpy_matmul_packed(a: np.ndarray, b: np.ndarray, *, columns: int) -> np.nd
 
 @op("matmul_packed", numpy=_numpy_matmul_packed, lower=Contraction(_matmul_packed, rows_and_columns, matrix_operations))
 def matmul_packed(a: TensorType, b: TensorType, *, columns: int) -> TensorType:
-    """The product of a matrix, or of several, with a constant matrix packed in panels, which are read sequentially.
+    """The product of one or several matrices with a constant matrix.  The constant matrix is packed in panels, which
+    the kernel reads sequentially.
 
-    a: an integer or float dtype, rank >= 1, (..., k).   b: the same dtype, rank 1, the result of `pack_columns` for (k,
-    columns).   Result: that dtype, (..., columns).
+    a: an integer or float dtype, rank >= 1, (..., k).   b: the same dtype, rank 1, the result of `pack_columns` for a
+    matrix of shape (k, columns).   Result: the same dtype, (..., columns).
     Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: dimensions k that are not provably equal, a size of
     b that does not fit.  RelvmArgumentError: columns below 1.   Source: the pass pack_weights.
     """

@@ -23,7 +23,7 @@ Shape = tuple[AnyDim, ...]
 
 
 def _matmul_integer(k: KernelBuilder, inputs, result: Epilogue) -> None:
-    """Generate one product for each batch element.  Batch axes of `a` only are merged with its rows."""
+    """Generate one product for each batch element.  If only `a` has batch axes, they are merged with its rows."""
     a, b, a_zero, b_zero = inputs
     left = _rows_of(a.shape, b.shape, a_zero.shape)
     rows, columns, depth = (k.size((dim,)) for dim in (left[-2], b.shape[-1], left[-1]))
@@ -56,7 +56,7 @@ def _matmul_integer(k: KernelBuilder, inputs, result: Epilogue) -> None:
 
 
 def _rows_of(a: Shape, b: Shape, a_zero: Shape) -> Shape:
-    """Return the shape of `a` as the kernel sees it."""
+    """Return the shape of `a` in the kernel: the batch axes are merged with the rows where `_matmul_integer` allows."""
     return (product(a[:-1]), a[-1]) if len(b) == 2 and not a_zero else a
 
 
@@ -73,10 +73,11 @@ def _numpy_matmul_integer(a: np.ndarray, b: np.ndarray, a_zero: np.ndarray, b_ze
 
 @op("matmul_integer", numpy=_numpy_matmul_integer, lower=Contraction(_matmul_integer, _walked, matrix_operations))
 def matmul_integer(a: TensorType, b: TensorType, a_zero: TensorType, b_zero: TensorType) -> TensorType:
-    """(a - a_zero) times (b - b_zero), for each element of the batch axes, which broadcast.
+    """The matrix product of a - a_zero and b - b_zero, for each element of the batch axes.  The batch axes broadcast.
 
-    a, b: i8 or u8 each, rank >= 2, (..., m, k) and (..., k, n).   a_zero: the dtype of a, of rank 0, or a number for
-    each row, (..., m, 1).   b_zero: the dtype of b, of rank 0, or a number for each column, (..., 1, n).
+    a, b: i8 or u8 each, rank >= 2, (..., m, k) and (..., k, n).   a_zero: the dtype of a, a scalar of rank 0 or a
+    zero point for each row, (..., m, 1).   b_zero: the dtype of b, a scalar of rank 0 or a zero point for each column,
+    (..., 1, n).
     Result: i32, (..., m, n); sums wrap around.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: dimensions k that are not provably equal, others
     that do not broadcast.   Source: ONNX MatMulInteger-10.
@@ -111,9 +112,9 @@ def matmul_integer(a: TensorType, b: TensorType, a_zero: TensorType, b_zero: Ten
 
 
 def pack_bytes(b: np.ndarray, b_zero: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pack a matrix for `matmul_integer_packed`: return its arguments b (panels), sums, and b_zero (zero points).
+    """Pack a matrix for `matmul_integer_packed`, and return the arguments `b`, `sums` and `b_zero` of that operator.
 
-    b: (depth, columns) of i8 or u8.   b_zero: a number, or one for each column.
+    b: i8 or u8, (depth, columns).   b_zero: one zero point, or one for each column.
     """
     depth, columns = b.shape
     shifted = b.astype(np.int32) - np.reshape(b_zero.astype(np.int32), (-1,))
@@ -130,7 +131,8 @@ def pack_bytes(b: np.ndarray, b_zero: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _unpacked(b: np.ndarray, columns: int) -> np.ndarray:
-    """Unpack the bytes into an i32 matrix.  It has `columns` columns, and its depth is rounded up to whole words."""
+    """Unpack the bytes into an i32 matrix with `columns` columns.  Its number of rows is a multiple of four, because a
+    word holds four bytes."""
     words = unpack_columns(b, columns)[:, :, None]
     return words.view(np.int8).swapaxes(1, 2).reshape(-1, columns).astype(np.int32)
 
@@ -167,11 +169,12 @@ def _packed(k: KernelBuilder, inputs, result: Epilogue, *, columns: int) -> None
 def matmul_integer_packed(
     a: TensorType, b: TensorType, sums: TensorType, a_zero: TensorType, b_zero: TensorType, *, columns: int
 ) -> TensorType:
-    """(a - a_zero) times (b - b_zero), where b is a constant, prepacked matrix of signed bytes.
+    """The matrix product of a - a_zero and b - b_zero, where b is a constant, prepacked matrix of signed bytes.
 
-    a: i8 or u8, rank >= 1, (..., k).   b, sums, b_zero: i32, the result of `pack_bytes` for a matrix: words of four
-    bytes of a column, packed by `pack_columns` as (k / 4 rounded up, columns); the sums of the columns (columns); the
-    zero points (columns), or (0) if all are 0.   a_zero: the dtype of a, rank 0.
+    a: i8 or u8, rank >= 1, (..., k).   b, sums, b_zero: i32, the result of `pack_bytes` for a matrix.  b: words of four
+    bytes of a column, (k / 4 rounded up, columns), packed by `pack_columns`.  sums: the sum of each column, (columns).
+    b_zero: the zero point of each column, (columns), or an empty tensor, (0), if all are 0.   a_zero: the dtype of a,
+    rank 0.
     Result: i32, (..., columns); sums wrap around.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: shapes that do not fit.  RelvmArgumentError: columns
     below 1.   Source: the pass pack_weights.

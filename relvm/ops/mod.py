@@ -34,7 +34,7 @@ def _modulo(x: Scalar, y: Scalar) -> Scalar:
 
 @op("remainder", numpy=np.fmod, lower=elementwise(_remainder))
 def remainder(x: TensorType, y: TensorType) -> TensorType:
-    """x - trunc(x / y) * y, elementwise, with the sign of x.  Integers: 0 where y is 0.
+    """x - trunc(x / y) * y, elementwise, with the sign of x.  An integer remainder is 0 where y is 0.
 
     x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.
@@ -45,7 +45,7 @@ def remainder(x: TensorType, y: TensorType) -> TensorType:
 
 @op("modulo", numpy=np.mod, lower=elementwise(_modulo))
 def modulo(x: TensorType, y: TensorType) -> TensorType:
-    """x - floor(x / y) * y, elementwise, with the sign of y.  Integers: 0 where y is 0.
+    """x - floor(x / y) * y, elementwise, with the sign of y.  An integer remainder is 0 where y is 0.
 
     x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.

@@ -15,7 +15,7 @@ from relvm.ops.sort_topk import Heap, comes_first, heap_levels, numpy_top_positi
 
 
 def _numpy_corners(box: np.ndarray, centred: bool) -> tuple:
-    """Return the lower and the higher coordinate of a box along both axes."""
+    """Return the lower and the higher coordinate of a box along each of the two axes."""
     if centred:
         half = box[2:] / np.float32(2)
         return (box[0] - half[0], box[0] + half[0]), (box[1] - half[1], box[1] + half[1])
@@ -52,8 +52,8 @@ def _numpy_non_max_suppression(boxes, scores, limit, overlap, threshold, *, cent
 def _non_max_suppression(k: KernelBuilder, inputs, outputs, *, centred: bool) -> None:
     """Generate non-maximum suppression in place, in the rows of the result.
 
-    The front of a row is a heap of the remaining boxes with the best at the root.  The selected boxes stand at the end
-    of the row in reverse order, and the row is reversed at the end.
+    The front of a row stores a heap of the remaining boxes, with the best box at the root.  The end of the row stores
+    the selected boxes in reverse order.  The row is reversed when the selection is complete.
     """
     (boxes, scores, limit, overlap, threshold), (out,) = inputs, outputs
     images, kinds, count = scores.shape
@@ -124,15 +124,16 @@ def non_max_suppression(
     *,
     centred: bool = False,
 ) -> TensorType:
-    """Non-maximum suppression: for each image and class, the boxes that do not overlap a better selected box.
+    """Non-maximum suppression: for each image and class, the boxes that do not overlap a selected box of higher score.
 
-    boxes: f32(images, n, 4): two opposite corners, or, if `centred` is set, the center and the sides.   scores:
-    f32(images, kinds, n); of equal ones the first is better.   limit: i64[]: the maximum number of selected boxes.
-    overlap: f32[]: two boxes overlap if their intersection over union is greater than this.   threshold: f32[]: only
-    boxes with a greater score are selected; NaN: all scores pass.   Result: i64, the shape of scores: the selected
-    boxes, the best first, then -1.
+    boxes: f32(images, n, 4): two opposite corners, or, if `centred` is set, the center and the side lengths.   scores:
+    f32(images, classes, n); of boxes with equal scores, the first is better.   limit: i64[]: the maximum number of
+    boxes to select for each image and class.   overlap: f32[]: two boxes overlap if their intersection over union is
+    greater than this number.   threshold: f32[]: only boxes with a greater score are selected; NaN: any score.
+    Result: i64, the shape of scores: the indices of the selected boxes, the best first, then -1 up to the end.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: `centred` is not a bool.  RelvmShapeError:
-    numbers that differ.   Source: ONNX NonMaxSuppression-11.
+    boxes and scores differ in the number of images or boxes, or a box does not have 4 numbers.   Source: ONNX
+    NonMaxSuppression-11.
     """
     given = {"boxes": boxes, "scores": scores, "limit": limit, "overlap": overlap}
     wanted = (F32, 3), (F32, 3), (I64, 0), (F32, 0), (F32, 0)

@@ -1,4 +1,4 @@
-"""Pairwise coupling: class probabilities from probabilities of pairs of classes."""
+"""Pairwise coupling: estimates class probabilities from the probabilities of pairs of classes."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def _numpy_pairwise_coupling(x: np.ndarray) -> np.ndarray:
 
 
 def _pairwise_coupling(k: KernelBuilder, inputs, outputs) -> None:
-    """Generate Newton's steps for one class after the other.  After each step the probabilities are normalized to sum
-    1."""
+    """Generate Newton steps for one class after the other.  After each step, the probabilities are normalized to a sum
+    of 1."""
     (x,), (out,) = inputs, outputs
     count, dtype = x.shape[1], x.dtype
     classes, zero = as_scalar(count, I64), Literal(0.0, dtype)
@@ -85,8 +85,8 @@ def _pairwise_coupling(k: KernelBuilder, inputs, outputs) -> None:
 def pairwise_coupling(x: TensorType) -> TensorType:
     """The class probabilities of each row that agree best with the probabilities of all pairs of classes.
 
-    x: (n, classes, classes), a float dtype: at i, j the probability of class i given that the class is i or j; the
-    diagonal is ignored.   Result: (n, classes), the dtype of x; rows sum to 1.
+    x: (n, classes, classes), a float dtype.  Element i, j of a matrix is the probability of class i given that the
+    class is i or j.  The diagonal is ignored.   Result: (n, classes), the dtype of x; the elements of a row sum to 1.
     Raises RelvmTypeError: another dtype or rank, more than 512 classes, or an unknown number of classes.
     RelvmShapeError: matrices that are not square.
     Source: T.-F.  Wu, C.-J.  Lin, R.  C.  Weng, Probability Estimates for Multi-class Classification by Pairwise

@@ -37,9 +37,9 @@ def _pool(
 ) -> None:
     """Generate pooling, row by row of the result.
 
-    finish(k, row): returns a function that completes an element, or is None if nothing remains to be done.  Its
-    arguments are a position in the row, None if the window lies inside the input along that axis, and the combined
-    value of the window.
+    start: the initial value.   combine: combines two values of a window.   finish: None, or a function with arguments
+    (k, row) that returns another function.  That function returns the final element from two arguments: the position in
+    the row, or None if the window lies inside the input along the last axis; and the combined value of the window.
     """
     indices = out.shape[2:]
     planes: AnyDim = product(out.shape[:2])
@@ -51,8 +51,8 @@ def _pool(
 
 
 def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finish, plane, row, target) -> None:
-    """Generate some positions at a time: combine the input rows of the window into one row, then its columns for each
-    position."""
+    """Generate a row of the result, a strip of positions at a time.  First combine the input rows of the windows into
+    one row.  Then combine, for each position, the elements of this row that its window covers."""
     dims, indices = x.shape[2:], out.shape[2:]
     size, stride, dilation = known_size(window.sizes[-1]), window.strides[-1], window.dilations[-1]
     pad = window.pads[len(dims) - 1]
@@ -99,7 +99,7 @@ def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finis
 
 
 def _write_row(k, x: Buffer, out: Buffer, window: Window, start, combine, finish, plane, row, target) -> None:
-    """Generate a row with one position of a wide window at a time."""
+    """Generate a row of the result for wide windows: combine one element of all windows at a time."""
     dims, indices = x.shape[2:], out.shape[2:]
     with k.loop(indices[-1], name="o", simd=True) as o:
         k.store(out, (target + o,), start)
@@ -130,7 +130,7 @@ def _max_pool(k: KernelBuilder, inputs, outputs, *, kernel, strides, pads, dilat
 
 
 def _max_pool_planes(k: KernelBuilder, x: Buffer, out: Buffer, window: Window) -> None:
-    """Generate maximum pooling over one or two axes of float32 as calls of csrc/codegen/pooling.h."""
+    """Generate maximum pooling of float32 over one or two axes as calls of a function in csrc/codegen/pooling.h."""
     high, wide = ([1] * (4 - len(x.shape)) + [*x.shape[2:]])[-2:]
     rows, columns = ([1] * (4 - len(out.shape)) + [*out.shape[2:]])[-2:]
     planes, work = k.size(out.shape[:2]), k.size((rows, columns, *window.sizes))
@@ -203,12 +203,13 @@ def max_pool(
     pads: tuple[int, ...] | None = None,
     dilations: tuple[int, ...] | None = None,
 ) -> TensorType:
-    """The largest element in each window; NaN if the window contains one.  A window of padding only gives the dtype's
-    smallest value (-inf).
+    """The largest element in each window; NaN if the window contains a NaN.  A window that covers only padding gives
+    the smallest value of the dtype (-inf for floats).
 
     x: (batch, channels, spatial...), an integer or float dtype.   kernel, strides, dilations: one number >= 1 for each
     spatial axis; None: 1.   pads: numbers >= 0, before each spatial axis, then after each; None: 0.
-    Result: (batch, channels, places...), along each axis (n + pads - (kernel - 1) * dilation - 1) // stride + 1.
+    Result: (batch, channels, spatial...).  A spatial axis of size n gets the size (n + pads - (kernel - 1) * dilation -
+    1) // stride + 1.
     Raises RelvmTypeError: bool, rank below 3.  RelvmArgumentError: attributes that do not fit.  RelvmShapeError: a
     window larger than the padded input.   Source: ONNX MaxPool-22 (ceil_mode 0); NaN: NumPy.
     """
@@ -242,8 +243,9 @@ def average_pool(
 
     x: (batch, channels, spatial...), a float dtype.   kernel, strides, dilations: one number >= 1 for each spatial
     axis; None: 1.   pads: numbers >= 0, before each spatial axis, then after each; None: 0.   count_include_pad:
-    whether the padding counts as zeros.  Otherwise it does not count, and the mean of a window of padding only is NaN.
-    Result: (batch, channels, places...), along each axis (n + pads - (kernel - 1) * dilation - 1) // stride + 1.
+    whether padding counts as zeros.  Otherwise padding does not count, and a window that covers only padding gives NaN.
+    Result: (batch, channels, spatial...).  A spatial axis of size n gets the size (n + pads - (kernel - 1) * dilation -
+    1) // stride + 1.
     Raises RelvmTypeError: another dtype, rank below 3.  RelvmArgumentError: attributes that do not fit.
     RelvmShapeError: a window larger than the padded input.   Source: ONNX AveragePool-22 (ceil_mode 0).
     """
@@ -310,11 +312,12 @@ def max_pool_indices(
     dilations: tuple[int, ...] | None = None,
     column_major: bool = False,
 ) -> TensorType:
-    """The position in flattened x of the maximum that max_pool finds in each window: the first of equal ones, the first
-    NaN if there is one, and -1 for padding only.
+    """For each window, the position in flattened x of the maximum that max_pool finds.  Of equal maxima the first one
+    counts, and a NaN counts as the maximum.  A window that covers only padding gives -1.
 
-    x, kernel, strides, pads, dilations: as for max_pool.   column_major: whether positions inside a channel count along
-    the first spatial axis first instead of along the last.   Result: i64, of the shape that max_pool gives.
+    x, kernel, strides, pads, dilations: as for max_pool.   column_major: whether positions inside a channel are counted
+    in column-major order, with the first spatial axis fastest, instead of row-major order.   Result: i64, the shape of
+    the result of max_pool.
     Raises RelvmTypeError, RelvmArgumentError, RelvmShapeError: as max_pool does.
     Source: the second output of ONNX MaxPool-22.
     """

@@ -1,4 +1,4 @@
-"""Dynamic quantization: numbers as (q - zero) * scale, with the scale computed from the numbers."""
+"""Dynamic quantization: represents numbers as (q - zero) * scale, with scale and zero point computed at run time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HIGHEST = 255
 
 
 def _dynamic_quantize(k: KernelBuilder, inputs, outputs) -> None:
-    """Generate one pass for the range, and one for the numbers."""
+    """Generate two passes over x: the first finds the range, the second quantizes the elements."""
     (x,), (out, scale_out, zero_out) = inputs, outputs
     size, nothing = k.size(x.shape), Literal(0, I64)
     low, high = (k.let(name, Literal(0, F32)) for name in ("low", "high"))
@@ -55,20 +55,20 @@ def _numpy_dynamic_quantize(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.n
 
 
 def _operations(x: tuple[AnyDim, ...], *shapes: tuple[AnyDim, ...]) -> AnyDim:
-    """Count the operations of each element: two for the range, a division, a rounding, an addition and two for
-    clamping."""
+    """Return the number of operations.  An element takes seven: two for the range, a division, a rounding, an addition
+    and two for clamping."""
     return 7 * product(x)
 
 
 @op("dynamic_quantize", numpy=_numpy_dynamic_quantize, lower=CustomKernel(_dynamic_quantize, _operations))
 def dynamic_quantize(x: TensorType) -> TupleType:
-    """x quantized to u8 so that u8 covers the range of x extended to include 0: round(x / scale) + zero, half to even.
+    """x quantized to u8: round(x / scale) + zero, with ties rounded to even.  The scale and the zero point map the
+    range of x, extended to include 0, to the range of u8.
 
-    x: f32.   NaN does not affect the range, and becomes 0.   If all elements are zero or there are none, the scale is
-    1.
-    Result: u8, the shape of x; the scale, f32 of rank 0; the zero point, u8 of rank 0.
-    Raises RelvmTypeError: another dtype.   Source: ONNX DynamicQuantizeLinear-11; cases that it leaves open: ONNX
-    Runtime.
+    x: f32.   NaN does not affect the range, and becomes 0.   If x has no elements, or all are zero, the scale is 1.
+    Result: a tuple of the quantized tensor, u8, the shape of x; the scale, f32 of rank 0; the zero point, u8 of rank 0.
+    Raises RelvmTypeError: another dtype.   Source: ONNX DynamicQuantizeLinear-11; ONNX Runtime for the cases that ONNX
+    does not define.
     """
     expect(x.dtype == F32, "dynamic_quantize: x has dtype {}, expected f32", x.dtype)
     return TupleType((TensorType(U8, x.shape, x.rank), TensorType(F32, ()), TensorType(U8, ())))

@@ -1,4 +1,5 @@
-"""Random numbers.  All are derived from `random_bits`, the only operator whose result differs from call to call."""
+"""Random numbers.  All are derived from `random_bits`, the only operator that returns a different result at each
+call."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from relvm.kernels.lowering_rules import Builtin
     effect=Effect.IMPURE,
 )
 def random_bits() -> PrimType:
-    """The next 64 uniformly random bits of the machine.  `VirtualMachine.seed` sets the start of the sequence.
+    """The next 64 uniformly random bits of the virtual machine.  `VirtualMachine.seed` sets the start of the sequence.
 
     Result: i64.   Raises nothing.
     Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014.

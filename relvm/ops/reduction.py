@@ -74,8 +74,8 @@ def _numpy_min(x: np.ndarray, *, axes: tuple[int, ...] | None, keepdims: bool) -
 def sum_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
     """The sum along some axes; integers wrap around; 0 for no elements.
 
-    x: an integer or float dtype.   axes: each in [-rank, rank), none twice; None: all.   keepdims: whether the axes
-    stay, with size 1.   Result: the dtype of x.   Floats are added in several partial sums.
+    x: an integer or float dtype.   axes: distinct, each in [-rank, rank); None: all axes.   keepdims: whether the
+    reduced axes stay, with size 1.   Result: the dtype of x.   Floats are added in several partial sums.
     Raises RelvmTypeError: bool, an axis out of range or given twice.   Source: ONNX ReduceSum-13.
     """
     return _reduced("sum", x, axes, keepdims)
@@ -85,8 +85,8 @@ def sum_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
 def prod(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
     """The product along some axes; integers wrap around; 1 for no elements.
 
-    x: an integer or float dtype.   axes: each in [-rank, rank), none twice; None: all.   keepdims: whether the axes
-    stay, with size 1.   Result: the dtype of x.
+    x: an integer or float dtype.   axes: distinct, each in [-rank, rank); None: all axes.   keepdims: whether the
+    reduced axes stay, with size 1.   Result: the dtype of x.
     Raises RelvmTypeError: bool, an axis out of range or given twice.   Source: ONNX ReduceProd-18.
     """
     return _reduced("prod", x, axes, keepdims)
@@ -100,8 +100,8 @@ def _divide_by_count(total: Scalar, count: AnyDim) -> Scalar:
 def mean(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
     """The mean along some axes; NaN for no elements.
 
-    x: a float dtype.   axes: each in [-rank, rank), none twice; None: all.   keepdims: whether the axes stay, with size
-    1.
+    x: a float dtype.   axes: distinct, each in [-rank, rank); None: all axes.   keepdims: whether the reduced axes
+    stay, with size 1.
     Result: the dtype of x.
     Raises RelvmTypeError: another dtype, an axis out of range or given twice.   Source: ONNX ReduceMean-18.
     """
@@ -111,10 +111,10 @@ def mean(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
 
 @op("max", numpy=_numpy_max, lower=Reduce(_MAX))
 def max_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
-    """The largest element along some axes; NaN where there is one; the dtype's smallest value (-inf) for no elements.
+    """The largest element along some axes; NaN if an element is NaN; the dtype's smallest value (-inf) for no elements.
 
-    x: an integer or float dtype.   axes: each in [-rank, rank), none twice; None: all.   keepdims: whether the axes
-    stay, with size 1.   Result: the dtype of x.
+    x: an integer or float dtype.   axes: distinct, each in [-rank, rank); None: all axes.   keepdims: whether the
+    reduced axes stay, with size 1.   Result: the dtype of x.
     Raises RelvmTypeError: bool, an axis out of range or given twice.   Source: ONNX ReduceMax-20; NaN: NumPy.
     """
     return _reduced("max", x, axes, keepdims)
@@ -122,10 +122,10 @@ def max_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
 
 @op("min", numpy=_numpy_min, lower=Reduce(_MIN))
 def min_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
-    """The smallest element along some axes; NaN where there is one; the dtype's largest value (inf) for no elements.
+    """The smallest element along some axes; NaN if an element is NaN; the dtype's largest value (inf) for no elements.
 
-    x: an integer or float dtype.   axes: each in [-rank, rank), none twice; None: all.   keepdims: whether the axes
-    stay, with size 1.   Result: the dtype of x.
+    x: an integer or float dtype.   axes: distinct, each in [-rank, rank); None: all axes.   keepdims: whether the
+    reduced axes stay, with size 1.   Result: the dtype of x.
     Raises RelvmTypeError: bool, an axis out of range or given twice.   Source: ONNX ReduceMin-20; NaN: NumPy.
     """
     return _reduced("min", x, axes, keepdims)
@@ -139,8 +139,11 @@ def _along(k: KernelBuilder, x: Buffer, axis: int):
 
 
 def _argument(better: Callable[[Scalar, Scalar], Scalar], name: str) -> CustomKernel:
-    """Return the kernel of argmax or argmin. better: whether the second element replaces the first; NaN is never
-    replaced."""
+    """Return the kernel of argmax or argmin.
+
+    better: called as better(best, element), returns whether the element replaces the best one so far.  An element that
+    is NaN always replaces a number, and is never replaced.
+    """
 
     def lower(k: KernelBuilder, inputs, outputs, *, axis: int, keepdims: bool) -> None:
         (x,), (out,) = inputs, outputs
@@ -181,7 +184,7 @@ def _numpy_argument(function: Callable) -> Callable:
 
 @op("argmax", numpy=_numpy_argument(np.argmax), lower=_argument(lambda best, x: x > best, "argmax"))
 def argmax(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
-    """The index of the largest element along an axis, the first of equal ones; the first NaN if there is one.
+    """The index of the largest element along an axis: the first of equal elements, or the first NaN if there is one.
 
     x: an integer or float dtype.   axis: in [-rank, rank), of size >= 1.   keepdims: whether the axis stays, with size
     1.
@@ -193,7 +196,7 @@ def argmax(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
 
 @op("argmin", numpy=_numpy_argument(np.argmin), lower=_argument(lambda best, x: x < best, "argmin"))
 def argmin(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
-    """The index of the smallest element along an axis, the first of equal ones; the first NaN if there is one.
+    """The index of the smallest element along an axis: the first of equal elements, or the first NaN if there is one.
 
     x: an integer or float dtype.   axis: in [-rank, rank), of size >= 1.   keepdims: whether the axis stays, with size
     1.

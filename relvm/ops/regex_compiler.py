@@ -1,8 +1,9 @@
-"""Compiler of regular expressions to programs of string_match, for a subset of RE2's syntax; other syntax is an error.
+"""Compiler from regular expressions to programs for string_match.  It supports a subset of the syntax of RE2 and
+raises an error for any other syntax.
 
 Supported: literals; `.`; classes with ranges, escapes and names such as [:alpha:]; groups, also with names or flags (i,
-m, s, U); alternation; repetition, greedy or not, which is the same for a full match; anchors; escapes of letters, code
-points, words, digits and white space.
+m, s, U); alternation; greedy and non-greedy repetition, which are equivalent in a full match; anchors; escapes of
+letters, code points, words, digits and white space.
 Source: https://github.com/google/re2/wiki/Syntax.
 """
 
@@ -31,7 +32,7 @@ Ranges = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class CharacterClass:
-    """A single character: one of these code points, or any other one if negated."""
+    """A pattern for one character: a code point in `ranges`, or one outside `ranges` if `other` is set."""
 
     ranges: Ranges
     other: bool = False
@@ -39,7 +40,10 @@ class CharacterClass:
 
 @dataclass(frozen=True)
 class Anchor:
-    """A condition on a position, which matches no character (csrc/tables/regex_opcodes.def)."""
+    """A condition on a position, such as the start of a line.  An anchor consumes no character.
+
+    what: the number of the condition (csrc/tables/regex_opcodes.def).
+    """
 
     what: int
 
@@ -56,7 +60,7 @@ class Alternation:
 
 @dataclass(frozen=True)
 class Quantifier:
-    """A repetition. most: None for no limit."""
+    """A repetition of `part`, at least `least` and at most `most` times.  most: None for no limit."""
 
     part: Part
     least: int
@@ -90,7 +94,7 @@ _PLACES = {"A": _START, "z": _END, "b": _EDGE, "B": _NO_EDGE}
 
 
 def program_of(pattern: str) -> np.ndarray:
-    """Compile a pattern to i64[n, 3], rows of csrc/tables/regex_opcodes.def.
+    """Compile a pattern to a program, i64[n, 3].  Each row is an instruction (csrc/tables/regex_opcodes.def).
 
     Raises
     ------
@@ -108,7 +112,7 @@ def program_of(pattern: str) -> np.ndarray:
 
 
 class _Reader:
-    """The parser of a pattern, from left to right. flags: the (?flags) in effect."""
+    """A recursive descent parser for a pattern.  flags: the flags that (?flags) has set at the current position."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = _QUOTED.sub(_unquoted, pattern)
@@ -165,8 +169,8 @@ class _Reader:
         return Quantifier(part, least, most)
 
     def counts(self) -> tuple[int, int | None] | None:
-        """Parse a repetition: the least and the most repetitions of the previous part, or None if there is no
-        repetition."""
+        """Parse a quantifier, such as `*` or `{2,5}`.  Return the minimum and maximum number of repetitions, or None if
+        no quantifier follows."""
         for sign, counts in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
             if self.accept(sign):
                 return counts
@@ -178,7 +182,8 @@ class _Reader:
         return int(least), int(most) if most else (None if comma else int(least))
 
     def atom(self) -> Part | None:
-        """Parse one part that can be repeated.  Return None for flags, which apply to the end of the group."""
+        """Parse one part that can be repeated.  Return None for flags such as (?i), which apply until the end of the
+        group."""
         match self.take():
             case "(":
                 return self.group()
@@ -225,7 +230,7 @@ class _Reader:
         return part
 
     def read_flags(self) -> bool:
-        """Parse `flags)`, or `flags:` of a group.  Return whether it was the first form."""
+        """Parse `flags)`, or `flags:` at the start of a group.  Return whether the flags end with `)`."""
         is_set = True
         while self.ahead not in (")", ":"):
             flag = self.take()
@@ -246,8 +251,8 @@ class _Reader:
         return self.set_of(ranges, other)
 
     def escaped(self) -> tuple[Ranges, bool]:
-        """Parse the escape after a backslash, in or outside a class.  Return code points, and whether they are
-        negated."""
+        """Parse an escape after its backslash, inside or outside a class.  Return ranges of code points, and whether
+        the escape means all other code points."""
         letter = self.take()
         if letter.lower() in _CLASSES:
             return _CLASSES[letter.lower()], letter.isupper()
@@ -261,7 +266,7 @@ class _Reader:
         return ((ord(letter), ord(letter)),), False
 
     def hexadecimal(self) -> int:
-        """Parse a code point: `41`, or any number of digits in braces."""
+        """Parse a hexadecimal code point after \\x: two digits such as `41`, or 1 to 8 digits in braces."""
         found = _HEXADECIMAL.match(self.rest)
         point = int(found[1] or found[2], 16) if found else _LAST + 1
         if found is None or point > _LAST:
@@ -341,7 +346,7 @@ def _in_any_case(ranges: Ranges) -> Ranges:
 
 
 def _write(part: Part, rows: list[list[int]], pattern: str) -> None:
-    """Append the instructions of a part."""
+    """Append the instructions of a part to `rows`."""
     if len(rows) > MAX_INSTRUCTIONS:
         raise RelvmUnsupportedError(f"pattern {shortened(pattern)!r}: needs more than {MAX_INSTRUCTIONS} instructions")
     match part:
@@ -382,6 +387,7 @@ def _write(part: Part, rows: list[list[int]], pattern: str) -> None:
 
 
 def _split(rows: list[list[int]]) -> int:
-    """Append a SPLIT that continues with the next instruction, and with a target to be set later.  Return its index."""
+    """Append a SPLIT instruction and return its index.  SPLIT continues both with the next instruction and with a
+    second target, which the caller sets later."""
     rows.append([SPLIT, len(rows) + 1, 0])
     return len(rows) - 1

@@ -56,7 +56,7 @@ def _numpy_tensor_to_shape(x: np.ndarray) -> tuple[int, ...]:
 def tensor_to_shape(x: TensorType) -> ShapeType:
     """The elements of a vector as the dimensions of a shape.
 
-    x: i64[n].   Result: a shape of rank n, where n is known.   Raises RelvmTypeError: another dtype or rank.
+    x: i64[n].   Result: a shape, of rank n if n is known.   Raises RelvmTypeError: another dtype or rank.
     At run time RelvmShapeError: a negative number.
     Source: the shape argument of ONNX Reshape-19.
     """
@@ -71,7 +71,8 @@ def tensor_to_shape(x: TensorType) -> ShapeType:
 def reshape(x: TensorType, shape: ShapeType) -> TensorType:
     """The elements of x, in row-major order, with another shape.
 
-    x: any tensor.   shape: with the same number of elements; no -1.   Result: the dtype of x, that shape.
+    x: any tensor.   shape: a shape with the same number of elements; -1 is not allowed.   Result: the dtype of x, the
+    shape `shape`.
     Raises RelvmShapeError: another number of elements, a negative dimension.   Source: ONNX Reshape-19.
     """
     expect_tensor("reshape", x=x)
@@ -85,8 +86,8 @@ def reshape(x: TensorType, shape: ShapeType) -> TensorType:
 def expand_dims(x: TensorType, *, axes: tuple[int, ...]) -> TensorType:
     """x with new axes of size 1.
 
-    x: any tensor.   axes: their positions in the result, each in [-r, r) for its rank r, none twice.
-    Result: the dtype of x.
+    x: any tensor.   axes: the distinct positions of the new axes in the result, each in [-r, r), where r is the rank of
+    the result.   Result: the dtype of x.
     Raises RelvmTypeError: an axis out of range or given twice.   Source: ONNX Unsqueeze-21.
     """
     expect_tensor("expand_dims", x=x)
@@ -109,10 +110,10 @@ def _numpy_squeeze(x: np.ndarray, *, axes: tuple[int, ...] | None) -> np.ndarray
 def squeeze(x: TensorType, *, axes: tuple[int, ...] | None = None) -> TensorType:
     """x without some axes of size 1.
 
-    x: any tensor.   axes: each in [-rank, rank), of size 1, none twice; None: every axis of size 1, for shapes without
-    symbolic dimensions only.   Result: the dtype of x.
-    Raises RelvmTypeError: an axis out of range or given twice.  RelvmShapeError: an axis of another size, or one that
-    cannot be proven to be 1.   Source: ONNX Squeeze-21.
+    x: any tensor.   axes: distinct axes of size 1, each in [-rank, rank); None: every axis of size 1, which is allowed
+    only if all dimensions of x are known numbers.   Result: the dtype of x.
+    Raises RelvmTypeError: an axis out of range or given twice.  RelvmShapeError: an axis is not provably of size 1, or
+    axes is None and a dimension is unknown.   Source: ONNX Squeeze-21.
     """
     expect_tensor("squeeze", x=x)
     if axes is None:
@@ -131,7 +132,7 @@ def squeeze(x: TensorType, *, axes: tuple[int, ...] | None = None) -> TensorType
 
 
 def _expect_no_smaller_rank(name: str, x: TensorType, shape: ShapeType) -> None:
-    """Check that operator `name` has a tensor, and a shape with at least as many axes."""
+    """Check the arguments of operator `name`: x must be a tensor, and `shape` a shape of at least the rank of x."""
     expect_tensor(name, x=x)
     expect_shape(name, "shape", shape)
     if x.rank is not None and shape.rank is not None:
@@ -143,8 +144,9 @@ def _expect_no_smaller_rank(name: str, x: TensorType, shape: ShapeType) -> None:
 def broadcast_to(x: TensorType, shape: ShapeType) -> TensorType:
     """x broadcast to a shape: repeated along axes of size 1 and along new axes in front, as in NumPy.
 
-    x: any tensor.   shape: that of the result, of no smaller rank.   Result: the dtype of x, that shape.
-    Raises RelvmShapeError: a dimension of x is neither 1 nor provably that of the shape.
+    x: any tensor.   shape: the shape of the result, of at least the rank of x.   Result: the dtype of x, the shape
+    `shape`.
+    Raises RelvmShapeError: a dimension of x is neither 1 nor provably equal to the dimension of the shape.
     Source: numpy.broadcast_to.
     """
     _expect_no_smaller_rank("broadcast_to", x, shape)
@@ -171,9 +173,11 @@ _NOT_EXPANDED = "expand: dimension {} of x is {}, expected 1 or {}"
 def expand(x: TensorType, shape: ShapeType) -> TensorType:
     """x broadcast to a shape: repeated along axes whose size is 1 at run time, and along new axes in front.
 
-    Unlike broadcast_to, it does not need to know at compile time which axes have size 1.
-    x: any tensor.   shape: that of the result, of no smaller rank.   Result: the dtype of x, that shape.
-    Raises RelvmShapeError: a dimension of x is neither 1 nor that of the shape, at compile time or at run time.
+    Unlike broadcast_to, expand does not need to know at compile time which axes have size 1.
+    x: any tensor.   shape: the shape of the result, of at least the rank of x.   Result: the dtype of x, the shape
+    `shape`.
+    Raises RelvmShapeError, at compile time or at run time: a dimension of x is neither 1 nor the dimension of the
+    shape.
     Source: ONNX Expand-13, numpy.broadcast_to.
     """
     _expect_no_smaller_rank("expand", x, shape)
@@ -199,8 +203,9 @@ def _numpy_transpose(x: np.ndarray, *, perm: tuple[int, ...] | None) -> np.ndarr
 def transpose(x: TensorType, *, perm: tuple[int, ...] | None = None) -> TensorType:
     """x with its axes permuted: axis i of the result is axis perm[i] of x.
 
-    x: any tensor.   perm: each axis once, in [-rank, rank); None: the axes reversed.   Result: the dtype of x.
-    Raises RelvmTypeError: an axis out of range or given twice.  RelvmArgumentError: not as many axes as x has.
+    x: any tensor.   perm: each axis once, in [-rank, rank); None: the axes in reverse order.   Result: the dtype of x.
+    Raises RelvmTypeError: an axis out of range or given twice.  RelvmArgumentError: the length of perm is not the rank
+    of x.
     Source: ONNX Transpose-21.
     """
     expect_tensor("transpose", x=x)
@@ -213,7 +218,8 @@ def transpose(x: TensorType, *, perm: tuple[int, ...] | None = None) -> TensorTy
 
 
 def _concat(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
-    """Generate a concatenation.  Each input is a matrix of `rows` rows, and the result has these rows side by side."""
+    """Generate a concatenation.  Each input is treated as a matrix, and the axes before `axis` are its rows.  A row of
+    the result consists of the corresponding rows of all inputs."""
     (out,) = outputs
     axis %= len(out.shape)
     wide = k.size(out.shape[axis:])
@@ -230,11 +236,11 @@ def _concat(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
 def concat(*xs: TensorType, axis: int) -> TensorType:
     """The tensors concatenated along an axis.
 
-    xs: at least one, of one dtype and rank >= 1, equal in every dimension but that of `axis`.
+    xs: at least one tensor, all of one dtype and rank >= 1, with equal dimensions except along `axis`.
     axis: in [-rank, rank).
-    Result: the dtype of the first; the dimension of `axis` is the sum of theirs.
-    Raises RelvmArgumentError: no tensor.  RelvmTypeError: other dtypes or ranks, an axis out of range.
-    RelvmShapeError: another dimension that is not provably equal.   Source: ONNX Concat-13.
+    Result: the dtype of xs; its size along `axis` is the sum of the sizes of xs.
+    Raises RelvmArgumentError: no tensor.  RelvmTypeError: different dtypes or ranks, an axis out of range.
+    RelvmShapeError: dimensions along another axis that are not provably equal.   Source: ONNX Concat-13.
     """
     expect(len(xs) > 0, "concat: expected at least one tensor", error=RelvmArgumentError)
     for i, x in enumerate(xs):

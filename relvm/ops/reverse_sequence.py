@@ -1,4 +1,4 @@
-"""Sequences of different lengths in one tensor."""
+"""The operator reverse_sequence, for a tensor that contains sequences of different lengths."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def _reverse_sequence(k: KernelBuilder, inputs, outputs, *, time_axis: int) -> N
 
 @op("reverse_sequence", numpy=_numpy_reverse_sequence, lower=CustomKernel(_reverse_sequence), moves=True)
 def reverse_sequence(x: TensorType, lengths: TensorType, *, time_axis: int = 0) -> TensorType:
-    """The steps of each sequence up to its length in reverse order; later steps are unchanged.
+    """Each sequence reversed: its steps up to its length are in reverse order; later steps are unchanged.
 
     x: any dtype, (steps, batch, ...), or (batch, steps, ...).   lengths: an integer dtype, (batch,): the length of each
     sequence, in [0, steps].   time_axis: the axis of the steps, 0 or 1.   Result: the type of x.
     Raises RelvmTypeError: a rank below 2, another dtype or rank of lengths.  RelvmArgumentError: another time_axis.
-    RelvmShapeError: not a length for each sequence; at run time, a length out of range.
+    RelvmShapeError: the number of lengths is not the batch size; at run time, a length out of range.
     Source: ONNX ReverseSequence-10.
     """
     expect_tensor("reverse_sequence", x=x, lengths=lengths)

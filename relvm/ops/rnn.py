@@ -1,7 +1,8 @@
-"""Recurrent networks: the loop over the steps, without the matrix product of the input.
+"""Operators of recurrent networks: the loop over the steps, without the matrix product of the input and its weights.
 
-`x` is that product plus all biases, for every step at once.  A step adds to it the previous hidden state times `r`, and
-computes the next state from the sums.  The cells are defined in relvm/kernels/rnn/rnn_cells.py.
+The argument `x` is the result of that product, for all steps, plus all biases.  A step adds the product of the previous
+hidden state and `r` to its part of `x`, and computes the next state from the sum.  The cells are defined in
+relvm/kernels/rnn/rnn_cells.py.
 Source: ONNX GRU-22, LSTM-22, RNN-22.
 """
 
@@ -25,10 +26,10 @@ _GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 
 
 def _operations(shapes: tuple[Shape, ...], gates: int, cell: int) -> AnyDim | None:
-    """Count the operations: `gates` products of the previous state and a matrix, and `cell` operations for each unit
-    and step.
+    """Return the number of operations, or None if `lengths` is given, because lengths are only known at run time.
 
-    An activation counts as one operation.  Return None if sequences have lengths, which are only known at run time.
+    gates: the number of matrix products with the previous state in a step.   cell: the number of other operations for
+    each unit and step.  An activation counts as one operation.
     """
     *_, lengths, (steps, directions, batch, hidden) = shapes
     return steps * directions * batch * hidden * (2 * gates * hidden + cell) if lengths == (0,) else None
@@ -60,17 +61,17 @@ def rnn(
     beta: tuple[float, ...] | None = None,
     clip: float | None = None,
 ) -> TupleType:
-    """The simple recurrent network: h' = f(x + h * r).
+    """The simple recurrent network: h' = f(x + h * r), where h * r is a matrix product.
 
-    x: (steps, batch, directions * hidden), a float dtype: for each step the product of the input, with biases.
-    r: (directions, hidden, hidden), a row for each unit that is read; hidden is a known number.
-    h: (directions, batch, hidden): the states before the first step.   lengths: i32, (batch,): the length of each
-    sequence; or of size 0: all steps.   x, r, h: one dtype.
+    x: (steps, batch, directions * hidden), a float dtype: for each step, the product of the input and its weights, plus
+    biases.   r: (directions, hidden, hidden), the recurrent weights: a row for each unit of the previous state; hidden
+    must be a known number.   h: (directions, batch, hidden): the states before the first step.   lengths: i32,
+    (batch,): the length of each sequence; if it has size 0, each sequence has all steps.   x, r, h: one dtype.
     direction: forward, reverse (the last step first) or bidirectional (both, in this order).
-    activations: for each direction f, a name in relvm/kernels/rnn/activations.py; None: tanh.   alpha, beta: a number
+    activations: f for each direction, a name in relvm/kernels/rnn/activations.py; None: tanh.   alpha, beta: a number
     for each activation; None: its default.   clip: the argument of f is clamped to [-clip, clip]; None: no clamping.
-    Result: every state, (steps, directions, batch, hidden), 0 after a sequence's end; the final states, as h, but 0 for
-    a sequence without steps, as in ONNX Runtime.
+    Result: a tuple of all states, (steps, directions, batch, hidden), 0 after the end of a sequence; and the final
+    states, with the shape of h.  The final state of a sequence without steps is 0, as in ONNX Runtime.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: dimensions that do not fit; at run time, a length
     outside [0, steps].  RelvmArgumentError: an invalid attribute.   Source: ONNX RNN-22.
     """
@@ -93,16 +94,17 @@ def gru(
     beta: tuple[float, ...] | None = None,
     clip: float | None = None,
 ) -> TupleType:
-    """The gated recurrent unit.  With the parts z, r, n of x, b being that of n alone:
+    """The gated recurrent unit.  x has the parts x_z, x_r and x_n, and b is an additional bias of n:
 
         z = f(x_z + h * r_z)    r = f(x_r + h * r_r)    h' = (1 - z) * n + z * h
         n = g(x_n + (r . h) * r_n + b), or with reset_after n = g(x_n + r . (h * r_n + b))
 
-    x: (steps, batch, directions * 3 * hidden), a float dtype: z, r, n of each direction.
-    r: (directions, hidden, 3 * hidden); hidden is a known number.   b: (directions, hidden).
+    Products with the weights r_z, r_r and r_n are matrix products; the others are elementwise.
+    x: (steps, batch, directions * 3 * hidden), a float dtype: the parts z, r, n of each direction.
+    r: (directions, hidden, 3 * hidden); hidden must be a known number.   b: (directions, hidden).
     h: (directions, batch, hidden).   lengths: i32, (batch,), or of size 0.   x, r, b, h: one dtype.
-    activations: for each direction f, g; None: sigmoid, tanh.   direction, alpha, beta, clip: as in rnn.
-    Result: as of rnn.   Raises: as rnn does.   Source: ONNX GRU-22, reset_after being its linear_before_reset.
+    activations: f and g for each direction; None: sigmoid, tanh.   h, lengths, direction, alpha, beta, clip: as in rnn.
+    Result: as in rnn.   Raises: as rnn does.   Source: ONNX GRU-22; reset_after is its linear_before_reset.
     """
     is_bool = isinstance(reset_after, bool)
     expect(is_bool, "gru: reset_after is {!r}, expected a bool", reset_after, error=RelvmArgumentError)
@@ -126,17 +128,20 @@ def lstm(
     beta: tuple[float, ...] | None = None,
     clip: float | None = None,
 ) -> TupleType:
-    """Long short-term memory.  With the parts i, o, f, n of x:
+    """Long short-term memory.  x has the parts x_i, x_o, x_f and x_n:
 
         i = f(x_i + h * r_i + p_i . c)    f = f(x_f + h * r_f + p_f . c), or 1 - i where they are coupled
         c' = f . c + i . g(x_n + h * r_n)    o = f(x_o + h * r_o + p_o . c')    h' = o . h(c')
 
-    x: (steps, batch, directions * 4 * hidden), a float dtype: i, o, f, n of each direction.
-    r: (directions, hidden, 4 * hidden); hidden is a known number.   p: (directions, 3 * hidden): i, o, f; or
-    (directions, 0): none.   h, c: (directions, batch, hidden).   lengths: i32, (batch,), or of size 0.
-    x, r, p, h, c: one dtype.   coupled: a bool.
-    activations: for each direction f, g, h; None: sigmoid, tanh, tanh.   direction, alpha, beta, clip: as in rnn.
-    Result: as of rnn, and the last c.   Raises: as rnn does.   Source: ONNX LSTM-22, coupled being its input_forget.
+    Products with the weights r_i, r_f, r_n and r_o are matrix products; the others are elementwise.
+    x: (steps, batch, directions * 4 * hidden), a float dtype: the parts i, o, f, n of each direction.
+    r: (directions, hidden, 4 * hidden); hidden must be a known number.   p: the peephole weights i, o, f, (directions,
+    3 * hidden); (directions, 0): no peepholes.   h, c: (directions, batch, hidden).   lengths: i32, (batch,), or of
+    size 0.   x, r, p, h, c: one dtype.   coupled: whether the gates i and f are coupled, a bool.
+    activations: f, g and h for each direction; None: sigmoid, tanh, tanh.   lengths, direction, alpha, beta, clip: as
+    in rnn.
+    Result: as in rnn, followed by the final c.   Raises: as rnn does.   Source: ONNX LSTM-22; coupled is its
+    input_forget.
     """
     is_bool = isinstance(coupled, bool)
     expect(is_bool, "lstm: coupled is {!r}, expected a bool", coupled, error=RelvmArgumentError)
@@ -147,7 +152,7 @@ def lstm(
 def _rule(
     name: str, tensors: dict[str, TensorType], lengths: TensorType, direction, activations, alpha, beta, clip
 ) -> TupleType:
-    """Check what the three operators share, and return the type of the result."""
+    """Check the arguments that rnn, gru and lstm have in common, and return the type of the result."""
     expect_float(name, **tensors)
     expect_same_dtype(name, **tensors)
     expect_tensor(name, lengths=lengths)

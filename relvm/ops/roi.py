@@ -1,4 +1,4 @@
-"""Regions of interest of images, resampled to one size."""
+"""Operators that resample regions of interest of images to one size."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def _check_images(k: KernelBuilder, op: str, images: Buffer, count: AnyDim) -> N
         )
 
 
-# Limit on the samples of an output element along an axis.  A larger or undefined size is an error.
+# Limit on the number of samples of an output element along an axis.  A region that exceeds it, or is not finite, is an
+# error.
 _MAX_SAMPLES = 2**15
 _ENDLESS = "{}: region %lld must be finite and have at most {} elements for each element of the result"
 
@@ -94,7 +95,8 @@ def _expect_regions(op: str, x: TensorType, regions: TensorType, images: TensorT
 
 
 def _numpy_tap(at: float, size: int) -> tuple[bool, int, int, float]:
-    """Return whether a position is near the axis, the elements before and behind it, and the weight of the latter."""
+    """Return four values for a position along an axis: whether the position is at most one element outside the axis,
+    the index of the element before it, the index of the element after it, and the weight of the element after it."""
     if at < -1 or at > size:
         return False, 0, 0, 0.0
     at = max(at, 0)
@@ -144,7 +146,8 @@ def _tap(k: KernelBuilder, at: Scalar, extent: Scalar) -> tuple[Local, Local, Lo
 
 
 def _roi_align(k: KernelBuilder, inputs, outputs, *, size, mode, samples, scale, half_pixel) -> None:
-    """Generate RoiAlign.  The elements near a sample, and their weights, are computed once for all channels."""
+    """Generate RoiAlign.  The positions of the elements near a sample, and their weights, are computed once for all
+    channels."""
     (x, regions, images), (out,) = inputs, outputs
     _check_images(k, "roi_align", images, x.shape[0])
     _check_sides(k, "roi_align", regions, size, scale)
@@ -213,14 +216,15 @@ def roi_align(
     scale: float = 1.0,
     half_pixel: bool = True,
 ) -> TensorType:
-    """Each region resampled to an image of that size, by bilinear interpolation.
+    """Each region resampled to an image of size `size`, by bilinear interpolation.
 
-    x: (n, channels, height, width), a float dtype.   regions: (m, 4), of its dtype: left, top, right, bottom, before
-    multiplication by `scale`.   images: i64[m]: the image of each region.   size: height and width.
-    samples: the number along each axis of an output element; 0: its width in elements of x, rounded up.   mode: "avg",
-    the mean of the samples; "max", the largest of their four weighted elements.
-    half_pixel: whether the center of the first element is at 0.5.  Otherwise it is at 0, and a region has sides of at
-    least 1.
+    x: (n, channels, height, width), a float dtype.   regions: (m, 4), the dtype of x: left, top, right, bottom, before
+    multiplication by `scale`.   images: i64[m]: the image of each region.   size: the height and width of the result.
+    samples: the number of samples of an output element along each axis; 0: the size of the output element in elements
+    of x, rounded up.   mode: "avg", the mean of the samples; "max", the largest weighted element.  A sample has four
+    weighted elements, those next to its position.
+    half_pixel: whether the center of the first element is at 0.5.  Otherwise the center is at 0, and a region has sides
+    of at least 1.
     Result: (m, channels, *size), the dtype of x; a sample more than one element outside of x is 0.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: another mode, an invalid size or number of
     samples.  RelvmShapeError: different numbers of regions and images.  At run time RelvmIndexError: an image out of
@@ -295,15 +299,15 @@ def _roi_max_pool(k: KernelBuilder, inputs, outputs, *, size, scale) -> None:
 def roi_max_pool(
     x: TensorType, regions: TensorType, images: TensorType, *, size: tuple[int, int], scale: float = 1.0
 ) -> TensorType:
-    """Each region divided into parts, with the largest element of each.
+    """The largest element in each part of each region.  A region is divided into size[0] rows and size[1] columns.
 
-    x: (n, channels, height, width), a float dtype.   regions: (m, 4), of its dtype: left, top, right, bottom, all
-    inclusive, which are multiplied by `scale` and rounded.   images: i64[m]: the image of each region.
-    size: height and width, the number of parts; the parts overlap if the numbers do not divide the region.   Result:
-    (m, channels, *size), the dtype of x; 0 for a part without elements.
+    x: (n, channels, height, width), a float dtype.   regions: (m, 4), the dtype of x: left, top, right, bottom, all
+    inclusive, before multiplication by `scale` and rounding.   images: i64[m]: the image of each region.
+    size: the number of parts along the height and the width.  Parts overlap if the number does not divide the side of
+    the region.   Result: (m, channels, *size), the dtype of x; 0 for a part without elements.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: an invalid size.  RelvmShapeError: different
     numbers of regions and images.  At run time RelvmIndexError: an image out of range; RelvmArithmeticError: a region
-    that is not finite, or too large.   Source: ONNX MaxRoiPool-22, its kernel in ONNX Runtime.
+    that is not finite, or too large.   Source: ONNX MaxRoiPool-22, as implemented in ONNX Runtime.
     """
     is_number = isinstance(scale, int | float)
     expect(is_number, "roi_max_pool: scale is {!r}, expected a number", scale, error=RelvmArgumentError)

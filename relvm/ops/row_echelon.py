@@ -26,7 +26,7 @@ def _numpy_row_echelon(x: np.ndarray) -> np.ndarray:
 
 
 def _row_echelon(k: KernelBuilder, inputs, outputs) -> None:
-    """Generate the elimination in place in the result: multiples of the pivot row are added to the rows below it."""
+    """Generate Gaussian elimination in place in the result: subtract multiples of the pivot row from the rows below."""
     (x,), (out,) = inputs, outputs
     size, dtype = as_scalar(x.shape[-1], I64), x.dtype
     zero = Literal(0.0, dtype)
@@ -56,10 +56,11 @@ def _row_echelon(k: KernelBuilder, inputs, outputs) -> None:
 
 @op("row_echelon", numpy=_numpy_row_echelon, lower=CustomKernel(_row_echelon))
 def row_echelon(x: TensorType) -> TensorType:
-    """For each matrix an upper triangular matrix with the same determinant.
+    """For each matrix, an upper triangular matrix with the same determinant.
 
-    x: (..., n, n), a float dtype.   Result: the type of x: rows to which multiples of others were added, or which were
-    exchanged, one of the two with its sign changed, so that each pivot is the largest element of its column.
+    x: (..., n, n), a float dtype.   Result: the type of x.  Rows are exchanged so that each pivot has the largest
+    absolute value on and below the diagonal of its column; one of the two rows changes its sign.  Then multiples of the
+    pivot row are subtracted from the rows below.
     Raises RelvmTypeError: other dtypes, a rank below 2.  RelvmShapeError: matrices that are not square.
     Source: Gaussian elimination with partial pivoting, as in ONNX Det-22.
     """

@@ -24,7 +24,7 @@ def to_scalar(x: TensorType) -> PrimType:
     """The element of a tensor of rank 0 as a scalar.
 
     x: any dtype, rank 0.   Result: bool for bool, i64 for an integer dtype, f64 for a float dtype.
-    Raises RelvmTypeError: another rank, an unknown dtype; at run time, a u64 that i64 cannot hold.
+    Raises RelvmTypeError: another rank, an unknown dtype; at run time, a u64 out of the range of i64.
     Source: numpy.ndarray.item.
     """
     expect_tensor("to_scalar", x=x)
@@ -44,8 +44,9 @@ def to_tensor(value: PrimType, *, dtype: str | DType) -> TensorType:
     """A scalar as a tensor of rank 0.
 
     value: bool, i64 or f64.   dtype: bool for a bool, any number dtype for an i64, a float dtype for an f64.
-    Result: that dtype, rank 0; rounded to the nearest number of a float dtype.
-    Raises RelvmTypeError: not a scalar, a dtype that does not go with it; at run time, an integer out of its range.
+    Result: the dtype `dtype`, rank 0; for a float dtype, rounded to the nearest number.
+    Raises RelvmTypeError: not a scalar, a dtype that is not allowed for the scalar; at run time, an integer out of the
+    range of the dtype.
     Source: numpy.array.
     """
     expect(isinstance(value, PrimType), "to_tensor: value is {}, expected a scalar", value)

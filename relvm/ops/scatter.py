@@ -1,4 +1,4 @@
-"""Scatter: elements or slices replaced, or combined with updates, at computed positions."""
+"""Scatter: replaces elements or slices at computed positions by updates, or combines them with updates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _smaller(x: Scalar, y: Scalar) -> Scalar:
     return Select((x < y).logical_or(x.ne(x)) if x.dtype.is_float else x < y, x, y)
 
 
-# How an element and its update are combined: in NumPy, and in a kernel.
+# Two functions that combine an element and its update: the first in NumPy, the second in a kernel.
 _REDUCTIONS: dict[str, tuple[Callable, Callable[[Scalar, Scalar], Scalar]]] = {
     "none": (lambda x, update: update, lambda x, update: update),
     "add": (np.add, lambda x, update: x + update),
@@ -75,12 +75,15 @@ def _scatter_elements(k: KernelBuilder, inputs, outputs, *, axis: int, reduction
 def scatter_elements(
     x: TensorType, indices: TensorType, updates: TensorType, *, axis: int, reduction: str = "none"
 ) -> TensorType:
-    """x with each update written at its own position, but with its index as the position along `axis`.
+    """x with updates written at computed positions: an update goes to the position that it has in `updates`, with its
+    index as the position along `axis`.
 
-    x: any tensor of rank >= 1.   indices: i32 or i64, of the rank of x, along other axes no longer than x; each in [-n,
-    n) for the axis's size n.   updates: the dtype of x, the shape of indices.   axis: in [-rank, rank).
-    reduction: "none": the update replaces the element, and the last of several counts; "add", "mul", "max", "min": the
-    update is combined with the element, in row-major order of the updates (no bool).   Result: the type of x.
+    x: any tensor of rank >= 1.   indices: i32 or i64, of the rank of x, no longer than x along the other axes; each
+    index in [-n, n), where n is the size of the axis.   updates: the dtype of x, the shape of indices.   axis: in
+    [-rank, rank).
+    reduction: "none": the update replaces the element; of several updates of an element, the last one counts.  "add",
+    "mul", "max", "min": the update is combined with the element, in row-major order of the updates; not for bool.
+    Result: the type of x.
     Raises RelvmTypeError: other dtypes or ranks, an axis out of range.  RelvmArgumentError: another reduction.
     RelvmShapeError: another shape of updates, too many indices along another axis.  At run time RelvmIndexError: an
     index out of range.   Source: ONNX ScatterElements-18.
@@ -114,16 +117,17 @@ def _scatter_nd(k: KernelBuilder, inputs, outputs, *, depth: int, reduction: str
 def scatter_nd(
     x: TensorType, indices: TensorType, updates: TensorType, *, depth: int, reduction: str = "none"
 ) -> TensorType:
-    """x with updates written at rows of indices: x[indices[a...]] becomes updates[a...].
+    """x with updates written to the slices that the rows of indices refer to: x[indices[a...]] becomes updates[a...].
 
-    x: any tensor of rank >= depth.   indices: i32 or i64, (..., depth): a position along each of the first axes, in
-    [-n, n) for its size n.   updates: the dtype of x; the shape of indices without its last dimension, then that of x
-    without its first `depth` ones.
-    reduction: "none": the update replaces the slice, and the last of several counts; "add", "mul", "max", "min": the
-    update is combined with the slice, in row-major order of the updates (no bool).   Result: the type of x.
+    x: any tensor of rank >= depth.   indices: i32 or i64, (..., depth).  A row gives a position along each of the first
+    `depth` axes of x, in [-n, n) for an axis of size n.   updates: the dtype of x.  The shape is the shape of indices
+    without the last dimension, followed by the shape of x without the first `depth` dimensions.
+    reduction: "none": the update replaces the slice; of several updates of a slice, the last one counts.  "add", "mul",
+    "max", "min": the update is combined with the slice, in row-major order of the updates; not for bool.
+    Result: the type of x.
     Raises RelvmTypeError: other dtypes, ranks that do not fit.  RelvmArgumentError: another reduction.
-    RelvmShapeError: another shape of updates or last dimension of indices.  At run time RelvmIndexError: an index out
-    of range.   Source: ONNX ScatterND-18.
+    RelvmShapeError: another shape of updates, another last dimension of indices.  At run time RelvmIndexError: an index
+    out of range.   Source: ONNX ScatterND-18.
     """
     expect_rows("scatter_nd", indices, depth)
     _expect_updates("scatter_nd", x, updates, reduction)

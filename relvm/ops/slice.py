@@ -13,7 +13,7 @@ from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Scalar, as_scalar, maximum, minimum
 from relvm.kernels.lowering_rules import DataMovement, IndexExprs
 
-# A bound of at least this size means the end of the axis in either direction: ONNX writes INT_MAX or INT64_MAX.
+# A bound of at least this magnitude means the end of the axis in that direction.  ONNX writes INT_MAX or INT64_MAX.
 _FAR = 1 << 31
 
 
@@ -37,7 +37,7 @@ def _slice_dim(size: AnyDim, begin: int, end: int, step: int) -> AnyDim:
 
 
 def _bound(size: AnyDim, position: int, low: int, high: AnyDim) -> AnyDim:
-    """Clamp a bound as Python does: count a negative one from the end, then clamp it to [low, high]."""
+    """Clamp a bound as Python slices do: count a negative bound from the end, then clamp to [low, high]."""
     if position >= _FAR:
         return high
     if position <= -_FAR:
@@ -48,7 +48,7 @@ def _bound(size: AnyDim, position: int, low: int, high: AnyDim) -> AnyDim:
 
 
 def _start(dim: AnyDim, begin: int, step: int) -> int | Scalar:
-    """Return the first position by the same rule; any number if the slice is empty."""
+    """Return the first position of a slice, clamped as in `_slice_dim`.  It may be any number if the slice is empty."""
     if isinstance(dim, int):
         return max(0, range(dim)[begin:None:step].start) if dim else 0
     size = as_scalar(dim, I64)
@@ -87,11 +87,12 @@ def slice_(
 ) -> TensorType:
     """x[begin:end:step] along some axes.
 
-    x: any tensor of known rank.   begin, end: one number for each axis, clamped as in Python slices; negative ones
-    count from the end; 2^31 and more, or -2^31 and less, extend to the end of the axis in that direction.   axes: each
-    in [-rank, rank), none twice; None: the first ones.   steps: not 0; None: 1.   Result: the dtype of x; every
-    dimension is exact, also symbolic ones.
-    Raises RelvmTypeError: an axis out of range or given twice.  RelvmArgumentError: lengths that differ, a step of 0.
+    x: any tensor of known rank.   begin, end: one number for each axis, clamped as in Python slices.  Negative numbers
+    count from the end.  A number >= 2^31 or <= -2^31 means the end of the axis in that direction.   axes: distinct,
+    each in [-rank, rank); None: the first axes.   steps: not 0; None: 1.   Result: the dtype of x; every dimension is
+    exact, including symbolic dimensions.
+    Raises RelvmTypeError: an axis out of range or given twice.  RelvmArgumentError: begin, end, axes and steps differ
+    in length, a step of 0.
     Source: ONNX Slice-13.
     """
     expect_tensor("slice", x=x)

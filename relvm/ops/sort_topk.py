@@ -1,4 +1,4 @@
-"""Sorting and selection: positions of the largest elements, and of elements that are true."""
+"""Sorting and selection: the positions of the largest elements, of sorted rows, and of true elements."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def numpy_top_positions(x: np.ndarray, shape: tuple[int, ...], *, axis: int, lar
 
 
 def comes_first(x: Scalar, y: Scalar, largest: bool) -> Scalar:
-    """Return whether x is sorted before y, regardless of their positions.  NaN counts as the largest."""
+    """Return whether the element x must come before the element y.  NaN counts as the largest element."""
     if largest:
         before = x > y
         return before.logical_or(x.ne(x).logical_and(y.eq(y))) if x.dtype.is_float else before
@@ -37,8 +37,8 @@ def comes_first(x: Scalar, y: Scalar, largest: bool) -> Scalar:
 def _argtopk(k: KernelBuilder, inputs, outputs, *, axis: int, largest: bool) -> None:
     """Generate top-k selection in place, in the rows of the result.
 
-    A row is a heap of the best positions so far with the worst at the root, and is sorted at the end.  There are no
-    ties, because the smaller position of equal elements is better.
+    A row stores a heap of the best positions so far, with the worst at the root.  The row is sorted at the end.  Two
+    positions never tie: of equal elements, the one at the smaller position is better.
     """
     (x,), (out,) = inputs, outputs
     axis %= len(x.shape)
@@ -74,7 +74,11 @@ def heap_levels(k: KernelBuilder, count: Scalar) -> Local:
 
 
 class Heap:
-    """A binary heap of positions in `out`, with the worst at the root."""
+    """A binary heap of positions, stored in the buffer `out`, with the worst position at the root.
+
+    target, step: node n is stored at the flat position target + n * step.   levels: the number of levels below the
+    root.   is_better: called with two positions, returns whether the first is better.
+    """
 
     def __init__(
         self,
@@ -100,7 +104,7 @@ class Heap:
         self.put(second, held)
 
     def sift(self, node: Scalar, size: Scalar) -> None:
-        """Sift a node down until no child is worse, in a heap of that size."""
+        """Sift a node down until no child is worse than the node.  size: the number of nodes in the heap."""
         k, node = self.k, self.k.let("node", node)
         with k.loop(self.levels):
             child = k.let("child", node * 2 + 1)
@@ -112,18 +116,18 @@ class Heap:
                     k.assign(node, child)
 
     def number(self, size: Scalar) -> None:
-        """Set each of the first nodes to its own index."""
+        """Store the position n in node n, for each of the first `size` nodes."""
         with self.k.loop(size, name="n") as n:
             self.put(n, n)
 
     def arrange(self, size: Scalar) -> None:
-        """Heapify the first nodes."""
+        """Heapify the first `size` nodes."""
         half = self.k.let("half", size / 2)
         with self.k.loop(half, name="n") as n:
             self.sift(half - 1 - n, size)
 
     def sort(self, size: Scalar) -> None:
-        """Sort a heap of that size, the best first."""
+        """Sort a heap of `size` nodes, the best position first."""
         root = Literal(0, I64)
         with self.k.loop(size - 1, name="n") as n:
             last = self.k.let("last", size - 1 - n)
@@ -133,15 +137,15 @@ class Heap:
 
 @op("argtopk", numpy=numpy_top_positions, lower=CustomKernel(_argtopk))
 def argtopk(x: TensorType, shape: ShapeType, *, axis: int, largest: bool = True) -> TensorType:
-    """The positions of the largest elements along an axis, sorted; of equal elements the first comes first.
+    """The positions of the largest elements along an axis, the largest first; equal elements keep their order.
 
-    x: any dtype, rank >= 1; NaN counts as the largest.   shape: that of the result: the shape of x, but along the axis
-    the number of positions to return.   axis: in [-rank, rank).   largest: False: the smallest elements, the smallest
-    first.
-    Result: i64, that shape.
+    x: any dtype, rank >= 1; NaN counts as the largest.   shape: the shape of the result: the shape of x, with the
+    number of positions to return as the size along the axis.   axis: in [-rank, rank).   largest: if False, return the
+    positions of the smallest elements, the smallest first.
+    Result: i64, the shape `shape`.
     Raises RelvmTypeError: another rank of the shape, an axis out of range.  RelvmArgumentError: `largest` is not a
     bool.
-    RelvmShapeError: more positions than the axis has, other dimensions that differ.
+    RelvmShapeError: more positions than the axis has elements, a difference to x in another dimension.
     Source: ONNX TopK-24; NaN: numpy.sort.
     """
     expect_tensor("argtopk", x=x)
@@ -172,7 +176,7 @@ def _lexsort_rows(k: KernelBuilder, inputs, outputs) -> None:
     count, width = as_scalar(x.shape[0], I64), as_scalar(x.shape[1], I64)
 
     def is_better(p: Scalar, q: Scalar) -> Scalar:
-        """Return whether row p is before row q, by the first elements that differ."""
+        """Return whether row p comes before row q in lexicographic order, or before an equal row by position."""
         first, second = (k.let("row", at * width) for at in (p, q))
         order = k.let("order", Literal(0, I64))
         less, more = Literal(-1, I64), Literal(1, I64)
@@ -190,7 +194,7 @@ def _lexsort_rows(k: KernelBuilder, inputs, outputs) -> None:
 
 @op("lexsort_rows", numpy=_numpy_lexsort_rows, lower=CustomKernel(_lexsort_rows))
 def lexsort_rows(x: TensorType) -> TensorType:
-    """The positions of a matrix's rows in lexicographic order.
+    """The positions of the rows of a matrix, in lexicographic order of the rows.
 
     x: (n, width), any dtype; NaN counts as the largest.   Result: i64[n]; the sort is stable.
     Raises RelvmTypeError: another rank.   Source: numpy.lexsort.
@@ -225,9 +229,10 @@ def _nonzero(k: KernelBuilder, inputs, outputs) -> None:
 def nonzero(cond: TensorType, shape: ShapeType) -> TensorType:
     """The row-major positions of the true elements, in order.
 
-    cond: bool, any shape.   shape: (the number of true elements).   Result: i64, that shape.
-    Raises RelvmTypeError: another dtype, a shape of another rank than 1.  At run time RelvmShapeError: another number
-    of elements is true.   Source: ONNX NonZero-13.
+    cond: bool, any shape.   shape: a shape of rank 1, with the number of true elements.   Result: i64, the shape
+    `shape`.
+    Raises RelvmTypeError: another dtype, a shape of another rank than 1.  At run time RelvmShapeError: the number of
+    true elements differs from `shape`.   Source: ONNX NonZero-13.
     """
     expect_bool("nonzero", cond=cond)
     expect_shape("nonzero", "shape", shape)

@@ -1,4 +1,8 @@
-"""Reference implementations of the string operators on single strings: Python's str if it agrees, otherwise as in C."""
+"""Reference implementations of the string operators, on single strings.
+
+They use the methods of Python's str where these agree with the runtime, and otherwise repeat the algorithm of the C
+code.
+"""
 
 from __future__ import annotations
 
@@ -34,17 +38,19 @@ def _letters(case: str) -> dict[int, int]:
 
 
 def in_case(text: str, *, upper: bool) -> str:
-    """Return the text with each letter in that case, by csrc/tables/unicode_case.def."""
+    """Convert each letter to upper case, or to lower case, as csrc/tables/unicode_case.def defines."""
     return text.translate(_letters("upper" if upper else "lower"))
 
 
 def split(text: str, delimiter: str, most: int) -> list[str]:
-    """Split a text by the delimiter, or by white space if the delimiter is empty."""
+    """Split a text by the delimiter, or by white space if the delimiter is empty.  most: the maximum number of splits,
+    or -1 for no limit."""
     return text.split(delimiter or None, most)
 
 
 def number(text: str, dtype: DType) -> int | float | None:
-    """Parse a number of an integer dtype, f32 or f64.  Return None if the text is not one."""
+    """Parse a text as a number of dtype `dtype`: an integer dtype, f32 or f64.  Return None if the text is not such a
+    number."""
     if not (_FLOAT if dtype.is_float else _INTEGER).fullmatch(text):
         return None
     if dtype.is_float:
@@ -67,8 +73,10 @@ SET, RANGE, SPLIT, JUMP, PLACE, MATCH = (_CODES[name] for name in ("SET", "RANGE
 
 
 def longest_match(program: list[list[int]], text: str, start: int = 0) -> int:
-    """Return the end of the longest match, at `start`, of a pattern's program (csrc/tables/regex_opcodes.def), or
-    -1."""
+    """Return the end of the longest match that begins at `start`, or -1 if there is no match.
+
+    program: a compiled pattern (csrc/tables/regex_opcodes.def).
+    """
     points = [None, *map(ord, text), None]
     found, now = -1, _led_to(program, {0}, points[start], points[start + 1])
     for end in range(start, len(text) + 1):
@@ -83,7 +91,8 @@ def longest_match(program: list[list[int]], text: str, start: int = 0) -> int:
 
 
 def tokens(program: list[list[int]], text: str) -> list[str]:
-    """Return the matches of the program in the text from left to right, each the longest, without empty ones."""
+    """Return the nonempty matches of a program in a text, from left to right.  Each is the longest match at its
+    start."""
     found, at = [], 0
     while at < len(text):
         end = longest_match(program, text, at)
@@ -99,7 +108,10 @@ def _is_in(program: list[list[int]], place: int, point: int) -> bool:
 
 
 def _led_to(program: list[list[int]], starts: set[int], before: int | None, behind: int | None) -> set[int]:
-    """Return the instructions reachable from these at a position between two characters."""
+    """Return the indices of the instructions that are reachable from `starts` without consuming a character.
+
+    before, behind: the characters before and behind the position in the text, None at its start and end.
+    """
     reached, waiting = set(starts), list(starts)
     while waiting:
         place = waiting.pop()

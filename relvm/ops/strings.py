@@ -1,7 +1,7 @@
-"""Tensors of strings: builtins move, compare and parse them (csrc/builtins/string_ops.c, string_convert.c).
+"""Operators on tensors of strings.  Builtins implement them (csrc/builtins/string_ops.c, string_convert.c).
 
-Operators that move elements accept strings as well as numbers. relvm/passes/lower_string_moves.py expresses such moves
-by string_positions and string_take.
+Operators that move elements accept strings as well as numbers.  For strings, relvm/passes/lower_string_moves.py
+replaces these operators by string_positions and string_take.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from relvm.ops import string_reference
 
 
 def expect_strings(name: str, **args: TensorType) -> None:
-    """Check that every argument, given by its parameter's name, is a tensor of strings."""
+    """Check that all arguments of operator `name` are tensors of strings.  args: the arguments by parameter name."""
     expect_tensor(name, **args)
     for parameter, type_ in args.items():
         expect(type_.dtype == STR, "{}: {} has dtype {}, expected str", name, parameter, type_.dtype)
@@ -34,9 +34,9 @@ def _numpy_positions(x: np.ndarray, *others: np.ndarray) -> np.ndarray:
 
 @op("string_positions", numpy=_numpy_positions, lower=Builtin("string_positions"), strings=True)
 def string_positions(x: TensorType, *others: TensorType) -> TensorType:
-    """The positions at which string_take finds the elements of x when x follows the others.
+    """The positions of the elements of x in the concatenation of `others` and x.  string_take reads these positions.
 
-    x, others: any tensors.   Result: i64, the shape of x.   Raises RelvmTypeError: no tensors.
+    x, others: any tensors.   Result: i64, the shape of x.   Raises RelvmTypeError: an argument is not a tensor.
     Source: numpy.arange.
     """
     expect_tensor("string_positions", x=x, **{f"other {i}": other for i, other in enumerate(others)})
@@ -55,7 +55,7 @@ def _numpy_take(positions: np.ndarray, *xs: np.ndarray) -> np.ndarray:
 
 @op("string_take", numpy=_numpy_take, lower=Builtin("string_take"), strings=True)
 def string_take(positions: TensorType, *xs: TensorType) -> TensorType:
-    """Strings at positions in the concatenation of several tensors.
+    """The strings at the given positions in the concatenation of several flattened tensors.
 
     positions: i64, -1 for the empty string.   xs: str, any shapes.   Result: str, the shape of positions.
     Raises RelvmTypeError: other dtypes.  At run time RelvmIndexError: a position out of range.
@@ -97,8 +97,8 @@ def string_lookup(x: TensorType, keys: TensorType, table: TensorType) -> TensorT
     x: str, any shape.   keys: str, rank 1, all different.   table: i64, rank 1: the result of string_table for the
     keys.
     Result: i64, the shape of x; -1 for a string that is not a key.
-    Raises RelvmTypeError: other dtypes or ranks.  At run time RelvmIndexError: the table of other keys, if it is
-    detected.   Source: ONNX LabelEncoder-ml-4.
+    Raises RelvmTypeError: other dtypes or ranks.  At run time RelvmIndexError: the table belongs to other keys, if this
+    is detected.   Source: ONNX LabelEncoder-ml-4.
     """
     expect_strings("string_lookup", x=x, keys=keys)
     expect_tensor("string_lookup", table=table)
@@ -108,7 +108,8 @@ def string_lookup(x: TensorType, keys: TensorType, table: TensorType) -> TensorT
 
 
 def string_table(keys: np.ndarray) -> np.ndarray:
-    """Return an open-addressing hash table of distinct strings: i64, key indices, or -1 for a free slot.
+    """Return an open-addressing hash table of distinct strings, an i64 array.  A slot contains the index of a key, or
+    -1 if the slot is free.
 
     The hash is the CRC-32C of the UTF-8 bytes modulo the table size, with linear probing.  At most half of the slots
     are used.
@@ -150,8 +151,8 @@ def _numpy_case(x: np.ndarray, *, upper: int) -> np.ndarray:
 def string_case(x: TensorType, *, upper: int) -> TensorType:
     """The strings in lower case, or in upper case.
 
-    x: str.   upper: 1, or 0 for lower case.   Result: the type of x.  A letter maps to a single letter, by
-    csrc/tables/unicode_case.def.
+    x: str.   upper: 1 for upper case, 0 for lower case.   Result: the type of x.  Each letter maps to a single letter,
+    as csrc/tables/unicode_case.def defines.
     Raises RelvmTypeError: another dtype.   Source: Unicode's simple case mappings; ONNX StringNormalizer-10.
     """
     expect_strings("string_case", x=x)
@@ -163,7 +164,10 @@ def _numpy_split(x: np.ndarray, delimiter: np.ndarray, *, most: int) -> np.ndarr
 
 
 def _widened(x: np.ndarray, parts: list[list[str]]) -> np.ndarray:
-    """Return several strings for each element of x along a new last axis, padded with empty strings."""
+    """Return the parts of each element of x along a new last axis, padded with empty strings.
+
+    parts: a list of strings for each element of x.
+    """
     longest = max(map(len, parts), default=0)
     split = np.empty((len(parts), longest), object)
     for row, each in zip(split, parts, strict=True):
@@ -180,8 +184,8 @@ def _expect_split(name: str, x: TensorType, delimiter: TensorType) -> None:
 def string_split(x: TensorType, delimiter: TensorType, *, most: int = -1) -> TensorType:
     """The parts of each string along a new last axis, padded with empty strings.
 
-    x: str.   delimiter: str, rank 0; empty: split at white space, which no part contains.   most: the maximum number of
-    splits of a string; the last part is the rest; -1: no limit.   Result: str, with one axis more than x.
+    x: str.   delimiter: str, rank 0; if empty, split at runs of white space.   most: the maximum number of splits of a
+    string, or -1 for no limit; the last part is the rest of the string.   Result: str, with one axis more than x.
     Raises RelvmTypeError: another dtype.  RelvmShapeError: a delimiter of another rank.
     Source: ONNX StringSplit-20, Python's str.split.
     """
@@ -236,8 +240,8 @@ def _numpy_tokens(x: np.ndarray, program: np.ndarray) -> np.ndarray:
 
 @op("string_tokens", numpy=_numpy_tokens, lower=Builtin("string_tokens"), strings=True)
 def string_tokens(x: TensorType, program: TensorType) -> TensorType:
-    """The matches of a pattern in each string along a new last axis, from left to right, each the longest, without
-    empty matches.  Empty strings pad strings with fewer matches.
+    """The nonempty matches of a pattern in each string, from left to right, along a new last axis.  Each is the longest
+    match at its start.  Empty strings pad the axis where a string has fewer matches.
 
     x: str.   program: i64[n, 3], the result of relvm.ops.regex_compiler.program_of.   Result: str, with one axis more
     than x.
@@ -257,8 +261,8 @@ def _numpy_of_number(x: np.ndarray) -> np.ndarray:
 
 @op("string_of_number", numpy=_numpy_of_number, lower=Builtin("string_of_number"), strings=True, moves=True)
 def string_of_number(x: TensorType) -> TensorType:
-    """Numbers as text: integers in decimal; floats with the fewest digits that restore them, with an exponent below
-    1e-4 and from 1e16 on; bool as `True` and `False`.
+    """Numbers as text.  Integers are in decimal.  Floats have the fewest digits that restore the number, and an
+    exponent if their magnitude is below 1e-4 or at least 1e16.  A bool is `True` or `False`.
 
     x: bool, an integer dtype of 8 bits or more, f16, f32 or f64.   Result: str, the shape of x.
     Raises RelvmTypeError: another dtype.   Source: ONNX Cast-25; Python's repr.
@@ -284,10 +288,10 @@ def _numpy_to_number(x: np.ndarray, *, to: str | DType) -> np.ndarray:
 
 @op("string_to_number", numpy=_numpy_to_number, lower=Builtin("string_to_number", ("to",)), strings=True)
 def string_to_number(x: TensorType, *, to: str | DType) -> TensorType:
-    """Text parsed as numbers: decimal numbers, and `inf`, `infinity` and `nan` in any case, with optional white space
-    around them.
+    """Text parsed as decimal numbers, with optional white space around them.  A float may also be `inf`, `infinity` or
+    `nan`, in upper or lower case.
 
-    x: str.   to: an integer dtype of 8 bits or more, f32 or f64.   Result: that dtype, the shape of x.
+    x: str.   to: an integer dtype of 8 bits or more, f32 or f64.   Result: the dtype `to`, the shape of x.
     Raises RelvmTypeError: other dtypes.  At run time RelvmArithmeticError: a string that is not such a number, or an
     integer out of range.   Source: ONNX Cast-25.
     """

@@ -15,7 +15,7 @@ from relvm.kernels.lowering_rules import ALIAS, Pointwise, elementwise
 
 
 def float_result(name: str, x: TensorType) -> TensorType:
-    """Return the result type of an elementwise function of floats: that of x."""
+    """Check that x is a float tensor, and return the result type of the operator, which is the type of x."""
     expect_float(name, x=x)
     return x
 
@@ -57,7 +57,7 @@ def _abs(x: Scalar) -> Scalar:
 
 @op("abs", numpy=np.abs, lower=elementwise(_abs), traits=Traits(idempotent=True))
 def abs_(x: TensorType) -> TensorType:
-    """The absolute value, elementwise; that of the smallest integer is itself.
+    """The absolute value, elementwise; the smallest signed integer stays negative.
 
     x: an integer or float dtype.   Result: the type of x.   Raises RelvmTypeError: bool.   Source: ONNX Abs-13.
     """
@@ -72,7 +72,7 @@ def _sign(x: Scalar) -> Scalar:
 
 @op("sign", numpy=np.sign, lower=elementwise(_sign), traits=Traits(idempotent=True))
 def sign(x: TensorType) -> TensorType:
-    """1 where x > 0, -1 where x < 0, 0 where x is 0, NaN where it is NaN.
+    """The sign, elementwise: 1 where x > 0, -1 where x < 0, 0 where x is 0, NaN where x is NaN.
 
     x: an integer or float dtype.   Result: the type of x.   Raises RelvmTypeError: bool.   Source: ONNX Sign-13.
     """
@@ -228,7 +228,7 @@ def _clip(x: Scalar, *, min: float | None, max: float | None) -> Scalar:
 def clip(x: TensorType, *, min: float | None = None, max: float | None = None) -> TensorType:
     """x clamped to [`min`, `max`], elementwise; NaN stays NaN.
 
-    x: an integer or float dtype.   min, max: numbers that the dtype of x can hold, min <= max; None: no bound.
+    x: an integer or float dtype.   min, max: numbers that the dtype of x can represent, min <= max; None: no bound.
     Result: the type of x.   Raises RelvmTypeError: bool.  RelvmArgumentError: a bound that is not such a number.
     Source: ONNX Clip-13.
     """

@@ -16,9 +16,10 @@ from relvm.kernels.lowering_rules import elementwise
 def where(cond: TensorType, x: TensorType, y: TensorType) -> TensorType:
     """x where cond is true, otherwise y, elementwise.
 
-    cond: bool.   x, y: the same dtype, any.   All three: shapes that broadcast.   Result: the dtype of x, the broadcast
-    shape.
-    Raises RelvmTypeError: another dtype of cond, two dtypes of x and y.  RelvmShapeError: shapes that do not broadcast.
+    cond: bool.   x, y: any dtype, the same for both.   The shapes of all three must broadcast.   Result: the dtype of
+    x, the broadcast shape.
+    Raises RelvmTypeError: another dtype of cond, x and y differ in dtype.  RelvmShapeError: shapes that do not
+    broadcast.
     Source: ONNX Where-16.
     """
     expect_bool("where", cond=cond)
@@ -38,12 +39,12 @@ def _cast(x: Scalar, *, to: str | DType) -> Scalar:
 
 @op("cast", numpy=_numpy_cast, lower=elementwise(_cast), moves=True)
 def cast(x: TensorType, *, to: str | DType) -> TensorType:
-    """x converted to another dtype.  To bool: whether it is not 0.  From float to integer: rounded toward zero.  From
+    """x converted to another dtype.  To bool: true where x is not 0.  From float to integer: rounded toward zero.  From
     integer to integer: modulo 2^bits.  To float: the nearest number; on overflow infinity, NaN or the largest number,
     depending on the dtype.
 
-    x: any dtype.   to: a dtype's name (`f32`).   Result: that dtype, the shape of x.   A float that the integer dtype
-    cannot hold, including NaN, gives a number that depends on the machine.
+    x: any dtype except str.   to: the name of a dtype (`f32`), except str.   Result: the dtype `to`, the shape of x.
+    A float that the integer dtype cannot represent, including NaN, gives a number that depends on the machine.
     Raises RelvmTypeError: an unknown dtype, strings.
     Source: ONNX Cast-25 with saturate=0; NumPy's and ml_dtypes's astype.
     """
@@ -70,10 +71,10 @@ def _saturating_cast(x: Scalar, *, to: str | DType) -> Scalar:
 
 @op("saturating_cast", numpy=_numpy_saturating_cast, lower=elementwise(_saturating_cast))
 def saturating_cast(x: TensorType, *, to: str | DType) -> TensorType:
-    """x converted to a narrow integer dtype, rounded toward zero and clamped to its range.
+    """x converted to a narrow integer dtype: rounded toward zero and clamped to the range of the dtype.
 
-    x: a float dtype.   to: the name of an integer dtype of at most 16 bits.   Result: that dtype, the shape of x; NaN
-    gives 0.
+    x: a float dtype.   to: the name of an integer dtype of at most 16 bits.   Result: the dtype `to`, the shape of x;
+    NaN gives 0.
     Raises RelvmTypeError: other dtypes.   Source: ONNX QuantizeLinear-25.
     """
     expect_tensor("saturating_cast", x=x)
@@ -84,7 +85,7 @@ def saturating_cast(x: TensorType, *, to: str | DType) -> TensorType:
     return with_dtype(x, dtype)
 
 
-# The integer dtypes with as many bits as float dtypes.
+# For each float dtype, the integer dtype of the same size.
 _BITS_OF = {F32: I32, F64: I64}
 
 
@@ -108,9 +109,9 @@ def _bit_cast(x: Scalar, *, to: str | DType) -> Scalar:
 def bit_cast(x: TensorType, *, to: str | DType) -> TensorType:
     """The bits of x reinterpreted as another dtype.
 
-    x: f32, f64, bool or an integer dtype.   to: the name of one with as many bits (`i32`).   Result: that dtype, the
-    shape of x; as bool, any bits other than 0 are true.
-    Raises RelvmTypeError: another dtype, or one with another number of bits.   Source: ONNX BitCast-26.
+    x: f32, f64, bool or an integer dtype.   to: the name of such a dtype with the same number of bits (`i32`).
+    Result: the dtype `to`, the shape of x; a bool is true if any bit is 1.
+    Raises RelvmTypeError: another dtype, or a dtype with another number of bits.   Source: ONNX BitCast-26.
     """
     expect_tensor("bit_cast", x=x)
     dtype = dtype_of(to)

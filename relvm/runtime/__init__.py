@@ -1,1 +1,1 @@
-"""The runtime: everything a deployed program needs.  It imports nothing of the compiler."""
+"""The runtime: everything that a deployed program needs.  The runtime does not import the compiler."""

@@ -1,4 +1,4 @@
-"""Named result arrays, and files of arrays."""
+"""Results as named arrays, and files of arrays (.npy, .npz)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ from relvm.runtime.tensor import Tensor
 
 
 def named_outputs(result: Any, names: list[str] | None) -> dict[str, np.ndarray]:
-    """Return the result as arrays by name: the model's own names, or output, output0, output1...
+    """Return the outputs of a function as arrays, by name.
+
+    names: the names of the outputs in the model.  If None, a single output is called output, and the items of a tuple
+    output0, output1...
 
     Raises
     ------
     RelvmArgumentError
-        A result is neither a tensor nor a number, two have the same name, or the number of names is wrong.
+        An output is neither a tensor nor a number, two outputs have the same name, or the number of names is wrong.
     """
     values = list(result) if isinstance(result, tuple) else [result]
     if names is None:
@@ -39,15 +42,16 @@ def named_outputs(result: Any, names: list[str] | None) -> dict[str, np.ndarray]
 
 
 def save_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write arrays to a .npz file, which is replaced atomically.
+    """Write arrays to a .npz file.  An existing file is replaced atomically.
 
-    Unlike np.savez, it accepts any name (see `file_name`), strings, and dtypes that NumPy does not have (see
+    Unlike np.savez, this function accepts any name (see `file_name`), strings, and dtypes that NumPy does not have (see
     `for_file`).
 
     Raises
     ------
     RelvmArgumentError
-        Two names become the same, or a string ends with a zero character, which NumPy's string arrays do not keep.
+        Two names map to the same name in the file, or a string ends with a NUL character, which NumPy's string arrays
+        would drop.
     OSError
         The file cannot be written; an existing file is unchanged.
     """
@@ -62,15 +66,17 @@ def save_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> No
 
 @contextmanager
 def reading_arrays(refusal: str) -> Iterator[None]:
-    """Translate the errors of a block in which NumPy reads a .npy or .npz file.
+    """Translate the exceptions raised in a `with` block in which NumPy reads a .npy or .npz file.
+
+    For damaged files, NumPy raises exceptions of a dozen classes, such as TokenError, OverflowError and zlib.error.
+    An OSError or RelvmError is not translated.
 
     Raises
     ------
     RelvmFormatError
-        The file is invalid: the message is `refusal` and the reason.  For damaged files NumPy's reader raises a dozen
-        classes, such as TokenError, OverflowError and zlib.error.  Errors of the system and of relvm are not changed.
+        The file is invalid.  The message consists of `refusal` and the reason.
     RelvmMemoryError
-        The file declares more elements than there is memory for.
+        The file declares more elements than fit in memory.
     """
     try:
         yield
@@ -84,12 +90,13 @@ def reading_arrays(refusal: str) -> Iterator[None]:
 
 
 def unpacked(archive: Any, path: os.PathLike) -> dict[str, Any]:
-    """Return the members of an archive that np.load opened, by name: arrays, and the bytes of other files.
+    """Return the members of an archive that np.load has opened, by name.  An array is returned as an array, and any
+    other file as bytes.
 
     Raises
     ------
     RelvmFormatError
-        The members unpack to more than 1 GB, and the file stores less than a sixteenth of that.
+        The members unpack to more than 1 GB, and the file stores less than a sixteenth of their size.
     """
     size, stored = (
         sum(getattr(each, name) for each in archive.zip.infolist()) for name in ("file_size", "compress_size")
@@ -103,13 +110,16 @@ def unpacked(archive: Any, path: os.PathLike) -> dict[str, Any]:
 
 
 def for_file(array: np.ndarray) -> np.ndarray:
-    """Return an array in a form that NumPy's files support: a dtype that NumPy does not have becomes bytes, dtype V1 or
-    V2."""
+    """Return an array in a form that NumPy can write to a file.  A dtype that NumPy does not have is replaced by raw
+    bytes, dtype V1 or V2."""
     return array if _is_numpys_own(array.dtype) else array.view(f"V{array.dtype.itemsize}")
 
 
 def from_file(array: np.ndarray, type_text: str) -> np.ndarray:
-    """Return an array from a file for a parameter of type `type_text` in a signature.  It reverses `for_file`."""
+    """Reverse `for_file`: restore the dtype of an array that was read from a file.
+
+    type_text: the type of the parameter that the array is for, as in a signature.
+    """
     name = type_text.partition("[")[0]
     if array.dtype.kind != "V" or name not in DTYPE_NAMES:
         return array

@@ -1,4 +1,4 @@
-"""Background compilation: executables that run as bytecode until their native code is ready (exec_mode="auto")."""
+"""Background compilation: an executable runs as bytecode until its native code is ready (exec_mode="auto")."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ Publish = Callable[[ExecutableT], None]
 
 
 class Upgrade(Generic[ExecutableT]):
-    """The native code of an executable, compiled on a thread of its own.
+    """The compilation of an executable to native code on a separate thread.
 
-    The process waits for the compilation when it exits, so that the result is in the cache the next time.
+    When the process exits, it waits for the compilation, so that the result is in the cache for the next run.
 
     Parameters
     ----------
     compile
-        A function that returns the executable with the same functions as native code, or the reason why there will be
-        none.  Its argument is a function to publish parts with.
+        A function that compiles and returns the executable with native code, or, if native code is not possible, the
+        error that says why.  The function gets a function to call with executables of some of the kernels.
 
     Attributes
     ----------
     executable
-        That executable, or None until it is ready.
+        The executable with native code, or None until it is ready.
     parts
-        Executables of some of the kernels, which are ready before.
+        Executables of some of the kernels, which are compiled first.
     """
 
     def __init__(self, compile: Callable[[Publish[ExecutableT]], ExecutableT] | RelvmError) -> None:
@@ -46,14 +46,14 @@ class Upgrade(Generic[ExecutableT]):
 
     @property
     def has_ended(self) -> bool:
-        """Return whether the compilation has ended, with the executable or with an error."""
+        """Whether the compilation has ended, successfully or with an error."""
         return self._done.is_set()
 
     def wait(self, timeout: float | None) -> bool:
-        """Return whether compilation ended within `timeout` seconds, or wait without limit if it is None.
+        """Wait for the compilation, at most `timeout` seconds; None: without limit.  Return whether it has ended.
 
-        Raise the errors of the compilation, and RelvmUnsupportedError in a process forked during compilation, because
-        the thread does not exist there.
+        If the compilation failed, raise its error.  In a process that was forked during the compilation, raise
+        RelvmUnsupportedError, because the compiling thread does not exist there.
         """
         if not self._done.is_set() and os.getpid() != self._process:
             raise RelvmUnsupportedError(

@@ -1,16 +1,16 @@
-"""The module _binding (csrc/python/binding.c), contained in the library of the cffi module, so that both share one
-runtime.
+"""The extension module _binding (csrc/python/binding.c).  It is part of the library of the cffi module, so that both
+share one runtime.
 
 Objects
-    The Python side of a machine.  `begin` and `end` make this thread the current one of the machine.  Only the current
-    thread may access the machine's values, because reference counts in C are not atomic.  The machine is freed with the
-    last object that holds a part of it.
+    The Python side of a machine.  `begin` makes the calling thread the current thread of the machine, until `end`.
+    Only the current thread may access the values of the machine, because reference counts in C are not atomic.  The
+    machine is freed together with the last Python object that refers to a part of it.
 Reference
-    A reference to an object of a machine.  When it is freed, the object is released immediately, or by the current
-    thread of the machine.
+    A reference to an object of a machine.  When the Reference is freed, the object is released immediately, or later by
+    the current thread of the machine.
 Callable
-    A Reference to a function or closure: `callee(*arguments)`.  If it is not `direct`, or is called by parameter name,
-    the call goes to the subtype's `call_otherwise`.
+    A Reference to a function or closure, called as `callee(*arguments)`.  If the Callable is not `direct`, or if
+    arguments are passed by name, the call goes to the method `call_otherwise` of the subtype.
 """
 
 from __future__ import annotations

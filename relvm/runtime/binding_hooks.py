@@ -1,4 +1,5 @@
-"""Python hooks of csrc/python/binding.c, which calls them for everything but the plain call."""
+"""Python hooks for csrc/python/binding.c.  The C code handles ordinary calls and calls these hooks in all other
+cases, such as errors and less common types."""
 
 from __future__ import annotations
 

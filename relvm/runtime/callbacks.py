@@ -1,4 +1,4 @@
-"""Callbacks from C: error handling of Python functions that C calls, and the hooks of the machine."""
+"""Callbacks from C to Python: error handling for such functions, and the hooks that the machine calls."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from relvm.runtime.status import STATUS_NUMBERS
 
 
 def carry(kind: type[BaseException], exception: BaseException, traceback: TracebackType) -> int:
-    """Handle an exception in a callback: store it in the machine, and return an error status with which C unwinds.
+    """Handle an exception in a callback: store it in the machine, and return an error status, so that the C code ends
+    the run.
 
-    It is used as ffi.def_extern(onerror=carry), for functions whose error parameter is called `result`.
+    This function is used as ffi.def_extern(onerror=carry).  The callback must have a parameter `result` for the error.
     """
     result = traceback.tb_frame.f_locals["result"]
     message = store_exception(active_objects(), exception.with_traceback(traceback))
@@ -24,7 +25,7 @@ def carry(kind: type[BaseException], exception: BaseException, traceback: Traceb
 
 
 def store_exception(objects: Objects | None, exception: BaseException) -> bytes:
-    """Store an exception in the machine for its caller, and return the message."""
+    """Store an exception, for the caller of the machine to raise, in the machine's objects.  Return its message."""
     if objects is not None:
         objects.exception = exception
     kind = type(exception).__name__
@@ -35,8 +36,8 @@ def store_exception(objects: Objects | None, exception: BaseException) -> bytes:
 
 
 def active(name: str) -> Any:
-    """Return the objects of the machine that calls back.  Raise RelvmUnsupportedError if it was not called from
-    Python."""
+    """Return the Objects of the machine that called the callback `name`.  Raise RelvmUnsupportedError if the machine
+    was not called from Python."""
     objects = active_objects()
     if objects is None:
         raise hostless(name)
@@ -44,7 +45,7 @@ def active(name: str) -> Any:
 
 
 def hostless(name: str) -> RelvmUnsupportedError:
-    """Return the error for a machine that was not called from Python but calls `name`."""
+    """Return the error for a machine that calls the Python function `name` without having been called from Python."""
     return RelvmUnsupportedError(
         f"{name}: a Python function can only be called by a machine that was called from Python"
     )
@@ -64,7 +65,8 @@ def relvm_py_print(host: Any, arguments: Any, count: int, result: Any) -> int:
 
 @ffi.def_extern(onerror=carry)
 def relvm_py_poll(host: Any, result: Any) -> int:
-    """Let Python handle signals, which may raise KeyboardInterrupt here, and let the machine do its pending work."""
+    """Give Python a chance to handle signals, which may raise KeyboardInterrupt, and do the pending work of the
+    machine."""
     objects = active_objects()
     if objects is not None:
         objects.poll()

@@ -11,10 +11,10 @@ from relvm.tables import TAGS
 
 
 class Closure(Callable):
-    """A function or closure of a machine: call it as `closure(*arguments)`, or pass it to a function of the same
+    """A function or closure of a machine.  Call it as `closure(*arguments)`, or pass it to a function of the same
     machine.
 
-    Calls raise what the machine raises; see VirtualMachine.
+    A call raises the same exceptions as a call of a function of the machine; see VirtualMachine.
     """
 
     __slots__ = ("__weakref__",)
@@ -27,7 +27,7 @@ class Closure(Callable):
         Raises
         ------
         RelvmArgumentError
-            Parameters of a closure have no names.
+            Always raised, because the parameters of a closure have no names.
         """
         raise RelvmArgumentError(f"{self.name}: expected arguments by position, got {', '.join(named)}")
 
@@ -40,5 +40,5 @@ class Closure(Callable):
 
 
 def misfit(callee: Closure, k: int, error: BaseException) -> BaseException:
-    """Return the error for argument k, which could not be passed."""
+    """Return `error` with the name of argument k, which could not be passed, in its message."""
     return located(error, callee.argument(k))

@@ -1,8 +1,8 @@
-"""Conversion between Python values and machine values, for types that csrc/python/binding.c leaves to Python.
+"""Conversion between Python values and machine values, for types that csrc/python/binding.c does not convert itself.
 
-An array of machine values is an `int64_t *` here, in the memory layout of rvm_value.  Value k has its tag in word 2k,
-and its payload (an integer, the bits of a double, an address) in word 2k + 1.  Only the current thread of a machine may
-access its values.
+In this module, an array of machine values is an `int64_t *` with the memory layout of rvm_value.  The tag of value k is
+in word 2k.  Its payload (an integer, the bits of a double, or an address) is in word 2k + 1.  Only the current thread
+of a machine may access the values of the machine.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAX_NESTED = 100_000  # limit on the nesting of tuples and lists, which also det
 
 
 def new_words(count: int) -> Any:
-    """Allocate `count` values, all NIL."""
+    """Allocate an array of `count` values, all NIL."""
     return ffi.new("int64_t[]", 2 * count)
 
 
@@ -55,29 +55,29 @@ def store(objects: Objects, value: Any, words: Any, k: int) -> bool:
     Returns
     -------
     bool
-        Whether value k now owns a reference, which the caller has to release.  Otherwise it is valid as long as `value`
-        lives.
+        Whether value k now owns a reference, which the caller must release.  Otherwise, value k is valid as long as
+        `value` exists.
 
     Raises
     ------
     RelvmTypeError
-        A value that has no counterpart in a machine, or a function of another machine.
+        The value cannot be converted to a machine value, or is a function of another machine.
     """
     return binding.store(objects, value, int(ffi.cast("uintptr_t", words + 2 * k)))
 
 
 def store_all(objects: Objects, values: Sequence[Any], words: Any, where: Callable[[int], str]) -> list[int]:
-    """Store `values` as the values from 0 on.
+    """Store values[k] as value k, for all k.
 
     Parameters
     ----------
     where
-        k -> the name of values[k] in messages.
+        Called with k, returns the name of values[k] for error messages.
 
     Returns
     -------
     list of int
-        The indices of the values that now own a reference, which the caller has to release.
+        The indices of the machine values that now own a reference, which the caller must release.
     """
     owned: list[int] = []
     for k, value in enumerate(values):
@@ -92,12 +92,13 @@ def store_all(objects: Objects, values: Sequence[Any], words: Any, where: Callab
 
 
 def located(error: BaseException, where: str) -> BaseException:
-    """Return the same error with `where` in its message; return an error of another package unchanged."""
+    """Return a copy of a RelvmError with `where` in front of the message.  Return any other exception unchanged."""
     return type(error)(f"{where}: {error}") if isinstance(error, RelvmError) else error
 
 
 def store_other(objects: Objects, value: Any, address: int) -> bool:
-    """Store a value of a type that C does not handle at `address`.  Return whether it then owns a reference."""
+    """Store, at `address`, a value of a type that binding.c does not handle.  Return whether the stored value owns a
+    reference."""
     words = ffi.cast("int64_t *", address)
     match value:
         case Shape():
@@ -154,8 +155,8 @@ def _store_shape(value: Shape, words: Any) -> bool:
 
 
 def _store_array(objects: Objects, value: np.ndarray, words: Any) -> bool:
-    """Store a tensor that refers to the array's memory and keeps it alive.  Arrays that are not contiguous, and
-    strings, are copied."""
+    """Store a tensor that shares the memory of an array and keeps the array alive.  Arrays that are not contiguous, and
+    arrays of strings, are copied."""
     array = np.asarray(plain_array(value))
     if array.dtype == STRINGS:
         packed, dims = pack_strings(array), ffi.new("int64_t[]", list(array.shape))
@@ -200,8 +201,8 @@ def _store_function(objects: Objects, value: Callable[..., Any], words: Any) -> 
 
 
 def _store_sequence(objects: Objects, value: Sequence[Any], words: Any) -> bool:
-    """Store a tuple or list without recursion.  `opened` holds those whose items are still being stored, outermost
-    first."""
+    """Store a tuple or list without recursion.  `opened` is a stack of the nested tuples and lists that are not stored
+    completely, outermost first."""
     opened = [_Opened(value)]
     try:
         while True:
@@ -274,7 +275,7 @@ def take_all(objects: Objects, words: Any, count: int) -> list[Any]:
 
 
 def take_other(objects: Objects, address: int) -> Any:
-    """Convert a borrowed machine value of a type that C does not handle."""
+    """Convert to Python a borrowed machine value of a type that binding.c does not handle."""
     tag, payload = ffi.cast("int64_t *", address)[0:2]
     if tag == DTYPE:
         return numpy_dtype(payload)
@@ -289,14 +290,15 @@ def take_other(objects: Objects, address: int) -> Any:
     raise RelvmUnsupportedError(f"a value of kind {TAGS[tag].name.lower()} cannot be converted to Python")
 
 
-# Approximate memory of Python objects in bytes, including the overhead in `_taken_sequence`: a tuple or list, an item
-# of one, any other object.
+# Approximate memory in bytes, including the overhead in `_taken_sequence`, of: a tuple or list, an item of a tuple or
+# list, any other Python object.
 _SEQUENCE_BYTES, _ITEM_BYTES, _OBJECT_BYTES = 256, 48, 256
 _LOOK_INTERVAL = 4096  # items between checks of the time limit
 
 
 def _taken_dims(objects: Objects, shape: Any) -> list[int]:
-    """Return the dimensions of a machine's shape.  There may be millions of them."""
+    """Return the dimensions of a shape of the machine.  They are converted in portions, because a shape may have
+    millions of dimensions."""
     dims: list[int] = []
     while len(dims) < shape.rank:
         portion = min(shape.rank - len(dims), _LOOK_INTERVAL)
@@ -306,8 +308,8 @@ def _taken_dims(objects: Objects, shape: Any) -> list[int]:
 
 
 def _count_taken(objects: Objects, size_bytes: int) -> None:
-    """Count memory of values converted from a machine.  Raise RelvmMemoryError or RelvmTimeoutError beyond the
-    machine's limits."""
+    """Add to the memory size of the values converted from a machine.  Raise RelvmMemoryError or RelvmTimeoutError if
+    the machine's limit of memory or time is exceeded."""
     if objects.taken < 0:
         return
     objects.taken += size_bytes
@@ -318,10 +320,11 @@ def _count_taken(objects: Objects, size_bytes: int) -> None:
 
 
 def _taken_sequence(objects: Objects, tag: int, address: int) -> tuple | list:
-    """Convert a borrowed tuple or list without recursion.  `opened` holds those being read, outermost first.
+    """Convert a borrowed tuple or list to Python without recursion.  `opened` is a stack of the nested tuples and lists
+    that are not converted completely, outermost first.
 
-    A shared machine object becomes one shared Python object, so that the memory of the result is proportional to that
-    of the value.
+    A machine object that occurs several times becomes one shared Python object.  The memory of the result is therefore
+    proportional to the memory of the value.
     """
     known: dict[int, Any] = {}  # by address
 

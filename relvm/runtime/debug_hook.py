@@ -1,4 +1,4 @@
-"""The debugger of a machine: Python callbacks of csrc/vm/debugger.c between the instructions of a run."""
+"""The debugger of a machine: csrc/vm/debugger.c calls Python between the instructions of a run."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ class CodeLocation:
     Attributes
     ----------
     function
-        Its name, or "" for native code that was not built for debugging.
+        The name of the function, or "" for native code that was not built for debugging.
     instruction
-        The index of its next instruction, or of the call if it has called another function.
+        The index of the next instruction of the function.  If the function has called another function, the index of
+        the call.
     """
 
     function: str
@@ -35,16 +36,16 @@ class CodeLocation:
 
 
 class MachineDebugger:
-    """Stops the runs of a machine between instructions.
+    """A debugger that stops the runs of a machine between instructions.
 
     Parameters
     ----------
     runner
-        The machine, which must be idle.  It has at most one debugger; this one replaces an earlier one.
+        The machine, which must be idle.  A machine has at most one debugger; a new debugger replaces the previous one.
     stop
-        Called on the thread of the run, before an instruction at which the run stops with None, and after a failed
-        instruction with the exception.  An exception that it raises ends the run, except after a failure.  Only `stop`
-        may use `depth`, `place` and `register`.
+        A function that is called on the thread of the run.  When the run stops before an instruction, the argument is
+        None.  After a failed instruction, the argument is the exception.  If `stop` raises an exception, the run ends,
+        except after a failure.  `depth`, `place` and `register` may be used only inside `stop`.
 
     Raises
     ------
@@ -60,7 +61,7 @@ class MachineDebugger:
         self._runner.stop = stop
 
     def close(self) -> None:
-        """Remove the debugger from the machine.  Raises RelvmBusyError if it is running."""
+        """Remove the debugger from the machine.  Raise RelvmBusyError if the machine is running."""
         self._runner.install_debugger(ffi.NULL)
         self._runner.stop = None
 
@@ -87,35 +88,36 @@ class MachineDebugger:
             raise failure(status, error)
 
     def stop_within(self, depth: int) -> None:
-        """Also stop before every instruction of the outermost `depth` functions.  It may be called from any thread."""
+        """Also stop before every instruction of the outermost `depth` active functions.  This method may be called from
+        any thread."""
         lib.rvm_machine_stop_within(self._machine, depth)
 
     @property
     def depth(self) -> int:
-        """Return the number of active functions."""
+        """The number of active functions."""
         return lib.rvm_machine_depth(self._machine)
 
     def place(self, index: int) -> CodeLocation:
-        """Return the position of an active function. index: 0 is the outermost function."""
+        """Return the current position in an active function.  index: 0 is the outermost function."""
         place = lib.rvm_machine_place(self._machine, index)
         return CodeLocation(
             self._executable.function_name(place.function) if place.function >= 0 else "", place.instruction
         )
 
     def register(self, index: int, number: int) -> Any:
-        """Return the value of a register, without a copy, or None if it is empty.
+        """Return the value of a register, without a copy, or None if the register is empty.
 
         Parameters
         ----------
         index
-            Of the active function, as in `place`.
+            The index of the active function, as in `place`.
         number
-            Of its register.
+            The number of the register.
 
         Returns
         -------
         object
-            An Opaque if the value has no Python form.
+            The value, or an Opaque if the value cannot be converted to Python.
         """
         place = lib.rvm_machine_place(self._machine, index)
         words = ffi.cast("int64_t *", place.registers)

@@ -1,4 +1,4 @@
-"""Executables built by hand, instruction by instruction."""
+"""A builder for executables, instruction by instruction."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ _PAYLOAD_LIMIT = 1 << PAYLOAD_BITS - 1
 
 @dataclass(eq=False)
 class Label:
-    """A jump target in the function `body`: the instruction of index `position`, or None until it is placed."""
+    """A jump target in the function `body`.  position: the index of the target instruction, or None until the label is
+    placed."""
 
     body: _Body
     position: int | None = None
@@ -61,7 +62,7 @@ class Label:
 
 @dataclass
 class _Body:
-    """A bytecode function under construction.  Jump targets are still Labels or instruction indices."""
+    """A bytecode function under construction.  The jump targets in `code` are Labels or instruction indices."""
 
     name: str
     parameters: tuple[str, ...]
@@ -74,8 +75,8 @@ class _Body:
 
 @dataclass
 class _Row:
-    """A name's row in the function table. kind, parameters: from `declare` or `packed`. is_called: whether it is called
-    by name."""
+    """A row of the function table.  kind, parameters: as given to `declare` or `packed`.  is_called: whether an
+    instruction calls the function by name."""
 
     index: int
     kind: str | None = None
@@ -85,7 +86,7 @@ class _Row:
 
 
 class ExecBuilder:
-    """Builds an executable of bytecode functions::
+    """Builds an executable from bytecode functions.  Example::
 
         b = ExecBuilder()
         with b.function("main", ["x", "y"]):
@@ -93,15 +94,18 @@ class ExecBuilder:
             b.emit_ret(b.r(2))
         executable = b.get()
 
-    Registers 0 to n-1 are the parameters.  Other registers may have any numbers, because `get` renumbers them.
-    Constants and functions are added to their tables in the order in which they are first named.
+    The parameters of a function are in registers 0 to n-1.  Other registers may have any numbers, because `get`
+    renumbers the registers.  Constants and functions are added to their tables in the order in which they are first
+    named.
 
     Attributes
     ----------
-    ctx, nil
-        The operands for the running machine, allowed only as first argument of a packed function, and for no value.
+    ctx
+        The operand for the running machine.  It is allowed only as the first argument of a packed function.
+    nil
+        The operand for no value.
     source, signature, debug
-        The executable's sections of these names, as in Program.
+        The sections of the executable with these names, as in Program.
     """
 
     ctx: Argument = CONTEXT
@@ -144,12 +148,12 @@ class ExecBuilder:
         value
             An array (copied), vm.Shape, str, np.dtype, int of 64 bits or float.
         shared
-            False: always add a new row.
+            Whether an equal constant that is already in the table is used.  If False, always add a new row.
 
         Raises
         ------
         RelvmTypeError
-            The value has another type, or is an array of a dtype that tensors do not have.
+            The value has another type, or is an array with a dtype that tensors do not support.
         """
         if isinstance(value, np.ndarray):
             value = plain_array(value.copy())
@@ -162,36 +166,37 @@ class ExecBuilder:
         return self._own(constant(self._shared[key]))
 
     def f(self, name: str) -> Argument:
-        """Return the operand for the function `name` as a value.  It is a function of this builder, defined before or
-        after, or a registered packed function."""
+        """Return the operand for the function `name` as a value.  The function may be a function of this builder, even
+        one that is defined later, or a registered packed function."""
         return self._own(function(self._row(name).index))
 
     # ---- functions ----
 
     def declare(self, name: str, parameters: Sequence[str]) -> Argument:
-        """Declare a function with these parameters that is defined later.  Its row of the function table is added now.
+        """Declare a bytecode function that is defined later, and add its row to the function table.
 
         Raises
         ------
         RelvmFormatError
-            The name is already declared, defined or packed.
+            A function of this name is already declared or defined.
         """
         return self._said(name, "bytecode", tuple(parameters))
 
     def packed(self, name: str, parameters: Sequence[str] | None = None) -> Argument:
-        """Declare `name` as a packed function, as a call of it also does.  Its row of the function table is added now.
+        """Declare `name` as a packed function, and add its row to the function table.  A function that is called but
+        not defined is a packed function even without this declaration.
 
         Parameters
         ----------
         name
             The registered name of the function.
         parameters
-            The names of its parameters, by which the number of arguments is checked.  None: any number.
+            The names of the parameters, which determine the number of arguments of a call.  None: any number.
 
         Raises
         ------
         RelvmFormatError
-            The name is already declared, defined or packed.
+            A function of this name is already declared or defined.
         """
         return self._said(name, "packed", None if parameters is None else tuple(parameters))
 
@@ -214,11 +219,12 @@ class ExecBuilder:
         parameters
             The names of its parameters.
         registers
-            The number of registers, which then keep their numbers.  None: registers are renumbered.
+            The number of registers.  If it is given, registers keep their numbers.  None: registers are renumbered.
         private
-            Whether only the program itself calls it, so that hosts cannot find it by name.
+            Whether only the program itself may call the function, so that a host cannot find it by name.
         impure
-            Whether calling it may have effects, so that it is not a value of a function type without effects.
+            Whether a call of the function may have effects.  An impure function is not a value of a function type
+            without effects.
 
         Raises
         ------
@@ -247,11 +253,11 @@ class ExecBuilder:
         row.body = body
 
     def label(self) -> Label:
-        """Return a new jump target in the function being written.  It may be placed before or after the jumps to it."""
+        """Return a new label in the function being defined.  It may be placed before or after the jumps to it."""
         return Label(self._open("label"))
 
     def place(self, label: Label) -> None:
-        """Place the label before the next emitted instruction.  Raises RelvmFormatError if it is already placed."""
+        """Place a label before the next emitted instruction.  Raise RelvmFormatError if the label is already placed."""
         self._expect_here(label, "place")
         if label.position is not None:
             raise RelvmFormatError(f"function {label.body.name}: the label is already placed")
@@ -262,10 +268,10 @@ class ExecBuilder:
     def emit_call(
         self, callee: str | Argument, arguments: Sequence[Argument] = (), dst: Argument | None = None
     ) -> None:
-        """Emit dst = callee(arguments...); without `dst` the result is dropped.
+        """Emit the call dst = callee(arguments...).  Without `dst`, the result is discarded.
 
-        A name that this builder does not define is that of a packed function, which machines look up when they are
-        created.
+        If `callee` is a name that this builder does not define, it is the name of a packed function.  A machine looks
+        up packed functions when the machine is created.
         """
         self.emit("call", dst, callee, arguments)
 
@@ -274,7 +280,7 @@ class ExecBuilder:
         self.emit("ret", source)
 
     def emit_goto(self, target: Label | int) -> None:
-        """Emit a jump to `target`: a label, or a number of instructions after this one (before it, if negative)."""
+        """Emit a jump to `target`: a label, or a distance in instructions from this one, negative to jump back."""
         self.emit("goto", target)
 
     def emit_if(self, condition: Argument, otherwise: Label | int) -> None:
@@ -294,9 +300,9 @@ class ExecBuilder:
         op
             The name of the instruction.
         operands
-            One for each letter of its row. d: a register or None.  r: a register.  f: a function's name, or a result of
-            `f`.  j: a label, or a distance in instructions.  A: a sequence of operands.  p: a row of
-            csrc/tables/scalar_operators.def, by its name or number.
+            One operand for each letter in the row of the instruction.  d: a register or None.  r: a register.  f: the
+            name of a function, or a result of `f`.  j: a label, or a distance in instructions.  A: a sequence of
+            operands.  p: the name or number of a row of csrc/tables/scalar_operators.def.
 
         Raises
         ------
@@ -307,7 +313,7 @@ class ExecBuilder:
         RelvmTypeError
             An operand has the wrong kind.
         RelvmFormatError
-            No function is being written, or a label belongs to another function.
+            No function is being defined, or a label belongs to another function.
         """
         body = self._open(op)
         row = _OPCODES.get(op)
@@ -348,7 +354,8 @@ class ExecBuilder:
             raise RelvmFormatError(f"{error}{_as_written(str(error), orders)}") from None
 
     def _entry(self, name: str, row: _Row, orders: dict[str, list[int]]) -> FunctionEntry:
-        """Return the entry of a row.  Append the registers of a renumbered function, in their order, to `orders`."""
+        """Return the function table entry of a row.  If the registers of the function are renumbered, store their old
+        numbers, in the new order, in `orders`."""
         body = row.body
         if body is None:
             self._expect_packed(name, row)
@@ -396,7 +403,7 @@ class ExecBuilder:
         return self._own(function(row.index))
 
     def _own(self, argument: Argument) -> Argument:
-        """Return an operand that refers to a row of this builder's tables."""
+        """Mark an operand as one that refers to a row of this builder's tables."""
         own = _OwnArgument(*argument)
         own.builder = self
         return own
@@ -453,7 +460,7 @@ class ExecBuilder:
 
 
 class _OwnArgument(Argument):
-    """An operand that is a row of a builder's tables."""
+    """An operand that refers to a row of a builder's tables."""
 
     builder: ExecBuilder
 
@@ -466,7 +473,7 @@ def _expect_parameters(function: str, parameters: Sequence[str]) -> None:
 
 
 def _expect_count(name: str, count: int) -> None:
-    """Raise RelvmArgumentError if a builtin takes another number of arguments."""
+    """Raise RelvmArgumentError if `name` is a builtin that does not accept `count` arguments."""
     row = _BUILTINS.get(name)
     if row is None:
         return
@@ -491,7 +498,8 @@ def _with_target(instruction: Instruction) -> Instruction:
 
 
 def _as_written(message: str, orders: dict[str, list[int]]) -> str:
-    """Replace the register number in a verifier's message by the number before renumbering."""
+    """Return a note with the register number before renumbering, for a verifier's message that names a register.
+    Return an empty string if the number is the same or the message names no register."""
     found = re.search(r"function (.*), instruction \d+: register (\d+) ", message)
     if not found or found[1] not in orders:
         return ""

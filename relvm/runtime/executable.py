@@ -1,4 +1,4 @@
-"""Executables: verified programs in their final form, in memory or mapped from a file, ready for machines."""
+"""Executables: verified programs in binary form, in memory or mapped from a file, that machines can run."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from relvm.runtime.status import failure
 from relvm.runtime.trust import Part, is_built_here, record_built
 from relvm.tables import KINDS
 
-# The default functions that programs from elsewhere may call.
+# The registered functions that an untrusted program may call by default.
 KERNEL_LIBRARY = ("reference.*",)
 
 
 @dataclass(frozen=True)
 class Stats:
-    """The contents of an executable; str() of it is a readable table.
+    """Statistics of the contents of an executable.  `str(stats)` is a readable table.
 
     Attributes
     ----------
@@ -46,15 +46,15 @@ class Stats:
     tensor_bytes
         The size of all tensors.
     functions
-        Kind -> the names of the functions of that kind.
+        For each kind of function, the names of the functions of that kind.
     calls
-        Function -> the number of call instructions that refer to it.
+        For each function, the number of call instructions that refer to it.
     instructions
-        Bytecode function -> the number of its instructions.
+        For each bytecode function, the number of its instructions.
     native_bytes
         The size of the library in the native section.
     portable_bytes
-        The size of the portable program, without the tensors that the executable has anyway.
+        The size of the portable program, without the tensors that it shares with the executable.
     """
 
     size_bytes: int
@@ -83,25 +83,26 @@ class Stats:
 
 
 class Executable:
-    """A verified program.  It is immutable, so a copy is the same object, and any number of machines may run it at
-    once.
+    """A verified program.  An executable is immutable, so copying it returns the same object, and any number of
+    machines may run it at the same time.
 
-    It pickles as its bytes.  Unpickling native code requires that it was built here, as loading a file does; on another
-    machine it raises RelvmUnsupportedError.  Use `to_bytes`, and `from_bytes` with trust_native=True, there.
+    An executable is pickled as its bytes.  As with loading a file, an executable with native code can be unpickled only
+    on the machine where it was built; elsewhere, unpickling raises RelvmUnsupportedError.  To send one to another
+    machine, use `to_bytes` here, and `from_bytes` with trust_native=True there.
 
     Made by `Executable.from_program`, `from_bytes` and `open`.
 
     Attributes
     ----------
     pointer
-        The C object, for machines, which keep it.
+        The C object.  Machines keep it alive.
     upgrade
-        The native code that its machines will get if it was built with exec_mode="auto", otherwise None.
+        The background compilation of the native code if the executable was built with exec_mode="auto", otherwise None.
     is_trusted
-        Whether it was built in this process, or loaded with trust_native=True, so that its C source may be compiled and
-        run, too.
+        Whether the executable was built in this process or loaded with trust_native=True.  The C source of a trusted
+        executable may be compiled and run.
     is_only_checked
-        Whether `check` made it.
+        Whether the executable was returned by `check`.
     """
 
     def __init__(
@@ -118,8 +119,8 @@ class Executable:
         where: str = "",
         portable: bool = False,
     ) -> None:
-        # buffer: 64-byte aligned and constant from now on, because its tensors are used without a copy.
-        # portable: whether it is the portable program in the buffer.
+        # buffer: must be 64-byte aligned and must not change, because the tensors in it are not copied.
+        # portable: whether to load the portable program that the buffer contains, instead of the executable itself.
         expect_type("max_bytes", max_bytes, Integral, "an integer")
         if not (isinstance(buffer, np.ndarray) and buffer.dtype == np.uint8):
             expect_type("buffer", buffer, (bytes, bytearray, memoryview), "the bytes of an executable")
@@ -168,23 +169,23 @@ class Executable:
 
     @classmethod
     def from_program(cls, program: Program, *, elsewhere: bool = False) -> Executable:
-        """Return the executable of a program made in this process, whose native code is trusted.
+        """Return the executable of a program that was created in this process.  Its native code is trusted.
 
         Parameters
         ----------
         program
-            From code generation, ExecBuilder or a listing.
+            A program from code generation, ExecBuilder or a listing.
         elsewhere
-            Whether native code may be for another processor.  The executable can then be saved, but no machine here
-            runs it.
+            Whether native code may be for another processor.  Such an executable can be saved, but this machine cannot
+            run it.
 
         Raises
         ------
         RelvmTypeError
             `program` is not a Program.
         RelvmFormatError
-            The program violates a rule of the format: a register is read before it is written, or two functions have
-            one name.
+            The program violates a rule of the format, for example, a register is read before it is written, or two
+            functions have the same name.
         RelvmUnsupportedError
             The native code is for another processor.
         """
@@ -196,10 +197,10 @@ class Executable:
         return cls(buffer, trust_native=True, elsewhere=elsewhere, functions=("*",), program=held)
 
     def record_built(self) -> None:
-        """Record the executable as built by this user on this machine, so that its native code is trusted when it is
-        loaded again.
+        """Record that this user built the executable on this machine.  Its native code is then trusted when the
+        executable is loaded again.
 
-        Nothing is recorded if there is no native code, or if the cache directory is not writable.
+        Nothing is recorded if the executable has no native code, or if the cache directory is not writable.
         """
         with contextlib.suppress(OSError):
             if not self._is_portable and (parts := _parts_of_native(self._buffer, self._where)):
@@ -214,10 +215,10 @@ class Executable:
         elsewhere: bool = False,
         functions: Iterable[str] | None = None,
     ) -> Executable:
-        """Return the executable in `content`, which is copied.
+        """Return the executable with the bytes `content`, which are copied.
 
-        `trust_native`, `elsewhere`, `functions` and the errors are those of `open`.  Raises RelvmTypeError if `content`
-        is not bytes.
+        For `trust_native`, `elsewhere`, `functions` and the errors, see `open`.  Raise RelvmTypeError if `content` is
+        not bytes.
         """
         try:
             view = memoryview(content).cast("B")
@@ -238,29 +239,31 @@ class Executable:
         functions: Iterable[str] | None = None,
         max_bytes: int = 0,
     ) -> Executable:
-        """Map the executable in a file, or in an exported library.  Its tensors are read when they are used.
+        """Map the executable in a file, or in an exported library, into memory.  Its tensors are read from the file
+        when they are used.
 
-        Everything is checked before this returns, with one exception.  If the elements of tensors take more than 1 MB,
-        their checksum is verified only with `check_data`, because that reads all of them.
+        `open` checks the whole executable, with one exception.  If the elements of the tensors take more than 1 MB,
+        their checksum is verified only with `check_data`, because this reads all elements.
 
-        Replace such a file, as `save` does, instead of writing into it while it is in use.
+        While the executable is in use, do not write into the file.  Replace the file instead, as `save` does.
 
         Parameters
         ----------
         path
             The path of the file.
         trust_native
-            Native code can do whatever the process of the caller can.  True: run it.  False: run it only if this user
-            built the file on this machine (relvm/runtime/trust.py); the elements of tensors may differ.
+            Whether to run native code that this user did not build on this machine (relvm/runtime/trust.py).  Native
+            code can do everything that the calling process can.  A file counts as built here even if the elements of
+            its tensors have changed.
         elsewhere
-            Whether native code may be untrusted, or for another processor, architecture, version or system.  No machine
-            runs such an executable, but it can be saved, and `vm.adapt` converts it to one that runs here.
+            Whether native code may be untrusted, or for another processor, architecture, version or system.  Such an
+            executable cannot run, but it can be saved, and `vm.adapt` converts it to an executable that runs here.
         check_data
-            Whether to also check tensors' elements and a portable program, however large they are.
+            Whether to also check the elements of tensors and a portable program, however large they are.
         functions
-            The registered functions that a program without native code may call, by name; a name that ends with *
-            stands for all names with that prefix.  None: the kernels of target "numpy".  It may always call builtins.
-            Native code, which is trusted, may call any function.
+            The names of the registered functions that a program without native code may call.  A name that ends with *
+            means all names with that prefix.  None: the kernels of target "numpy".  Builtins are always allowed.  A
+            program with trusted native code may call any function.
         max_bytes
             The maximum size of the file; 0: no limit.
 
@@ -286,16 +289,16 @@ class Executable:
 
     @classmethod
     def check(cls, path: str | os.PathLike, *, check_data: bool = True) -> Executable:
-        """Check everything in an executable file, without running any of it.
+        """Check an executable file completely, without running any of its code.
 
-        A native section is not opened, and no machine can be created from the result.
+        A native section is not loaded.  Machines cannot run the returned executable.
 
         Parameters
         ----------
         path
             The path of the file.
         check_data
-            Whether to also check tensors' elements and a portable program, however large they are.
+            Whether to also check the elements of tensors and a portable program, however large they are.
 
         Raises
         ------
@@ -314,7 +317,7 @@ class Executable:
         return executable
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write the executable to the file `path`, which is created or replaced atomically.
+        """Write the executable to the file `path`.  The file is created or replaced atomically.
 
         Raises
         ------
@@ -329,21 +332,21 @@ class Executable:
         return bytes(self._content())
 
     def _content(self) -> Any:
-        """Return the bytes of the executable alone."""
+        """Return the bytes of the executable.  For a portable program, these are not the bytes of the whole buffer."""
         return encode(self.program) if self._is_portable else self._buffer
 
     @cached_property
     def program(self) -> Program:
-        """The program as Python objects; its tensors are read-only views.
+        """The program as Python objects.  Its tensors are read-only views of the executable.
 
-        Raises the errors of `portable`.
+        Raises the same errors as `portable`.
         """
-        _ = self.portable  # what is decoded has been verified
+        _ = self.portable  # verifies the portable program before it is decoded
         return decode(self._buffer, portable=self._is_portable)
 
     @cached_property
     def functions(self) -> dict[str, FunctionEntry]:
-        """The function table by name, in order."""
+        """The entries of the function table, by name, in the order of the table."""
         return {entry.name: entry for entry in self.program.functions}
 
     @property
@@ -352,7 +355,7 @@ class Executable:
         return lib.rvm_executable_function_count(self.pointer)
 
     def function_name(self, index: int) -> str:
-        """Return the name of the function at `index` of the table."""
+        """Return the name of the function at `index` of the function table."""
         return ffi.string(lib.rvm_executable_function_name(self.pointer, index)).decode()
 
     def function_kind(self, index: int) -> str:
@@ -361,17 +364,17 @@ class Executable:
 
     @cached_property
     def signature(self) -> dict[str, Any]:
-        """Function -> its parameter and result types; private functions have none."""
+        """The parameter and result types of each function that is not private, by function name."""
         return decode_signature(self._buffer, portable=self._is_portable)
 
     @property
     def source(self) -> str:
-        """The C source of the native code; empty when the executable does not carry it."""
+        """The C source of the native code, or an empty string if the executable does not contain the source."""
         return self.program.source
 
     @property
     def unsupported_reason(self) -> str:
-        """Reason this host cannot run the executable, such as a missing processor feature, or "" if it can."""
+        """The reason why this host cannot run the executable, such as a missing processor feature, or "" if it can."""
         error = ffi.new("rvm_value *")
         if not self.is_only_checked and (status := lib.rvm_executable_check_native(self.pointer, error)):
             return str(failure(status, error, self._where))
@@ -379,17 +382,17 @@ class Executable:
 
     @cached_property
     def portable(self) -> Executable | None:
-        """Return the portable program that the executable contains (`vm.build(portable=True)`), or None.
+        """The portable program that the executable contains (`vm.build(portable=True)`), or None.
 
-        It is the program for machines that cannot run the native code.  It is checked as `open` does, and may call the
-        same functions.
+        The portable program is for machines that cannot run the native code.  It is checked like a file that is opened
+        with `open`, and may call the same functions as the executable.
 
         Raises
         ------
         RelvmFormatError
-            It is damaged, or has native code or a portable program of its own.
+            The portable program is damaged, or itself contains native code or a portable program.
         RelvmUnsupportedError
-            It has another major version, or calls a function that is not allowed.
+            The portable program has another major version, or calls a function that is not allowed.
         """
         return self._open_portable()
 
@@ -400,19 +403,19 @@ class Executable:
         return Executable(self._buffer, trust_native=False, portable=True, **self._inner_options, where=where)
 
     def as_text(self) -> str:
-        """Return a listing, which relvm.bytecode.asm_parser.parse_text parses."""
-        from relvm.bytecode.asm_printer import as_text  # imported here, because few programs need it; so is the next
+        """Return the program as a text listing.  relvm.bytecode.asm_parser.parse_text parses such a listing."""
+        from relvm.bytecode.asm_printer import as_text  # imported here, because few programs need it
 
         return as_text(self.program)
 
     def as_python(self) -> str:
-        """Return a Python program that builds the same executable with ExecBuilder, in its variable `executable`.
+        """Return a Python program that builds the same executable with ExecBuilder, as the variable `executable`.
 
         Raises
         ------
         RelvmUnsupportedError
-            The executable has native code, possibly only for kernels.  With target="numpy" in bytecode mode it has
-            none.
+            The executable has native code, possibly only for kernels.  An executable built with target="numpy" in
+            bytecode mode has no native code.
         """
         from relvm.bytecode.python_printer import as_python
 
@@ -462,8 +465,7 @@ def load(
 ) -> Executable:
     """Open the executable in a file, or in an exported library.
 
-    `path`, `trust_native`, `elsewhere`, `check_data`, `functions`, `max_bytes` and what is raised are those of
-    `Executable.open`.
+    The parameters and errors are the same as those of `Executable.open`.
     """
     return Executable.open(
         path,
@@ -476,12 +478,13 @@ def load(
 
 
 def _unpickled(content: bytes) -> Executable:
-    """Unpickle an executable.  A pickle can call any function, but it must not bring native code compiled elsewhere."""
+    """Unpickle an executable.  Any registered function is allowed, because a pickle can call any function anyway.
+    Native code that was compiled elsewhere is rejected."""
     return Executable.from_bytes(content, functions=("*",))
 
 
 def _function_names(functions: Iterable[str]) -> list[str]:
-    """Return the names of functions that may be called.  Raise RelvmTypeError if they are not names."""
+    """Return `functions` as a list.  Raise RelvmTypeError if it is not an iterable of function names."""
     if isinstance(functions, str | bytes) or not isinstance(functions, Iterable):
         raise RelvmTypeError(f"functions: expected a list of names, got {functions!r}")
     names = list(functions)
@@ -492,8 +495,8 @@ def _function_names(functions: Iterable[str]) -> list[str]:
 
 
 def _parts_of_native(buffer: Any, where: str) -> tuple[Part, ...]:
-    """Return everything that determines the meaning of native code: every section but the elements of tensors.  Empty
-    if there is none."""
+    """Return everything that determines the meaning of native code: all sections except the elements of tensors.
+    Return an empty tuple if there is no native code."""
     sections = _sections(buffer, where)
     return tuple(_parts(sections)) if "native" in sections else ()
 
@@ -512,7 +515,7 @@ def _parts(sections: dict[str, memoryview]) -> Iterator[Part]:
 
 
 def _sections(buffer: Any, where: str) -> dict[str, memoryview]:
-    """Unpack the sections as unpack_sections does, with `where` before its messages."""
+    """Call unpack_sections, and add `where` in front of its error messages."""
     try:
         return unpack_sections(buffer)
     except (RelvmFormatError, RelvmUnsupportedError) as error:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from io import BufferedReader
     from pathlib import Path
 
-EXECUTABLE_SUFFIXES = (".rvm", ".so")  # saved executables, and shared libraries that hold one
+EXECUTABLE_SUFFIXES = (".rvm", ".so")  # saved executables, and shared libraries that contain an executable
 LIBRARY_SECTION = ".relvm"  # csrc/library/module.c
 _PARTIAL = ".part"
-_MAP_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)  # the value on Linux; Python has the name from 3.13 on
+_MAP_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)  # the value on Linux; defined in Python from 3.13 on
 _ABANDONED_SECONDS = 3600
 _ROOT = 0  # the user who can change any file
 _BLOCK_BYTES = 512  # the unit of st_blocks on every file system
@@ -31,10 +31,10 @@ _SPARSE_BYTES = 1 << 30
 
 
 def map_executable(path: str | os.PathLike) -> memoryview:
-    """Map the executable in a file, or the one in an exported library, without running any of it.
+    """Map the executable in a file, or in an exported library, into memory, without running any of its code.
 
-    All pages but those of tensor elements are copied, so later writes to the file do not change them.  A file that
-    another user can write to is read as a whole instead, and not mapped.
+    All pages except those of tensor elements are copied, so that later writes to the file do not change them.  A file
+    that another user can write to is not mapped, but read completely.
 
     Raises
     ------
@@ -43,7 +43,8 @@ def map_executable(path: str | os.PathLike) -> memoryview:
     OSError
         The file cannot be read.
     RelvmFormatError
-        `open_file` rejects the file, it is empty, or it is a shared library that is damaged or contains no executable.
+        `open_file` rejects the file, or the file is empty, or it is a shared library that is damaged or contains no
+        executable.
     """
     expect_path("path", path)  # a number would be a file descriptor
     with open_file(path) as file:
@@ -71,15 +72,16 @@ def map_executable(path: str | os.PathLike) -> memoryview:
 
 
 def only_user_can_write(status: os.stat_result) -> bool:
-    """Return whether no other user than this process's and root can write to a file or folder, by its owner and mode.
+    """Return whether only root and the user of this process can write to a file or folder, judging by its owner and
+    mode.
 
-    The bits of the group limit access control lists as well.
+    Access control lists need no check, because the group bits of the mode limit them.
     """
     return status.st_uid in (os.geteuid(), _ROOT) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _detach(executable: memoryview) -> None:
-    """Copy the pages of a private mapping of an executable, except those that only contain elements of tensors."""
+    """Copy the pages of an executable in a private mapping, except pages that only contain elements of tensors."""
     _copy_pages(executable[: mmap.PAGESIZE])  # the table of sections
     try:
         places = section_places(executable)
@@ -100,13 +102,13 @@ def _copy_pages(part: memoryview) -> None:
 
 
 def read_file(path: str | os.PathLike) -> bytes:
-    """Return the current bytes of a file.  Raises as `open_file` does."""
+    """Return the current bytes of a file.  The errors are the same as those of `open_file`."""
     with open_file(path) as file:
         return file.read()
 
 
 def read_text(path: str | os.PathLike) -> str:
-    """Return the current text of a UTF-8 file, with lines that end in a newline only.
+    """Return the current text of a UTF-8 file.  All line ends are converted to a newline.
 
     Raises
     ------
@@ -131,8 +133,8 @@ def open_file(path: str | os.PathLike) -> BufferedReader:
     OSError
         The file cannot be read.
     RelvmFormatError
-        It is a device, a pipe, a cycle of symbolic links, or a sparse file: more than 1 GB, of which the disk stores
-        less than a sixteenth.  Reading the rest would take memory for zeros that the author did not have to store.
+        The path is a device, a pipe, a cycle of symbolic links, or a sparse file.  A file is sparse if it is larger
+        than 1 GB and the disk stores less than a sixteenth of it.  Reading it would take much memory for zeros.
     """
     expect_path("path", path)
     try:
@@ -155,25 +157,25 @@ def open_file(path: str | os.PathLike) -> BufferedReader:
 
 
 def is_sparse(size_bytes: int, stored_bytes: int) -> bool:
-    """Return whether a file, or the unpacked archive, is larger than 1 GB with less than a sixteenth of it stored."""
+    """Return whether a file or an unpacked archive is larger than 1 GB while less than a sixteenth of it is stored."""
     return size_bytes > _SPARSE_BYTES and stored_bytes < size_bytes // 16
 
 
 @contextlib.contextmanager
 def complete_file(path: str | os.PathLike) -> Iterator[Path]:
-    """Return a temporary name to write to.  At the end of the block the file replaces `path` atomically, unless the
-    block fails.
+    """Yield the name of a temporary file to write to.  At the end of the block, the temporary file replaces `path`
+    atomically, unless the block raises an exception.
 
-    The data is synced to the disk first, so that after a system crash `path` is either the old or the new file.  A
-    process killed in between leaves NAME.PROCESS.THREAD.part.  Any later writer of `path` removes such files when they
-    are an hour old.  For a symbolic link, its target is replaced.
+    The data is synced to the disk first, so that after a system crash `path` is either the old or the new file.  If the
+    process is killed, the temporary file, NAME.PROCESS.THREAD.part, remains.  A later writer of `path` removes such
+    files if they are older than an hour.  If `path` is a symbolic link, its target is replaced.
 
     Raises
     ------
     RelvmTypeError
         `path` is not a path.
     OSError
-        The file, which the error names, cannot be written, or `path` is not a regular file but a folder or device.
+        The file cannot be written, or `path` is a folder or a device.  The error contains the path.
     """
     expect_path("path", path)
     from pathlib import Path  # only writing needs it, and it would cost deployed programs memory
@@ -189,7 +191,7 @@ def complete_file(path: str | os.PathLike) -> Iterator[Path]:
         os.replace(partial, target)
     except OSError as error:
         if error.errno and not error.filename2 and error.filename in (None, os.fspath(partial)):
-            error.filename = os.fspath(path)  # the error of a full disk does not name it
+            error.filename = os.fspath(path)  # the error for a full disk does not name the file
         raise
     finally:
         with contextlib.suppress(OSError):  # already gone or never created; the original error is raised
@@ -199,7 +201,7 @@ def complete_file(path: str | os.PathLike) -> Iterator[Path]:
 
 
 def _open_at_once(path: str, flags: int) -> int:
-    """Return a file descriptor without blocking, also for a pipe without a writer."""
+    """Open a file and return its descriptor.  This does not block, even for a pipe without a writer."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
@@ -212,7 +214,7 @@ def _sync(path: Path) -> None:
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove temporary files older than an hour; active writers have written more recently."""
+    """Remove temporary files of `target` that are older than an hour.  Files of active writers are newer."""
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in entries:
             if entry.name.startswith(f"{target.name}.") and entry.name.endswith(_PARTIAL):

@@ -15,18 +15,18 @@ from relvm.runtime.status import uncopyable
 
 
 class Function(Closure):
-    """A function of an executable on a machine, called with arguments by position or by parameter name.
+    """A function of an executable on a machine.  Call it with arguments by position or by parameter name.
 
-    It is also a value that can be passed to a function of the same machine.
+    A Function is also a value that can be passed to a function of the same machine.
 
     Attributes
     ----------
     name
-        Its name in the executable.
+        The name of the function in the executable.
     index
-        Its index in the function table.
+        The index of the function in the function table.
     inputs
-        The machine's pre-bound inputs, by function.
+        The pre-bound inputs of all functions of the machine, by function name.
     """
 
     __slots__ = ("index", "inputs", "name")
@@ -49,7 +49,7 @@ class Function(Closure):
         return self.objects.executable.functions[self.name].parameters
 
     def call_otherwise(self, *arguments: Any, **named: Any) -> Any:
-        """Call it by parameter name, or by position if its inputs are not pre-bound.
+        """Handle a call with arguments by parameter name, and any call of a function with pre-bound inputs.
 
         Raises
         ------
@@ -64,7 +64,7 @@ class Function(Closure):
         return self.call(*self.ordered(arguments, named))
 
     def prepared(self, arguments: tuple, named: Mapping[str, Any]) -> PreparedCall:
-        """Return the function with these arguments, converted."""
+        """Return a PreparedCall of the function: the arguments are converted once, for any number of runs."""
         return PreparedCall(self.objects, self.name, self.index, self.ordered(arguments, named), self.argument)
 
     def argument(self, k: int) -> str:
@@ -72,7 +72,7 @@ class Function(Closure):
         return f"{self.name}: argument {self.parameters[k] if k < len(self.parameters) else k}"
 
     def is_set(self) -> RelvmArgumentError:
-        """Return the error for a call with arguments of a function with pre-bound inputs."""
+        """Return the error for a direct call of the function while its inputs are pre-bound."""
         return RelvmArgumentError(
             f"{self.name}: the inputs are already set; run it with invoke_stateful({self.name!r}), or call"
             f" clear_input({self.name!r}) first"
@@ -110,7 +110,8 @@ class SavedFunction:
         self.include_return = include_return
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Run the function; return None without include_return.  Raises RelvmArgumentError if there are arguments."""
+        """Run the function.  Return its result, or None if `include_return` is false.  Raise RelvmArgumentError if
+        arguments are given."""
         if arguments or named:
             raise self.is_complete()
         if self.include_return:
@@ -122,7 +123,7 @@ class SavedFunction:
         raise uncopyable(self)
 
     def is_complete(self) -> RelvmArgumentError:
-        """Return the error for a call with arguments."""
+        """Return the error for a call with arguments: all arguments are already bound."""
         return RelvmArgumentError(f"{self.name} already has its arguments; call it without any")
 
     def __repr__(self) -> str:

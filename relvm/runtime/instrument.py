@@ -1,4 +1,4 @@
-"""Instruments: Python callbacks for the calls of a machine."""
+"""Instruments: Python callbacks that a machine calls before and after each call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OK = numbers(STATUS)["OK"]
 
 
 class _Answer(Enum):
-    """A value that an instrument may return before a call.  SKIP: the call is not made."""
+    """A value that an instrument may return before a call.  SKIP: do not make the call."""
 
     SKIP = "skip"
 
@@ -28,7 +28,8 @@ SKIP = _Answer.SKIP
 
 @dataclass(frozen=True)
 class Opaque:
-    """A value without a Python form, as passed to an instrument. tag: its kind, such as "storage"."""
+    """A placeholder for a machine value that cannot be converted to Python.  tag: the kind of the value, such as
+    "storage"."""
 
     tag: str
 
@@ -60,7 +61,8 @@ def relvm_py_after(host: Any, function: int, arguments: Any, count: int, status:
 
 
 def _shown(objects: Objects, arguments: Any, count: int) -> list[Any]:
-    """Return the arguments without the machine, which some builtins receive."""
+    """Return the arguments of a call as Python values.  The machine, which some builtins get as an argument, is
+    omitted."""
     words = ffi.cast("int64_t *", arguments)
     return [_show(objects, words, k) for k in range(count) if words[2 * k] != _CONTEXT]
 

@@ -22,7 +22,7 @@ Instrument = Callable[..., Any]
 
 
 class Invoker(Objects):
-    """A machine and its hooks around calls."""
+    """A machine, with the hooks that run before, during and after a call."""
 
     def __init__(self, machine: Any, executable: Executable, print_hook: Callable[..., Any], threads: int) -> None:
         super().__init__(int(ffi.cast("uintptr_t", machine)))
@@ -40,7 +40,7 @@ class Invoker(Objects):
         raise uncopyable(self)
 
     def print(self, *values: Any) -> None:
-        """Print values for vm.builtin.print."""
+        """Pass the values of a vm.builtin.print to the print hook."""
         self.print_hook(*values)
 
     def instrument(self, index: int, before: bool, result: Any, arguments: Sequence[Any]) -> Any:
@@ -49,7 +49,7 @@ class Invoker(Objects):
         return self.callback(self.executable.function_name(index), before, result, *arguments)
 
     def poll(self) -> None:
-        """Do the pending work before a run and periodically during it: switch to native code when it is ready."""
+        """Switch to native code when it is ready.  `poll` is called before a run and periodically during a run."""
         upgrade = self.upgrade
         if not upgrade:
             return
@@ -71,7 +71,7 @@ class Invoker(Objects):
             raise failure(status, error)
 
     def value_of(self, name: str, held: Reference) -> Any:
-        """Return the Python value of a stored result."""
+        """Convert the result of a PreparedCall.run to a Python value."""
         outer = self.begin(name)
         try:
             words = ffi.new("int64_t[2]", (held.tag, held.address))
@@ -80,11 +80,11 @@ class Invoker(Objects):
             self.end(outer)
 
     def install(self, name: str, instrument: Any) -> None:
-        """Set the machine's C instrument.  Raise RelvmBusyError if it is running."""
+        """Set the machine's C instrument.  Raise RelvmBusyError if the machine is running."""
         self._change(name, lib.rvm_machine_instrument, instrument)
 
     def install_debugger(self, debugger: Any) -> None:
-        """Set the machine's C debugger.  Raise RelvmBusyError if it is running."""
+        """Set the machine's C debugger.  Raise RelvmBusyError if the machine is running."""
         self._change("the debugger", lib.rvm_machine_debug, debugger)
 
     def _change(self, name: str, setter: Callable[..., int], what: Any) -> None:
@@ -100,7 +100,7 @@ class Invoker(Objects):
     # ---- what messages say ----
 
     def ended(self, status: int, result: Any) -> BaseException:
-        """Return the exception of a failed run: the one raised in a callback, if there is one."""
+        """Return the exception of a failed run.  If a callback raised an exception, return that exception."""
         raised, self.exception = self.exception, None
         error, trace = read_failure(status, result)
         exception = raised if raised is not None and status == _CALLBACK_ERROR else error
@@ -109,8 +109,8 @@ class Invoker(Objects):
         return exception
 
     def explained(self, trace: str) -> str:
-        """Extend the trace by the debug section: the value that each instruction computes, and its position in the
-        source."""
+        """Add information from the debug section to a trace: for each instruction, the value that it computes and its
+        source location."""
         program, lines = self.executable.program, []
         for line in trace.split("\n"):
             if frame := re.fullmatch(r"  in (.*) at instruction ([0-9]+)", line):
@@ -121,7 +121,7 @@ class Invoker(Objects):
 
 
 class PreparedCall:
-    """A function with arguments converted once, for any number of runs.
+    """A function and its arguments, which are converted once for any number of runs.
 
     Arrays are not copied, so a run sees later writes to them.
     """
@@ -146,7 +146,7 @@ class PreparedCall:
         raise uncopyable(self)
 
     def run(self) -> Reference:
-        """Run it once and return the result, for Runner.value_of."""
+        """Run the function once and return a reference to the result, for Invoker.value_of."""
         outer = self.runner.begin(self.name)
         try:
             words = new_words(1)
@@ -156,11 +156,11 @@ class PreparedCall:
             self.runner.end(outer)
 
     def value(self) -> Any:
-        """Run it once and return the result."""
+        """Run the function once and return the result as a Python value."""
         return self.runner.value_of(self.name, self.run())
 
     def repeat(self, number: int) -> float:
-        """Run it `number` times.  Return the seconds without the overhead of calls from Python."""
+        """Run the function `number` times.  Return the time in seconds, without the overhead of calls from Python."""
         words = new_words(1)
         outer = self.runner.begin(self.name)
         try:

@@ -1,4 +1,4 @@
-"""Packed functions of the host, in Python or C, registered by name and called by machines."""
+"""Packed functions: functions of the host, in Python or C, that are registered by name and called by machines."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from relvm.runtime import binding
 from relvm.runtime.convert import HostFunction
 from relvm.runtime.status import failure
 
-# A library provider: takes a full name, and returns the function of that name or None.
+# A library provider: a function that takes a full name, and returns the function of that name or None.
 Provider = Callable[[str], Callable[..., Any] | None]
 
 
 class _Named(HostFunction):
-    """The `self` of a C callback for a name.  The function is looked up at the time of the call."""
+    """The `self` argument of the C callback for a registered name.  The Python function is looked up when it is
+    called."""
 
     __slots__ = ("address",)
 
@@ -30,28 +31,28 @@ class _Named(HostFunction):
 
 _CALL_PACKED = ffi.cast("rvm_packed_function", binding.CALL_PACKED)
 _lock = threading.RLock()
-_named: dict[str, _Named] = {}  # never freed, because machines hold the addresses
+_named: dict[str, _Named] = {}  # never freed, because machines store the addresses
 _libraries: dict[str, Provider] = {}
 
-if hasattr(os, "register_at_fork"):  # another thread may hold the lock during fork, and does not exist in the child
+if hasattr(os, "register_at_fork"):  # another thread may own the lock during fork, and does not exist in the child
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
 def register_func(name: str, function: Callable[..., Any] | None = None, *, override: bool = False) -> Any:
     """Register a Python function as a packed function.  Without `function`, return a decorator.
 
-    All machines, including existing ones, look up the name at the time of the call.  The function gets the arguments as
-    Python values (tensors as Tensor), and may return any value that a machine accepts.  An exception that it raises
-    reaches the caller of the machine unchanged, with the machine's trace added as a note.
+    All machines, including existing machines, look up the name at the time of the call.  The arguments of the function
+    are Python values (tensors are Tensor objects).  The function may return any value that a machine accepts.  An
+    exception raised by the function reaches the caller of the machine unchanged, with the machine's trace as a note.
 
     Parameters
     ----------
     name
-        The name in programs, such as "my.library.add".
+        The name by which programs call the function, such as "my.library.add".
     function
-        A callable, or None to use this as a decorator.
+        A callable, or None to use `register_func` as a decorator.
     override
-        Whether to replace a function registered under the name.
+        Whether to replace a function that is already registered under the name.
 
     Raises
     ------
@@ -81,13 +82,13 @@ def register_c_func(name: str, address: int, *, override: bool = False) -> None:
     Parameters
     ----------
     name
-        The name in programs.
+        The name by which programs call the function.
     address
         The address of a `rvm_status f(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)` as
         declared in csrc/include/relvm.h (self: NULL), e.g.  `ctypes.cast(library.f, ctypes.c_void_p).value`.  Its
         library must stay loaded.
     override
-        Whether to replace a function registered under the name.
+        Whether to replace a function that is already registered under the name.
 
     Raises
     ------
@@ -112,8 +113,8 @@ def register_c_func(name: str, address: int, *, override: bool = False) -> None:
 
 
 def unregister_func(name: str) -> None:
-    """Remove the function registered under `name`.  Machines that call it then raise RelvmNameError.  Raises
-    RelvmNameError if there is none."""
+    """Remove the function registered under `name`.  A machine that calls it afterwards raises RelvmNameError.  Raise
+    RelvmNameError if no function is registered under `name`."""
     expect_name("unregister_func: name", name)
     with _lock:
         error = ffi.new("rvm_value *")
@@ -125,7 +126,7 @@ def unregister_func(name: str) -> None:
 
 
 def get_func(name: str) -> Callable[..., Any]:
-    """Return the Python function registered under `name`.  Raises RelvmNameError if there is none."""
+    """Return the Python function registered under `name`.  Raise RelvmNameError if there is no such function."""
     expect_name("get_func: name", name)
     named = _named.get(name)
     if named is None or named.function is None:
@@ -135,15 +136,15 @@ def get_func(name: str) -> Callable[..., Any]:
 
 
 def register_library(prefix: str, provider: Provider) -> None:
-    """Register a `provider` of packed functions whose names begin with `prefix`.  It is called when a machine first
-    needs one.
+    """Register a provider of the packed functions with names that begin with `prefix`.  The provider is called when a
+    machine first needs a function.
 
     Parameters
     ----------
     prefix
-        Including the last dot, such as "reference.".
+        The prefix, including the last dot, such as "reference.".
     provider
-        Takes the full name, and returns the function or None.
+        A function that takes the full name of a packed function, and returns the function or None.
 
     Raises
     ------
@@ -158,7 +159,7 @@ def register_library(prefix: str, provider: Provider) -> None:
 
 
 def provide(names: Iterable[str]) -> None:
-    """Register those of `names` that are not registered yet and that a library provides."""
+    """Register the functions `names` that are not registered yet and that a library provider has."""
     with _lock:
         for name in names:
             if lib.rvm_is_registered(name.encode()):

@@ -8,16 +8,16 @@ from typing import Any
 from relvm.bytecode.program import Shape
 from relvm.quoting import terminal_lines
 
-MAX_CHARACTERS = 100_000  # limit on the text of one call
+MAX_CHARACTERS = 100_000  # limit on the length of the text of one call
 _MAX_NESTED = 50
 _BRACKETS: dict[type[Any], tuple[str, str]] = {list: ("[", "]"), tuple: ("(", ")"), Shape: ("Shape(", ")")}
 
 
 def print_values(*values: Any) -> None:
-    """Print values like Python's `print`, but escape control characters in strings and limit the text.
+    """Print values like Python's `print`, but escape control characters in strings and limit the length of the text.
 
-    The values come from the program.  A few of them can stand for terabytes of text: a list that contains another one
-    twice, which contains another one twice; or a tuple of one long string many times.
+    The limit is necessary because a program can print terabytes of text with a few values.  Examples are deeply nested
+    lists that contain the next list twice, and a tuple that contains the same long string many times.
     """
     left = MAX_CHARACTERS
     pieces = []
@@ -31,7 +31,7 @@ def print_values(*values: Any) -> None:
 
 
 def _pieces(values: tuple[Any, ...]) -> Iterator[str]:
-    """Yield the text of values that are printed side by side, piece by piece."""
+    """Yield the pieces of the text of several values, separated by spaces."""
     for k, value in enumerate(values):
         if k:
             yield " "
@@ -42,7 +42,7 @@ def _pieces(values: tuple[Any, ...]) -> Iterator[str]:
 
 
 def _nested(value: Any, depth: int) -> Iterator[str]:
-    """Yield `repr` of a value, piece by piece."""
+    """Yield the pieces of the `repr` of a value."""
     if isinstance(value, str):
         yield repr(value[: MAX_CHARACTERS + 1])
     elif type(value) not in _BRACKETS:

@@ -1,4 +1,4 @@
-"""Profiles: the time of each call of a run, measured in C (csrc/vm/profile.c)."""
+"""Profiles: the time of the calls in a run, by function, measured in C (csrc/vm/profile.c)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BUILTIN = "vm.builtin."
 
 @dataclass(frozen=True)
 class ProfileRow:
-    """All calls of one function in a run.
+    """The measurements of all calls of one function in a run.
 
     Attributes
     ----------
@@ -30,16 +30,16 @@ class ProfileRow:
     count
         The number of calls.
     seconds
-        The time in these calls, without measured calls inside them.
+        The time spent in these calls, without measured calls inside them.
     share
-        The fraction of the run's time, 0 to 1.
+        The fraction of the time of the run, 0 to 1.
     bytes
-        The size of all distinct tensors among arguments and results: the least that a kernel reads and writes.  A
-        tensor of which only some elements are read, as in a gather, counts at most as much as the result. 0 for
-        builtins, which do not compute on elements.
+        The size of all distinct tensors among the arguments and results.  A kernel reads and writes at least this many
+        bytes.  If a kernel reads only some elements of a tensor, as in a gather, the tensor counts at most as much as
+        the result.  0 for builtins, which do not compute on elements.
     operations
-        Arithmetic on elements, counted as docs/explore.md describes. 0 for builtins; None if unknown, as for packed
-        functions and kernels that sort.
+        The number of arithmetic operations on elements, as defined in docs/explore.md.  0 for builtins.  None if
+        unknown, as for packed functions and kernels that sort.
     """
 
     name: str
@@ -53,7 +53,7 @@ class ProfileRow:
 
 @dataclass(frozen=True)
 class Profile:
-    """The profile of a run. str() of it is a table.
+    """The profile of a run.  `str(profile)` is a table.
 
     Attributes
     ----------
@@ -62,9 +62,9 @@ class Profile:
     seconds
         The time of the whole run.
     rows
-        The functions that it called, those with the most time first.
+        A row for each function that was called, the largest time first.
     threads
-        The number of threads that could work on a kernel at once.
+        The maximum number of threads that worked on a kernel at once.
     """
 
     function: str
@@ -74,7 +74,7 @@ class Profile:
 
     @property
     def other_seconds(self) -> float:
-        """The time of the machine itself, of Python functions that are arguments, and of measuring."""
+        """The rest of the time: the machine itself, Python functions that are arguments, and the measurement."""
         return self.seconds - sum(row.seconds for row in self.rows)
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ class Profile:
 
 
 def measure(prepared: PreparedCall) -> Profile:
-    """Run it once and return its profile.  An instrument set from Python is not called in this run."""
+    """Run a prepared call once and return its profile.  An instrument set from Python is not called in this run."""
     runner = prepared.runner
     profile = ffi.new("rvm_profile **")
     error = ffi.new("rvm_value *")
@@ -133,7 +133,8 @@ def _rows(runner: Invoker, profile: object, seconds: float) -> tuple[ProfileRow,
 
 
 def _codes(executable: Executable) -> Iterator[tuple[int, list[int]]]:
-    """Yield the number of each kernel in the debug section, and its operation count as rvm_profile_count expects it."""
+    """Yield, for each kernel in the debug section, its function index, and its operation count in the form that
+    rvm_profile_count expects."""
     debug = executable.program.debug
     for index in range(executable.function_count):
         match debug.get(executable.function_name(index)):
@@ -143,7 +144,8 @@ def _codes(executable: Executable) -> Iterator[tuple[int, list[int]]]:
 
 
 def _sum(terms: Any) -> list[int]:
-    """Return a sum as numbers.  An invalid sum, which a file may contain, counts as unknown."""
+    """Return a polynomial (a sum of terms) as a list of numbers.  An invalid polynomial, which a file may contain,
+    counts as unknown."""
     match terms:
         case list() if all(map(_is_term, terms)):
             parts = ([term[0], len(term) - 1, *(n for factor in term[1:] for n in factor)] for term in terms)

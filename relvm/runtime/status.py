@@ -1,4 +1,4 @@
-"""Conversion of the C runtime's status codes to exceptions."""
+"""Conversion of status codes of the C runtime to exceptions."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _CLASSES = tuple(getattr(errors, row.python_class, RelvmError) for row in STATUS
 
 
 def failure(status: int, value: Any, where: str = "") -> RelvmError:
-    """Return the exception of a failed call, of the class in csrc/tables/status.def, with the machine's trace as a
-    note.
+    """Return the exception for a failed call.  csrc/tables/status.def defines its class.  The trace of the machine is
+    added as a note.
 
     Parameters
     ----------
     status
         The status that the call returned.
     value
-        An `rvm_value *` with the error of the call; it is released.
+        An `rvm_value *` with the error of the call.  The error is released.
     where
-        A prefix of the message.
+        A prefix for the message.
     """
     exception, trace = read_failure(status, value)
     if where:
@@ -37,7 +37,7 @@ def failure(status: int, value: Any, where: str = "") -> RelvmError:
 
 
 def read_failure(status: int, value: Any) -> tuple[RelvmError, str]:
-    """Return the exception of a failed call, and the machine's trace.  Release `value`."""
+    """Return the exception for a failed call, and the trace of the machine.  Release `value`."""
     message, trace = STATUS[status].meaning, ""
     if value.tag == _ERROR:
         error = getattr(value, "as").error
@@ -48,13 +48,14 @@ def read_failure(status: int, value: Any) -> tuple[RelvmError, str]:
 
 
 def borrowed_failure(value: Any) -> RelvmError:
-    """Return the exception of an error that is still being propagated. value: an `rvm_value *` with tag ERROR."""
+    """Return the exception for an error that the machine is still propagating, without releasing the error.  value: an
+    `rvm_value *` with tag ERROR."""
     error = getattr(value, "as").error
     return _CLASSES[error.status](_text(error.message))
 
 
 def uncopyable(what: Any, instead: str = "pickle its executable and create a machine from it") -> RelvmTypeError:
-    """Return the error for copying or pickling a part of a machine. instead: what to do."""
+    """Return the error for copying or pickling a part of a machine.  instead: what the caller should do instead."""
     return RelvmTypeError(f"a {type(what).__name__} cannot be copied or pickled; {instead}")
 
 

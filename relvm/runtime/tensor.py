@@ -11,16 +11,16 @@ from relvm.numpy_dtypes import STRINGS, numpy_dtype, unpack_strings
 from relvm.runtime.binding import Reference, is_writable
 
 _LONG_STRINGS_BYTES = 1 << 20
-_MAX_ELEMENTS_SHOWN = 100  # without leaving out any
-_MAX_AXES_SHOWN = 4  # of which up to six elements each are shown
+_MAX_ELEMENTS_SHOWN = 100  # a larger tensor is shown with some elements left out
+_MAX_AXES_SHOWN = 4  # of a larger tensor, up to six elements along each axis are shown
 
 
 class Tensor(Reference):
     """A tensor that a machine created: dense, row-major, on the CPU.
 
-    NumPy (`np.asarray`), and any other array library through DLPack, accesses its elements without a copy.  Such a view
-    keeps the tensor alive.  It is writable unless the elements are a constant of the executable or a read-only array
-    that was an argument.  For strings NumPy gets a copy, an array of str objects.
+    NumPy (`np.asarray`), and any other array library through DLPack, can access the elements without a copy.  Such a
+    view keeps the tensor alive.  The view is writable, unless the elements are a constant of the executable or belong
+    to a read-only argument array.  A tensor of strings is copied, to an array of str objects.
     """
 
     __slots__ = ("__weakref__",)
@@ -37,7 +37,7 @@ class Tensor(Reference):
 
     @property
     def dtype(self) -> np.dtype:
-        """The dtype of the elements, of NumPy or ml_dtypes."""
+        """The dtype of the elements, a dtype of NumPy or ml_dtypes."""
         return numpy_dtype(self._c.dtype)
 
     @property
@@ -58,8 +58,8 @@ class Tensor(Reference):
         return {"version": 3, "shape": self.shape, "typestr": dtype.str, "data": data}
 
     def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
-        """Return an array for NumPy.  NumPy calls this for strings and for dtypes of ml_dtypes, which its other
-        protocols do not support."""
+        """Return the elements as an array.  NumPy calls this method for strings and for dtypes of ml_dtypes, which the
+        other array protocols do not support."""
         if self.dtype == STRINGS:
             packed = bytearray(lib.rvm_tensor_packed_bytes(self._c))
             status = lib.rvm_tensor_pack(self._c, ffi.from_buffer(packed), len(packed), ffi.NULL)
@@ -69,11 +69,11 @@ class Tensor(Reference):
         return np.array(array, dtype, copy=copy)
 
     def numpy(self) -> np.ndarray:
-        """Return the elements as an array, without a copy; strings are copied."""
+        """Return the elements as an array.  The elements are not copied, except strings."""
         return np.asarray(self)
 
     def item(self) -> bool | int | float | str:
-        """Return the only element.  Raises ValueError if the tensor does not have exactly one."""
+        """Return the element of a tensor with one element.  Raise ValueError for any other number of elements."""
         return self.numpy().item()
 
     def __dlpack__(self, **options: Any) -> Any:
@@ -92,7 +92,7 @@ class Tensor(Reference):
         return f"Tensor({self._elements()}, shape={self.shape}, dtype={self.dtype})"
 
     def _elements(self) -> str:
-        """Return the elements as text, or some of them if they are many."""
+        """Return the elements as text.  If there are many elements, leave out some of them."""
         if self.dtype == STRINGS and lib.rvm_tensor_packed_bytes(self._c) > _LONG_STRINGS_BYTES:
             return "..."
         array = self.numpy()
@@ -102,7 +102,7 @@ class Tensor(Reference):
 
 
 class _Bits:
-    """The elements of a tensor as unsigned integers."""
+    """The elements of a tensor as unsigned integers of the same size, for dtypes that NumPy does not have."""
 
     def __init__(self, tensor: Tensor) -> None:
         self._tensor = tensor

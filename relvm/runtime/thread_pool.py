@@ -1,4 +1,4 @@
-"""Thread pools: many inputs on several threads, with a machine each and a shared executable."""
+"""Thread pools: run a function on many inputs on several threads.  Each thread has a machine of its own."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from relvm.runtime.virtual_machine import VirtualMachine, thread_count
 
 
 class ThreadPoolRunner:
-    """Runs a function of an executable on many inputs, on threads with a machine each.
+    """Runs a function of an executable on many inputs, on several threads.  Each thread has a machine of its own.
 
-    Machines release Python's global interpreter lock, so the inputs are processed in parallel, as far as there are
-    processors.  Which machine runs an input is not fixed.  It does not affect the result, except in programs that use
+    Machines release Python's global interpreter lock, so that the inputs are processed in parallel, up to the number of
+    processors.  An input may run on any of the machines.  The choice affects the result only in programs that use
     random numbers, because each machine has its own sequence.
 
-    Use it in a `with` statement.  At the end of the block, all submitted inputs have been processed and the threads
-    have ended.  If the block ends with an exception, such as Ctrl-C, pending inputs are cancelled and running ones are
-    interrupted.
+    Use a ThreadPoolRunner in a `with` statement.  At the end of the block, all submitted inputs have been processed and
+    the threads have ended.  If the block ends with an exception, such as Ctrl-C, pending inputs are cancelled and
+    running inputs are interrupted.
 
     Parameters
     ----------
     executable
-        Shared by all machines.
+        The executable, which all machines share.
     workers
         The number of threads, 1 to 256.  None: RELVM_NUM_THREADS, or the number of processors of this process.
     function
@@ -87,28 +87,28 @@ class ThreadPoolRunner:
         self._closed = False
 
     def submit(self, /, *arguments: Any, **named: Any) -> Future:
-        """Run the function on a worker as soon as one is free.
+        """Run the function on a worker thread as soon as one is free.
 
         Arrays are used without a copy, so do not write to them until the result is available.  A host function that
-        runs on a worker may also submit.  If it waits for the result, it deadlocks when all workers do so.
+        runs on a worker may also call `submit`.  If all workers wait for results of such calls, they deadlock.
 
         Parameters
         ----------
         *arguments, **named
-            By position or by parameter name.
+            The arguments, by position or by parameter name.
 
         Returns
         -------
         concurrent.futures.Future
-            The future of the machine's result, or of the exception.  A result that is or contains a closure raises
-            RelvmUnsupportedError.  Callbacks of the future are called on the worker's thread.
+            A future for the result of the machine, or for the exception.  If the result is or contains a closure, the
+            exception is RelvmUnsupportedError.  Callbacks of the future are called on the worker's thread.
 
         Raises
         ------
         RelvmArgumentError
             The runner is closed.
         RelvmUnsupportedError
-            This process is a child of fork, which does not have the threads of its parent.
+            This process was forked from the process that created the runner, and does not have its threads.
         """
         if self._closed:
             raise RelvmArgumentError("ThreadPoolRunner: the runner is closed; create another one")
@@ -124,15 +124,15 @@ class ThreadPoolRunner:
     def map(self, inputs: Iterable[Any], *, ahead: int | None = None) -> Iterator[Any]:
         """Return an iterator of the results for all inputs, in order.
 
-        `inputs` is advanced on the caller's thread, at most `ahead` inputs before the results taken, so it may be
-        infinite.  An exception of a run, or of `inputs`, is raised in its place after the preceding results, with a
-        note that gives the number of the input.  It ends this iterator, but not the runner.  If the iterator is closed,
-        or ends before the inputs do, pending inputs are cancelled.
+        `inputs` is read on the caller's thread, at most `ahead` inputs before the results that were taken, so it may be
+        infinite.  If a run or `inputs` raises an exception, the iterator raises it after the preceding results, with a
+        note that contains the number of the input.  The exception ends the iterator, but not the runner.  If the
+        iterator is closed or ends early, pending inputs are cancelled.
 
         Parameters
         ----------
         inputs
-            The inputs: a tuple gives the arguments of a call; any other value is the only argument.
+            The inputs.  A tuple contains the arguments of a call.  Any other value is the only argument.
         ahead
             The maximum number of inputs that are running or waiting, at least 1.  None: two for each worker.
 
@@ -143,7 +143,7 @@ class ThreadPoolRunner:
         RelvmTypeError
             `inputs` is not iterable.
         RelvmUnsupportedError
-            This is one of the runner's own threads, which would wait for itself.
+            `map` was called on a thread of the runner, which would wait for itself.
 
         Examples
         --------
@@ -172,7 +172,7 @@ class ThreadPoolRunner:
         return self._in_order(self._submitted(each), ahead)
 
     def close(self, wait: bool = True) -> None:
-        """Accept no more inputs.  Submitted ones are still processed; then the threads end.
+        """Accept no more inputs.  The threads process the submitted inputs and then end.
 
         Parameters
         ----------
@@ -182,7 +182,8 @@ class ThreadPoolRunner:
         Raises
         ------
         RelvmUnsupportedError
-            `wait` is set on one of these threads.  Callbacks and host functions must use ``close(wait=False)``.
+            `close` was called with `wait` on a thread of the runner.  Callbacks and host functions must use
+            ``close(wait=False)``.
         """
         if wait:
             self._expect_other_thread("close(wait=True)")
@@ -190,14 +191,15 @@ class ThreadPoolRunner:
         self._pool.shutdown(wait)
 
     def abort(self) -> None:
-        """Close immediately: cancel pending inputs (CancelledError), and interrupt running ones (RelvmInterrupted).
+        """Close the runner immediately: cancel pending inputs (CancelledError), and interrupt running inputs
+        (RelvmInterrupted).
 
-        It returns when all threads have ended; a running kernel or Python function completes first.
+        `abort` returns when all threads have ended.  A running kernel or Python function completes first.
 
         Raises
         ------
         RelvmUnsupportedError
-            This is one of these threads.
+            `abort` was called on a thread of the runner.
         """
         self._expect_other_thread("abort")
         self._closed = True
@@ -230,8 +232,8 @@ class ThreadPoolRunner:
             )
 
     def _submitted(self, inputs: Iterator[Any]) -> Iterator[Future]:
-        """Yield the futures of the inputs, each submitted on demand.  The last one may hold the exception that `inputs`
-        raised."""
+        """Submit the inputs on demand and yield their futures.  If `inputs` raises an exception, the last future
+        contains it."""
         try:
             for each in inputs:
                 yield self.submit(*each) if type(each) is tuple else self.submit(each)
@@ -254,7 +256,7 @@ class ThreadPoolRunner:
 
 
 def _take_machine(own: threading.local, functions: SimpleQueue) -> None:
-    """Initialize a worker: take a machine that no other worker has."""
+    """Initialize a worker thread: take the function of a machine that no other worker uses."""
     own.function = functions.get_nowait()
 
 

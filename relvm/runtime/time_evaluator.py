@@ -15,14 +15,14 @@ from relvm.runtime.status import uncopyable
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds per run.
+    """The measured time of a function, in seconds per run.
 
     Attributes
     ----------
     results
-        One for each repeat: the mean of its runs.
+        For each repeat, the mean time of its runs.
     mean, median, std, min, max
-        Statistics of the results; std is that of the population, 0 for one repeat.
+        Statistics of `results`.  std is the population standard deviation, 0 for one repeat.
     """
 
     mean: float
@@ -38,7 +38,7 @@ class Timing:
 
 
 class TimeEvaluator:
-    """Times a function; see VirtualMachine.time_evaluator."""
+    """A callable that measures the time of a function; see VirtualMachine.time_evaluator."""
 
     def __init__(self, prepare: Callable[..., PreparedCall], number: int, repeat: int, min_repeat_ms: float) -> None:
         for name, value in (("number", number), ("repeat", repeat)):
@@ -56,7 +56,8 @@ class TimeEvaluator:
         raise uncopyable(self)
 
     def __call__(self, *arguments: Any, **named: Any) -> Timing:
-        """Run and time the function with these arguments, and drop its results.  Raises what a call raises."""
+        """Measure the time of the function with the given arguments.  The results of the function are discarded.  The
+        errors are the same as those of a call."""
         prepared = self._prepare(arguments, named)
         prepared.repeat(1)  # untimed warm-up run
         results = []

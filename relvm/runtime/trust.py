@@ -1,8 +1,8 @@
 """Trust in native code: code that this user built on this machine may run without confirmation.
 
-A build is recorded by a SHA-256 in the folder `built` of the cache directory.  Records exist for each library of the
-ahead-of-time compiler, for each whole executable with native code, and for each object of the compiler together with
-its inputs.  Anything else requires the caller's permission (`trust_native=True`).
+A build is recorded as a file in the folder `built` of the cache directory.  The file name is a SHA-256.  A record is
+made for each library of the ahead-of-time compiler, for each executable with native code, and for each object of the
+compiler together with its inputs.  Any other native code requires the caller's permission (`trust_native=True`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Part = bytes | memoryview
 
 
 def cache_directory() -> Path:
-    """Return the directory of compiled libraries and their records: RELVM_CACHE_DIR, or relvm/ in the user's cache
+    """Return the directory for compiled libraries and their records: RELVM_CACHE_DIR, or relvm/ in the user's cache
     directory."""
-    from pathlib import Path  # like hashlib below, only for native code: it would cost deployed programs memory
+    from pathlib import Path  # imported here, like hashlib below, to save memory in programs without native code
 
     if chosen := os.environ.get("RELVM_CACHE_DIR"):
         return Path(chosen)
@@ -28,7 +28,9 @@ def cache_directory() -> Path:
 
 
 def record_built(*parts: Part) -> None:
-    """Record a build by everything that determines its meaning: a library, or the parts of an executable.
+    """Record that this user built native code on this machine.
+
+    parts: everything that determines the meaning of the code: the bytes of a library, or the parts of an executable.
 
     Raises
     ------
@@ -43,9 +45,9 @@ def record_built(*parts: Part) -> None:
 
 
 def is_built_here(*parts: Part) -> bool:
-    """Return whether exactly these parts were recorded by this user on this machine.
+    """Return whether this user has recorded exactly these parts on this machine.
 
-    A folder of records that another user owns or can write to, or a symbolic link to a folder, is ignored.
+    The folder of records is ignored if another user owns it or can write to it, or if it is a symbolic link.
     """
     place = _record(parts)
     return _is_private(place.parent) and place.exists()

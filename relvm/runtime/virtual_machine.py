@@ -37,42 +37,46 @@ from relvm.tables import KINDS
 
 
 class VirtualMachine:
-    """Runs an executable: `machine["main"](x, y)`, or `machine["main"](x, y=y)`.
+    """Runs an executable.  Call a function as `machine["main"](x, y)`, or `machine["main"](x, y=y)`.
 
-    Arguments may be NumPy arrays and any object with DLPack, which are returned as Tensor; bool, int of 64 bits, float,
-    str, None, np.dtype, Shape; tuples and lists of these; functions and closures of the machine.  A dense row-major
-    argument array is not copied, so a closure that holds it sees later writes to it.  A result owns its memory.
+    An argument may be a NumPy array or any object that supports DLPack; a bool, int of 64 bits, float, str, None,
+    np.dtype or Shape; a tuple or list of these; or a function or closure of the machine.  Tensors are returned as
+    Tensor.  A dense row-major array is not copied, so a closure that captured it sees later writes to it.  A result
+    owns its memory.
 
     Only one thread may use a machine at a time.  Use one machine for each thread; they may share an executable.
 
     Parameters
     ----------
     executable
-        May be shared with other machines.
+        The executable to run.  Several machines may share it.
     stack_values
-        The size of the value stack; 0: about a million.
+        The size of the value stack, in values; 0: about a million.
     call_depth
         The maximum nesting of calls; 0: 200,000.
     print_hook
-        Called with the values of a `vm.builtin.print`.  None: print them, with control characters in strings escaped.
+        A function that is called with the values of a `vm.builtin.print`.  None: print the values, and escape control
+        characters in strings.
     num_threads
-        The maximum number of threads that work on a kernel at once, including the caller's; results do not depend on
-        it.  None: the environment variable RELVM_NUM_THREADS, or the number of processors of this process.  All
-        machines of a process share one team of threads: while it works for one machine, the kernels of others run on
-        their own thread.
+        The maximum number of threads that work on a kernel at once, including the calling thread.  Results do not
+        depend on this number.  None: the environment variable RELVM_NUM_THREADS, or the number of processors of this
+        process.  All machines of a process share one team of threads.  While the team works for one machine, other
+        machines run kernels on their own thread only.
     max_bytes
-        The maximum memory that one run may allocate beyond what it frees, without the value stack; RelvmMemoryError. 0:
-        no limit.  Python objects created for the result count, but arrays that Python functions create do not.
+        The maximum memory that a run may have allocated at any time, without the value stack; 0: no limit.  Python
+        objects created for the result count, but arrays created by Python functions do not.  A run beyond the limit
+        raises RelvmMemoryError.
     max_steps
-        The maximum number of calls and backward jumps of one run; RelvmTimeoutError. 0: no limit.  Each further 64
-        words of executed code count 1, a kernel and a Python function 8,192, and 64 allocated bytes 1.  A builtin
-        counts its work in loops: about 1 for each value read or 64 bytes moved.
+        The maximum number of steps of a run; 0: no limit.  A run beyond the limit raises RelvmTimeoutError.  Each call
+        and each backward jump is a step.  In addition, 64 words of executed code count as 1 step, a call of a kernel or
+        Python function as 8,192, and 64 allocated bytes as 1.  A builtin counts the work of its loops: about 1 step for
+        each value read or 64 bytes moved.
     max_seconds
-        The maximum time of one run; RelvmTimeoutError.  A running kernel or Python function completes first. 0: no
-        limit.
+        The maximum time of a run; 0: no limit.  A run beyond the limit raises RelvmTimeoutError.  A running kernel or
+        Python function completes first.
     results_may_share
-        Whether a result may share memory with an argument.  Otherwise a result that is an argument, or a view of one,
-        is copied.
+        Whether a result may share memory with an argument.  Otherwise, a result that is an argument, or a view of an
+        argument, is copied.
 
     Raises
     ------
@@ -142,9 +146,10 @@ class VirtualMachine:
     # ---- functions ----
 
     def __getitem__(self, name: str) -> Function | SavedFunction:
-        """Return the function `name`.
+        """Return the function, or the saved function, `name`.
 
-        Raises RelvmNameError, with near matches, if there is none, and RelvmTypeError if `name` is not a string.
+        Raise RelvmNameError, with similar names in the message, if there is no such function.  Raise RelvmTypeError if
+        `name` is not a string.
         """
         return (isinstance(name, str) and self._saved.get(name)) or self._function(name)
 
@@ -159,7 +164,7 @@ class VirtualMachine:
 
     @property
     def function_kinds(self) -> dict[str, str]:
-        """How each function that can be called currently runs: "bytecode" or "native"."""
+        """How each function that can be called currently runs, by name: "bytecode" or "native"."""
         machine = self._runner.machine
         indices = [index for index in range(self.executable.function_count) if self._is_callable(index)]
         kinds = {index: KINDS[lib.rvm_machine_function_kind(machine, index)].name for index in indices}
@@ -168,13 +173,13 @@ class VirtualMachine:
     def wait_compiled(self, timeout: float | None = None) -> bool:
         """Wait for the native code of an executable that was built with exec_mode="auto".
 
-        Waiting is optional: the machine switches to native code when it is ready, at the next call or during a long
-        one.
+        Waiting is optional: when the native code is ready, the machine switches to it at the next call, or during a
+        long call.
 
         Parameters
         ----------
         timeout
-            Seconds, or None for no limit.
+            The maximum time to wait, in seconds, or None for no limit.
 
         Returns
         -------
@@ -187,7 +192,7 @@ class VirtualMachine:
         RelvmToolchainError
             Compilation failed; the machine continues with bytecode.
         RelvmUnsupportedError
-            This is a child of fork, and the process that built the executable was still compiling it.
+            This process was forked while its parent was still compiling the executable.
         RelvmArgumentError
             The executable was built with exec_mode="bytecode", without native code.
 
@@ -213,12 +218,12 @@ class VirtualMachine:
         return True
 
     def seed(self, number: int) -> None:
-        """Seed the machine's random numbers: machines with the same seed produce the same sequence.
+        """Seed the machine's random numbers.  Machines with the same seed produce the same sequence.
 
         Parameters
         ----------
         number
-            The seed, taken modulo 2^64.  A machine without a call of `seed` has a seed of its own.
+            The seed, taken modulo 2^64.  If `seed` is not called, each machine has a different seed.
 
         Raises RelvmTypeError if `number` is not an integer.
         """
@@ -232,21 +237,21 @@ class VirtualMachine:
     def save_function(
         self, name: str, saved_name: str, /, *arguments: Any, include_return: bool = True, **named: Any
     ) -> None:
-        """Bind all arguments of a function: `machine[saved_name]()` then runs it.
+        """Save a function together with all its arguments.  `machine[saved_name]()` then runs it.
 
-        The arguments are converted only once.  Arrays among them are not copied, so later runs see later writes to
-        them.
+        The arguments are converted only once.  Arrays are not copied, so a run sees later writes to them.
 
         Parameters
         ----------
         name
-            The function.
+            The name of the function.
         saved_name
-            The name of the saved function.  It replaces an earlier saved function of that name.
+            The name of the saved function.  An earlier saved function of this name is replaced.
         *arguments, **named
-            By position or by parameter name.
+            The arguments, by position or by parameter name.
         include_return
-            False: the saved function returns None, to time the function without the conversion of its result.
+            Whether the saved function returns the result.  If False, it returns None, for example, to measure the time
+            without the conversion of the result.
 
         Raises
         ------
@@ -279,9 +284,9 @@ class VirtualMachine:
     def set_input(self, name: str, /, *arguments: Any, **named: Any) -> None:
         """Bind the inputs of the function `name` for `invoke_stateful`, by position (`arguments`) or name (`named`).
 
-        They are converted only once.  Arrays are not copied, so writing to one changes the input.  Until `clear_input`,
-        calling `machine[name](...)` is an error, so that neither set of arguments is silently ignored.  The outputs of
-        an earlier run are dropped.
+        The inputs are converted only once.  Arrays are not copied, so writing to an array changes the input.  Until
+        `clear_input` is called, calling `machine[name](...)` is an error, so that no arguments are silently ignored.
+        The outputs of an earlier run are discarded.
 
         Raises
         ------
@@ -290,7 +295,7 @@ class VirtualMachine:
         RelvmArgumentError
             The arguments do not fit the parameters.
         RelvmTypeError
-            A machine does not accept a value.  The run checks dtypes and shapes.
+            A value cannot be converted to a machine value.  Dtypes and shapes are checked later, by the run.
 
         Examples
         --------
@@ -309,20 +314,20 @@ class VirtualMachine:
         function.direct = False
 
     def clear_input(self, name: str) -> None:
-        """Remove the pre-bound inputs, and the outputs, of the function `name`, if there are any."""
+        """Remove the pre-bound inputs and the stored outputs of the function `name`, if it has any."""
         self._function(name).direct = True
         self._inputs.pop(name, None)
         self._outputs.pop(name, None)
 
     def invoke_stateful(self, name: str) -> None:
-        """Run the function `name` on its pre-bound inputs, and keep the result for `get_outputs`.
+        """Run the function `name` on its pre-bound inputs, and store the result for `get_outputs`.
 
         Raises
         ------
         RelvmArgumentError
-            Its inputs are not bound.
+            The inputs of the function are not bound.
         RelvmError
-            The error of the run; then there are no outputs.
+            The run failed.  In this case, the function has no outputs.
         """
         self._function(name)
         if name not in self._inputs:
@@ -336,41 +341,41 @@ class VirtualMachine:
             raise
 
     def get_outputs(self, name: str) -> Any:
-        """Return the result of the last `invoke_stateful` of `name`: a value, or a tuple, nested as the function
-        returns it.
+        """Return the result of the last `invoke_stateful` of the function `name`.  It has the same form as the result
+        of a call: a value, or a (nested) tuple.
 
         Raises
         ------
         RelvmArgumentError
-            It has not run since its inputs were bound.
+            The function has not run since its inputs were bound.
         """
         return self._runner.value_of(name, self._output(name))
 
     def get_output_arity(self, name: str) -> int:
-        """Return the number of fields of the tuple that `get_outputs` returns for `name`, or -1 if it is not a tuple.
-        Raises as it does."""
+        """Return the number of fields of the tuple that `get_outputs` returns for `name`, or -1 if the result is not a
+        tuple.  The errors are the same as those of `get_outputs`."""
         held = self._output(name)
         return ffi.cast("rvm_tuple *", held.address).size if held.tag == TUPLE else -1
 
     # ---- measuring and watching ----
 
     def time_evaluator(self, name: str, number: int = 10, repeat: int = 1, min_repeat_ms: float = 0) -> TimeEvaluator:
-        """Return a timer of a function: `machine.time_evaluator("main")(x, y)` is a Timing.
+        """Return a timer for a function.  `machine.time_evaluator("main")(x, y)` calls the timer and returns a Timing.
 
-        It converts the arguments once and runs the function once as a warm-up.  Then it measures `repeat` times the
-        mean of `number` runs, without the overhead of calls from Python.  Without arguments it uses the pre-bound
-        inputs, if there are any.
+        The timer converts the arguments once and runs the function once as a warm-up.  Then it measures the mean time
+        of `number` runs, `repeat` times, without the overhead of calls from Python.  If the timer is called without
+        arguments, it uses the pre-bound inputs, if there are any.
 
         Parameters
         ----------
         name
-            A function, or a saved one.
+            The name of a function or of a saved function.
         number
             The number of runs in each repeat.
         repeat
-            The number of results.
+            The number of measurements, each of `number` runs.
         min_repeat_ms
-            A repeat that took fewer milliseconds is measured again with more runs.
+            The minimum duration of a repeat in milliseconds.  A shorter repeat is measured again with more runs.
 
         Raises
         ------
@@ -393,18 +398,18 @@ class VirtualMachine:
         return TimeEvaluator(prepare, number, repeat, min_repeat_ms)
 
     def profile(self, name: str, /, *arguments: Any, **named: Any) -> Profile:
-        """Run a function once, and return how often it called each kernel, packed function and builtin, and how long
-        they took.
+        """Run a function once, and return a profile: the number of calls of each kernel, packed function and builtin,
+        and their time.
 
-        The machine measures in C.  Python is not called for each call, and an instrument set by `set_instrument` is not
-        called either.
+        The machine measures in C, without calling Python for each call.  An instrument set by `set_instrument` is not
+        called.
 
         Parameters
         ----------
         name
-            A function, or a saved one.
+            The name of a function or of a saved function.
         *arguments, **named
-            As for a call.  Without any, the pre-bound inputs are used, if there are any.
+            The arguments, as for a call.  If no arguments are given, the pre-bound inputs are used, if there are any.
 
         Raises
         ------
@@ -427,18 +432,20 @@ class VirtualMachine:
         return measure(self._prepared(name, arguments, named))
 
     def set_instrument(self, callback: Instrument | None) -> None:
-        """Call `callback` for every call of a kernel, packed function, builtin or function of the module.
+        """Set a callback that the machine calls before and after every call of a kernel, packed function, builtin or
+        function of the module.
 
-        It is called as `callback(name, before, result, *arguments)`: before the call with before=True and result=None,
-        and after it, unless the call raised, with before=False and its result.  Before a call it returns None or
-        vm.SKIP.  With vm.SKIP the call is not made, its result is None, and the callback is not called after it.  The
-        memory that a skipped kernel would have written is unchanged.  An exception of the callback ends the run and
-        reaches its caller.
+        The callback is called as `callback(name, before, result, *arguments)`.  Before a call, `before` is True and
+        `result` is None.  After a call that did not raise an exception, `before` is False and `result` is its result.
+
+        Before a call, the callback returns None or vm.SKIP.  With vm.SKIP, the call is not made, its result is None,
+        and the callback is not called after it.  The memory that a skipped kernel would have written is unchanged.  If
+        the callback raises an exception, the run ends and its caller gets the exception.
 
         A call through `vm.builtin.invoke_closure` is reported as a call of the function itself, with the captured
-        values behind its arguments.  The machine, which some builtins receive, is omitted.  Values without a Python
-        form are passed as Opaque.  Tensors are not copied, and their memory is reused later, so copy what you want to
-        keep.  Calls that the callback itself makes are not reported.
+        values after its arguments.  The machine, which some builtins receive, is omitted.  A value that cannot be
+        converted to Python is passed as Opaque.  Tensors are not copied, and their memory is reused later, so copy the
+        tensors that you want to keep.  Calls that the callback itself makes are not reported.
 
         Parameters
         ----------
@@ -471,9 +478,9 @@ class VirtualMachine:
         self._runner.callback = callback
 
     def attach_debugger(self, stop: Callable[[RelvmError | None], None]) -> MachineDebugger:
-        """Attach a debugger that stops runs between instructions; relvm.explore.Debugger is built on it.
+        """Attach a debugger that stops runs between instructions.  relvm.explore.Debugger uses this method.
 
-        It replaces an earlier debugger of the machine.  Native functions stop only if they are built with debug=True.
+        An earlier debugger of the machine is replaced.  Native functions stop only if they are built with debug=True.
 
         Parameters
         ----------
@@ -513,7 +520,7 @@ class VirtualMachine:
         return self._functions[name]
 
     def _prepared(self, name: str, arguments: tuple, named: dict[str, Any]) -> PreparedCall:
-        """Return a function, or a saved one, with these arguments, or with its pre-bound inputs if there are none."""
+        """Return a PreparedCall of a function or saved function: with the given arguments, or with the bound inputs."""
         given = bool(arguments or named)
         function = self[name]
         if isinstance(function, SavedFunction):
@@ -546,10 +553,10 @@ class VirtualMachine:
 
 
 def thread_count(name: str, wanted: int | None) -> int:
-    """Return the number of threads for the parameter `name`.  None: RELVM_NUM_THREADS, or the number of processors of
-    this process.
+    """Return the number of threads for the parameter `name`: `wanted`, or if it is None, RELVM_NUM_THREADS or the
+    number of processors of this process.
 
-    Raise RelvmArgumentError if it is not an integer of 1 to 256.
+    Raise RelvmArgumentError if the number is not an integer from 1 to 256.
     """
     source, number = name, wanted  # type: str, Any
     if wanted is None:
@@ -577,7 +584,8 @@ def _limit(name: str, value: int) -> int:
 
 
 def _nanoseconds(seconds: float) -> int:
-    """Return nanoseconds for C. 0 means no limit, as do durations that a clock cannot count."""
+    """Convert a limit in seconds to nanoseconds for C.  The result is 0, which means no limit, if `seconds` is 0 or too
+    large for the clock."""
     if isinstance(seconds, bool) or not isinstance(seconds, Real) or not seconds >= 0:
         raise RelvmArgumentError(f"max_seconds is {seconds!r}, expected a number of at least 0")
     return 0 if seconds >= 9e9 else math.ceil(seconds * 1e9)

@@ -1,4 +1,4 @@
-"""Printing of constants as C: one struct with an aligned member for each constant."""
+"""Printing of constants as C: a struct with an aligned member for each constant."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _ROW = 12  # numbers on a line
 
 
 def constants_bytes(constants: Sequence[TensorStorage], alignment: int) -> int:
-    """Return the size of the struct in bytes."""
+    """Return the size of the struct of constants in bytes."""
     return sum(align(_size(storage), alignment) for storage in constants)
 
 
 def print_constants_type(constants: Sequence[TensorStorage], prefix: str, alignment: int) -> str:
-    """Return the C text of the struct type and of its declaration."""
+    """Return the C text of the type of the struct of constants, and of its declaration."""
     members = [
         f"  RVM_ALIGNED({alignment}) {storage.dtype.ctype} c{number}[{_count(storage)}];"
         for number, storage in enumerate(constants)
@@ -30,7 +30,7 @@ def print_constants_type(constants: Sequence[TensorStorage], prefix: str, alignm
 
 
 def print_constants(constants: Sequence[TensorStorage], prefix: str) -> str:
-    """Return the C text of the struct's definition."""
+    """Return the C text of the definition of the struct of constants."""
     lines = [f"const struct {prefix}_constants {prefix}_constants = {{"]
     for number, storage in enumerate(constants):
         lines.append(f"  /* c{number} */ {{")
@@ -53,7 +53,7 @@ def _texts(flat: np.ndarray) -> list[str]:
 
 
 def _hexadecimal(value: float) -> str:
-    """Return a float as the shortest hexadecimal literal; small whole numbers are decimal."""
+    """Return a float as a hexadecimal literal without trailing zeros.  Small integers are printed in decimal."""
     if value == int(value) and abs(value) < 1e6:
         return f"{value:.1f}"
     mantissa, _, exponent = value.hex().partition("p")

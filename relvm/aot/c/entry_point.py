@@ -1,4 +1,4 @@
-"""Printing of the entry point of an export, which checks its arguments and runs the lowered entry function."""
+"""Printing of the entry point of an export.  The entry point checks its arguments and calls the lowered function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from relvm.ir.symbolic import AnyDim, DimVar, as_var
 
 
 def print_entry(module: LoweredModule, pool_bytes: tuple[int, ...], names: Names, config: AotConfig) -> str:
-    """Return the C text of static pools, the entry point, and its descriptor.
+    """Return the C text of the static pools, the entry point, and the descriptor of the entry point.
 
     Parameters
     ----------
@@ -37,15 +37,15 @@ class _Entry:
         self.symbol = names.function(self.entry.name)
 
     def given_pool(self, number: int) -> str:
-        """Return the C expression of a pool that the caller provides."""
+        """Return the C expression of pool `number`, which the caller provides."""
         raise NotImplementedError
 
     def function(self) -> list[str]:
-        """Return the lines of the function."""
+        """Return the lines of the entry point function."""
         raise NotImplementedError
 
     def descriptor(self) -> str:
-        """Return the definition of the function's descriptor."""
+        """Return the C definition of the descriptor of the entry point."""
         raise NotImplementedError
 
     def text(self) -> str:
@@ -66,7 +66,7 @@ class _Entry:
         return f"{self.config.name}_pool_{self.pools[number][0].name}"
 
     def expect_aligned(self) -> list[str]:
-        """Return the checks that pools provided by the caller are aligned."""
+        """Return C statements that check that the pools provided by the caller are aligned."""
         if not self.config.workspace_is_given:
             return []
         mask = self.config.base_alignment - 1
@@ -75,7 +75,8 @@ class _Entry:
         ]
 
     def bounds(self, size_of) -> Iterator[str]:
-        """Yield the checks that sizes are within their bounds.  size_of: returns the C expression of a size."""
+        """Yield C statements that check that sizes are within their bounds.  size_of: returns the C expression of a
+        size."""
         for var, low, high in self.entry.sizes:
             size = size_of(var)
             above = "" if high is None else f" || {size} > {high}"
@@ -88,7 +89,7 @@ class _Entry:
 
 
 class _StructEntry(_Entry):
-    """Printer of an entry point that takes a struct of inputs and one of outputs."""
+    """Printer of an entry point that takes a struct of inputs and a struct of outputs."""
 
     def given_pool(self, number: int) -> str:
         return f"workspaces->{self.pools[number][0].name}"
@@ -132,7 +133,8 @@ class _StructEntry(_Entry):
 
 
 class _PackedEntry(_Entry):
-    """Printer of an entry point that takes an array of tensors: inputs, outputs, and pools of the caller."""
+    """Printer of an entry point that takes an array of tensors: the inputs, the outputs, and the pools that the caller
+    provides."""
 
     def __init__(self, *args) -> None:
         super().__init__(*args)
@@ -146,7 +148,7 @@ class _PackedEntry(_Entry):
         return self.data("uint8_t", len(self.ports) + number)
 
     def data(self, ctype: str, number: int) -> str:
-        """Return the C pointer to the data of an argument."""
+        """Return a C expression: a pointer to the data of argument `number`."""
         return f"({ctype} *)arguments[{number}].as.tensor->dl.data"
 
     def function(self) -> list[str]:
@@ -180,7 +182,7 @@ class _PackedEntry(_Entry):
         return [f"{packed_signature(self.config)} {{", *body, "  return status;", "}"]
 
     def shape(self, dims: tuple[AnyDim, ...]) -> list[str]:
-        """Return a rank and dimensions as arguments of `rvm_kernel_check`."""
+        """Return a rank and dimensions in the form that `rvm_kernel_check` expects."""
         texts = [str(len(dims))]
         for dim in dims:
             texts.append(str(dim if isinstance(dim, int) else -1 - self.codes.setdefault(dim, len(self.codes))))
@@ -193,7 +195,7 @@ class _PackedEntry(_Entry):
         return self.read(ScalarVar("", "i"), self.place[var])
 
     def compound(self) -> Iterator[str]:
-        """Yield the checks of compound dimensions."""
+        """Yield C statements that check compound dimensions, such as `n + m`."""
         for dim, number in self.codes.items():
             if as_var(dim) is None:
                 for guard in guards_in(dim, self.size_of, stated_sizes(self.entry)):
@@ -212,7 +214,8 @@ class _PackedEntry(_Entry):
         return f"result{self.out[var]}"
 
     def bool_variables(self) -> list[str]:
-        """Return declarations for bool results, which are int64 inside the export and one byte outside."""
+        """Return declarations of variables for bool results, which are int64 inside the export and one byte for the
+        caller."""
         return [f"  int64_t {self.variable(var)} = 0;" for var in self.entry.results if var.letter == "b"]
 
     def result(self, var: ScalarVar) -> str:

@@ -39,9 +39,10 @@ def _atom(atom, name_of: NameOf) -> str:
 
 
 def guards_in(dim: AnyDim, name_of: NameOf, ranges: Mapping[DimVar, Range]) -> Iterator[str]:
-    """Yield C conditions under which a size has no value: a divisor is 0, or the size is not an int64.
+    """Yield C conditions under which a size is invalid: a divisor is 0, or the size does not fit an int64.
 
-    Conditions of its parts come first.  Sums and products wrap around, so intermediate results need not fit an int64.
+    The conditions of the parts of a size come first.  Sums and products wrap around, so intermediate results need not
+    fit an int64.
     """
     if isinstance(dim, int):
         return
@@ -56,7 +57,7 @@ def guards_in(dim: AnyDim, name_of: NameOf, ranges: Mapping[DimVar, Range]) -> I
 
 
 def _double_text(dim: Dim, name_of: NameOf) -> str:
-    """Return a C expression of double that approximates a size."""
+    """Return a C expression of type double that approximates a size."""
     terms = []
     for monomial, coefficient in dim.terms:
         factors = [f"(double){_atom(atom, name_of)}" for atom in monomial]
@@ -65,7 +66,7 @@ def _double_text(dim: Dim, name_of: NameOf) -> str:
 
 
 def integer_text(value: int) -> str:
-    """Return the C literal of an int64, which is an int if it fits 31 bits."""
+    """Return the C literal of an int64.  A number that fits 31 bits becomes a plain int literal."""
     if value == -(2**63):
         return "INT64_MIN"
     text = str(abs(value)) if abs(value) < 2**31 else f"INT64_C({abs(value)})"
@@ -86,14 +87,16 @@ def scalar_text(scalar: Scalar, name_of: NameOf) -> str:
 
 
 def element_as(letter: str, storage: str, dtype: DType, position: int) -> str:
-    """Return an element of a storage as a scalar of the type `letter`, converted as kernels do."""
+    """Return a C expression for an element of a storage.  The element is converted to the scalar type `letter` ("i",
+    "f" or "b") as in kernels."""
     buffer = lir.Buffer(storage, dtype, (1,))
     body = KernelBody("", {}, {storage: ""})
     return body.scalar(lir.Load(buffer, (lir.Literal(position, I64),)).to(_DTYPES[letter]))
 
 
 def as_element(text: str, letter: str, dtype: DType) -> str:
-    """Return the C expression `text` of the type `letter`, converted to an element of a dtype."""
+    """Return a C expression that converts `text`, an expression of the scalar type `letter`, to an element of a
+    dtype."""
     body = KernelBody("", {}, {})
     return body.scalar(lir.Local(text, _DTYPES[letter]).to(dtype))
 

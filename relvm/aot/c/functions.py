@@ -46,7 +46,7 @@ from relvm.ir.symbolic import AnyDim, DimVar
 from relvm.ir.value_ranges import Range, range_of
 from relvm.tables import PRIM_OPERATORS
 
-_CHECKS = {  # of operators that are undefined for some operands
+_CHECKS = {  # conditions for the operands of operators that are undefined for some operands
     "floordiv_i64": "rvm_scalar_op_divides({1})",
     "mod_i64": "rvm_scalar_op_divides({1})",
     "shl_i64": "rvm_scalar_op_shifts({1})",
@@ -61,9 +61,9 @@ def print_function(
 ) -> str:
     """Return the C text of one function.
 
-    Its parameters are a result for the errors of packed kernels, the pools that it needs, input and output tensors,
-    sizes, scalars, and pointers to scalar results.  Names of scalars end with a number, so that they differ from other
-    names.
+    The parameters of the C function are, in order: a result value for errors of packed kernels, the pools that the
+    function needs, input tensors, output tensors, sizes, scalars, and pointers to scalar results.  Names of scalars end
+    with a number, so that they differ from all other names.
     """
     return _Printer(function, module, placements, names).text()
 
@@ -84,7 +84,8 @@ def signature(function: LoweredFunction, placement: FunctionPlacement, names: Na
 
 
 def _size_names(function: LoweredFunction) -> dict[DimVar, str]:
-    """Return the C names of sizes, parameters first.  They are numbered because two sizes may have the same name."""
+    """Return the C names of all sizes of a function, parameters first.  The names are numbered, because two sizes may
+    have the same name in the source."""
     given = [var for var, _, _ in function.sizes]
     found = []
     for statement in function.statements():
@@ -97,7 +98,7 @@ def _size_names(function: LoweredFunction) -> dict[DimVar, str]:
 
 
 def stated_sizes(function: LoweredFunction) -> dict[DimVar, Range]:
-    """Return the ranges of the sizes that are parameters of a function."""
+    """Return the value range of each size that is a parameter of a function."""
     return {var: Range(low, inf if high is None else high) for var, low, high in function.sizes}
 
 

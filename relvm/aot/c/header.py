@@ -12,7 +12,8 @@ from relvm.tables import STATUS
 
 
 def print_header(module: LoweredModule, metadata: Metadata, config: AotConfig, constants_bytes: int) -> str:
-    """Return the public header, with structs of inputs and outputs, or the argument layout of a packed entry point."""
+    """Return the text of the public header.  It declares structs of inputs and outputs, or, for a packed entry point,
+    describes the arguments."""
     name = config.name
     is_packed = config.interface == "packed"
     parts = [f"/* {name}.h: a model, made by relvm.  Inputs and outputs must not overlap. */", *_guard(name)]
@@ -35,7 +36,7 @@ def print_header(module: LoweredModule, metadata: Metadata, config: AotConfig, c
 
 
 def print_metadata_header(name: str) -> str:
-    """Return the header that declares the metadata."""
+    """Return the text of the header that declares the metadata."""
     guard = f"{name}_metadata"
     declaration = f"extern const rvm_metadata {name}_metadata;"
     end = f"#endif /* {guard.upper()}_H */"

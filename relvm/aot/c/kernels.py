@@ -1,4 +1,4 @@
-"""Printing of kernels as plain C functions of pointers, sizes and scratch memory."""
+"""Printing of kernels as plain C functions.  Their parameters are pointers, sizes and scratch memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from relvm.kernels.loop_ir import (
 from relvm.passes.memory.arena_allocator import align
 from relvm.quoting import c_comment
 
-SCRATCH_ALIGNMENT = 16  # bytes; of a kernel's arrays in its scratch memory
+SCRATCH_ALIGNMENT = 16  # alignment, in bytes, of the arrays of a kernel in its scratch memory
 _ON_STACK_BYTES = 256  # kernel arrays up to this size are local variables
 
 
@@ -35,7 +35,7 @@ def scratch_bytes(kernel: Kernel) -> int:
 
 
 def print_plain_kernel(kernel: Kernel, symbol: str) -> str:
-    """Return the C text of one kernel, as declared by `plain_signature`."""
+    """Return the C definition of a kernel.  `plain_signature` returns its declaration."""
     scratch = _Scratch(kernel)
     pointers, sizes = _pointers(kernel), size_names((*kernel.inputs, *kernel.outputs))
     body = _PlainBody(symbol, sizes, pointers, scratch)
@@ -48,7 +48,7 @@ def print_plain_kernel(kernel: Kernel, symbol: str) -> str:
 
 
 def plain_signature(kernel: Kernel, symbol: str) -> str:
-    """Return the declaration of a kernel, which returns a status if it can fail."""
+    """Return the C declaration of a kernel.  The C function returns a status if the kernel can fail."""
     parts = [*_pointers(kernel).values()]
     parts += [f"int64_t {name}" for name in size_names((*kernel.inputs, *kernel.outputs)).values()]
     if scratch_bytes(kernel):
@@ -95,7 +95,7 @@ def _kept(body: tuple[Statement, ...], read: set[str]) -> tuple[Statement, ...]:
 
 
 class _Scratch:
-    """Layout of a kernel's larger arrays in its scratch memory."""
+    """The layout of the scratch memory of a kernel, which contains its larger arrays."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.offsets: dict[Buffer, int] = {}
@@ -110,7 +110,7 @@ class _Scratch:
 
 
 class _PlainBody(KernelBody):
-    """Prints the statements of a kernel for one thread, without a VM that error messages could be reported to."""
+    """Prints the statements of a kernel for one thread and without a VM.  Errors return a status without a message."""
 
     def __init__(self, symbol: str, sizes: dict[DimVar, str], pointers: dict[str, str], scratch: _Scratch) -> None:
         super().__init__(symbol, sizes, pointers)
@@ -126,7 +126,8 @@ class _PlainBody(KernelBody):
         return f"return RVM_{fail.status};"
 
     def parallel(self, loop: Parallel, indent: str) -> None:
-        """Print a parallel loop as one part, which runs only if there are iterations, as the body may assume."""
+        """Print a parallel loop as a single part.  The body may assume at least one iteration, so the part runs only if
+        the count is not 0."""
         first, last = loop.first.name, loop.last.name
         self.own |= {first, last}
         self.lines.append(f"{indent}if ({self.scalar(loop.count)} > 0) {{")

@@ -1,4 +1,4 @@
-"""C names of the symbols of an export, which all start with the model's name."""
+"""C names of the symbols of an export.  All of them start with the name of the model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from relvm.quoting import c_identifier_part
 
 
 class Names:
-    """C names of functions, kernels and constants.  prefix: the model's name.  constants: those named so far."""
+    """The C names of functions, kernels and constants.  prefix: the name of the model.  constants: the constants that
+    have been named so far."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
@@ -22,7 +23,7 @@ class Names:
         return f"{self.prefix}_kernel_{c_identifier_part(name)}"
 
     def constant(self, storage: TensorStorage) -> str:
-        """Return the C expression of a constant."""
+        """Return the C expression of a constant: a member of the struct of constants."""
         key = constant_key(storage.array)
         if key not in self._numbers:
             self._numbers[key] = len(self.constants)

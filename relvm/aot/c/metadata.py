@@ -1,4 +1,4 @@
-"""Printing of metadata as C constants of the types in csrc/include/relvm_metadata.h."""
+"""Printing of metadata as C constants.  csrc/include/relvm_metadata.h declares their types."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from relvm.quoting import c_string
 
 
 def print_metadata(metadata: Metadata) -> str:
-    """Return the definitions of `NAME_metadata` and of the constants that it points to."""
+    """Return the C definitions of `NAME_metadata` and of the constants that it points to."""
     parts, names = [], {}
     for what in ("inputs", "outputs", "pools"):
         infos = getattr(metadata, what)
@@ -32,7 +32,7 @@ def print_metadata(metadata: Metadata) -> str:
 
 
 def _dims(info: TensorInfo, name: str) -> str:
-    """Return the definitions of the shape and dimension texts of a tensor, or "" for a scalar."""
+    """Return the C definitions of the shape of a tensor, as numbers and as texts, or "" for a scalar."""
     if not info.shape:
         return ""
     numbers = ", ".join(str(dim if isinstance(dim, int) else -1) for dim in info.shape)

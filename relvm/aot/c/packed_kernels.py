@@ -1,4 +1,5 @@
-"""Packed kernels, which take tensors as in the VM: their calls, and the table through which the host replaces them."""
+"""Packed kernels: kernels that take tensors, as in the VM.  This module prints their calls, and the table through which
+the host can replace them."""
 
 from __future__ import annotations
 
@@ -36,12 +37,14 @@ def packed_call(
     at: Callable[[int], str],
     dim: Callable[[AnyDim], str],
 ) -> list[str]:
-    """Return the lines of a kernel call on views of storages.
+    """Return the C lines of a kernel call.  The arguments are tensors that are views of storages.
 
     Parameters
     ----------
-    at, dim
-        Return the C expression of a storage and of a size.
+    at
+        Returns the C expression of a storage, given its number.
+    dim
+        Returns the C expression of a size.
     """
     buffers = (*kernel.inputs, *kernel.outputs)
     sizes = dict(zip(size_names(buffers), run.sizes, strict=True))
@@ -62,7 +65,8 @@ def packed_call(
 
 
 def print_table(kernels: Mapping[str, Kernel], names: Names, config: AotConfig) -> str:
-    """Return the table of named kernels that `call_packed` calls, and the function `relvm_open` that fills it."""
+    """Return the C text of the table of named kernels that `call_packed` calls, and of the function `relvm_open` that
+    fills the table."""
     if not kernels:
         return _OPEN.format(find="")
     numbers = ", ".join(map(_number, kernels))
@@ -80,7 +84,7 @@ def print_table(kernels: Mapping[str, Kernel], names: Names, config: AotConfig) 
 def print_library(config: AotConfig) -> str:
     """Return the C text of the descriptor that a shared library exports.
 
-    RELVM_AOT_CPU is the processor type that it is compiled for, or 0 if that is unknown.
+    The macro RELVM_AOT_CPU is the processor type that the library is compiled for, or 0 if it is unknown.
     """
     name = config.name
     return (

@@ -23,7 +23,7 @@ from relvm.codegen.c.kernel import kernel_prototype, print_kernel
 from relvm.errors import RelvmMemoryError
 from relvm.tables import csrc_directory, find_header
 
-# The header of each runtime function that kernels call, by a pattern of its name.
+# The headers of runtime functions that kernels call, each with a pattern for the names of its functions.
 _NARROW = r"(b?f16|f8e\w+|f6e\w+|f4e\w+|[iu][24])"
 _HEADERS = {
     "attention.h": r"rvm_attention\(",
@@ -67,9 +67,9 @@ class Sources:
     Attributes
     ----------
     files
-        The text of each file by its path.
+        The text of each file, by path.
     pool_bytes, constants_bytes
-        Size of each pool, and size of all constants.
+        The size of each pool, and the size of all constants.
     constants
         The constants, in the order of the export.
     metadata
@@ -86,7 +86,7 @@ class Sources:
 def print_sources(module: LoweredModule, placements: Mapping[str, FunctionPlacement], config: AotConfig) -> Sources:
     """Return the sources of an export: the public header, the model, kernels, constants and metadata.
 
-    The headers of relvm that they include are added.
+    The headers of relvm that these files include are added.
     """
     name, names = config.name, Names(config.name)
     functions = [print_function(function, module, placements, names) for function in module.functions]
@@ -109,7 +109,8 @@ def print_sources(module: LoweredModule, placements: Mapping[str, FunctionPlacem
 
 
 def _add_included(files: dict[str, str], *, is_bare: bool) -> None:
-    """Add the headers of csrc that files include, to the folder of the public headers if those include them."""
+    """Add to `files` the headers of csrc that they include.  A header goes to the folder `include` if a public header
+    includes it, otherwise to `src`."""
     for folder in ("include", "src"):
         waiting = [name for path, text in files.items() if path.startswith(folder) for name in _INCLUDE.findall(text)]
         while waiting:
@@ -121,7 +122,7 @@ def _add_included(files: dict[str, str], *, is_bare: bool) -> None:
 
 
 def _shared(name: str, *, is_bare: bool) -> str:
-    """Return the text of a header of csrc, in its variant for the bare runtime if there is one."""
+    """Return the text of a header of csrc.  For the bare runtime, prefer the variant of the header in codegen/bare."""
     bare = csrc_directory() / "codegen" / "bare" / name
     path = bare if is_bare and bare.exists() else find_header(name)
     assert path is not None, f"no header {name} in csrc"
@@ -129,7 +130,7 @@ def _shared(name: str, *, is_bare: bool) -> str:
 
 
 def _expect_constants(names: Names, config: AotConfig) -> int:
-    """Return the size of the constants in bytes.  Raise RelvmMemoryError if it exceeds the limit."""
+    """Return the size of the constants in bytes.  Raise RelvmMemoryError if the size exceeds the limit."""
     size, limit = constants_bytes(names.constants, config.alignment), config.constants_limit_bytes
     if limit is not None and size > limit:
         largest = max(names.constants, key=lambda storage: storage.array.nbytes)
@@ -159,7 +160,7 @@ def _internal(module: LoweredModule, names: Names, config: AotConfig) -> str:
 
 
 def _kernels(module: LoweredModule, names: Names, config: AotConfig) -> dict[str, str]:
-    """Return the file of kernels, if there are any."""
+    """Return the path and text of the file of kernels, or an empty dict if there are no kernels."""
     texts = []
     for name, kernel in module.kernels.items():
         symbol, kernel = names.kernel(name), without_unread(kernel)

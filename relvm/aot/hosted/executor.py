@@ -33,7 +33,7 @@ _TENSOR = numbers(TAGS)["TENSOR"]
 
 
 class AotExecutor:
-    """An executor of a model compiled ahead of time, with its own memory for runs.
+    """An executor of a model that was compiled ahead of time.  Each executor has its own memory for runs.
 
     Executors of one factory may run at the same time in different threads, because they share only code and constants.
 
@@ -67,27 +67,27 @@ class AotExecutor:
     def get_input_index(self, name: str) -> int:
         """Return the index of the input `name`.
 
-        Raise RelvmNameError if it does not exist, and RelvmTypeError if `name` is not a str.
+        Raise RelvmNameError if there is no such input, and RelvmTypeError if `name` is not a str.
         """
         if not isinstance(name, str):
             raise RelvmTypeError(f"expected an input name as a str, got {name!r}")
         return _place(self._inputs, name, "input")
 
     def get_input_name(self, index: int) -> str:
-        """Return the name of the input at `index`.  Raise RelvmIndexError if it does not exist."""
+        """Return the name of the input at `index`.  Raise RelvmIndexError if there is no such input."""
         return self._inputs[_index(self._inputs, index, "input")].name
 
     def get_output_index(self, name: str) -> int:
         """Return the index of the output `name`.
 
-        Raise RelvmNameError if it does not exist, and RelvmTypeError if `name` is not a str.
+        Raise RelvmNameError if there is no such output, and RelvmTypeError if `name` is not a str.
         """
         if not isinstance(name, str):
             raise RelvmTypeError(f"expected an output name as a str, got {name!r}")
         return _place(self._outputs, name, "output")
 
     def get_input_info(self) -> dict[str, TensorInfo]:
-        """Return the shape and dtype of each input by name.  A dimension given as text depends on run-time sizes."""
+        """Return the shape and dtype of each input, by name.  A dimension that is a str depends on run-time sizes."""
         return {info.name: info for info in self._inputs}
 
     def get_output_info(self) -> dict[str, TensorInfo]:
@@ -117,7 +117,7 @@ class AotExecutor:
         self._given[place] = _fitting(self._inputs[place], value)
 
     def set_input_zero_copy(self, key: int | str, array: np.ndarray) -> None:
-        """Make runs read an input from an array of the caller without a copy.
+        """Bind an input to an array of the caller.  Runs read the array without a copy.
 
         Parameters
         ----------
@@ -137,15 +137,15 @@ class AotExecutor:
         self._given[place] = _plain(f"input {self._inputs[place].name}", self._inputs[place], array)
 
     def set_output_zero_copy(self, key: int | str, array: np.ndarray | None) -> None:
-        """Make runs write an output to an array of the caller.
+        """Bind an output to an array of the caller.  Runs write the output directly to the array.
 
         Parameters
         ----------
         key
             Index or name of the output.
         array
-            A writable, dense, row-major and aligned array of the dtype and shape of the output, which must not overlap
-            inputs or other outputs.  None: each run allocates the output again.
+            A writable, dense, row-major and aligned array of the dtype and shape of the output.  It must not overlap
+            inputs or other outputs.  None: remove the binding, so that each run allocates a new array.
 
         Raises
         ------
@@ -165,7 +165,8 @@ class AotExecutor:
         self._bound[place] = array
 
     def get_input(self, key: int | str) -> np.ndarray | None:
-        """Return a copy of an input's value, or None if it is not set.  Raise as `set_input` for an invalid key."""
+        """Return a copy of the value of an input, or None if the input is not set.  For an invalid key, raise the same
+        errors as `set_input`."""
         given = self._given[_place(self._inputs, key, "input")]
         return None if given is None else given.copy()
 
@@ -186,7 +187,7 @@ class AotExecutor:
         RelvmBusyError
             Another thread is running this executor.
         RelvmError
-            The model failed.  The class of the error is the one that the VM would raise.
+            The run failed.  The class of the error is the same as in the VM.
         """
         if not self._running.acquire(blocking=False):
             raise RelvmBusyError("the executor is running in another thread; create one executor per thread")
@@ -200,14 +201,15 @@ class AotExecutor:
     def get_output(self, key: int | str, out: np.ndarray | None = None) -> np.ndarray:
         """Return an output of the last run.
 
-        Later runs do not change it, unless it is bound to an array of the caller (`set_output_zero_copy`).
+        Later runs do not change the returned array, unless the output is bound to an array of the caller
+        (`set_output_zero_copy`).
 
         Parameters
         ----------
         key
             Index or name of the output.
         out
-            An array to copy the output to and to return.
+            An array to which the output is copied.  In this case, `out` is returned.
 
         Raises
         ------
@@ -266,7 +268,7 @@ class AotExecutor:
         return bound
 
     def _sizes(self, inputs: list[np.ndarray]) -> dict[str, int]:
-        """Return the values of sizes by name, and check the shapes of inputs and the bounds of sizes."""
+        """Return the values of all sizes, by name.  Check the shapes of the inputs and the bounds of the sizes."""
         sizes: dict[str, int] = {}
         for info, array in zip(self._inputs, inputs, strict=True):
             if not info.shape and info.name in self._bounds:
@@ -303,7 +305,7 @@ def _index(infos: tuple[TensorInfo, ...], key: int, what: str) -> int:
 
 
 def _fitting(info: TensorInfo, value: Any) -> np.ndarray:
-    """Return a copy of a value as an array of an input's dtype and shape."""
+    """Return a copy of a value as an array with the dtype and shape of an input."""
     dtype = dtype_of(info.dtype).numpy
     if not info.shape and isinstance(value, bool | int | float):
         return np.array(expect_number(f"input {info.name}", dtype_of(info.dtype), value), dtype)
@@ -316,7 +318,7 @@ def _fitting(info: TensorInfo, value: Any) -> np.ndarray:
 
 
 def _plain(what: str, info: TensorInfo, array: Any) -> np.ndarray:
-    """Return `array` after checking that C can read or write it in place."""
+    """Check that C code can read or write an array in place, and return the array."""
     if not isinstance(array, np.ndarray) or not array.flags.c_contiguous or not array.flags.aligned:
         raise RelvmTypeError(f"{what}: expected a dense, row-major, aligned array, got {array!r:.80}")
     _expect_fit(what, info, array)
@@ -342,7 +344,8 @@ def _dims(info: TensorInfo) -> tuple[AnyDim, ...]:
 
 
 def _shape(info: TensorInfo, sizes: dict[str, int]) -> tuple[int, ...]:
-    """Return the shape for given sizes.  Raise RelvmShapeError if a dimension is negative or divides by 0."""
+    """Return the shape of an input or output for given sizes.  Raise RelvmShapeError if a dimension is negative or
+    divides by 0."""
     found = tuple(evaluate_with(dim, lambda var: sizes[var.name]) for dim in _dims(info))
     known = tuple(dim for dim in found if isinstance(dim, int) and dim >= 0)
     if len(known) != len(found):

@@ -25,9 +25,9 @@ from relvm.tables import find_header
 
 
 class ExecutorFactory(AotLibrary):
-    """A model compiled ahead of time, from which executors are created.
+    """A model that was compiled ahead of time, and a factory for executors of the model.
 
-    `compile_library` makes a factory from a program, and `load_module` from a file.  `factory["main"]` is a new
+    `compile_library` creates a factory from a program, and `load_module` from a file.  `factory["main"]` creates a new
     executor.  `text, library, params = factory` unpacks the parts of the model.
 
     Parameters
@@ -35,7 +35,7 @@ class ExecutorFactory(AotLibrary):
     library
         A shared library, as bytes.
     program
-        The program that it was compiled from, or None if that is unknown.
+        The program from which the library was compiled, or None if it is unknown.
 
     Attributes
     ----------
@@ -54,9 +54,10 @@ class ExecutorFactory(AotLibrary):
         return self.library
 
     def get_params(self) -> dict[str, np.ndarray]:
-        """Return the constants of the program by their names in C.
+        """Return the constants of the program, by their names in C.
 
-        The result is empty if the library was loaded from a file, which contains the constants only in compiled form.
+        The result is empty if the library was loaded from a file, because a file contains the constants only in
+        compiled form.
         """
         return {} if self._program is None else self._program.params
 
@@ -65,12 +66,12 @@ class ExecutorFactory(AotLibrary):
         return "" if self._program is None else format_lowered(self._program.lowered)
 
     def __getitem__(self, name: str) -> AotExecutor:
-        """Return a new executor of the exported function, given by its name or as "default".
+        """Return a new executor.  name: the name of the exported function, or "default".
 
         Raises
         ------
         RelvmNameError
-            The function does not exist.
+            The exported function has another name.
         """
         entry = "main" if self._program is None else self._program.entry.name
         if name not in (entry, "default"):
@@ -78,7 +79,7 @@ class ExecutorFactory(AotLibrary):
         return AotExecutor(self)
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield the program's text, the library and the constants."""
+        """Yield three values: the lowered program as text, the library as bytes, and the constants."""
         return iter((self.get_internal_repr(), self.get_lib(), self.get_params()))
 
     def export_library(self, path: str | os.PathLike) -> None:
@@ -88,12 +89,12 @@ class ExecutorFactory(AotLibrary):
 
 
 def compile_library(program: AotProgram, target: Target = HERE) -> ExecutorFactory:
-    """Compile a program of the hosted runtime.
+    """Compile a program for the hosted runtime to a shared library, and load it.
 
     Parameters
     ----------
     program
-        Built with `AotConfig(runtime="hosted", interface="packed", unpacked=False)`.
+        A program built with `AotConfig(runtime="hosted", interface="packed", unpacked=False)`.
     target
         The processors to compile for.
 
@@ -117,21 +118,22 @@ def compile_library(program: AotProgram, target: Target = HERE) -> ExecutorFacto
 
 
 def load_module(path: str | os.PathLike, *, trust_native: bool = False) -> ExecutorFactory:
-    """Load a library made by `export_library` or by the Makefile of a hosted export.
+    """Load a library that `export_library` or the Makefile of a hosted export created.
 
     Parameters
     ----------
     path
-        Path of the library.
+        The path of the library.
     trust_native
-        Load the library even if it was not compiled by this user on this machine.  Native code can do anything.
+        Whether to load a library that this user did not compile on this machine.  Native code can do everything that
+        the calling process can.
 
     Raises
     ------
     RelvmUnsupportedError
-        It was compiled elsewhere and `trust_native` is false, or it is for another processor or runtime.
+        The library was compiled elsewhere and `trust_native` is false, or it is for another processor or runtime.
     RelvmFormatError
-        The file is not such a library.
+        The file is not the library of a hosted export.
     OSError
         The file cannot be read.
     """
@@ -155,7 +157,7 @@ def load_module(path: str | os.PathLike, *, trust_native: bool = False) -> Execu
 
 
 def _self_contained(text: str, files: dict[str, str]) -> str:
-    """Return a C file with the generated headers included in the text.  The compiler finds the other headers."""
+    """Return the text of a C file with the generated headers expanded.  The compiler finds the other headers."""
     for path, header in files.items():
         name = Path(path).name
         line = f'#include "{name}"\n'

@@ -18,7 +18,7 @@ _SYMBOL = "relvm_aot_library"  # csrc/include/relvm.h
 
 
 class AotLibrary:
-    """A loaded library.
+    """A loaded shared library of a hosted export.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class AotLibrary:
     library
         The shared library, as bytes.
     metadata
-        The inputs, outputs, memory pools and sizes, read from the library.
+        The inputs, outputs, memory pools and sizes of the model, read from the library.
 
     Raises
     ------
@@ -51,16 +51,16 @@ class AotLibrary:
 
     @property
     def run(self) -> Any:
-        """The entry point, an `rvm_packed_function` of cffi."""
+        """The entry point of the model, as a cffi function pointer of type `rvm_packed_function`."""
         return self._found.run
 
 
 _lock = threading.Lock()
-_handles: dict[bytes, ctypes.CDLL] = {}  # never closed: machines and executors may hold their functions
+_handles: dict[bytes, ctypes.CDLL] = {}  # never closed, because machines and executors may still use their functions
 
 
 def _opened(library: bytes) -> ctypes.CDLL:
-    """Return the handle of a library, which is loaded once for each content."""
+    """Load a library, and return its handle.  A library with the same bytes is loaded only once."""
     with _lock:
         if library not in _handles:
             with tempfile.NamedTemporaryFile(prefix="relvm-", suffix=".so") as file:

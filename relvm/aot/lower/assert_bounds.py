@@ -1,4 +1,4 @@
-"""Bounds of run-time sizes from assertions that precede the use of the size."""
+"""Upper bounds of run-time sizes, taken from assertions that precede the use of the size."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ _WITHOUT_TENSORS = (Check, CheckRange, CheckSizes, Compute, ReadItem, SetScalar,
 
 
 def asserted_bound(body: Sequence[Statement], cond: Scalar) -> tuple[DimVar, int] | None:
-    """Return the size that a condition bounds from above, and its maximum, or None if it bounds none.
+    """Return the size that an asserted condition bounds from above, and the maximum of the size.  Return None if the
+    condition does not bound a size.
 
     Parameters
     ----------
     body
-        The statements of a block before an assertion of the condition.  They must set the size and write no tensor
-        afterwards, so that every tensor of that size is made after the assertion.
+        The statements of a block before the assertion.  They must define the size and must not write a tensor
+        afterwards.  Every tensor of that size is therefore created after the assertion.
     """
     made = next((s for s in reversed(body) if isinstance(s, Compute) and s.target is cond), None)
     match made:

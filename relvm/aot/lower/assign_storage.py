@@ -1,9 +1,10 @@
 """Storage assignment: decides which tensors of a function share memory, before the memory is placed.
 
-The storages of an expression are those of the tensors in it, from left to right.  An alias or a view shares the
-storages of its argument.  A tuple concatenates those of its fields, and an item of a tuple selects some.  Both branches
-of an `if` write into the storages of the `if`.  A function writes its result directly into the storages of its results.
-It copies a result that it did not make itself, or whose number of elements is checked only at run time.
+An expression has a storage for each tensor in its value, from left to right.  An alias or a view shares the storages of
+its argument.  The storages of a tuple are the storages of all its fields, and an item of a tuple has some of them.
+Both branches of an `if` write into the storages of the `if`.  A function computes its result directly in the storages
+of its results where possible.  It copies a result that it did not compute itself, such as a parameter, and a result
+with a number of elements that is checked only at run time.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from relvm.ir.symbolic import AnyDim, difference, product
 from relvm.ir.types import TensorType, TupleType, Type
 from relvm.quoting import terminal
 
-DEVICE = 0  # the CPU, the only one
+DEVICE = 0  # the CPU, the only device
 
 
 class MemoryKind(Enum):
@@ -51,7 +52,8 @@ class MemoryKind(Enum):
 class TensorStorage:
     """Memory for one tensor at a time.
 
-    name, origin: those of the first tensor in it.   value: the array of a constant.
+    name, origin: the name and source location of the first tensor in the storage.   value: the array, if the storage
+    is a constant.
     """
 
     name: str
@@ -64,7 +66,7 @@ class TensorStorage:
 
     @property
     def array(self) -> np.ndarray:
-        """The array of a constant.  The storage must be that of a constant."""
+        """The array of a constant.  The storage must be a constant."""
         assert self.value is not None
         return self.value
 
@@ -76,11 +78,11 @@ class StorageInfo:
     Attributes
     ----------
     ids
-        Numbers of the storages, one for each tensor in the expression.
+        The number of the storage of each tensor in the expression.
     devices
-        Device of each storage.
+        The device of each storage.
     sizes_bytes
-        Size of each storage in bytes: a number, or a dimension that depends on the function's sizes.
+        The size of each storage in bytes: a number, or a dimension that depends on the sizes of the function.
     """
 
     ids: tuple[int, ...] = ()
@@ -95,11 +97,11 @@ class StorageMap:
     Attributes
     ----------
     storages
-        All storages, indexed by number: those of parameters and results, then the others in order of first use.
+        All storages, indexed by number: the storages of parameters and results, then the others in order of first use.
     infos
         The storages of every variable.
     constants
-        The number of each constant.
+        The number of the storage of each constant.
     results
         The storages of the results.
     """
@@ -110,7 +112,7 @@ class StorageMap:
     results: StorageInfo = StorageInfo()
 
     def of(self, expr: Expr) -> StorageInfo:
-        """Return the storages of a variable or a constant, and none for other arguments."""
+        """Return the storages of a variable or a constant.  Any other expression has no storages."""
         match expr:
             case Var():
                 return self.infos[expr]
@@ -119,7 +121,7 @@ class StorageMap:
         return StorageInfo()
 
     def info(self, ids: Sequence[int]) -> StorageInfo:
-        """Return the numbers, devices and sizes in bytes of the storages with the given numbers."""
+        """Return the StorageInfo of the storages with the given numbers."""
         found = [self.storages[number] for number in ids]
         sizes_bytes = (product((*storage.shape, storage.dtype.size_bytes)) for storage in found)
         return StorageInfo(tuple(ids), tuple(storage.device for storage in found), tuple(sizes_bytes))
@@ -131,14 +133,16 @@ def assign_storage(function: Function, after: StorageMap | None = None) -> Stora
     Parameters
     ----------
     function
-        At stage LOWERED.
+        A function at stage LOWERED.
     after
-        The map of a function that calls this one in tail position.  It is extended, and both share their results.
+        The map of a function that calls `function` in tail position.  This map is extended, and both functions share
+        the storages of their results.
 
     Raises
     ------
     RelvmUnsupportedError
-        A value is not a tensor, scalar, shape or tuple of these, or its shape is unknown.  The message says where.
+        A value is not a tensor, scalar, shape or tuple of these, or its shape is unknown.  The message contains the
+        location.
     """
     found = after or StorageMap()
     assigner = _Assigner(function, found)
@@ -172,7 +176,7 @@ def _tensor_counts(type_: Type) -> list[int]:
 
 
 def format_storage(found: StorageMap) -> str:
-    """Return one line of text for each storage, then one for each variable."""
+    """Return a text with a line for each storage, then a line for each variable, then a line for the result."""
     lines = []
     for number, storage in enumerate(found.storages):
         dims, name = ", ".join(map(str, storage.shape)), terminal(storage.name)
@@ -195,7 +199,7 @@ class _Assigner:
         self.found = found
 
     def new(self, name: str, type_: Type, place: MemoryKind, wanted: Wanted = ()) -> StorageInfo:
-        """Return storages for the tensors in a type: those in `wanted`, and new ones for the others."""
+        """Return storages for the tensors in a type.  A tensor without a storage in `wanted` gets a new storage."""
         leaves = list(tensor_leaves(type_))
         ids = []
         for position, leaf in enumerate(leaves):
@@ -212,7 +216,7 @@ class _Assigner:
         return self.found.info(ids)
 
     def block(self, block: Block, wanted: Wanted) -> None:
-        """Assign storages to the values of a block, with its result in the storages `wanted` where possible."""
+        """Assign storages to the values of a block.  Its result is computed in the storages `wanted` where possible."""
         made = _wishes(block, wanted)
         for binding in block.bindings:
             self.constants(binding.value)
@@ -247,7 +251,7 @@ class _Assigner:
         return self.new(var.name, var.type, MemoryKind.WORKSPACE, wanted)
 
     def constants(self, value: Expr) -> None:
-        """Assign storages to the constants in an expression, without those in its blocks."""
+        """Assign storages to the constants in an expression, except the constants in blocks of an `if`."""
         if isinstance(value, If):
             return
         for part in walk(value):
@@ -265,10 +269,10 @@ class _Assigner:
 
 
 def _wishes(block: Block, wanted: Wanted) -> dict[Var, Wanted]:
-    """Return the storages in which the values that become a block's result should be computed.
+    """Return the storages in which the variables that become part of a block's result should be computed.
 
-    A value that occurs twice in the result is computed in the first place and copied to the second.  A value that the
-    block does not bind is copied, too.
+    A value that occurs twice in the result is computed in the first storage and copied to the second.  A value that is
+    bound outside the block is also copied.
     """
     bound = {binding.var for binding in block.bindings}
     wishes: dict[Var, Wanted] = {}
@@ -305,9 +309,10 @@ def _wishes(block: Block, wanted: Wanted) -> dict[Var, Wanted]:
 
 
 def _fitting(ids: Wanted, made: Type, checked: Type) -> Wanted:
-    """Return the storages of tensors of type `checked` in which tensors of type `made` can be computed, or None each.
+    """Return the storages in which tensors of type `made` can be computed so that they become tensors of type
+    `checked`.  A tensor that must be copied gets None.
 
-    If only a run-time check proves that the numbers of elements are equal, nothing may be written before the check.
+    If the numbers of elements are compared only at run time, the storage must not be written before that check.
     """
     if _tensor_count(made) != len(ids):
         return ()

@@ -1,4 +1,4 @@
-"""Call graph of an entry function, with a check that all recursion needs only bounded memory."""
+"""Call graph of an entry function, and a check that all recursion needs only bounded memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from relvm.ir.node import walk
 
 @dataclass(frozen=True)
 class RecursiveGroup:
-    """A function that others call (`head`), and the functions that call each other in tail position with it."""
+    """A set of functions that call each other in tail position (`members`).  head: the member that functions outside of
+    the group call."""
 
     head: str
     members: frozenset[str]
@@ -23,13 +24,13 @@ class RecursiveGroup:
 def call_order(functions: Mapping[str, Function], entry: str) -> list[RecursiveGroup]:
     """Return the groups of the entry and of all functions that it uses, callers before callees.
 
-    Functions that call each other have a group for each function that is called from elsewhere.  A function without
-    recursion is a group of its own.
+    A function without recursion forms a group of its own.  Functions that call each other form a group for each of them
+    that is called from outside.
 
     Raises
     ------
     RelvmUnsupportedError
-        A recursive call is not in tail position, so that the depth of the stack has no bound.
+        A recursive call is not in tail position, so the depth of the stack has no bound.
     """
     graph = _graph(functions, entry)
     order = list(functions).index
@@ -65,7 +66,7 @@ def _used(expr: Expr) -> Iterator[str]:
 
 
 def _expect_tail_calls(function: Function, members: frozenset[str]) -> None:
-    """Check that a function uses the members of its group only in calls in tail position."""
+    """Check that a function uses the members of its recursive group only in tail calls."""
     tails = set(map(id, _tail_calls(function.block)))
     blocks = [function.block]
     while blocks:

@@ -36,7 +36,7 @@ Scalar = ScalarVar | ScalarConstant | DimScalar
 
 @dataclass(frozen=True)
 class RunKernel:
-    """Run a kernel on storages.  sizes: the values of its size variables, in order."""
+    """Run a kernel on storages.  sizes: the values of the kernel's size variables, in order."""
 
     kernel: str
     storages: tuple[int, ...]
@@ -72,7 +72,7 @@ class WriteItem:
 
 @dataclass(frozen=True)
 class Compute:
-    """Set a variable to the result of a scalar operator, or fail with ARITHMETIC_ERROR if it is undefined.
+    """Set a variable to the result of a scalar operator, or fail with ARITHMETIC_ERROR if the result is undefined.
 
     row: the name of the operator in csrc/tables/scalar_operators.def.
     """
@@ -90,7 +90,7 @@ class SetScalar:
 
 @dataclass(frozen=True)
 class SetSize:
-    """Define a new size as the value of a scalar, or fail with SHAPE_ERROR if it is negative."""
+    """Define a new size as the value of a scalar, or fail with SHAPE_ERROR if the value is negative."""
 
     target: DimVar
     value: Scalar
@@ -132,8 +132,8 @@ class Branch:
 class CallFunction:
     """Call another function of the export.
 
-    storages: the caller's storages for its inputs, then for its outputs.  sizes, scalars: the values of its size and
-    scalar parameters.  results: the variables for its scalar results.
+    storages: the caller's storages for the inputs, then for the outputs, of the called function.  sizes, scalars: the
+    values of its size and scalar parameters.  results: the variables for its scalar results.
     """
 
     function: str
@@ -145,9 +145,9 @@ class CallFunction:
 
 @dataclass(frozen=True)
 class Move:
-    """The new tensor of a parameter in a `Continue`.
+    """A new tensor for a parameter in a `Continue`.
 
-    home: the storage that it is copied to, or None if it can stay in `source`, which is not written again.
+    home: the storage to which the tensor is copied.  None: the tensor stays in `source`, which is not written again.
     """
 
     param: int
@@ -160,7 +160,8 @@ class Move:
 class Continue:
     """Jump to a section of the function: a tail call of the function itself or of a member of its recursive group.
 
-    Arguments are read before any parameter changes, except tensors to copy, which are copied one after the other.
+    All arguments are read before any parameter changes.  The exception are tensors that are copied: they are copied one
+    after the other.
     """
 
     section: int
@@ -193,16 +194,17 @@ class LoweredFunction:
     Attributes
     ----------
     inputs, outputs
-        The numbers of the storages that the caller provides for reading and for writing.
+        The numbers of the storages that the caller provides, for reading and for writing.
     sizes
-        The dimension variables that the caller provides, each with its minimum and its maximum, or None if unbounded.
+        The dimension variables that the caller provides, each with its minimum, and its maximum or None if unbounded.
     scalars, results
-        The scalar parameters, and the variables that hold the scalar results at the end.
+        The scalar parameters, and the variables that contain the scalar results at the end.
     storages, size_bytes
-        The storages, and the maximum size of each in bytes: 0 for those of the caller and for section parameters.
+        The storages, and the maximum size of each storage in bytes.  The size is 0 for storages of the caller and for
+        parameters of sections.
     sections
-        The statements of the function itself, then of the functions that it continues with (Continue).  Their tensor
-        parameters are input storages, and their scalars and sizes are variables.
+        The statements of the function itself, then of the other functions to which it jumps (Continue).  The tensor
+        parameters of these functions are input storages, and their scalars and sizes are variables.
     """
 
     name: str
@@ -225,7 +227,7 @@ class LoweredModule:
     """A lowered module.
 
     functions: callees before callers, the entry last.   calls: the calling convention of kernels.   inputs, outputs:
-    those of the entry, in the order of its parameters and results.
+    the inputs and outputs of the entry, in the order of its parameters and results.
     """
 
     functions: tuple[LoweredFunction, ...]
@@ -237,14 +239,14 @@ class LoweredModule:
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output of the entry.  name: in C.  value: the number of a storage, a scalar, or a size."""
+    """An input or output of the entry.  name: its name in C.  value: the number of a storage, a scalar, or a size."""
 
     name: str
     value: int | ScalarVar | DimVar
 
 
 def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    """Yield every statement in preorder: those of the branches follow a Branch."""
+    """Yield every statement in preorder: a Branch is followed by the statements in its branches."""
     for statement in body:
         yield statement
         if isinstance(statement, Branch):

@@ -1,4 +1,4 @@
-"""Lowering of an entry function, and of the functions that it calls, to functions over storages."""
+"""Lowering of an entry function, and of the functions that it calls, to the lowered IR (relvm/aot/lower/ir.py)."""
 
 from __future__ import annotations
 
@@ -95,17 +95,17 @@ def lower_main(module: Module, config: AotConfig, entry: str = "main") -> Lowere
     Parameters
     ----------
     module
-        At stage LOWERED.
+        A module at stage LOWERED.
     entry
-        Name of the function.
+        The name of the function.
 
     Raises
     ------
     RelvmNameError
         The function does not exist.
     RelvmUnsupportedError
-        The program needs a heap, an escaping closure, unbounded recursion or a size without a bound.  The message says
-        where.
+        The program needs a heap, an escaping closure, unbounded recursion or a size without a bound.  The message
+        contains the location.
     RelvmArgumentError
         Two inputs, or two outputs, have the same name in C.
     """
@@ -125,7 +125,11 @@ def lower_main(module: Module, config: AotConfig, entry: str = "main") -> Lowere
 
 @dataclass
 class _Section:
-    """A section for one function of a recursive group: its sizes, scalar parameters and input storages, in order."""
+    """The section of a lowered function that implements `source`, a function of a recursive group.
+
+    number: the number of the section.   sizes, scalars, inputs: the sizes, scalar parameters and input storages of
+    `source`, in order.
+    """
 
     number: int
     source: Function
@@ -135,7 +139,7 @@ class _Section:
 
 
 class _Lowering:
-    """Lowers the head of a recursive group, together with the members that it continues with."""
+    """Lowers the head of a recursive group, together with the members to which it jumps (Continue)."""
 
     def __init__(
         self,
@@ -196,7 +200,8 @@ class _Lowering:
         )
 
     def section(self, name: str) -> _Section:
-        """Return the section of a member of the group, which is created with its parameters at the first request."""
+        """Return the section of a member of the group.  The first call for a member creates the section and the values
+        of its parameters."""
         if name not in self.sections:
             source = self.functions[name]
             if self.sections:  # the head already has storages
@@ -211,7 +216,8 @@ class _Lowering:
         return self.sections[name]
 
     def stated_values(self, head: _Section) -> Iterator[Statement]:
-        """Yield checks of the entry's scalar parameters whose types state a value, except those that are sizes."""
+        """Yield checks of scalar parameters of the entry that have a value in their type, such as `i64 = n * 2`.
+        Parameters that are sizes are not checked."""
         params = head.source.params
         for type_, var in scalars_of(params, map(self.values.__getitem__, params)):
             if type_.value is not None and isinstance(var, ScalarVar):
@@ -237,7 +243,8 @@ class _Lowering:
         return self.refuse(name, f"a parameter of type {type_}")
 
     def target(self, name: str, type_: Type, ids: list[int], scalars: list[ScalarVar]) -> Value:
-        """Return the destination of a value.  Tensors take storages from `ids`; new scalars are added to `scalars`."""
+        """Return the destination for a value of type `type_`.  Tensors take storages from `ids`, and new scalar
+        variables are added to `scalars`."""
         match type_:
             case TensorType():
                 return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
@@ -272,7 +279,8 @@ class _Lowering:
     # ---- blocks ----
 
     def block(self, block: Block, target: Value, *, tail: bool) -> None:
-        """Append the statements of a block, which store its result in `target` on each path that does not continue."""
+        """Append the statements of a block.  They store its result in `target` on each path that does not end with a
+        Continue."""
         for position, binding in enumerate(block.bindings):
             self.origin = binding.var.origin or self.origin
             last = tail and position + 1 == len(block.bindings) and block.result is binding.var
@@ -405,7 +413,7 @@ class _Lowering:
             case "tensor_item":
                 storage = self.tensor(args[0]).storage
                 item = self.item(var.name, storage)
-                if self.storages[storage].dtype == U64:  # numbers too large for i64 have wrapped to negative ones
+                if self.storages[storage].dtype == U64:  # numbers too large for i64 have wrapped to negative numbers
                     self.body.append(CheckRange(item, 0, I64.limits[1]))
                 return item
             case "scalar_to_tensor":
@@ -481,7 +489,8 @@ class _Lowering:
         return made
 
     def sizes_of(self, function: Function, args: tuple[Value, ...]) -> dict[DimVar, AnyDim]:
-        """Return the values of a function's dimension variables in a call, and append checks of the others."""
+        """Return the values of the dimension variables of a called function.  Append checks of all other dimensions in
+        its parameter types."""
         sizes: dict[DimVar, AnyDim] = {}
         checks: list[tuple[AnyDim, AnyDim]] = []
         for param, arg in zip(function.params, args, strict=True):
@@ -499,7 +508,7 @@ class _Lowering:
         return {var: sizes[var] for var in order}
 
     def sizes_in(self, type_: Type, value: Value) -> Iterator[tuple[AnyDim, AnyDim]]:
-        """Yield pairs of a dimension in a type and its value in a value of that type."""
+        """Yield, for each dimension in a type, the dimension and its actual size in a value of that type."""
         match type_, value:
             case TensorType(shape=shape), TensorValue(dims=dims) if shape is not None:
                 yield from zip(shape, dims, strict=True)
@@ -521,7 +530,7 @@ class _Lowering:
                 return self.size(name, scalar)
 
     def widen(self, function: Function, sizes: Mapping[DimVar, AnyDim]) -> None:
-        """Widen the ranges of a function's sizes to include those of a call."""
+        """Widen the ranges of the sizes of a function, so that they include the sizes in a call."""
         known = self.of_functions.setdefault(function.name, {})
         for var, dim in sizes.items():
             found = range_of(dim, self.ranges)
@@ -529,10 +538,8 @@ class _Lowering:
             known[var] = Range(min(before.low, found.low), max(before.high, found.high))
 
     def repeated(self, binding: Binding) -> bool:
-        """Return whether a binding in tail position calls a function of the recursive group that is being lowered.
-
-        If it does, append a Continue.
-        """
+        """Append a Continue if a binding in tail position calls a function of the recursive group that is being
+        lowered.  Return whether it does."""
         value = binding.value
         if not isinstance(value, Call):
             return False
@@ -563,7 +570,7 @@ class _Lowering:
     # ---- sizes ----
 
     def dim(self, dim: AnyDim) -> AnyDim:
-        """Return a dimension with the known values of its variables substituted."""
+        """Return a dimension in which variables with known values are replaced by these values."""
         return evaluate_with(dim, self.dims.get)
 
     def unify(self, type_: Type, value: Value) -> None:
@@ -583,7 +590,7 @@ class _Lowering:
             self.body.append(CheckSizes(want, have))
 
     def size(self, name: str, scalar: Scalar) -> AnyDim:
-        """Append the definition of a new run-time size, and return it."""
+        """Append the definition of a new run-time size, and return the size."""
         var = DimVar(name)
         self.dims[var] = var_dim(var)
         self.ranges[var] = Range()

@@ -1,8 +1,8 @@
 """Storage placement: assigns offsets in pools with the allocator of relvm/passes/memory/arena_allocator.py.
 
 The points of a function are its statements in printed order.  A storage is alive from the first statement that uses it
-to the last.  The memory of a called function is one block of its caller, alive at the call.  So the pools of the entry
-hold all memory of a run, and their sizes are known.
+to the last.  The memory of a called function is a block in the memory of its caller, alive during the call.  The pools
+of the entry therefore contain all memory of a run, and their sizes are known.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from relvm.errors import RelvmMemoryError
 from relvm.passes.memory.arena_allocator import Arena, Request, align, plan_arena
 from relvm.quoting import terminal
 
-# A block to place: ("storage", number), or the memory of a kernel or a called function at a statement, by its point.
+# A block of memory to place: ("storage", number), ("scratch", point) for a kernel, or ("frame P", point) for a call.
 Block = tuple[str, int]
 
 
@@ -43,7 +43,7 @@ class BlockAddress:
 
 @dataclass(frozen=True)
 class BlockPlacement:
-    """A placed block with its name and lifetime, for reports."""
+    """A block with its address and lifetime, for reports.  first, last: the points between which the block is alive."""
 
     name: str
     slot: BlockAddress
@@ -59,10 +59,10 @@ class FunctionPlacement:
     Attributes
     ----------
     slots
-        Address of each block.  ("storage", number) is a storage, ("scratch", point) the scratch memory of a kernel, and
-        ("frame P", point) the start of a called function's memory in pool P.
+        The address of each block.  ("storage", number) is a storage.  ("scratch", point) is the scratch memory of the
+        kernel at a point.  ("frame P", point) is the memory of the function called at a point, in pool P.
     size_bytes, lower_bound_bytes
-        Size of each pool that the function needs, and the most bytes alive at once in it.
+        For each pool, the size that the function needs, and the maximum number of bytes that are alive at once.
     placed
         All blocks, in order of first use.
     """
@@ -74,12 +74,13 @@ class FunctionPlacement:
 
 
 def place_storages(module: LoweredModule, config: AotConfig) -> dict[str, FunctionPlacement]:
-    """Place the storages of every function, and return the placements by name.  That of the entry is the total.
+    """Place the storages of every function, and return the placements by function name.  The placement of the entry
+    includes the memory of all functions.
 
     Raises
     ------
     RelvmMemoryError
-        A block does not fit into any pool.  The message has its name and the missing bytes.
+        A block does not fit into any pool.  The message contains the name of the block and the missing bytes.
     """
     done: dict[str, FunctionPlacement] = {}
     for function in module.functions:
@@ -88,7 +89,7 @@ def place_storages(module: LoweredModule, config: AotConfig) -> dict[str, Functi
 
 
 def format_placement(placements: Mapping[str, FunctionPlacement], pools: tuple[Pool, ...]) -> str:
-    """Return the pools of each function and the blocks in them as text."""
+    """Return a text that lists, for each function, its pools and the blocks in each pool."""
     lines = []
     for name, found in placements.items():
         lines.append(f"{terminal(name)}:")
@@ -106,7 +107,7 @@ def format_placement(placements: Mapping[str, FunctionPlacement], pools: tuple[P
 
 @dataclass
 class _Life:
-    """The lifetime of a block, and the pool that it must be in, if any."""
+    """The lifetime of a block.  pool: the pool in which the block must be placed, or None for any pool."""
 
     block: Block
     name: str
@@ -187,7 +188,8 @@ class _Planner:
             life.first, life.last = min(life.first, point), max(life.last, point)
 
     def overwrite(self, statements: list[Statement]) -> None:
-        """Let kernels write their result over an input that dies there, if they can."""
+        """Let a kernel overwrite an input with its result, if the kernel supports this and the input is not used
+        afterwards."""
         for point, statement in enumerate(statements):
             if not isinstance(statement, RunKernel):
                 continue
@@ -201,7 +203,10 @@ class _Planner:
                     break
 
     def may_follow(self, source: int, result: int, point: int) -> bool:
-        """Return whether `result`, first written by a kernel at `point`, can overwrite `source`, last read by it."""
+        """Return whether the kernel at `point` may write storage `result` in place of storage `source`.
+
+        This requires that `result` is first written and `source` last read at `point`, and that both have equal sizes.
+        """
         before = self.lives.get(("storage", self.root(source)))
         after = self.lives.get(("storage", result))
         if before is None or after is None or before is after:
@@ -221,13 +226,13 @@ class _Planner:
         return Request(life.name, life.size_bytes, life.first, life.last, alignment)
 
     def whole(self, arena: Arena) -> int:
-        """Return the size in bytes of a pool that holds an arena."""
+        """Return the size in bytes of a pool that contains an arena."""
         return align(arena.size_bytes, self.config.base_alignment)
 
     def fill(self, number: int, pool: Pool, waiting: list[_Life]) -> tuple[list[_Life], Arena, list[_Life]]:
-        """Return the blocks placed in a pool, their arena, and the blocks left for later pools.
+        """Place blocks in a pool.  Return the blocks in the pool, their arena, and the blocks left for later pools.
 
-        The largest blocks are left for later pools, one by one, until the rest fits.
+        If the blocks do not fit, the largest blocks are left for later pools, one by one, until the rest fits.
         """
         taken = [life for life in waiting if life.pool in (None, number)]
         left = [life for life in waiting if life.pool not in (None, number)]

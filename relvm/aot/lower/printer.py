@@ -31,7 +31,7 @@ from relvm.quoting import terminal, text_string
 
 
 def format_lowered(module: LoweredModule) -> str:
-    """Return all functions as text, callees first, then the names of the entry's inputs and outputs."""
+    """Return a module as text: all functions, callees first, then the names of the inputs and outputs of the entry."""
     ports = [f"{terminal(port.name)}={_port(port.value)}" for port in (*module.inputs, *module.outputs)]
     texts = [format_function(function, module.calls.value) for function in module.functions]
     return "\n\n".join([*texts, f"entry {terminal(module.functions[-1].name)}: {', '.join(ports)}"]) + "\n"

@@ -16,17 +16,17 @@ OUTPUT_NAMES = ("output_tensor_names", "output_names")  # attributes of a functi
 
 
 def ports_of(function: Function, lowered: LoweredFunction) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
-    """Return the inputs and outputs of the entry.
+    """Return the inputs and outputs of the entry, with their C names.
 
-    Inputs have the names of the parameters, with a number appended for fields of tuples.  Sizes have the names of their
-    variables, with _size appended if an input has the same name.  Outputs have the names in the function's attribute
-    output_tensor_names (or output_names), with a number appended for fields of tuples.  Without the attribute they are
-    named output, or output0, output1, ...
+    An input has the name of its parameter, with a number appended for fields of tuples.  A size has the name of its
+    variable, with _size appended if an input has the same name.  The attribute output_tensor_names (or output_names) of
+    the function contains the names of the outputs; a number is appended for fields of tuples.  Without the attribute,
+    the outputs are named output, or output0, output1, ...
 
     Raises
     ------
     RelvmArgumentError
-        Two inputs or two outputs have the same name in C, or the number of names is not that of outputs.
+        Two inputs or two outputs have the same name in C, or the number of names differs from the number of outputs.
     RelvmTypeError
         The attribute is not a tuple of strings.
     """
@@ -50,8 +50,8 @@ def ports_of(function: Function, lowered: LoweredFunction) -> tuple[tuple[Port, 
 def _named_leaves(name: str, type_: Type) -> Iterator[tuple[str, TensorType | PrimType]]:
     """Yield the tensors and scalars in a type, each with a name.
 
-    For a parameter, scalars and shapes that are sizes are omitted.  For a result, whose name is "", a shape is a scalar
-    for each dimension.
+    name: the name of a parameter, or "" for a result.  In a parameter, scalars and shapes that are sizes are omitted.
+    In a result, a shape consists of a scalar for each dimension.
     """
     match type_:
         case TensorType() | PrimType(value=None):
@@ -82,7 +82,7 @@ def _output_names(function: Function, count: int) -> list[str]:
 
 
 def _numbered(name: str, type_: Type) -> list[str]:
-    """Return the names of the outputs in a type: `name` itself, or with numbers appended if there are several."""
+    """Return the names of the outputs in a type: `name` for a single output, or `name` with numbers for several."""
     count = len(list(_named_leaves("", type_)))
     return [name] if count == 1 else [f"{name}_{i}" for i in range(count)]
 

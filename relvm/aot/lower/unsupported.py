@@ -8,15 +8,17 @@ from relvm.errors import RelvmUnsupportedError, located
 
 
 def refuse(function: str, place: str, what: str, origin: str) -> NoReturn:
-    """Raise RelvmUnsupportedError.
+    """Raise RelvmUnsupportedError for an unsupported construct.
 
     Parameters
     ----------
-    function, place
-        Name of the function, and of the variable bound to the construct.  For ONNX models it is the name of a value.
+    function
+        The name of the function that contains the construct.
+    place
+        The name of the variable that is bound to the construct.  In ONNX models, it is the name of a value.
     what
         The unsupported construct, and the alternative if there is one.
     origin
-        Source location of the construct or near it, or empty if it is unknown.
+        The source location of the construct, or a location near it.  Empty if it is unknown.
     """
     raise located(RelvmUnsupportedError(f"{function}: {place}: ahead-of-time export does not support {what}"), origin)

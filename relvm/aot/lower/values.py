@@ -1,4 +1,4 @@
-"""Values during lowering: tensors as storages, other values as structures of their parts."""
+"""Values during lowering: a tensor is a storage with dimensions, and any other value is a structure of its parts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TupleValue:
 
 @dataclass(frozen=True)
 class ClosureValue:
-    """A closure: a function and the captured values, which are its last arguments."""
+    """A closure: a function, and the captured values, which are passed as the last arguments of the function."""
 
     function: str
     captured: tuple[Value, ...]
@@ -49,13 +49,13 @@ _Kind = TypeVar("_Kind", TensorValue, ShapeValue, TupleValue, ClosureValue)
 
 
 def expect_kind(kind: type[_Kind], value: Value) -> _Kind:
-    """Return a value whose type in the program implies this kind."""
+    """Return `value`, which must be a value of the class `kind`.  The type of the value in the program ensures this."""
     assert isinstance(value, kind), f"expected a {kind.__name__}, got {value}"
     return value
 
 
 def expect_scalar(value: Value) -> Scalar:
-    """Return a value whose type in the program is that of a scalar."""
+    """Return `value`, which must be a scalar.  The type of the value in the program ensures this."""
     assert isinstance(value, Scalar), f"expected a scalar, got {value}"
     return value
 
@@ -81,12 +81,13 @@ def tensors_of(value: Value) -> Iterator[TensorValue]:
 
 
 def is_size(type_: PrimType) -> bool:
-    """Return whether a parameter of the type is just one of the function's sizes."""
+    """Return whether a scalar parameter of this type only passes a size, that is, a dimension variable."""
     return type_.value is not None and as_var(type_.value) is not None
 
 
 def scalars_of(params: Iterable[Var], values: Iterable[Value]) -> Iterator[tuple[PrimType, Scalar]]:
-    """Yield the scalars passed to parameters, from left to right, with their types and without those that are sizes."""
+    """Yield the types and values of the scalars passed to parameters, from left to right.  Scalars that only pass a
+    size are omitted."""
     for param, value in zip(params, values, strict=True):
         yield from _scalars_in(param.type, value)
 

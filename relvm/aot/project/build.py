@@ -37,9 +37,9 @@ class AotProgram:
     Attributes
     ----------
     config
-        Options of the export.
+        The options of the export.
     module, kernel_module
-        The given module, and the module at stage LOWERED.
+        The original module, and the module at stage LOWERED.
     lowered, placements, sources
         The results of `lower_main`, `place_storages` and `print_sources`.
     """
@@ -53,7 +53,7 @@ class AotProgram:
 
     @property
     def params(self) -> dict[str, np.ndarray]:
-        """The constants by their names in C."""
+        """The constants, by their names in C."""
         return {f"c{number}": storage.array for number, storage in enumerate(self.sources.constants)}
 
     @property
@@ -67,7 +67,7 @@ class AotProgram:
         Parameters
         ----------
         trial
-            Inputs and expected outputs, in the order of the entry's parameters and results, for `make test`.
+            The inputs and expected outputs for `make test`, in the order of the parameters and results of the entry.
 
         Raises
         ------
@@ -92,12 +92,12 @@ class AotProgram:
         return files
 
     def write(self, path: str | Path, trial: tuple[Sequence[Any], Sequence[Any]] | None = None) -> None:
-        """Write a folder that `make` builds, or an archive of it.
+        """Write the files of the export to a folder or an archive.  Run `make` in the folder to build the export.
 
         Parameters
         ----------
         path
-            A folder, which is created if necessary, or an archive if the path ends with .tar.  Files of an earlier
+            A folder, which is created if necessary.  If the path ends with .tar, an archive.  Files of an earlier
             export are replaced atomically.
         trial
             As for `files`.
@@ -121,18 +121,18 @@ def build(
     Parameters
     ----------
     module
-        The module from a front end.
+        A module from a front end.
     config
-        Options of the export, by default those of `AotConfig()`.
+        The options of the export, by default `AotConfig()`.
     entry
-        Name of the function to export together with the functions that it calls.
+        The name of the function to export.  The functions that it calls are also exported.
     verified
         Whether to verify the module after every pass.
 
     Raises
     ------
     RelvmUnsupportedError
-        The program needs the VM.  The message says where and why.
+        The program needs the VM.  The message contains the location and the reason.
     RelvmMemoryError
         Tensors do not fit into the pools.
     """

@@ -49,7 +49,7 @@ test: test/main
 
 
 def print_makefile(config: AotConfig, files: Iterable[str], *, tests: bool) -> str:
-    """Return the text of the Makefile.  files: the paths of the sources.  tests: whether `make test` runs a trial."""
+    """Return the text of the Makefile.  files: the paths of the sources.  tests: whether to add the target `test`."""
     name = makefile_word(config.name)
     objects = " ".join(sorted(makefile_word(path[:-2]) + ".o" for path in files if path.endswith(".c")))
     if config.runtime == "hosted":

@@ -22,19 +22,19 @@ _DTYPES = {"i": "i64", "f": "f64", "b": "bool"}  # the dtypes of scalars by thei
 
 @dataclass(frozen=True)
 class Trial:
-    """Inputs and expected outputs by the names of the ports: an array for a tensor, and a number for a scalar."""
+    """Inputs and expected outputs of a self-test, by C name.  A tensor is an array, and a scalar is a number."""
 
     inputs: dict[str, Any]
     outputs: dict[str, Any]
 
 
 def make_trial(function: Function, module: LoweredModule, inputs: Sequence[Any], outputs: Sequence[Any]) -> Trial:
-    """Return a trial from values in the order of the entry's parameters and results.
+    """Return a Trial from values in the order of the parameters and results of the entry.
 
     Parameters
     ----------
     function
-        The entry that `module` was lowered from.
+        The entry function from which `module` was lowered.
     inputs, outputs
         Arrays, numbers and tuples of these, as in calls of the VM.
 
@@ -43,7 +43,7 @@ def make_trial(function: Function, module: LoweredModule, inputs: Sequence[Any],
     RelvmArgumentError
         The number of values is wrong.
     RelvmTypeError, RelvmShapeError
-        An array has another dtype or shape, or a size contradicts the arrays.  The message names it.
+        An array has another dtype or shape, or a size contradicts the arrays.  The message contains the name.
     """
     given, sizes = make_inputs(function, module, inputs)
     return Trial(given, _values(module.functions[-1], module.outputs, list(_flat(outputs)), "output", sizes))
@@ -52,7 +52,7 @@ def make_trial(function: Function, module: LoweredModule, inputs: Sequence[Any],
 def make_inputs(
     function: Function, module: LoweredModule, inputs: Sequence[Any]
 ) -> tuple[dict[str, Any], dict[DimVar, int]]:
-    """Return the inputs by name, and the values of the entry's sizes.  Raise the errors of `make_trial`."""
+    """Return the inputs by C name, and the values of the sizes of the entry.  Raise the same errors as `make_trial`."""
     stated: list[tuple[str, AnyDim, int]] = []
     if len(inputs) != len(function.params):
         raise RelvmArgumentError(f"{function.name}: expected {len(function.params)} input values, got {len(inputs)}")
@@ -73,9 +73,9 @@ def make_inputs(
 
 
 def _leaves(type_: Type, value: Any, where: str, stated: list[tuple[str, AnyDim, int]]) -> Iterator[Any]:
-    """Yield the values that are inputs in C, from left to right.
+    """Yield the parts of a value that are inputs in C, from left to right.
 
-    For values that are only sizes, append their location, their dimension and their number to `stated`.
+    For a part that is only a size, append a tuple to `stated`: the location, the dimension in the type, and the number.
     """
     match type_:
         case TupleType(fields):
@@ -91,7 +91,7 @@ def _leaves(type_: Type, value: Any, where: str, stated: list[tuple[str, AnyDim,
 
 
 def _items(wanted: Sequence[_Item], value: Any, where: str) -> list[tuple[str, _Item, Any]]:
-    """Return the location, the expected type or dimension, and the value of each item of a tuple."""
+    """Return, for each item of a tuple, its location, its expected type or dimension, and its value."""
     if not isinstance(value, tuple | list) or len(value) != len(wanted):
         raise RelvmArgumentError(f"{where}: expected a tuple of {len(wanted)} items, got {value!r}")
     return [(f"{where}, item {i}", *pair) for i, pair in enumerate(zip(wanted, value, strict=True))]
@@ -120,7 +120,7 @@ def _flat(values: Sequence[Any]) -> Iterator[Any]:
 
 
 def _value(entry: LoweredFunction, port: Port, value: Any, where: str, sizes: dict[DimVar, int]) -> Any:
-    """Return the value as an array or a number, and record the sizes of dimension variables seen first."""
+    """Return a value as an array or a number.  Record the values of dimension variables that are not in `sizes`."""
     if isinstance(port.value, ScalarVar):
         return expect_number(where, dtype_of(_DTYPES[port.value.letter]), value)
     assert isinstance(port.value, int)  # `_values` leaves sizes out
@@ -147,7 +147,7 @@ def _expect_sizes(entry: LoweredFunction, port: Port, value: Any, where: str, si
 
 
 def expect_number(where: str, dtype: DType, value: Any) -> bool | int | float:
-    """Return a value as a number of a dtype.
+    """Convert a value to a Python number that a dtype can represent.
 
     Raises
     ------
@@ -167,7 +167,8 @@ def expect_number(where: str, dtype: DType, value: Any) -> bool | int | float:
 
 
 def _has(dtype: DType, number: int | float) -> bool:
-    """Return whether a number is finite in a float dtype, or is not finite itself."""
+    """Return whether a float dtype can represent a number without overflow: the number is finite in the dtype, or is
+    itself not finite."""
     try:
         with np.errstate(over="ignore"):
             return np.isfinite(dtype.numpy.type(number)) or not np.isfinite(float(number))

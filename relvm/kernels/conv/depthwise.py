@@ -1,5 +1,8 @@
-"""Loop nest of convolutions with few filters in a group, such as depthwise ones.  A block of the input is copied with
-its padding, so that each window position reads contiguous elements for many positions of an output row."""
+"""Loop nest of convolutions with few filters in a group, such as depthwise convolutions.
+
+The kernel copies a block of the input, including the padding.  In the block, a window position reads contiguous
+elements for consecutive positions of an output row.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +32,17 @@ _LANES, _ROWS, _SLACK = (
     16,
     7,
     64,
-)  # the numbers that csrc/codegen/gemm_f32.h processes at a time: in columns, in rows of them, on one axis
+)  # as in csrc/codegen/gemm_f32.h: columns and rows processed at a time, and positions of one axis processed at a time
 
 
 class _Shape:
-    """The window over two spatial axes, and the layout of a block: a plane for each channel of a group and each phase
-    of the strides.
+    """The window over two spatial axes, and the layout of a block.
 
-    A plane has a row for each output row of the block and `reach[0]` more.  A row has an element for each output
-    position of the row and `reach[1]` more.  The rows are contiguous.   phases: those that the window reads.   room:
-    the number of elements of a plane.
+    A block has a plane for each channel of a group and each phase of the strides.  A phase is a pair of remainders: the
+    input row modulo the vertical stride, and the input column modulo the horizontal stride.  A plane has a row for each
+    output row of the block, and `reach[0]` more rows.  A row has an element for each output position, and `reach[1]`
+    more elements.  The rows are contiguous.
+    phases: the phases that the window reads.   room: the number of elements of a plane.
     """
 
     def __init__(self, window: Window, channels: int) -> None:
@@ -55,7 +59,7 @@ class _Shape:
         self.room = _ROOM // (channels * len(self.phases))
 
     def plane(self, channel: int, phase: tuple[int, int]) -> int:
-        """Return the position of a plane in the block."""
+        """Return the position in the block at which a plane starts."""
         return (channel * len(self.phases) + self.phases.index(phase)) * self.room
 
     @property
@@ -64,8 +68,11 @@ class _Shape:
         return self.strides[0] // math.gcd(self.strides[0], self.dilations[0])
 
     def columns(self, most: int) -> Iterator[tuple[int, int]]:
-        """Yield the window positions in columns of at most `most` that read adjacent rows: the first of each, and their
-        number."""
+        """Yield groups of window positions as pairs: the first position of the group, and the number of positions.
+
+        The positions of a group are in one column of the window and read adjacent rows of a plane.   most: the maximum
+        number of positions in a group.
+        """
         together = most if self.step * self.dilations[0] == self.strides[0] else 1
         for column in range(self.sizes[1]):
             for first in range(self.step):
@@ -74,14 +81,16 @@ class _Shape:
                     yield rows[start] * self.sizes[1] + column, len(rows[start : start + together])
 
     def tap(self, tap: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return the phase that a window position reads, and its offset there in rows and elements."""
+        """Return the phase that a window position reads, and the offset (rows, elements) of the position in the plane
+        of that phase.  tap: the row-major number of the window position."""
         steps = (tap // self.sizes[1] * self.dilations[0], tap % self.sizes[1] * self.dilations[1])
         (row, column), (row_phase, column_phase) = zip(*map(divmod, steps, self.strides), strict=True)
         return (row_phase, column_phase), (row, column)
 
 
 def has_few_filters(x: Buffer, w: Buffer, window: Window) -> bool:
-    """Return whether `write_few_filters` suits a convolution of these tensors whose groups have few filters."""
+    """Return whether `write_few_filters` can generate the convolution of x and w.  The caller checks that a group has
+    few filters."""
     sizes = (*window.sizes, w.shape[1])
     known = all(isinstance(size, int) and size > 0 for size in sizes) and len(window.sizes) <= 2
     if not known or x.dtype.name != "f32":
@@ -91,7 +100,8 @@ def has_few_filters(x: Buffer, w: Buffer, window: Window) -> bool:
 
 
 def _is_whole(shape: _Shape, indices: tuple[AnyDim, ...]) -> bool:
-    """Return whether all output positions are known to fit in one block.  Its margins are then zeroed only once."""
+    """Return whether all output positions are known to fit in one block.  In this case, the margins of the block are
+    set to zero only once."""
     high, wide = indices if len(indices) == 2 else (1, *indices)
     if not isinstance(high, int) or not isinstance(wide, int) or wide > _WIDEST:
         return False
@@ -99,7 +109,10 @@ def _is_whole(shape: _Shape, indices: tuple[AnyDim, ...]) -> bool:
 
 
 def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, window: Window, filters: int) -> None:
-    """Generate the convolution: each filter of a group reads all of its channels.  filters: their number in a group."""
+    """Generate a convolution with few filters in a group.  Each filter of a group reads all channels of the group.
+
+    filters: the number of filters in a group.
+    """
     shape = _Shape(window, known_size(w.shape[1]))
     wide = as_scalar(result.shape[-1], I64)
     high = as_scalar(result.shape[2], I64) if len(result.shape) == 4 else Literal(1, I64)
@@ -145,10 +158,11 @@ def _sums_of(
     *,
     is_line: bool,
 ) -> Callable[[Scalar, Local, Local], None]:
-    """Return a function that accumulates the sums of a block, given the start of a filter in w and the numbers of rows
-    and positions.
+    """Return a function that generates the sums of a block for one filter.  Its arguments are the start of the filter
+    in w, the number of output rows, and the number of output positions in a row.
 
-    Vertical window positions are processed together, to share loads.  With one spatial axis, all positions are.
+    Window positions in the same column are processed together, to share loads.  If the convolution has one spatial axis
+    (`is_line`), all window positions are processed together.
     """
     groups: dict[int, list[tuple[int, int]]] = {}  # number of positions -> plane and first position of each column
     for plane in range(shape.channels):
@@ -190,8 +204,8 @@ def _bring_planes(
     count: tuple[Local, Local],
     is_whole: bool,
 ) -> None:
-    """Copy the elements of a channel of x that the output positions from `at` on read, zeros for padding, unless they
-    are in the block already.  A row of x is copied to all of its phases at once."""
+    """Copy to the block the elements of a channel of x that the output positions from `at` on read.  Padding becomes
+    zeros.  If `is_whole` is set, the block contains these zeros already."""
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     high, wide = dims if len(dims) == 2 else (Literal(1, I64), dims[0])
     columns = k.let("needed", count[1] + shape.reach[1])

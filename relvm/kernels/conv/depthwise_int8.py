@@ -1,7 +1,7 @@
-"""Loop nest of depthwise convolutions of bytes.  A word holds the bytes that four adjacent window positions read.
+"""Loop nest of depthwise convolutions of bytes.  A word contains the bytes that four adjacent window positions read.
 
-A ring buffer holds the words of the input rows that an output row reads.  A window row takes one word of weights for
-each four positions (csrc/codegen/gemm_int8.h).
+A ring buffer contains the words of the input rows that an output row reads.  A row of the window has one word of
+weights for every four positions (csrc/codegen/gemm_int8.h).
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from relvm.kernels.gemm.gemm_int8 import WORD, flip_of, padding_word, unsigned_z
 from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Select, as_scalar, maximum, minimum
 
 _STRIP = 128  # output positions of a row that are processed at a time
-_BLOCK = 4096  # output positions that are finished at a time, in whole rows, because a remainder of a vector is slow
-_SLACK = 64  # the number that csrc/codegen/gemm_int8.h processes at a time
+_BLOCK = 4096  # output positions stored at a time: whole rows, because vector loops are slow on short rows
+_SLACK = 64  # positions that csrc/codegen/gemm_int8.h processes at a time
 _MAX_BYTES = 64 << 10  # the most bytes of a ring buffer, which should fit the L1 or L2 cache
 
 
 class _Shape:
-    """The window over two spatial axes, and the layout of the ring buffer: `rows` rows of `fours * pitch` words."""
+    """The window over two spatial axes, and the layout of the ring buffer.
+
+    The ring buffer has `rows` rows of `fours * pitch` words.  fours: the number of words in a row of the window.
+    """
 
     def __init__(self, window: Window, wide: object) -> None:
         window = over_two_axes(window)
@@ -37,7 +40,7 @@ class _Shape:
 
 
 def is_byte_depthwise(w: Buffer, window: Window) -> bool:
-    """Return whether `write_byte_depthwise` suits a convolution by these weights, (filters, 1, window...)."""
+    """Return whether `write_byte_depthwise` can generate a convolution by weights w, (filters, 1, window...)."""
     if not all(isinstance(size, int) and size > 0 for size in window.sizes) or len(window.sizes) > 2:
         return False
     shape = _Shape(window, None)
@@ -47,8 +50,10 @@ def is_byte_depthwise(w: Buffer, window: Window) -> bool:
 def write_byte_depthwise(
     k: KernelBuilder, x: Buffer, w: Buffer, padding: Local, result: Epilogue, window: Window, filters: int
 ) -> None:
-    """Generate the convolution.  Each filter reads one channel.  padding: the zero point.   filters: their number in a
-    group."""
+    """Generate a depthwise convolution of bytes.  Each filter reads one channel.
+
+    padding: the zero point of x.   filters: the number of filters in a group.
+    """
     shape = _Shape(window, result.shape[-1])
     taps = shape.sizes[0] * shape.fours
     wide = as_scalar(result.shape[-1], I64)
@@ -114,7 +119,7 @@ def _bring_rows(
     padding: Local,
     pad_word: Local,
 ) -> None:
-    """Convert the rows of the input that this output row is the first to read to words."""
+    """Convert to words the input rows that output row `y` reads and no earlier output row has read."""
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     high, wide = dims if len(dims) == 2 else (Literal(1, I64), dims[0])
     kept = shape.rows - min(shape.strides[0], shape.rows)
@@ -137,7 +142,7 @@ def _bring_rows(
 
 
 def _set_offsets(k: KernelBuilder, offsets: Buffer, shape: _Shape, y: Local) -> None:
-    """Set the position in the ring buffer of the first word that each word of weights reads."""
+    """Store, for each word of weights, the position in the ring buffer of the first word to multiply by it."""
     for row in range(shape.sizes[0]):
         place = (y * shape.strides[0] + row * shape.dilations[0]) % shape.rows
         at_row = k.let("at_row", place * shape.row_size)

@@ -22,7 +22,8 @@ from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, Select, as_sca
 
 @dataclass(frozen=True)
 class Window:
-    """A window.  sizes: its extent along each spatial axis.  pads: those before each axis, then those after each."""
+    """A sliding window.  sizes: the extent of the window along each spatial axis.  pads: the padding before each axis,
+    then the padding after each axis."""
 
     sizes: tuple[AnyDim, ...]
     strides: tuple[int, ...]
@@ -38,12 +39,13 @@ Ints = tuple[int, ...] | None
 
 
 def window_of(op: str, sizes: Sequence[AnyDim], strides: Ints, pads: Ints, dilations: Ints) -> Window:
-    """Return the window.  None stands for strides and dilations of 1, and for no padding.
+    """Check the attributes of operator `op`, and return its window.  If None, strides and dilations are 1 and pads 0.
 
     Raises
     ------
     RelvmArgumentError
-        There is not one number for each spatial axis (for pads, two), or a number is below 1 (for pads, below 0).
+        An attribute does not have one number for each spatial axis (pads: two numbers), or a number is below 1 (pads:
+        below 0).
     """
     rank = len(sizes)
     ones = (1,) * rank
@@ -61,7 +63,7 @@ def window_of(op: str, sizes: Sequence[AnyDim], strides: Ints, pads: Ints, dilat
 
 
 def over_two_axes(window: Window) -> Window:
-    """Return an equal window over two spatial axes.  One axis is extended by a leading axis of size 1."""
+    """Return an equivalent window over two spatial axes.  A window over one axis gets a leading axis of size 1."""
     if len(window.sizes) == 2:
         return window
     (before, behind) = window.pads
@@ -88,8 +90,10 @@ def output_dims(op: str, dims: Sequence[AnyDim], window: Window) -> tuple[AnyDim
 
 
 def valid_range(dim: Scalar, indices: Scalar, stride: int, offset: Scalar) -> tuple[Scalar, Scalar]:
-    """Return the first output position in [0, indices) whose `position * stride + offset` is in [0, dim), and the end
-    of those positions."""
+    """Return the range [first, end) of the output positions that read inside the input along an axis.
+
+    An output position in [0, indices) reads the input at `position * stride + offset`.  The input has the size `dim`.
+    """
     first = Select(offset >= 0, Literal(0, I64), (-offset + (stride - 1)) / stride)
     room = dim - 1 - offset
     last = Select(room < 0, Literal(0, I64), room / stride + 1)
@@ -104,11 +108,13 @@ def each_tap(
     row: Sequence[Scalar],
     body: Callable[[Scalar, Scalar, Scalar, Scalar], None],
 ) -> None:
-    """Generate, for each window position in order, the part of one output row that reads inside the input.
+    """Generate code for one output row: for each window position in order, the output positions that read inside the
+    input.
 
-    dims, indices: the spatial dimensions of the input and the output.   row: the output position on all spatial axes
-    but the last.   body(tap, source, first, stop): generates the code for window position `tap`, counted row-major.
-    Output positions o in [first, stop) of the row read the input, inside its channel, at `source + o * stride`.
+    dims, indices: the spatial dimensions of the input and the output.   row: the output position along all spatial axes
+    except the last.   body(tap, source, first, stop): generates the code for window position `tap`, counted in
+    row-major order.  The output positions o in [first, stop) of the row read their input channel at position
+    `source + o * stride`.
     """
     last = len(dims) - 1
 
@@ -130,10 +136,10 @@ def each_row(
     row: Sequence[Scalar],
     body: Callable[[Scalar, Scalar], None],
 ) -> None:
-    """Generate, for each window position on all axes but the last, in order, the part that reads inside the input.
+    """Generate code for one output row: for each row of the window in order, if that row is inside the input.
 
-    body(tap, source): tap is the window position and source the row of the input inside its channel, both counted
-    row-major.
+    body(tap, source): generates the code for row `tap` of the window, which reads row `source` of the input channel.
+    Both are numbered in row-major order over all spatial axes except the last.
     """
     with ExitStack() as loops:
         tap: Scalar = Literal(0, I64)

@@ -1,8 +1,8 @@
 """Loop nest of matrix products, blocked for registers and caches.  Convolutions use it, too.
 
-The right matrix is processed in panels of columns, which are either packed in advance or copied to be contiguous.  A
-tile of ROWS rows of the result is accumulated in registers for each panel (csrc/codegen/gemm_f32.h).  The order of
-additions is that of the plain loops.
+The right matrix is processed in panels of columns.  A panel is either packed in advance, or copied so that its elements
+are contiguous.  For each panel, tiles of ROWS rows of the result are accumulated in registers
+(csrc/codegen/gemm_f32.h).  The order of additions is the same as in a simple loop over the depth.
 Source: Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008.
 """
 
@@ -30,23 +30,24 @@ from relvm.kernels.loop_ir import (
 from relvm.kernels.lowering_rules import clip
 
 ROWS, DEPTH = 6, 512
-_MAX_WORDS = 1280  # the most rows of a right matrix of words that are copied at once: a panel is on the C stack
+_MAX_WORDS = 1280  # the most rows of a right matrix of words that are copied at once, because a panel is on the C stack
 WIDTHS = (64, 48, 32, 16)  # possible numbers of columns of a panel
-STEP = 16  # the number of columns of a tile is rounded up to at most this
+STEP = 16  # the number of columns of a tile is rounded up to a multiple of at most STEP
 _MIN_TILES = 24  # the fewest tiles in a part of a panel: each part copies the panel, which takes as long as 2 tiles
 
 Counters = Callable[[Scalar, Scalar], tuple[Scalar, ...]]
 
 
 def panel_width(columns: object) -> int:
-    """Return the width of panels for a number of columns: the one that wastes the least."""
+    """Return the panel width for a number of columns: the width that needs the least padding, or the largest width if
+    the number is unknown."""
     if not isinstance(columns, int) or columns <= 0:
         return WIDTHS[0]
     return min(WIDTHS, key=lambda width: (-(-columns // width) * width, -width))
 
 
 def copied_width(k: KernelBuilder, columns: object) -> int:
-    """Return the width of panels that are copied: the smallest one in compact kernels."""
+    """Return the width of panels that are copied: `panel_width`, or the smallest width in compact kernels."""
     return WIDTHS[-1] if k.is_compact else panel_width(columns)
 
 
@@ -71,14 +72,15 @@ class LhsInt8:
     """A left matrix of bytes with contiguous rows: the element at (row, column) is `buffer.flat[start + row * row_step
     + column]`.
 
-    The product takes four columns at a time.  Its depth is counted in words of four bytes, and the right matrix
-    consists of words (csrc/codegen/gemm_int8.h).
+    The product takes four columns at a time.  The depth of the product is counted in words of four bytes, and the right
+    matrix consists of words (csrc/codegen/gemm_int8.h).
 
-    depth: of the rows, in bytes.   flip: the bits of a word that are inverted before the product.   is_signed: whether
-    the bytes are signed after that; the right matrix has the other signedness.
-    begin(row, goes_on): returns, for a row, a function of the first column of the panel and of a column counted from
-    there.  That function returns the correction to add to the sum of products: for the rows of the right matrix in the
-    panel, and, if `goes_on` is None or false, for all rows.
+    depth: the length of a row in bytes.   flip: the bits of a word that are inverted before the product.   is_signed:
+    whether the bytes are signed after the inversion; the bytes of the right matrix have the other signedness.
+    begin(row, goes_on): returns a function for a row.  The arguments of that function are the first column of the
+    panel, and a column counted from there.  It returns the correction to add to the sum of products.  The correction
+    has a term for the rows of the right matrix that are in the panel.  If `goes_on` is None or false, it also has the
+    term for the whole row, which must be added once.
     """
 
     buffer: Buffer
@@ -95,8 +97,8 @@ class LhsInt8:
 
 @dataclass(frozen=True)
 class Prepacked:
-    """A right matrix packed in panels of columns, each row by row, the last of them narrower
-    (relvm/kernels/gemm/packing.py)."""
+    """A right matrix packed in panels of columns (relvm/kernels/gemm/packing.py).  A panel is stored row by row.  The
+    last panel may be narrower than the others."""
 
     buffer: Buffer
     start: Scalar
@@ -119,11 +121,12 @@ def gemm(
     result: Epilogue,
     operands: Callable[[tuple[Scalar, ...]], tuple[Lhs | LhsInt8, Prepacked | PackOnTheFly, Counters]],
 ) -> None:
-    """Pass each element of a batch of matrix products to `result`: the sum over p of left(i, p) * right(p, j), at the
-    indices counters(i, j).
+    """Generate a batch of matrix products.  Each element, the sum over p of left(i, p) * right(p, j), is passed to
+    `result` at the indices counters(i, j).
 
-    sizes: rows, columns and depth.  The depth is in words if the left matrix consists of bytes.   operands: returns
-    left, right and counters for an index of the batch, of the same classes for all indices.
+    batch: the batch dimensions.   sizes: rows, columns and depth.  The depth is in words if the left matrix consists of
+    bytes.   width: the panel width.   operands: returns left, right and counters for the indices of a batch element.
+    The classes of left and right must be the same for all batch elements.
     """
     rows, columns, depth = sizes
     blocks, groups = _blocks(columns, width), _blocks(rows, ROWS)
@@ -150,7 +153,8 @@ def gemm(
 
 
 def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, depth: Scalar) -> None:
-    """Write a product whose right panels are copied, in chunks if they may be deep."""
+    """Generate a product with right panels that are copied.  A panel that may be deep is copied and multiplied in
+    chunks of DEPTH rows."""
     deep, width, result = constant_value(depth), product.width, product.result
     if deep is not None and deep <= (_MAX_WORDS if isinstance(product.left, LhsInt8) else DEPTH):
         panel = k.allocate("panel", result.dtype, (max(deep, 1) * width,))
@@ -170,7 +174,7 @@ def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, 
 
 
 def batch_place(k: KernelBuilder, number: Scalar, batch: Sequence[AnyDim]) -> tuple[Scalar, ...]:
-    """Return the indices of the batch element with this row-major number."""
+    """Return the indices of the batch element with row-major number `number`."""
     place: list[Scalar] = []
     for extent in reversed(batch[1:]):
         place.insert(0, k.let("place", number % k.size((extent,))))
@@ -189,7 +193,7 @@ class _PanelMatmul:
     left: Lhs | LhsInt8
     width: int
     last: int | None  # columns of the last panel, 0 if it is full, None if unknown
-    is_packed: bool  # whether the rows of the panel have its known number of columns; otherwise they have `width`
+    is_packed: bool  # whether a row in memory has only the columns of the panel; otherwise it has `width` columns
     tile: Buffer
     result: Epilogue
     counters: Counters
@@ -198,10 +202,11 @@ class _PanelMatmul:
     def write(
         self, first: Scalar, span: Scalar, right: Buffer, start: Scalar, goes_on: Scalar | None, is_part: Scalar | None
     ) -> None:
-        """Process `span` rows of the panel from `first` on, which begin at right.flat[start].
+        """Generate the product with `span` rows of the panel from row `first` on.  Row `first` begins at
+        right.flat[start].
 
-        goes_on: whether the tile continues from kept partial sums.   is_part: whether its sums are kept for a later
-        part.
+        goes_on: whether the tile continues from stored partial sums; None: no.   is_part: whether the sums of the tile
+        are stored as partial sums for a later chunk of the panel; None: no.
         """
         k, rows = self.k, constant_value(self.rows)
 
@@ -292,11 +297,12 @@ class _PanelMatmul:
         self._in_columns(add)
 
     def _row_of(self, columns: int) -> int:
-        """Return the distance between rows of the panel if it has that many columns."""
+        """Return the distance between the rows of a panel with `columns` columns."""
         return columns if self.is_packed else self.width
 
     def _in_columns(self, body: Callable[[int], None]) -> None:
-        """Generate body(columns) for the number of columns, rounded up if that of the last panel is not known."""
+        """Generate body(columns) for the number of columns of the panel.  If the number of columns of the last panel is
+        unknown, it is rounded up to a panel width."""
         if self.last is not None:
             widths = {self.width, self.last} if self.last else {self.width}
         else:
@@ -355,7 +361,7 @@ class _PanelMatmul:
                 self.result.store(k, self.counters(i, self.column + j), self.tile[r * self.width + j])
 
     def _each(self, row: Local, count: int, body: Callable[[Scalar, Scalar], None]) -> None:
-        """Generate body(position in the tile, position of the element of the result) for each element of a row."""
+        """Generate body(position in the tile, position in the partial sums) for each element of `count` rows."""
         k = self.k
         with k.loop(count, name="r") as r, k.loop(self.count, name="j", simd=True) as j:
             place = self.result.partial_position(self.counters(row + r, self.column + j))
@@ -363,7 +369,8 @@ class _PanelMatmul:
 
 
 def fill_from_rows(k: KernelBuilder, x: Buffer, start: Scalar, columns: Scalar, width: int) -> PackOnTheFly:
-    """Return the right matrix: a row-major matrix with `columns` columns in x, from flat position `start` on."""
+    """Return a right matrix that is copied from x.  In x, the matrix is row-major with `columns` columns, from flat
+    position `start` on."""
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
         with k.loop(span, name="p") as p:
@@ -375,8 +382,8 @@ def fill_from_rows(k: KernelBuilder, x: Buffer, start: Scalar, columns: Scalar, 
 
 
 def fill_from_columns(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, width: int) -> PackOnTheFly:
-    """Return the right matrix: the transpose of a row-major matrix with `depth` columns in x, from flat position
-    `start` on."""
+    """Return a right matrix that is copied from its transpose in x.  In x, the transpose is row-major with `depth`
+    columns, from flat position `start` on."""
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
         with k.loop(count, name="j") as j:
@@ -400,8 +407,8 @@ def copy_run(
 
 
 def clear_rest(k: KernelBuilder, panel: Buffer, rows: Scalar, count: Scalar, width: int) -> None:
-    """Clear the columns from `count` on.  Their results are not used, but accumulating uninitialized memory may be slow
-    because of denormal numbers."""
+    """Clear the columns of a panel from `count` on.  Their results are not used, but uninitialized memory may contain
+    denormal numbers, which are slow to add."""
     with (
         k.branch(count < width),
         k.loop(rows, name="p") as p,
@@ -411,7 +418,7 @@ def clear_rest(k: KernelBuilder, panel: Buffer, rows: Scalar, count: Scalar, wid
 
 
 def _most_rows(rows: Scalar) -> int:
-    """Return the most rows of a tile, at least 1."""
+    """Return the maximum number of rows of a tile, at least 1."""
     known = constant_value(rows)
     return ROWS if known is None else min(ROWS, max(known, 1))
 

@@ -3,8 +3,8 @@
 
     sum of (a - a_zero) (b - b_zero) = sum of a b - a_zero * (sum of b) - b_zero * (sum of a) + depth * a_zero * b_zero
 
-If the bytes have the wrong signedness, their highest bit is inverted, which shifts them and their zero point by 128.
-All results are exact modulo 2^32.
+If the bytes have the wrong signedness, their highest bit is inverted.  This shifts the bytes and their zero point by
+128.  All results are exact modulo 2^32.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ _MOVE = 128
 class Signs:
     """The conversion of the bytes of two matrices before they are multiplied.
 
-    left, right: the number added to their elements: 0, 128 or -128.   left_is_signed: whether the left bytes are signed
-    after that, and the right ones unsigned, instead of the other way round.
+    left, right: the number added to each element of the left and the right matrix: 0, 128 or -128.
+    left_is_signed: whether, after the conversion, the left bytes are signed and the right bytes unsigned.  Otherwise
+    the left bytes are unsigned and the right bytes signed.
     """
 
     left: int
@@ -41,7 +42,7 @@ class Signs:
 
 
 def signs_of(left: DType, right: DType) -> Signs:
-    """Return the conversion for matrices of these dtypes, i8 or u8."""
+    """Return the conversion for a left and a right matrix of these dtypes, i8 or u8 each."""
     if left == U8:
         return Signs(0, -_MOVE if right == U8 else 0, left_is_signed=False)
     return Signs(0, 0, left_is_signed=True) if right == U8 else Signs(_MOVE, 0, left_is_signed=False)
@@ -49,11 +50,11 @@ def signs_of(left: DType, right: DType) -> Signs:
 
 @dataclass(frozen=True)
 class Zeros:
-    """The zero points after the conversion by `Signs`.  None stands for 0.
+    """The zero points and sums of two matrices after the conversion by `Signs`.
 
-    left(row), right(column): i32.   row_sum(row): the sum of a row of the left matrix.
-    column_sum(first, column): the sum of a column of the panel that begins with column `first`, or of the part of it in
-    the panel.
+    left(row), right(column): the zero point of a row of the left matrix and of a column of the right matrix, i32; None:
+    all are 0.   row_sum(row): the sum of a row of the left matrix.   column_sum(first, column): the sum of a column of
+    the panel that begins with column `first`.  If the panel contains only some rows, the sum of these rows.
     """
 
     left: Callable[[Scalar], Scalar] | None
@@ -63,7 +64,7 @@ class Zeros:
 
 
 def byte_rows(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, signs: Signs, zeros: Zeros) -> LhsInt8:
-    """Return the left matrix: rows of `depth` bytes in x, from flat position `start` on."""
+    """Return a left matrix that consists of rows of `depth` bytes in x, from flat position `start` on."""
 
     def begin(row: Local, goes_on: Scalar | None) -> Callable[[Local, Local], Scalar]:
         left = None if zeros.left is None else zeros.left(row)
@@ -95,27 +96,27 @@ def sum_of_row(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, move: 
 
 
 def word_count(depth: AnyDim) -> Scalar:
-    """Return the number of words for a row of that many bytes."""
+    """Return the number of words for a row of `depth` bytes."""
     return Literal(-(-depth // 4), I64) if isinstance(depth, int) else (as_scalar(depth, I64) + 3) / 4
 
 
 def flip_of(dtype: DType) -> int:
-    """Return the bits of a word of bytes to invert to make them unsigned."""
+    """Return the bits to invert in a word so that its bytes, of dtype `dtype`, become unsigned."""
     return _HIGH_BITS if dtype == I8 else 0
 
 
 def unsigned_zero(k: KernelBuilder, dtype: DType, zero: Scalar) -> Local:
-    """Return the zero point of bytes of that dtype after their conversion to unsigned."""
+    """Return the zero point of bytes of dtype `dtype` after their conversion to unsigned."""
     return k.let("zero", zero.to(I32) + (_MOVE if dtype == I8 else 0))
 
 
 def padding_word(k: KernelBuilder, zero: Local) -> Local:
-    """Return a word of four zero points."""
+    """Return a word of four bytes that are all the zero point `zero`."""
     return k.let("pad_word", word_of([zero] * WORD))
 
 
 def word_of(elements: Sequence[Scalar]) -> Scalar:
-    """Return the low bytes of four i32 numbers as a word, the first in the lowest bits."""
+    """Return a word of the low bytes of four i32 numbers.  The first number is in the lowest bits."""
     word, *others = (element.to(U8).to(U32) for element in elements)
     for position, byte in enumerate(others, start=1):
         word = Binary("|", word, Binary("<<", byte, Literal(8 * position, U32), U32), U32)
@@ -125,10 +126,11 @@ def word_of(elements: Sequence[Scalar]) -> Scalar:
 def fill_words(
     k: KernelBuilder, x: Buffer, start: Scalar, sizes: tuple[Scalar, Scalar], width: int, move: int, sums: Buffer
 ) -> PackOnTheFly:
-    """Return the right matrix as words.  It is a row-major matrix of bytes in x, of sizes (depth, columns), from flat
-    position `start` on.
+    """Return a right matrix of words that is copied from a matrix of bytes in x.  In x, the matrix is row-major, of
+    sizes (depth, columns), from flat position `start` on.
 
-    move: the number added to each byte.   sums: an array of `width` elements for the sums of the columns in the panel.
+    move: the number to add to each byte.   sums: an array of `width` elements, in which the kernel stores the sums of
+    the columns of the panel.
     """
     depth, columns = sizes
 

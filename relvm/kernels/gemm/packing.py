@@ -13,8 +13,9 @@ from relvm.kernels.gemm.gemm import STEP, panel_width
 
 
 def pack_columns(b: np.ndarray) -> np.ndarray:
-    """Pack a matrix (depth, columns) into panels of `panel_width` columns, each row by row, the last of them narrower.
-    Append the zeros that a tile reads behind the last row, because its columns are a multiple of STEP."""
+    """Pack a matrix (depth, columns) into panels of `panel_width` columns.  A panel is stored row by row, and the last
+    panel may be narrower.  Zeros are appended, because a tile rounds up its number of columns (STEP) and so reads past
+    the last row."""
     width = panel_width(b.shape[1])
     panels = [b[:, start : start + width].ravel() for start in range(0, b.shape[1], width)]
     return np.concatenate([*panels, np.zeros(_spare(b.shape[1]), b.dtype)])
@@ -29,9 +30,11 @@ def unpack_columns(packed: np.ndarray, columns: int) -> np.ndarray:
 
 
 def packed_rows(name: str, b: TensorType, columns: int) -> int:
-    """Return the number of rows of a packed matrix `b`, of rank 1 and known size, with that many columns.
+    """Return the number of rows of a packed matrix with `columns` columns.  b: the type of the packed matrix, of rank 1
+    and known size.
 
-    Raises RelvmArgumentError: `columns` is not a positive integer.  RelvmShapeError: no matrix has that size.
+    Raises RelvmArgumentError: `columns` is not a positive integer.  RelvmShapeError: no packed matrix with this number
+    of columns has the size of `b`.
     """
     is_count = isinstance(columns, int) and not isinstance(columns, bool) and columns > 0
     expect(is_count, "{}: columns is {!r}, expected an integer of at least 1", name, columns, error=RelvmArgumentError)

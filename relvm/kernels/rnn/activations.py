@@ -20,8 +20,11 @@ Point = Callable[[Scalar, float, float], Scalar]
 
 @dataclass(frozen=True)
 class Activation:
-    """An activation function of x and up to two numbers.  alpha, beta: the defaults of these numbers, or None if the
-    function does not take them."""
+    """An activation function of x and up to two parameters, alpha and beta.
+
+    point, numpy: the function for scalars of a kernel, and for arrays.   alpha, beta: the defaults of the parameters;
+    None: the function does not use the parameter.
+    """
 
     point: Point
     numpy: Callable[[np.ndarray, float, float], np.ndarray]
@@ -31,7 +34,7 @@ class Activation:
 
 @dataclass(frozen=True)
 class BoundActivation:
-    """An activation function with its numbers bound."""
+    """An activation function with given values of alpha and beta."""
 
     activation: Activation
     alpha: float

@@ -1,4 +1,4 @@
-"""Cells of recurrent networks, as loop nests and as NumPy functions.  relvm/ops/rnn.py defines them."""
+"""Cells of recurrent networks, as loop nests and as NumPy functions.  relvm/ops/rnn.py has their formulas."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Time steps of recurrent kernels: which sequences are processed together, and the product of their states with r.
+"""Time steps of recurrent kernels: the batches of sequences, and the product of their states and the weights r.
 
-A batch of sequences goes through all steps together, so that r is read once a step, and independently of other batches.
-Threads share the batches and the directions.  If all sequences form one batch, threads share the columns of r at each
-step.  States are kept in the memory of the final states, and the sums of one step on the stack.
+The sequences of a batch go through all steps together, so that r is read once for each step.  Batches are independent.
+Threads divide the batches and the directions among them.  If all sequences form one batch, threads divide the columns
+of r at each step.  Current states are stored in the memory of the final states, and the sums of a step on the stack.
 """
 
 from __future__ import annotations
@@ -29,15 +29,17 @@ from relvm.kernels.loop_ir import (
 # attribute `direction` -> for each direction, whether it is reversed
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
-_ROWS = 4  # the most sequences in a batch: as fast as the 6 rows of csrc/codegen/gemm_f32.h, and gives more parts
-_COLUMNS, _STEP = 64, 16  # columns of a tile: their limit, and the number of which they are a multiple
+_ROWS = 4  # the most sequences in a batch: as fast as 6 rows in csrc/codegen/gemm_f32.h, but with more batches
+_COLUMNS, _STEP = 64, 16  # a tile has at most _COLUMNS columns, a multiple of _STEP
 _UNROLLED = 4  # rows of r that one pass over the sums of a sequence adds
 
 
 @dataclass(frozen=True)
 class SequenceStep:
-    """Sequence n at one step.  The other fields are flat positions: at_x, of its part of x; at_h, of its state in h and
-    in the final states; at_y, of its output in y; at_sums, of its sums."""
+    """Sequence n at one step.  The other fields are flat positions.
+
+    at_x: its part of x.   at_h: its state, in h and in the final states.   at_y: its output in y.   at_sums: its sums.
+    """
 
     n: Local
     at_x: Scalar
@@ -50,9 +52,10 @@ class SequenceStep:
 class SequenceBatch:
     """A batch of adjacent sequences of one direction, at step t.
 
-    counts: the possible values of `count`.   at_h: the position of the first state.   lengths: None if all sequences
-    have all steps.   sums: for each sequence, a row as long as a row of r.   alone: whether this is the only batch, so
-    that threads may share its products.
+    first, count: the number of the first sequence, and how many sequences the batch has.   counts: the possible values
+    of `count`.   at_h: the position of the first state.   lengths: None if all sequences have all steps.   sums: for
+    each sequence, a row of the length of a row of r.   alone: whether this is the only batch.  In this case, threads
+    divide its products.
     """
 
     k: KernelBuilder
@@ -70,7 +73,7 @@ class SequenceBatch:
 
     @contextmanager
     def each(self) -> Iterator[SequenceStep]:
-        """Generate the following code for each sequence, including those that have no step t."""
+        """Open a loop over the sequences, including sequences that have no step t."""
         k, (batch, directions), (_, hidden, width) = self.k, self.sizes, self.r.shape
         with k.loop(self.count, name="row") as row:
             n = k.let("n", self.first + row)
@@ -81,15 +84,15 @@ class SequenceBatch:
 
     @contextmanager
     def each_active(self) -> Iterator[SequenceStep]:
-        """Generate the following code for each sequence that has a step t."""
+        """Open a loop over the sequences that have a step t."""
         with self.each() as row:
             lengths = self.lengths
             with nullcontext() if lengths is None else self.k.branch(self.t < lengths[row.n].to(I64)):
                 yield row
 
     def multiply(self, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
-        """Set the columns [first, first + columns) of the sums to the product of r and the rows of `left`.  These rows
-        begin at `start` and are `step` elements apart."""
+        """Set the columns [first, first + columns) of the sums to the product of the rows of `left` and r.  The first
+        row of `left` begins at `start`, and rows are `step` elements apart."""
         k = self.k
         for count in self.counts:
             with nullcontext() if len(self.counts) == 1 else k.branch(self.count.eq(count)):
@@ -100,7 +103,7 @@ class SequenceBatch:
                     self._multiply_row(left, k.let("at", start + row * step), row, first, columns)
 
     def _multiply_tiles(self, count: int, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
-        """Compute the product in tiles.  Remaining columns are computed together with some before them, again."""
+        """Compute the product in tiles.  The last tile may overlap the previous tile, so that it is full."""
         k, r, (_, hidden, width) = self.k, self.r, map(known_size, self.r.shape)
 
         def tile(column: Scalar, wide: int) -> None:
@@ -117,7 +120,8 @@ class SequenceBatch:
             tile(Literal(first + columns - _STEP, I64), _STEP)
 
     def _multiply_row(self, left: Buffer, start: Local, row: Local, first: int, columns: int) -> None:
-        """Compute the product for one row with plain loops that read r in memory order, because reading r dominates."""
+        """Compute the product for one row with simple loops.  They read r in memory order, because reading r takes most
+        of the time."""
         k, r, sums, (_, hidden, width) = self.k, self.r, self.sums, map(known_size, self.r.shape)
         at_sums = k.let("at_sums", row * width + first)
         with self._part(-(-columns // _COLUMNS), hidden * _COLUMNS // 4) as (low, high):
@@ -145,7 +149,7 @@ class SequenceBatch:
 
     @contextmanager
     def _part(self, count: int, work: int) -> Iterator[tuple[Scalar, Scalar]]:
-        """Give a part of [0, count): all of it, unless threads share the product."""
+        """Yield the bounds of a part of [0, count): the whole range, or the part of a thread if `alone` is set."""
         if self.alone:
             with self.k.parallel(count, work) as part:
                 yield part
@@ -164,8 +168,11 @@ def each_step(
     direction: str,
     step: Callable[[SequenceBatch], None],
 ) -> None:
-    """Generate all steps.  `step` advances the states, each given by its initial value and its place, by one step, and
-    writes y for sequences that have this step.  The rest of y is cleared here."""
+    """Generate all steps.  The elements of y after the end of a sequence are set to 0.
+
+    states: a pair for each state: the buffer of the initial state, and the buffer of the current and final state.
+    step: generates one step of a batch: it computes the next states, and writes y for sequences that have this step.
+    """
     steps, batch = (k.size((dim,)) for dim in x.shape[:2])
     all_steps = lengths.shape == (0,)
     if not all_steps:
@@ -189,8 +196,8 @@ def each_step(
 
 
 def _counts(batch: object) -> range:
-    """Return the possible sizes of batches if their number is as small as possible and their sizes are as equal as
-    possible."""
+    """Return the possible sizes of a batch.  The sequences are divided into as few batches as possible, of sizes as
+    equal as possible."""
     if not isinstance(batch, int):
         return range(1, _ROWS + 1)
     groups = max(1, -(-batch // _ROWS))
@@ -199,8 +206,8 @@ def _counts(batch: object) -> range:
 
 @dataclass(frozen=True)
 class _Walk:
-    """Generator of all steps of all sequences.  sizes: steps, batch.   backwards: for each direction, whether it is
-    reversed."""
+    """Generator of all steps of all sequences.  sizes: the number of steps, and of sequences.   backwards: for each
+    direction, whether it is reversed."""
 
     k: KernelBuilder
     sizes: tuple[Scalar, Scalar]
@@ -212,7 +219,7 @@ class _Walk:
     step: Callable[[SequenceBatch], None]
 
     def together(self, counts: range) -> None:
-        """Generate the only direction of few sequences."""
+        """Generate all sequences as one batch, for a network with one direction and few sequences."""
         zero = self.k.let("first", Literal(0, I64))
         self._rows(0, zero, self.sizes[1], counts, self._sums(counts), alone=True)
 
