@@ -1,5 +1,5 @@
-"""relvm: a functional IR for tensor programs, compiled to register bytecode or to native code, run by a small C
-runtime."""
+"""relvm: a compiler for tensor programs.  It compiles a functional IR to register bytecode or native code, which a
+small C runtime runs."""
 
 from __future__ import annotations
 

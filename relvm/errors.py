@@ -1,4 +1,4 @@
-"""Every error relvm raises on purpose.  A run-time failure's class is named in csrc/tables/status.def."""
+"""The exceptions of relvm.  csrc/tables/status.def defines the exception class for each status code of the runtime."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 class RelvmError(Exception):
-    """Base of all of them.  The message, as `str` gives it, has no control characters: it is safe to print.
+    """Base class of all exceptions of relvm.  `str(error)` contains no control characters, so it is safe to print.
 
     Attributes
     ----------
     origin
-        Where in the source of a program that is, which the message begins with: `file:line:column`, the line of Python
-        that called a builder, the node of a model; empty where the message does not say it so.
+        The source location of the error: `file:line:column`, the line of Python that called a builder, or the node of a
+        model.  The message begins with it.  It is empty if the message does not begin with a location.
     reason, filename, lineno, offset
-        Of an error in a text or a script only: the message without its position, and the position, counted from 1.
+        Only for errors in a text or a script: the message without its location, and the location, counted from 1.
     """
 
     origin: str = ""
@@ -35,31 +35,32 @@ class RelvmError(Exception):
 
 
 class RelvmTypeError(RelvmError, TypeError):
-    """A value, or an expression, of the wrong kind, dtype or rank."""
+    """A value or an expression has the wrong kind, dtype or rank."""
 
 
 class RelvmShapeError(RelvmTypeError, ValueError):
-    """A shape that does not match what the program states.
+    """A shape does not match the shape that the program requires.
 
     Attributes
     ----------
     unproven
-        The two dimensions that an operator needs to be equal where it is not known whether they are; None otherwise.
+        If an operator requires two dimensions to be equal and this cannot be decided, these two dimensions.  Otherwise
+        None.
     """
 
     unproven: tuple | None = None
 
 
 class RelvmArgumentError(RelvmError, TypeError):
-    """A wrong number of arguments, or an unknown argument name."""
+    """The number of arguments is wrong, or an argument is unknown or has an invalid value."""
 
 
 class RelvmIndexError(RelvmError, IndexError):
-    """An index outside its container."""
+    """An index is out of range."""
 
 
 class RelvmArithmeticError(RelvmError, ArithmeticError):
-    """Arithmetic on scalars that has no result: an integer division by zero, a shift by a negative number."""
+    """An arithmetic operation has no result, such as an integer division by zero or a shift by a negative number."""
 
 
 class RelvmAssertionError(RelvmError, AssertionError):
@@ -75,15 +76,15 @@ class RelvmRecursionError(RelvmError, RecursionError):
 
 
 class RelvmNameError(RelvmError, LookupError):
-    """A name that no table knows: a function, an operator, a variable, an input.  The message lists near matches."""
+    """The name of a function, operator, variable, input or similar is unknown.  The message lists similar names."""
 
 
 class RelvmFormatError(RelvmError, ValueError):
-    """A file that is damaged, truncated or malformed."""
+    """A file is damaged, truncated or malformed."""
 
 
 class RelvmUnsupportedError(RelvmError, NotImplementedError):
-    """Something this version, build, target or machine cannot do; the message says what."""
+    """This version, build, target or machine does not support an operation.  The message describes the operation."""
 
 
 class RelvmBusyError(RelvmError, RuntimeError):
@@ -95,7 +96,7 @@ class RelvmInterrupted(RelvmError):
 
 
 class RelvmTimeoutError(RelvmError, TimeoutError):
-    """A run took more steps or more time than it may."""
+    """A run exceeded its limit of steps or time."""
 
 
 class RelvmCallbackError(RelvmError, RuntimeError):
@@ -103,38 +104,39 @@ class RelvmCallbackError(RelvmError, RuntimeError):
 
 
 class RelvmSyntaxError(RelvmError, SyntaxError):
-    """Text or script that is not in the language; the message has the line and the column."""
+    """A text or script has a syntax error.  The message contains the line and the column."""
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(terminal_message(message))  # Python prints `msg` where it shows a traceback
+        super().__init__(terminal_message(message))  # Python prints `msg` in a traceback
 
     def __str__(self) -> str:
-        return terminal_message(str(self.msg))  # SyntaxError's own adds the place again
+        return terminal_message(str(self.msg))  # SyntaxError.__str__ would add the location again
 
 
 class RelvmVerifyError(RelvmError):
-    """A module that breaks a rule of the stage it claims to be at; names the function, the binding and the rule."""
+    """A module violates a rule of its stage.  The message contains the function, the binding and the rule."""
 
 
 class RelvmBatchError(RelvmError):
-    """A batch of a run on a cluster failed; `__cause__` is why.
+    """A batch of a run on a cluster failed.  `__cause__` is the original exception.
 
     Attributes
     ----------
     batch
-        Its name.
+        The name of the batch.
     """
 
     batch: str = ""
 
 
 class RelvmToolchainError(RelvmError, RuntimeError):
-    """No C compiler, or one that failed; the message has its command and its output."""
+    """There is no C compiler, or the compiler failed.  In the latter case, the message contains the compiler's command
+    and output."""
 
 
 def located(error: RelvmError, origin: str) -> RelvmError:
-    """An error like `error` that begins with `origin`, where in the source it is; `error` itself where that is empty
-    or stated already."""
+    """Return a copy of an error with the source location `origin` in front of the message.  If `origin` is empty, or
+    the error already has a location, return the error itself."""
     if error.origin or not origin:
         return error
     found = type(error)(f"{origin}: {error}")
@@ -143,18 +145,18 @@ def located(error: RelvmError, origin: str) -> RelvmError:
 
 
 def shortened(text: str, most: int = 100) -> str:
-    """Return the text, or the beginning of one of more than `most` characters, for a message."""
+    """Return a text for a message.  If it has more than `most` characters, return only its beginning."""
     return text if len(text) <= most else f"{text[:most]}..."
 
 
 @contextlib.contextmanager
 def resources(what: str) -> Iterator[None]:
-    """Give typed errors in a block that works on a program of any size and depth.
+    """Translate the MemoryError and RecursionError of a block that processes a program to errors of relvm.
 
     Parameters
     ----------
     what
-        The program, at the beginning of a message.
+        The description of the program at the beginning of the message.
 
     Raises
     ------
@@ -177,7 +179,8 @@ def resources(what: str) -> Iterator[None]:
 
 
 def near_matches(name: str, known: Iterable[str]) -> str:
-    """`; did you mean a, b?` of what is known and near to `name`; an empty string where nothing is."""
+    """Return the text `; did you mean a, b?` with the known names that are similar to `name`, or an empty string if
+    there are none."""
     import difflib
 
     near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
@@ -185,15 +188,18 @@ def near_matches(name: str, known: Iterable[str]) -> str:
 
 
 def expect_type(name: str, got: object, expected: Any, shown: str) -> None:
-    """Raises RelvmTypeError: what was got for the argument `name`, `got`, is nothing of what is `expected`, which the
-    message calls `shown`."""
+    """Raise RelvmTypeError if an argument does not have the expected type.
+
+    name: the name of the argument in the message.   got: the argument.   expected: a type or a tuple of types.   shown:
+    the description of the expected types in the message.
+    """
     if not isinstance(got, expected):
         raise RelvmTypeError(f"{name}: expected {shown}, got {type(got).__name__}")
 
 
 def expect_name(what: str, name: Any) -> None:
-    """Raises RelvmTypeError: `name`, which messages call `what`, is no text, or no text that C and files can hold: it
-    has a zero character or half of a surrogate pair."""
+    """Raise RelvmTypeError if `name` is not a str, or contains a NUL character or an unpaired surrogate.  C code and
+    files cannot represent such names.  what: the description of the name in the message."""
     expect_type(what, name, str, "a string")
     if "\0" in name:
         raise RelvmTypeError(f"{what}: {name!r} contains a NUL character")
@@ -204,7 +210,8 @@ def expect_name(what: str, name: Any) -> None:
 
 
 def expect_path(what: str, path: Any) -> None:
-    """Raises RelvmTypeError: `path`, which messages call `what`, is no str or PathLike that can name a file."""
+    """Raise RelvmTypeError if `path` is not a str or PathLike that is a valid file name.  what: the description of the
+    path in the message."""
     expect_type(what, path, (str, os.PathLike), "a str or PathLike")
     try:
         has_zero = b"\0" in os.fsencode(path)
@@ -215,7 +222,7 @@ def expect_path(what: str, path: Any) -> None:
 
 
 def expect_choice(name: str, got: object, choices: tuple[str, ...]) -> None:
-    """Raises RelvmArgumentError: what was got for the argument `name`, `got`, is none of the `choices`."""
+    """Raise RelvmArgumentError if the value `got` of the argument `name` is not one of the `choices`."""
     if not isinstance(got, str) or got not in choices:
         raise RelvmArgumentError(
             f"{name}={got!r}: expected one of {', '.join(choices)}{near_matches(str(got), choices)}"

@@ -1,4 +1,4 @@
-"""`relvm.load_model`: from a model file to a machine."""
+"""`relvm.load_model`: load a model file, and return a machine that runs it."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ def load_model(
     path
         An .onnx model, a .relvm text, or an executable (.rvm, .so).
     dims
-        The sizes of an ONNX model's symbolic dimensions, as `from_onnx` takes them.
+        The sizes of symbolic dimensions of an ONNX model, as for `from_onnx`.
     exec_mode
-        As for `relvm.vm.build`.  The default is "auto": the machine needs no compiler and runs kernel bytecode at once.
-        If there is a C compiler, native code is compiled in the background, and is kept for the next start.
+        As for `relvm.vm.build`.  The default is "auto": the machine needs no compiler and immediately runs kernel
+        bytecode.  If there is a C compiler, native code is compiled in the background and cached for the next start.
     target
         As for `relvm.vm.build`.  The default is "c".
     trust_native
-        Run native code in an executable that was not built by this user on this machine.
+        Whether to run native code in an executable that this user did not build on this machine.
     **options
         The options of `relvm.vm.VirtualMachine`.
 
     Returns
     -------
     VirtualMachine
-        Call its functions by name: `machine["main"](x)`.
+        The machine.  Call its functions by name: `machine["main"](x)`.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def load_model(
     RelvmFormatError
         The file has another suffix, or is damaged.
     RelvmArgumentError
-        `dims`, `exec_mode` or `target` is given for an executable, which is already compiled, or is wrong.
+        `dims`, `exec_mode` or `target` is invalid, or is given for an executable, which is already compiled.
     RelvmError
         The errors of `from_onnx`, `relvm.vm.build`, `relvm.vm.load` and `VirtualMachine`.
 
@@ -86,7 +86,7 @@ def build_file(
 ) -> Executable:
     """Build the executable of a model file, or take it from the cache.
 
-    If the cache has the executable of an earlier build with "auto", a start imports neither onnx nor the compiler.
+    If the cache contains the executable of an earlier build with "auto", neither onnx nor the compiler is imported.
     """
     expect_type("dims", dims, Mapping, "a mapping of names to sizes")
     if path.suffix == ".onnx" and (exec_mode, target) == ("auto", "c") and all(isinstance(name, str) for name in dims):
@@ -111,9 +111,9 @@ def _built(path: Path, dims: _Dims, exec_mode: str, target: str, fused: bool, pr
 
 
 def expect_to_build(program: object, options: Mapping[str, object]) -> None:
-    """Raise RelvmArgumentError if build options are given for a program that is built already.
+    """Raise RelvmArgumentError if any build option is given.  Called for a program that is already compiled.
 
-    program: its description in the message.   options: by name; None if not given.
+    program: the description of the program in the message.   options: the options by name; None if not given.
     """
     given = [name for name, value in options.items() if value is not None]
     if given:

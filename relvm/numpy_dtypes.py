@@ -1,4 +1,4 @@
-"""The element types of csrc/tables/dtypes.def as NumPy sees them."""
+"""NumPy dtypes for the element types in csrc/tables/dtypes.def, and conversion of arrays."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ from relvm.errors import RelvmTypeError
 from relvm.tables import DTYPES
 
 DTYPE_NAMES = tuple(row.name for row in DTYPES)
-STRINGS = np.dtype(object)  # of arrays of strings: their elements are str
+STRINGS = np.dtype(object)  # the dtype of arrays of strings, with elements of type str
 _NUMBERS = {row.numpy: row.index for row in DTYPES}
 
 
 @cache
 def numpy_dtype(number: int) -> np.dtype:
-    """The NumPy dtype of a row of csrc/tables/dtypes.def; of those that NumPy itself does not have, ml_dtypes's."""
+    """Return the NumPy dtype for a row of csrc/tables/dtypes.def.  If NumPy does not have the dtype, return that of
+    ml_dtypes."""
     name = DTYPES[number].numpy
     try:
         return np.dtype(name)
     except TypeError:
-        import ml_dtypes  # a program that does not meet them does without
+        import ml_dtypes  # imported here, because few programs need it
 
         return np.dtype(getattr(ml_dtypes, name))
 
 
 def dtype_number(dtype: np.dtype) -> int:
-    """The row of csrc/tables/dtypes.def.  Raises RelvmTypeError: it has none, or is not in native byte order."""
+    """Return the row number of a dtype in csrc/tables/dtypes.def.  Raise RelvmTypeError if the dtype is not in the
+    table, or not in native byte order."""
     if dtype.kind in "UT":
         return _NUMBERS[STRINGS.name]
     number = _NUMBERS.get(dtype.name) if dtype.isnative else None
@@ -38,13 +40,12 @@ def dtype_number(dtype: np.dtype) -> int:
 
 
 def plain_array(array: np.ndarray) -> np.ndarray:
-    """`array` itself when it is C-contiguous, aligned and in native byte order, else a copy that is.  Of strings one of
-    dtype object.
+    """Return an array that is C-contiguous, aligned and in native byte order: `array` itself if possible, otherwise a
+    copy.  An array of strings gets the dtype object.
 
-    Raises RelvmTypeError: its dtype has no row in csrc/tables/dtypes.def; an object that is no str; elements that are
-    masked.
+    Raise RelvmTypeError if the dtype is not in csrc/tables/dtypes.def, an object is not a str, or elements are masked.
     """
-    if "numpy.ma" in sys.modules and isinstance(array, np.ma.MaskedArray):  # NumPy would import it here
+    if "numpy.ma" in sys.modules and isinstance(array, np.ma.MaskedArray):  # np.ma would import the module
         if np.ma.is_masked(array):
             raise RelvmTypeError("masked arrays are not supported; pass array.filled(value)")
         array = array.data
@@ -66,13 +67,16 @@ def _plain_strings(array: np.ndarray) -> np.ndarray:
 
 
 def plain_bytes(array: np.ndarray) -> np.ndarray:
-    """A plain array's elements as an executable has them, uint8: strings packed."""
+    """Return the bytes of a plain array as a uint8 array, as in an executable.  Strings are packed."""
     return pack_strings(array) if array.dtype == STRINGS else array.reshape(-1).view(np.uint8)
 
 
 def pack_strings(array: np.ndarray) -> np.ndarray:
-    """Plain strings as bytes: where each of them ends, an int64 for each, then all of them as UTF-8.  Bytes that were
-    none when they were read (surrogate escapes) are those again.  Raises RelvmTypeError: one has no form in UTF-8."""
+    """Pack an array of strings into bytes: first the end offset of each string, an int64, then all strings as UTF-8.
+
+    Surrogate escapes, which represent invalid bytes of the original text, are converted back to these bytes.  Raise
+    RelvmTypeError if a string cannot be encoded.
+    """
     try:
         encoded = [text.encode(errors="surrogateescape") for text in array.reshape(-1)]
     except UnicodeEncodeError as error:
@@ -82,7 +86,8 @@ def pack_strings(array: np.ndarray) -> np.ndarray:
 
 
 def unpack_strings(packed: bytes | bytearray | memoryview, shape: tuple[int, ...]) -> np.ndarray:
-    """The array of strings of that shape of which `packed` are the bytes.  Raises ValueError: there is none."""
+    """Reverse `pack_strings`: return the array of strings with shape `shape`.  Raise ValueError if the packed bytes are
+    damaged."""
     array = np.empty(shape, STRINGS)
     size = array.size
     ends = np.frombuffer(packed, np.int64, size)

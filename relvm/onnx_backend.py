@@ -1,5 +1,5 @@
-"""relvm as a backend of ONNX: what `onnx.backend.base` asks for, so that its test suite, and what else is written for
-backends, runs on relvm.
+"""relvm as an ONNX backend.  It implements the interface of `onnx.backend.base`, so that the ONNX test suite and other
+programs for ONNX backends can use relvm.  Example::
 
     import relvm.onnx_backend as backend
 
@@ -25,16 +25,16 @@ __all__ = ["RelvmBackend", "RelvmRep", "is_compatible", "prepare", "run_model", 
 
 
 class RelvmRep(BackendRep):
-    """A model that is built.
+    """A compiled model, ready to run.
 
     Parameters
     ----------
     machine
-        Has the model as `main`.
+        A machine with the model as function `main`.
     inputs, outputs
-        The names that the graph gives them.
+        The names of the inputs and outputs in the graph.
     maps
-        Those of the outputs that are maps, or sequences of maps.
+        The names of the outputs that are maps, or sequences of maps.
     """
 
     def __init__(
@@ -46,24 +46,25 @@ class RelvmRep(BackendRep):
         self.maps = frozenset(maps)
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """The outputs for these inputs.
+        """Run the model and return its outputs.
 
         Parameters
         ----------
         inputs
-            A list in the order of the graph's inputs, or a mapping from their names; the array itself where there is
-            one.
+            A list of the inputs in the order of the graph, or a mapping of input names to inputs.  For a single input,
+            the array itself is also accepted.
 
         Returns
         -------
         tuple
-            An array for each output; a list of arrays for a sequence, None for an optional value that is not there, a
-            dict for a map, and a list of them for a sequence of maps.
+            A value for each output: an array for a tensor, a list of arrays for a sequence, None for a missing optional
+            value, a dict for a map, and a list of dicts for a sequence of maps.
 
         Raises
         ------
         RelvmError
-            What the machine raises, such as RelvmShapeError for an array of another shape than the model says.
+            The run failed, for example, with RelvmShapeError because an array does not have the shape that the model
+            requires.
         """
         if kwargs:
             raise RelvmArgumentError(f"run: unknown option {next(iter(kwargs))}")
@@ -87,7 +88,8 @@ class RelvmRep(BackendRep):
 
 
 class RelvmBackend(Backend):
-    """Builds models with relvm.  A subclass may have another `exec_mode` or `target`, see relvm.vm.build."""
+    """An ONNX backend that builds models with relvm.  A subclass may set another `exec_mode` or `target` (see
+    relvm.vm.build)."""
 
     exec_mode = "bytecode"
     target = "c"
@@ -99,18 +101,18 @@ class RelvmBackend(Backend):
         Parameters
         ----------
         model
-            What `from_onnx` takes: an onnx.ModelProto, bytes, or a path.
+            The model: an onnx.ModelProto, bytes, or a path, as for `from_onnx`.
         device
-            "CPU".
+            The device, which must be "CPU".
         kwargs
-            exec_mode and target, for `relvm.vm.build`; dims and inputs, for `from_onnx`.
+            The options exec_mode and target of `relvm.vm.build`, and dims and inputs of `from_onnx`.
 
         Raises
         ------
         RelvmArgumentError
-            Another device or option.
+            The device or an option is unknown.
         RelvmUnsupportedError, RelvmFormatError
-            What `from_onnx` raises.
+            As for `from_onnx`.
         """
         _expect_device(device)
         options: dict[str, Any] = {"exec_mode": cls.exec_mode, "target": cls.target, "dims": None, "inputs": ()}
@@ -125,21 +127,21 @@ class RelvmBackend(Backend):
 
     @classmethod
     def run_model(cls, model: ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:
-        """The outputs of a model that is built for this once."""
+        """Build a model, run it once, and return its outputs."""
         return cls.prepare(model, device, **kwargs).run(inputs)
 
     @classmethod
     def run_node(
         cls, node: NodeProto, inputs: Any, device: str = "CPU", outputs_info: Any = None, **kwargs: Any
     ) -> tuple[Any, ...]:
-        """The outputs of one node for arrays, as of a model that is nothing else.
+        """Run a model that consists of a single node, and return its outputs.
 
         Parameters
         ----------
         outputs_info
-            Is not needed: the types of outputs follow from those of the inputs.
+            Ignored, because the types of the outputs are inferred from the inputs.
         kwargs
-            opset_version, the newest if it is left out; and the options of `prepare`.
+            opset_version, by default the newest version; and the options of `prepare`.
         """
         names = [name for name in node.input if name]
         arrays = [inputs[name] for name in names] if isinstance(inputs, Mapping) else list(inputs)
@@ -157,7 +159,7 @@ class RelvmBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether models can be built for the device: the CPU alone."""
+        """Return whether models can be built for a device.  Only the CPU is supported."""
         return device.partition(":")[0] == "CPU"
 
 
@@ -167,7 +169,8 @@ def _expect_device(device: str) -> None:
 
 
 def _dicts(pair: Sequence[np.ndarray]) -> Any:
-    """A map of its keys and values, or one for each row of a matrix of values."""
+    """Convert a pair of keys and values to a dict.  If the values are a matrix, return a list with a dict for each
+    row."""
     keys, values = (array.tolist() for array in pair)
     if pair[1].ndim == 1:
         return dict(zip(keys, values, strict=True))
@@ -175,7 +178,7 @@ def _dicts(pair: Sequence[np.ndarray]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A machine's value as ONNX's tools have it."""
+    """Convert a machine value to the form that ONNX tools expect: tensors become arrays, and tuples become lists."""
     match value:
         case vm.Tensor():
             return value.numpy()

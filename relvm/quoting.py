@@ -1,7 +1,7 @@
-"""Quoting: text of a model or an executable as each destination takes it.
+"""Quoting: escape text from a model or an executable for the place where it is written.
 
-Names, comments and strings in a file are anybody's.  Whatever of them is written somewhere goes through the function
-of that place: C, a Makefile, HTML, a picture, the name of a file, the text form, a terminal.
+Names, comments and strings in a file are untrusted.  Text from a file is therefore escaped by the function for its
+destination: C, a Makefile, HTML, a picture, a file name, the text form, or a terminal.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _KEYWORDS_OF_CPP = """
 and asm bool catch class compl delete explicit export false friend mutable namespace new not operator or private
 protected public template this throw true try typename using virtual xor
 """
-_KEYWORDS = frozenset((_KEYWORDS_OF_C + _KEYWORDS_OF_CPP).split())  # C++ includes the header, too
+_KEYWORDS = frozenset((_KEYWORDS_OF_C + _KEYWORDS_OF_CPP).split())  # C++ code may also include the header
 _MACRO = re.compile("|".join(_MACROS_OF_C.split()))
 
 
 def c_comment(text: str) -> str:
-    """Return text to stand inside of a C comment, in one line."""
+    """Escape text for a C comment, on a single line."""
     return terminal(text.replace("\n", " ")).replace("*/", "* /").replace("/*", "/ *")
 
 
 def c_identifier(name: str) -> str:
-    """Return a readable C identifier for a name; different names may get the same one.
+    """Return a readable C identifier for a name.  Different names may get the same identifier.
 
-    Each character that C does not allow becomes _.  A keyword or macro gets a _ at its end, a name that is reserved for
-    compilers an x at its start.
+    Each character that C does not allow becomes _.  A _ is appended to a keyword or macro, and an x is prepended to a
+    name that is reserved for compilers.
     """
     made = re.sub("[^A-Za-z0-9_]", "_", name) or "_"
     if made[0].isdigit():
@@ -47,16 +47,17 @@ def c_identifier(name: str) -> str:
 
 
 def c_identifier_part(name: str) -> str:
-    """Return a name as the end of a C identifier; different names stay different: other characters become _xHH_."""
-    # An escaped name never equals another name's own text: _x is escaped too.
+    """Escape a name for use as the end of a C identifier.  Characters that C does not allow become _xHH_.  Different
+    names stay different."""
+    # _x is also escaped, so that no unescaped name equals an escaped name.
     return re.sub(r"_x|[^A-Za-z0-9_]", lambda found: "".join(f"_x{ord(ch):X}_" for ch in found.group()), name)
 
 
 def c_string(text: str) -> str:
-    """Return a C string literal of the text's UTF-8."""
+    """Return a C string literal with the UTF-8 bytes of a text."""
 
     def escaped(character: str) -> str:
-        # A ? may begin a trigraph.  Octal escapes end after three digits, hexadecimal ones do not.
+        # A ? may begin a trigraph.  Octal escapes are used, because they end after three digits.
         is_plain = " " <= character <= "~" and character not in '"\\?'
         encoded = character.encode(errors="surrogateescape")
         return character if is_plain else "".join(f"\\{byte:03o}" for byte in encoded)
@@ -68,16 +69,16 @@ def c_string(text: str) -> str:
 
 
 def makefile_word(text: str) -> str:
-    """Return a word for a target, a prerequisite and a recipe of a Makefile.  Make and the shell quote differently, so
-    that every character that means something to either becomes _."""
+    """Escape a word for a target, prerequisite or recipe of a Makefile.  Each character that has a special meaning in
+    Make or the shell becomes _, because the two quote differently."""
     return re.sub("[^A-Za-z0-9_./+-]", "_", text)
 
 
 def file_name(text: str) -> str:
-    """Return a relative name for a file, or for a member of an archive, that stays inside of its folder.
+    """Return a relative name for a file, or for a member of an archive, that cannot refer to a place outside a folder.
 
-    Slashes separate folders.  A folder named .. or ., a slash before which there is no name, a backslash and every
-    character that is not printable are percent-encoded.
+    Slashes separate folders.  The following are percent-encoded: a folder named .. or ., a slash without a name before
+    it, a backslash, and every character that is not printable.
     """
 
     def part(name: str) -> str:
@@ -96,14 +97,14 @@ def _percent_encoded(character: str) -> str:
 
 
 def html_text(text: str) -> str:
-    """Return text as HTML, for an element or the value of an attribute in quotes."""
-    import html  # with its table of entities, which a deployed program does not need
+    """Escape text for an HTML element, or for a quoted attribute value."""
+    import html  # imported here, because its table of entities takes memory that a deployed program does not need
 
     return html.escape(terminal_lines(text))
 
 
 def html_data(data: Any) -> str:
-    """Return data as JSON for a script element, the texts in it printable."""
+    """Return data as JSON for an HTML script element.  Control characters in the texts are escaped."""
     return json.dumps(_printable(data), separators=(",", ":")).replace("<", "\\u003c")
 
 
@@ -119,12 +120,12 @@ def _printable(data: Any) -> Any:
 
 
 def svg_text(text: str) -> str:
-    """Return text for a label of a picture: printable, as XML takes no control characters, and without formulas."""
-    return terminal_lines(text).replace("$", "\\$")  # what stands between two dollars matplotlib sets as a formula
+    """Escape text for a label of a picture.  Control characters are not allowed in XML, and $ begins a formula."""
+    return terminal_lines(text).replace("$", "\\$")  # matplotlib renders the text between two $ as a formula
 
 
 def svg_id(text: str) -> str:
-    """Return text for the id of an element of a picture."""
+    """Escape text for the id of an element of a picture."""
     return terminal(text)
 
 
@@ -132,13 +133,13 @@ def svg_id(text: str) -> str:
 
 
 def text_string(text: str) -> str:
-    """Return a string literal of the text form, all of it printable; it reads back as the same text."""
+    """Return a string literal of the text form.  It has only printable characters, and is parsed as the same text."""
     quoted = json.dumps(text, ensure_ascii=False)
     return quoted if quoted.isprintable() else "".join(ch if ch.isprintable() else _units(ch) for ch in quoted)
 
 
 def _units(character: str) -> str:
-    """A character as JSON escapes it, in units of UTF-16."""
+    """Escape a character as in JSON, as UTF-16 code units."""
     digits = character.encode("utf-16-be", errors="surrogatepass").hex()
     return "".join(f"\\u{digits[start : start + 4]}" for start in range(0, len(digits), 4))
 
@@ -147,21 +148,21 @@ def _units(character: str) -> str:
 
 
 def terminal(text: str) -> str:
-    """Return text in one line for a terminal: what is not printable (control characters, new lines, bidirectional
-    overrides, halves of surrogate pairs) becomes an escape as Python writes it."""
+    """Escape text for a terminal, on a single line.  Characters that are not printable (control characters, newlines,
+    bidirectional overrides, unpaired surrogates) become escapes as in Python."""
     return text if text.isprintable() else "".join(ch if ch.isprintable() else _escaped(ch) for ch in text)
 
 
 def terminal_lines(text: str) -> str:
-    """Return text of several lines for a terminal: as `terminal`, but new lines and tabs stay."""
+    """Escape text of several lines for a terminal: as `terminal`, but newlines and tabs stay."""
     return "\n".join("\t".join(map(terminal, line.split("\t"))) for line in text.split("\n"))
 
 
 def terminal_message(text: str) -> str:
-    """Return the message of an error for a terminal.
+    """Escape the message of an error for a terminal.
 
-    A new line stays only before two spaces, as in the excerpt below a syntax error: no text in a message can begin a
-    line of its own.
+    A newline stays only before two spaces, as in the source excerpt below a syntax error.  Untrusted text in a message
+    therefore cannot begin a new, unindented line.
     """
     return terminal_lines(re.sub("\n(?!  )", r"\\n", text))
 

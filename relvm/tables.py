@@ -1,4 +1,4 @@
-"""The files of csrc: the tables that the C runtime compiles in and Python reads, and the sources."""
+"""The files of csrc: the C sources, and the tables that both the C runtime and Python use."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-# The folders of csrc that the runtime is compiled from.
+# The folders of csrc with the sources of the runtime.
 _RUNTIME = ("core", "threads", "kernels", "loader", "builtins", "vm")
 _INCLUDED = ("include", "tables", "codegen", *_RUNTIME)
 
 
 def csrc_directory() -> Path:
     """Return the folder of the C sources: inside the installed package, or beside it in a checkout."""
-    from pathlib import Path  # a deployed program does without: its memory is counted
+    from pathlib import Path  # imported here to save memory in deployed programs
 
     return Path(_csrc())
 
@@ -42,7 +42,7 @@ def header_files() -> list[Path]:
 
 
 def find_header(name: str) -> Path | None:
-    """Return the header or table of that name, or None."""
+    """Return the path of the header or table `name`, or None if there is none."""
     return next((path for path in header_files() if path.name == name), None)
 
 
@@ -57,13 +57,17 @@ def _read(folder: str, file: str) -> str:
 
 
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_ADJACENT_STRINGS = re.compile(r'"\s+"')  # they are one, as in C
+_ADJACENT_STRINGS = re.compile(r'"\s+"')  # adjacent strings are concatenated, as in C
 _ROW = re.compile(r'^(\w+)\(((?:"[^"]*"|[^")])*)\)', re.MULTILINE)
 _FIELD = re.compile(r'"([^"]*)"|(\w+)')
 
 
 def read_table(file: str, macro: str, fields: str) -> tuple[Any, ...]:
-    """The rows `macro(field, ...)` of one table, in order, as named tuples; each also has `index`, its row number."""
+    """Return the rows `macro(field, ...)` of a table, in order, as named tuples.  A row also has the field `index`, its
+    row number.
+
+    file: the name of the table.   fields: the names of the fields, separated by spaces.
+    """
     named: Any = namedtuple  # type checkers accept constant names only
     row_type = named(macro.title().replace("_", "") + "Row", f"index {fields}")
     text = _COMMENT.sub("", _read("tables", file))
@@ -107,7 +111,7 @@ _FAMILIES["ORDERED"] = ("bool", *_FAMILIES["NUMBERS"])
 
 
 def _element_functions() -> tuple[str, ...]:
-    """The functions of kernel_functions.def, in the order of the numbers that C gives them."""
+    """Return the names of the functions in kernel_functions.def, in the order of their numbers in C."""
     names: list[str] = []
     rows = r"^(BINARY|COMPARE|UNARY|CONVERT|MATH2?|MAP2?)\((\w+), (\w+)"
     for macro, name, family in re.findall(rows, _read("tables", "kernel_functions.def"), re.MULTILINE):
@@ -123,15 +127,16 @@ ABI_VERSION = int(re.findall(r"#define RVM_ABI_VERSION (\d+)", _read("include", 
 
 
 def numbers(table: tuple[Any, ...]) -> dict[str, int]:
-    """name -> row number, which is the number C gives it."""
+    """Return the row number of each row of a table, by name.  It is also the number of the row in C."""
     return {row.name: row.index for row in table}
 
 
 @dataclass(frozen=True)
 class BuiltinSignature:
-    """The argument kinds of a builtin: those of `before`, then those of `repeated` any number of times, then `after`.
+    """The kinds of the arguments and the result of a builtin.
 
-    result: the kind of the result, `nil` for none.
+    The arguments are `before`, then `repeated` any number of times, then `after`.   result: the kind of the result,
+    `nil` for none.
     """
 
     before: tuple[str, ...]
@@ -140,13 +145,13 @@ class BuiltinSignature:
     result: str
 
     def accepts(self, count: int) -> bool:
-        """Whether a call may have `count` arguments."""
+        """Return whether a call may have `count` arguments."""
         extra = count - len(self.before) - len(self.after)
         return extra >= 0 and extra % len(self.repeated) == 0 if self.repeated else extra == 0
 
 
 def parse_signature(text: str) -> BuiltinSignature:
-    """What the signature column of builtins.def says: `any heap rank code value ... where -> nil`."""
+    """Parse a text of the signature column of builtins.def, such as `any heap rank code value ... where -> nil`."""
     arguments, result = (part.split() for part in text.split("->"))
     if "..." not in arguments:
         return BuiltinSignature(tuple(arguments), (), (), result[0])

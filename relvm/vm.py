@@ -1,7 +1,7 @@
 """Building and running: `build`, `load`, `Executable`, `VirtualMachine`, `ThreadPoolRunner`, `register_func`.
 
-The compiler's names, and what is for people who write bytecode, are imported at first use, so that a program which only
-loads and runs an executable never imports them.
+The names of the compiler, and ExecBuilder, are imported at first use.  A program that only loads and runs an executable
+therefore never imports the compiler.
 """
 
 from __future__ import annotations

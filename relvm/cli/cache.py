@@ -10,7 +10,7 @@ from relvm.runtime.trust import cache_directory
 
 
 def show_cache(options: argparse.Namespace) -> int:
-    """Prints where compiled code is kept, and how much; with --clear, removes it."""
+    """Print the folder and the size of the build cache.  With --clear, also remove the cached files."""
     files = kept_files()
     put(f"{cache_directory()}: {len(files):,} files, {_bytes(files):,} of at most {limit_bytes():,} bytes")
     if options.clear:

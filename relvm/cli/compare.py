@@ -14,7 +14,7 @@ from relvm.ir.expr import Module
 
 
 def compare_model(options: argparse.Namespace) -> int:
-    """Prints the table of a comparison; 1 where a value differs."""
+    """Compare a model in several modes, and print a table.  Return 1 if a value differs, otherwise 0."""
     options.random = options.random or not options.input
     module = read_module(options)
     inputs = input_values(options, _signature(module, options.function))
@@ -34,7 +34,7 @@ def compare_model(options: argparse.Namespace) -> int:
 
 
 def _signature(module: Module, name: str) -> dict[str, Any]:
-    """What an executable would say of the function."""
+    """Return the signature of a public function, in the form in which an executable stores it."""
     public = {function.name: function for function in module.functions if not function.private}
     if name not in public:
         raise RelvmNameError(f"no public function {name}{near_matches(name, public)}")

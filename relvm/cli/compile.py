@@ -13,7 +13,7 @@ from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 
 
 def compile_model(options: argparse.Namespace) -> int:
-    """Builds a model and writes the executable, or a shared library that holds it for programs in C."""
+    """Build a model, and write the executable or, for C programs, a shared library that contains the executable."""
     suffix = Path(options.output).suffix
     if suffix not in EXECUTABLE_SUFFIXES:
         raise RelvmFormatError(f"-o {options.output}: expected a file ending in .rvm, or .so for a shared library")

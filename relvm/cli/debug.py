@@ -20,26 +20,26 @@ from relvm.explore.debugger.frames import Stop
 from relvm.explore.draw.format_value import shown_value
 from relvm.quoting import terminal
 
-_FRAMES = 20  # of `where`
+_FRAMES = 20  # limit on the frames that `where` prints
 
 
 def debug(options: argparse.Namespace) -> int:
-    """Runs a function of a model step by step, as commands on standard input say."""
+    """Run a function of a model step by step, controlled by commands from standard input."""
     executable = adapt(executable_of(options, debug=True))
     with Debugger(executable) as debugger:
-        debugger.machine[options.function]  # there is one
+        debugger.machine[options.function]  # raises an error if there is no such function
         arguments = input_values(options, signature_of(executable, options.function))
         Prompt(debugger, options.function, arguments).cmdloop()
     return 0
 
 
 class Prompt(cmd.Cmd):
-    """What is typed, and what is printed.
+    """The prompt of the debugger: reads commands and prints their results.
 
     Parameters
     ----------
     function, arguments
-        What `run` runs.
+        The function that the command `run` calls, and its arguments.
     """
 
     def __init__(self, debugger: Debugger, function: str, arguments: list[Any]) -> None:
@@ -47,7 +47,7 @@ class Prompt(cmd.Cmd):
         self.debugger = debugger
         self.function = function
         self.arguments = arguments
-        self.frame = 0  # that is looked at: 0 is the innermost
+        self.frame = 0  # the selected frame: 0 is the innermost
         self.prompt = "(relvm) " if sys.stdin.isatty() else ""
         self.intro = f"{function} has not started yet; `help` lists the commands" if sys.stdin.isatty() else None
 
@@ -76,23 +76,23 @@ class Prompt(cmd.Cmd):
     # ---- running ----
 
     def do_run(self, text: str) -> None:
-        """run: run the function from the beginning, until something stops it."""
+        """run: run the function from the beginning, until it stops at a breakpoint or ends."""
         self._begin(self.debugger.run)
 
     def do_start(self, text: str) -> None:
-        """start: the same, stopping before its first instruction."""
+        """start: run the function from the beginning, and stop before its first instruction."""
         self._begin(self.debugger.start)
 
     def do_continue(self, text: str) -> None:
-        """continue: go on until something stops the run."""
+        """continue: continue the run, until it stops at a breakpoint or ends."""
         self._show(self.debugger.resume())
 
     def do_step(self, text: str) -> None:
-        """step: go on to what computes the next value, be it in a function that is called."""
+        """step: continue to the instruction that computes the next value, also in a called function."""
         self._show(self.debugger.step())
 
     def do_next(self, text: str) -> None:
-        """next: the same, running through functions that are called."""
+        """next: continue to the instruction that computes the next value, without stopping in called functions."""
         self._show(self.debugger.step_over())
 
     def do_stepi(self, text: str) -> None:
@@ -100,21 +100,21 @@ class Prompt(cmd.Cmd):
         self._show(self.debugger.step("instruction"))
 
     def do_nexti(self, text: str) -> None:
-        """nexti: the same, running through functions that are called."""
+        """nexti: continue to the next instruction, without stopping in called functions."""
         self._show(self.debugger.step_over("instruction"))
 
     def do_finish(self, text: str) -> None:
-        """finish: go on until this function has returned."""
+        """finish: continue until the current function has returned."""
         self._show(self.debugger.step_out())
 
     def do_quit(self, text: str) -> bool:
-        """quit: leave."""
+        """quit: leave the debugger."""
         return True
 
     # ---- looking ----
 
     def do_where(self, text: str) -> None:
-        """where: the functions inside each other, the innermost first."""
+        """where: print the call stack, the innermost function first."""
         depth = self.debugger.stop.depth
         for number, frame in enumerate(self.debugger.stack(_FRAMES)):
             put(f"{'*' if number == self.frame else ' '} {number}: {frame}")
@@ -122,27 +122,27 @@ class Prompt(cmd.Cmd):
             put(f"  and {depth - _FRAMES} more")
 
     def do_up(self, text: str) -> None:
-        """up: look at the function that called this one."""
+        """up: select the function that called the selected function."""
         self._look(self.frame + 1)
 
     def do_down(self, text: str) -> None:
-        """down: look at the function that this one called."""
+        """down: select the function that the selected function called."""
         self._look(self.frame - 1)
 
     def do_list(self, text: str) -> None:
-        """list: the instructions of the function that is looked at."""
+        """list: print the instructions of the selected function."""
         frame = self.debugger.stack(self.frame + 1)[self.frame]
         put(self.debugger.listing(frame.function, frame.instruction))
 
     def do_registers(self, text: str) -> None:
-        """registers: what its registers hold."""
+        """registers: print the registers of the selected function."""
         rows = self.debugger.registers(self.frame)
         width = max((len(row.name) for row in rows), default=0)
         for row in rows:
             put(terminal(f"r{row.number:<4} {row.name:{width}}  {row.shown}"))
 
     def do_print(self, text: str) -> None:
-        """print NAME: a value, by its name or its register: print y, print r3."""
+        """print NAME: print a value, by its name or its register, such as print y or print r3."""
         value = self.debugger.value(text, self.frame)
         if isinstance(value, np.ndarray):
             put(
@@ -154,7 +154,7 @@ class Prompt(cmd.Cmd):
             put(value if isinstance(value, bool | int | float | str) else shown_value(value))
 
     def do_help(self, text: str) -> None:
-        """help [COMMAND]: list the commands, or say what one does."""
+        """help [COMMAND]: list the commands, or describe a command."""
         if text and not hasattr(self, f"do_{text}"):
             self.default(text)
         super().do_help(text)
@@ -169,7 +169,7 @@ class Prompt(cmd.Cmd):
         raise RelvmNameError(f"unknown command {line.partition(' ')[0]}; `help` lists the commands")
 
     def onecmd(self, line: str) -> bool:
-        """One command; an error is printed, and the next command read."""
+        """Run a command.  Print an error instead of raising it, so that the next command is read."""
         try:
             return bool(super().onecmd(line))
         except RelvmError as error:
@@ -177,7 +177,7 @@ class Prompt(cmd.Cmd):
         return False
 
     def emptyline(self) -> bool:
-        """Nothing is said, nothing done."""
+        """Ignore an empty line, instead of repeating the last command."""
         return False
 
     def _begin(self, begin: Callable[..., Stop]) -> None:

@@ -19,7 +19,8 @@ from relvm.vm import VirtualMachine
 
 
 def export(options: argparse.Namespace) -> int:
-    """Writes a model as a folder of C, with a test of it where inputs are given, or as a library."""
+    """Write a model as a folder of C sources or as a shared library.  If inputs are given, the folder contains a
+    self-test."""
     config = _config(options)
     is_library = options.output.endswith(".so")
     if is_library and config.runtime != "hosted":
@@ -54,7 +55,8 @@ def export(options: argparse.Namespace) -> int:
 
 
 def _config(options: argparse.Namespace) -> aot.AotConfig:
-    """What the options say; with interface "c" of the bare runtime kernels are always unpacked."""
+    """Return the AotConfig of the command-line options.  With interface "c" of the bare runtime, kernels are always
+    unpacked."""
     interface = options.interface or ("c" if options.runtime == "bare" else "packed")
     unpacked = options.unpacked or (options.runtime == "bare" and interface == "c")
     pools = tuple(map(_pool, options.pool)) or aot.AotConfig().pools
@@ -87,7 +89,7 @@ def _pool(setting: str) -> aot.Pool:
 
 
 def _trial(module: Module, options: argparse.Namespace) -> tuple[list, list]:
-    """Inputs, and what a machine makes of them."""
+    """Return inputs for the self-test, and the outputs that a virtual machine computes from them."""
     executable = build(module, "compiled")
     values = input_values(options, signature_of(executable, options.function))
     return values, [VirtualMachine(executable)[options.function](*values)]

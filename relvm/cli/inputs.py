@@ -1,4 +1,4 @@
-"""What `--input`, `--random` and `--seed` say of a function's arguments."""
+"""Arguments of a function from the command-line options `--input`, `--random` and `--seed`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from relvm.runtime.array_files import from_file, reading_arrays
 from relvm.runtime.file_io import open_file
 from relvm.vm import Executable
 
-# How the values of scalar types are read.
+# The functions that parse the values of scalar types.
 _SCALARS: dict[str, Callable[[str], bool | int | float]] = {
     "bool": {"true": True, "false": False}.__getitem__,
     "i64": int,
@@ -39,14 +39,14 @@ _SCALARS: dict[str, Callable[[str], bool | int | float]] = {
 
 
 def signature_of(executable: Executable, function: str) -> dict[str, Any]:
-    """What an executable says of a function's parameters.
+    """Return the signature of a function, as stored in an executable.
 
     Raises
     ------
     RelvmUnsupportedError
-        It says nothing, as where ExecBuilder made it.
+        The executable contains no signature, for example, because ExecBuilder created it.
     RelvmFormatError
-        What it says is malformed.
+        The signature is malformed.
     """
     stated = stated_signature(executable.signature, function)
     if stated is None:
@@ -57,27 +57,28 @@ def signature_of(executable: Executable, function: str) -> dict[str, Any]:
 def input_values(
     options: argparse.Namespace, signature: dict[str, Any], run: Callable[[list[Any]], Any] | None = None
 ) -> list[Any]:
-    """The arguments: what --input gives, and with --random what it does not.
+    """Return the arguments of a function: the inputs from --input, and with --random, random values for the others.
 
-    Symbolic sizes of random inputs are those of the inputs given and of --dim.  Others are chosen: the first of some
-    usual sizes with which `run` finds nothing wrong, 1 where there is no `run`.  A note says which.
+    The symbolic sizes of random inputs are taken from the other inputs and from --dim.  Any remaining size is chosen:
+    the first of some usual sizes for which `run` raises no shape or index error, or 1 without `run`.  A note on
+    standard error lists the chosen sizes.
 
     Parameters
     ----------
     options
-        What the command line says.
+        The command-line options.
     signature
-        The function's, of an executable.
+        The signature of the function in an executable.
     run
-        Runs the function.
+        Runs the function on a list of arguments.
 
     Raises
     ------
     RelvmArgumentError
-        An input is missing, not known or given twice, or cannot be made at random; a --dim that no input has; none of
-        the sizes tried fits.
+        An input is missing, unknown, given twice, or cannot be generated at random; a --dim does not occur in any
+        input; or none of the usual sizes works.
     RelvmFormatError
-        A file is no .npy file.
+        A file is not a .npy file.
     """
     params = signature["params"]
     names = list(signature["attributes"].get("input_names", [param["name"] for param in params]))
@@ -91,7 +92,7 @@ def input_values(
 
 
 class _Random:
-    """Random inputs beside some that are given."""
+    """Generator of random values for the inputs that are not given."""
 
     def __init__(
         self, options: argparse.Namespace, names: list[str], params: list[dict], given: dict[str, Any]
@@ -104,7 +105,7 @@ class _Random:
         sizes = {name: max(n) if isinstance(n, tuple) else n for name, n in parse_dims(options.dim).items()}
         self.sizes = {name: n for name, n in sizes.items() if n is not None}
         unknown = [name for name in self.sizes if name not in symbols]
-        if unknown and not options.model.endswith(".onnx"):  # where it may have had its size when it was read
+        if unknown and not options.model.endswith(".onnx"):  # an ONNX model may have used --dim when it was read
             known = f"expected one of {', '.join(symbols)}" if symbols else "no input has a symbolic size"
             raise RelvmArgumentError(f"--dim {unknown[0]}: {known}{near_matches(unknown[0], symbols)}")
         for name, type_ in zip(names, self.types, strict=True):
@@ -133,7 +134,8 @@ class _Random:
         raise RelvmArgumentError(f"--random: {tried}; set them with --dim NAME=SIZE.  Size 1: {failed}") from failed
 
     def candidates(self) -> Iterator[dict[str, int]]:
-        """Sizes for what is free: all the same, then a batch of 1 with the others the same."""
+        """Yield candidates for the sizes that are free: first 1 for all, then for each usual size, a batch of 1 with
+        that size for the others, and that size for all."""
         yield dict.fromkeys(self.free, 1)
         batches = [name for name in self.free if re.search("batch|^n$|^b$", name.lower())] or self.free[:1]
         for size in _USUAL_SIZES:
@@ -141,7 +143,7 @@ class _Random:
             yield dict.fromkeys(self.free, size)
 
     def elements(self, sizes: dict[str, int]) -> int:
-        """Count the elements of all inputs together."""
+        """Return the total number of elements of all inputs for the given sizes."""
         dims = [type_.shape or () for type_ in self.types if isinstance(type_, TensorType)]
         return sum(
             math.prod(known_size(evaluate_with(dim, lambda var: sizes[var.name])) for dim in shape) for shape in dims
@@ -161,12 +163,13 @@ class _Random:
         return made
 
 
-_MAX_ELEMENTS = 1 << 23  # of inputs whose sizes are chosen
+_MAX_ELEMENTS = 1 << 23  # limit on the total elements of the inputs when sizes are chosen
 _USUAL_SIZES = (2, 4, 8, 16, 32, 64, 128, 224, 256, 320, 512, 1024, 4096, 16000)
 
 
 def _read_inputs(settings: list[str], names: list[str], params: list[dict]) -> dict[str, Any]:
-    """The inputs that are given, by their names: those of the model, or those that messages print."""
+    """Read the inputs of --input, and return them by name.  An input may be given by its name in the model, or by the
+    name of the parameter, which messages print."""
     printed = {param["name"]: name for name, param in zip(names, params, strict=True)}
     given: dict[str, Any] = {}
     for setting in settings:
@@ -190,7 +193,7 @@ def _read_inputs(settings: list[str], names: list[str], params: list[dict]) -> d
 
 
 def _number(text: str) -> bool | int | float | None:
-    """Parse a number, `true` or `false`; None for any other text."""
+    """Parse a number, `true` or `false`.  Return None for any other text."""
     for read in _SCALARS.values():
         with contextlib.suppress(KeyError, ValueError):
             return read(text)
@@ -198,12 +201,12 @@ def _number(text: str) -> bool | int | float | None:
 
 
 def _element(setting: str, number: bool | int | float, type_text: str) -> np.ndarray:
-    """Return a number as an array without axes.
+    """Convert a number to an array of rank 0.
 
     Raises
     ------
     RelvmArgumentError
-        The type is of integers or bool, and does not have this number; or the number is too large for any float.
+        The type is an integer type or bool that cannot represent the number, or the number is too large for a float.
     """
     dtype = dtype_of(type_text)
     with contextlib.suppress(OverflowError, ValueError):

@@ -1,4 +1,4 @@
-"""`relvm ops`, `relvm builtins`, `relvm opcodes`: tables printed from their declarations."""
+"""`relvm ops`, `relvm builtins`, `relvm opcodes`: print the declared operators, builtins and instructions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from relvm.tables import BUILTINS, OPCODES
 
 
 def print_table(options: argparse.Namespace) -> int:
-    """Prints one of the tables."""
+    """Print the table that the command names."""
     rows = {"ops": _ops, "builtins": _builtins, "opcodes": _opcodes}[options.table]()
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
     for row in rows:

@@ -1,4 +1,4 @@
-"""`relvm`: its subcommands and their options.  What each does is in the file of its name."""
+"""The command `relvm`: its subcommands and their options.  Each subcommand is implemented in a file of its name."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ _MAX_INTEGER = (1 << 63) - 1
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status.
 
-    0; 1 for an error (one line on standard error), a difference that `compare` finds or a file for which `map` fails;
-    130 when interrupted.  Arguments that argparse refuses end the process with status 2.
+    The status is 0 for success, and 130 if the command was interrupted.  It is 1 for an error (one line on standard
+    error), for a difference found by `compare`, and if `map` fails for a file.  Arguments that argparse rejects end the
+    process with status 2.
     """
     prepare_streams()
     try:
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that quotes in its errors what was typed."""
+    """An argument parser that escapes the user's text in error messages, so that it is safe to print."""
 
     def error(self, message: str) -> NoReturn:
         report(f"{self.format_usage()}{self.prog}: error: {message_text(message)}\n")
@@ -60,14 +61,14 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Number(argparse.Action):
-    """An option whose value is a number from `least` to `most`."""
+    """An option with a number as value, which must be from `least` to `most`."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, *, least: float, most: float = math.inf, **rest):
         super().__init__(option_strings, dest, **rest)
         self.least, self.most = least, most
 
     def __call__(self, parser, options, value, option=None) -> None:
-        if not self.least <= value <= self.most:  # NaN is not either
+        if not self.least <= value <= self.most:  # also rejects NaN
             limit = "" if self.most == math.inf else f" and at most {self.most}"
             raise RelvmArgumentError(f"{self.option_strings[0]} {value}: expected at least {self.least}{limit}")
         setattr(options, self.dest, value)
@@ -390,14 +391,15 @@ def _add_verify(commands) -> None:
 
 
 def _file(text: str) -> str:
-    """The name of a file or folder."""
+    """Check that an option value is a file or folder name, that is, not empty.  Return the value."""
     if not text:
         raise argparse.ArgumentTypeError("expected a file name, got nothing")
     return text
 
 
 def _picture_file(text: str) -> str:
-    """The value of an option that needs none: of `--roofline model.onnx` the model would be taken for it."""
+    """Check the value of --roofline, and return it.  The value is optional, so argparse would take the model in
+    `--roofline model.onnx` as the value.  This is rejected."""
     from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 
     if Path(text).suffix in (".onnx", ".relvm", *EXECUTABLE_SUFFIXES):
@@ -406,7 +408,8 @@ def _picture_file(text: str) -> str:
 
 
 def _later(function: str) -> Callable[[argparse.Namespace], int]:
-    """What runs "FILE.FUNCTION" of this package: only the command that is asked for is imported, with all it needs."""
+    """Return a function that imports and runs "FILE.FUNCTION" of this package.  Only the modules that the chosen
+    command needs are imported."""
 
     def run(options: argparse.Namespace) -> int:
         file, _, name = function.partition(".")

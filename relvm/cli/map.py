@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def map_model(options: argparse.Namespace) -> int:
-    """Runs a function of a model on files, on processes of this machine or a cluster; 1 where some of them failed."""
+    """Run a function of a model on files, in processes of this machine or on a cluster.  Return 1 if a file failed."""
     processes = _processors() if options.workers is None else options.workers
     executable = executable_of(options)
     written = skipped = failed = 0
@@ -52,14 +52,15 @@ def map_model(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _client(scheduler: str | None, processes: int, retries: int) -> Iterator[Client]:
-    """A client of the cluster at an address, or of as many processes as are wanted, which end with the block."""
+    """Yield a Dask client of the cluster at address `scheduler`.  If it is None, start a local cluster with `processes`
+    processes, which end with the block."""
     try:
         import dask
         from distributed import Client, LocalCluster
     except ImportError:
         raise RelvmUnsupportedError("relvm map requires Dask; install it with: pip install 'relvm[dask]'") from None
     if scheduler is not None:
-        if not scheduler:  # which Dask takes for a cluster of its own
+        if not scheduler:  # for an empty address, Dask would start a local cluster
             raise RelvmArgumentError("--scheduler '': expected an address such as tcp://host:8786")
         try:
             client = Client(scheduler)
@@ -69,8 +70,9 @@ def _client(scheduler: str | None, processes: int, retries: int) -> Iterator[Cli
             yield client
         return
     local = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
-    # A terminal sends Ctrl-C to all processes, and we end the workers: they keep the mask under which they start.  Here
-    # it comes as soon as the cluster is there, and can be closed.  The tracker, when it starts, takes the mask away.
+    # A terminal sends Ctrl-C to all processes, but only this process should handle it, and end the workers.  Workers
+    # therefore start with SIGINT blocked, and keep this mask.  In this process, the mask is restored when the cluster
+    # exists and can be closed.  The resource tracker must run before, because starting it would reset the mask.
     resource_tracker.ensure_running()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -82,9 +84,9 @@ def _client(scheduler: str | None, processes: int, retries: int) -> Iterator[Cli
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             yield client
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # where no cluster came
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # if the cluster could not be started
 
 
 def _processors() -> int:
-    """Those that this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""What the subcommands share: reading a model, choosing a target, building with a progress line."""
+"""Functions shared by the subcommands: read a model, choose a target, and build with a progress line."""
 
 from __future__ import annotations
 
@@ -25,22 +25,23 @@ _NO_COMPILER = "no C compiler found: using kernel bytecode"
 
 
 def read_module(options: argparse.Namespace) -> Module:
-    """The module in a .onnx or .relvm file.
+    """Read the module in a .onnx or .relvm file.
 
     Raises
     ------
     RelvmFormatError
-        A file of another kind.
+        The file is of another kind.
     RelvmArgumentError
-        A --dim for a text that is not for its random inputs.
+        --dim is given for a .relvm text without --random.
     """
-    from relvm.frontend.load_model import read_model  # a start from the cache does not need it
+    from relvm.frontend.load_model import read_model  # imported here, because a start from the cache does not need it
 
     return read_model(*expect_model(options))
 
 
 def expect_model(options: argparse.Namespace) -> tuple[Path, dict[str, int | tuple[int, int] | None]]:
-    """Return the path of a model that exists, and the sizes of its dimensions.  Raise the errors of `read_module`."""
+    """Check that the model file exists.  Return its path, and the sizes that --dim gives to dimensions of the model.
+    Raise FileNotFoundError, or the RelvmArgumentError of `read_module`."""
     path = Path(options.model)
     sizes = parse_dims(options.dim)
     if not os.path.lexists(path):
@@ -53,7 +54,8 @@ def expect_model(options: argparse.Namespace) -> tuple[Path, dict[str, int | tup
 
 
 def parse_dims(settings: list[str]) -> dict[str, int | tuple[int, int] | None]:
-    """Return the settings `NAME=SIZE`, `NAME=LOW..HIGH` and `NAME=?` as `from_onnx` takes them."""
+    """Parse the settings `NAME=SIZE`, `NAME=LOW..HIGH` and `NAME=?` of --dim.  Return them in the form of the parameter
+    `dims` of `from_onnx`."""
     sizes: dict[str, int | tuple[int, int] | None] = {}
     for setting in settings:
         name, equals, size = setting.partition("=")
@@ -70,14 +72,15 @@ def parse_dims(settings: list[str]) -> dict[str, int | tuple[int, int] | None]:
 
 
 def parse_decimal(text: str) -> int | None:
-    """Return the integer that decimal digits denote; None for other text, and for what a signed 64-bit integer cannot
-    hold."""
+    """Parse a text of decimal digits.  Return None for any other text, and for a number that does not fit a signed
+    64-bit integer."""
     number = int(text) if text.isdecimal() and len(text) < 20 else -1
     return number if 0 <= number < 1 << 63 else None
 
 
 def chosen_target(options: argparse.Namespace) -> str:
-    """Return the target.  Without a compiler `auto` is kernel bytecode, and a note on standard error says so."""
+    """Return the target that --target chooses.  `auto` means "c" if there is a C compiler.  Otherwise it means
+    "bytecode", and a note is printed on standard error."""
     if options.target != "auto":
         return options.target
     if find_compiler() is not None:
@@ -87,14 +90,15 @@ def chosen_target(options: argparse.Namespace) -> str:
 
 
 def executable_of(options: argparse.Namespace, *, exec_mode: str = "bytecode", debug: bool = False) -> Executable:
-    """A saved executable, which may be one that only `relvm.vm.adapt` makes runnable here, or what a model becomes.
+    """Load the executable of the option `model`, or build it if the file is a model.
 
-    exec_mode: the default for a model.
+    A loaded executable may need `relvm.vm.adapt` before it can run on this machine.
+    exec_mode: the default of --exec-mode for a model.
 
     Raises
     ------
     RelvmArgumentError
-        Options for building, and a file that is built already.
+        Build options are given for a file that is already an executable.
     """
     if Path(options.model).suffix in EXECUTABLE_SUFFIXES:
         given = {"--exec-mode": options.exec_mode, "--target": None if options.target == "auto" else options.target}
@@ -111,7 +115,7 @@ def executable_of(options: argparse.Namespace, *, exec_mode: str = "bytecode", d
 
 
 def _build_auto(options: argparse.Namespace) -> Executable:
-    """Return the executable of a model for --exec-mode auto, from the cache if it is there."""
+    """Return the executable of a model for --exec-mode auto.  It is taken from the cache if possible."""
     path, dims = expect_model(options)
     target = "c" if options.target == "auto" else options.target
     with Progress() as progress:
@@ -122,7 +126,7 @@ def _build_auto(options: argparse.Namespace) -> Executable:
 
 
 def limits_of(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the limits of a run that are given, as `VirtualMachine` accepts them."""
+    """Return the limits of a run that are given on the command line, as keyword arguments of `VirtualMachine`."""
     limits = {name: getattr(options, name) for name in ("max_seconds", "max_bytes", "max_steps")}
     return {name: limit for name, limit in limits.items() if limit is not None}
 
@@ -130,8 +134,8 @@ def limits_of(options: argparse.Namespace) -> dict[str, Any]:
 def build_model(
     module: Module, options: argparse.Namespace, exec_mode: str, *, debug: bool = False, portable: bool = False
 ) -> Executable:
-    """Builds, with a line on standard error while it takes longer than a second."""
-    from relvm.compiler.build import build  # a start from the cache does not need it
+    """Build a module.  If this takes longer than a second, show progress on standard error."""
+    from relvm.compiler.build import build  # imported here, because a start from the cache does not need it
 
     target, fused = chosen_target(options), not options.unfused
     with Progress() as progress:
@@ -139,7 +143,7 @@ def build_model(
 
 
 def expect_writable(option: str, path: str | None) -> None:
-    """Raises RelvmArgumentError: what an option names is no place to write a file to.  Nothing is written."""
+    """Raise RelvmArgumentError if the file `path` of an option cannot be written.  Nothing is written."""
     if not path:
         return
     target = Path(path)
@@ -152,7 +156,7 @@ def expect_writable(option: str, path: str | None) -> None:
 
 
 class Progress:
-    """A line on standard error that says what a build is at, once it has taken a second."""
+    """A progress line on standard error.  It shows the current step of a build that takes longer than a second."""
 
     def __init__(self) -> None:
         self.current = "reading"

@@ -1,4 +1,5 @@
-"""The terminal: all that the subcommands print goes through here, since names and texts of a file may be in it."""
+"""Output of the subcommands.  All text is printed through this module, which escapes control characters, because names
+and texts from a file may contain them."""
 
 from __future__ import annotations
 
@@ -11,22 +12,23 @@ from typing import TextIO
 
 from relvm.quoting import terminal, terminal_lines, terminal_message
 
-_MAX_MESSAGE = 4000  # characters of an error
+_MAX_MESSAGE = 4000  # limit on the characters of an error message
 
 
 class NoReaderError(Exception):
-    """Whoever read our standard output has gone, as `head` does."""
+    """Raised if the reader of standard output has closed the pipe, as `head` does."""
 
 
 def prepare_streams() -> None:
     """Make the standard streams ready for any text.
 
-    Those that were closed when the process began become the null device: the next files to be opened would have their
-    numbers, and would receive what is printed.  What the encoding of a terminal does not have becomes an escape.
+    A stream that was closed when the process started is replaced by the null device.  Otherwise the next file that is
+    opened would get its file descriptor, and printed text would be written to that file.  Characters that the encoding
+    of the terminal does not support are escaped.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  (as long as the process)
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  (open until the process ends)
         if isinstance(stream := getattr(sys, name), TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
@@ -37,14 +39,14 @@ def put(*values: object, end: str = "\n") -> None:
     Raises
     ------
     NoReaderError, OSError
-        Standard output takes no more.
+        Standard output cannot be written.
     """
     with _writing(sys.stdout):
         print(terminal_lines(" ".join(map(str, values))), end=end)
 
 
 def flush() -> None:
-    """Write what standard output still buffers.  Raises as `put` does."""
+    """Write the buffered text of standard output.  The errors are the same as those of `put`."""
     with _writing(sys.stdout):
         sys.stdout.flush()
 
@@ -60,29 +62,29 @@ def complain(text: object) -> None:
 
 
 def message_text(text: str) -> str:
-    """Return the message of an error for a terminal, without the middle of a very long one."""
+    """Return the message of an error, escaped for a terminal.  The middle of a very long message is left out."""
     shown = terminal_message(text)
     half = _MAX_MESSAGE // 2
     return shown if len(shown) <= _MAX_MESSAGE else f"{shown[:half]} ... {shown[-half:]}"
 
 
 def update(text: str, *, is_last: bool) -> None:
-    """Print a line of progress on standard error, which on a terminal takes the place of the one before."""
+    """Print a line of progress on standard error.  On a terminal, it replaces the previous line."""
     start, end = ("\r\x1b[K", "\n" if is_last else "") if sys.stderr.isatty() else ("", "\n")
     report(f"{start}relvm: {terminal(text)}{end}")
 
 
 def report(text: str) -> None:
-    """Write to standard error.  Where that fails, there is nobody to tell."""
+    """Write to standard error.  Errors are ignored, because they could not be reported."""
     with suppress(NoReaderError, OSError), _writing(sys.stderr):
         print(text, end="", file=sys.stderr, flush=True)
 
 
 @contextmanager
 def _writing(stream: TextIO) -> Iterator[None]:
-    """A block that writes to a standard stream.
+    """Translate the errors of a block that writes to a standard stream.
 
-    If writing fails, the stream goes to the null device from then on: Python flushes it once more at its end.
+    If writing fails, the stream is redirected to the null device, because Python flushes the stream again at exit.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""`relvm show --picture`, and what `relvm run --roofline` draws."""
+"""Drawing for `relvm show --picture` and `relvm run --roofline`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PAGES = {"dataflow": explore.browse_dataflow, "calls": explore.browse_calls}
 
 
 def show_picture(module: Module, options: argparse.Namespace) -> None:
-    """Prints a picture's text, or writes the picture, or the page of it, where --output says."""
+    """Print a picture as text.  With --output, write an image or an HTML page instead."""
     name, output = options.picture, options.output
     given: dict[str, Any] = {"target": parse_target(chosen_target(options)).kind, "fused": not options.unfused}
     if options.function is not None:
@@ -54,14 +54,14 @@ def show_picture(module: Module, options: argparse.Namespace) -> None:
 
 
 def save_figure(figure: Figure, option: str, file: str) -> None:
-    """Writes a figure in the form that the file's name says.
+    """Write a figure to a file, in the format of the file's suffix.
 
     Raises
     ------
     RelvmArgumentError
-        matplotlib does not know it.
+        matplotlib does not support the format.
     OSError
-        The file cannot be written; what was there stays.
+        The file cannot be written; an existing file is unchanged.
     """
     forms = figure.canvas.get_supported_filetypes()
     if Path(file).suffix[1:] not in forms:

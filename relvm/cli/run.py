@@ -23,7 +23,7 @@ from relvm.vm import Executable, Profile, VirtualMachine
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs a function of a model on inputs from files, or random ones; prints or saves its outputs."""
+    """Run a function of a model on inputs from files or on random inputs, and print or save its outputs."""
     if options.save_outputs and Path(options.save_outputs).suffix != ".npz":
         raise RelvmArgumentError(f"--save-outputs {options.save_outputs}: expected a file name ending in .npz")
     expect_writable("--save-outputs", options.save_outputs)
@@ -59,14 +59,15 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _compile_first(machine: VirtualMachine) -> None:
-    """Wait for the native code, if there will be any: the time of many runs is that of native code."""
+    """Wait for the native code, if it is being compiled, so that the time of native code is measured."""
     with contextlib.suppress(RelvmError), Progress() as progress:
         progress.step("C compilation")
         machine.wait_compiled()
 
 
 def _finish_compiling(executable: Executable) -> None:
-    """Wait until the native code is in the cache, and say so after a second.  Ctrl-C ends the program without it."""
+    """Wait until the native code is in the cache.  After a second, print a note.  Ctrl-C ends the program without
+    waiting."""
     upgrade = executable.upgrade
     if upgrade is None or upgrade.has_ended:
         return
@@ -76,13 +77,13 @@ def _finish_compiling(executable: Executable) -> None:
             note("compiling native code for the next run; Ctrl-C skips this")
             upgrade.wait(None)
     except RelvmError:
-        return  # the logger "relvm" has warned
+        return  # the logger "relvm" has printed a warning
     except KeyboardInterrupt:
         logging.getLogger("relvm").disabled = True  # the compiler is interrupted, too
 
 
 def _show_roofline(profile: Profile, file: str) -> None:
-    """Prints it, or draws it where there is a file."""
+    """Print the roofline of a profile as a table, or draw it to a file if `file` is not empty."""
     from relvm.cli.plot import save_figure
     from relvm.explore import draw_roofline, format_profile
 

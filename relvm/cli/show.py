@@ -28,7 +28,7 @@ from relvm.vm import Executable
 
 
 def show(options: argparse.Namespace) -> int:
-    """Prints a model at one stage."""
+    """Print a model at a compilation stage, or write a picture or an HTML page of it."""
     if Path(options.model).suffix in EXECUTABLE_SUFFIXES:
         put(_of_executable(options))
         return 0
@@ -75,13 +75,13 @@ def _write_page(options: argparse.Namespace) -> None:
 
 
 def _at(module: Module, stage: Stage, options: argparse.Namespace) -> Module:
-    """The module after the last pass whose result is at `stage`."""
+    """Run the passes up to a stage, and return the module at this stage."""
     steps = build_pipeline(parse_target(chosen_target(options)).kind, fused=not options.unfused)
     return run_passes(module, [step for step in steps if step.to <= stage])
 
 
 def _kernels(programs: Mapping[str, KernelProgram]) -> str:
-    """Return the kernels that are bytecode as text."""
+    """Return the listings of bytecode kernels as text."""
     listings = (kernel_listing(program, name) for name, program in programs.items())
     return "\n".join(listings) or "no kernels in bytecode\n"
 

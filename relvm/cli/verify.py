@@ -10,7 +10,8 @@ from relvm.vm import Executable
 
 
 def verify_file(options: argparse.Namespace) -> int:
-    """Checks an executable as loading it does, its tensors' elements too, and says what it would run and call."""
+    """Check an executable as loading does, including the elements of its tensors.  Print what the executable contains,
+    and which functions of the host it calls."""
     executable = Executable.check(options.model)
     stats, native = executable.stats(), executable.program.native
     counts = ", ".join(f"{len(names)} {kind}" for kind, names in stats.functions.items())

@@ -1,4 +1,4 @@
-"""Runs of one function on many batches, on a Dask cluster.  Requires the extra `dask`, except for `Runner` and
+"""Run a function on many batches, on a Dask cluster.  This requires the extra `dask`, except for `Runner` and
 `Batch`."""
 
 from relvm.distributed.batch import Batch

@@ -1,4 +1,4 @@
-"""Batches: arguments of a call, given as values, as a file, or as Dask collections to compute."""
+"""Batches: a batch is the arguments of one call, given as values, as a file, or as Dask collections to compute."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Batch:
     Attributes
     ----------
     name
-        The name in error messages.
+        The name of the batch in error messages.
     arguments
-        The arguments by position: values that a virtual machine takes, or values that Dask computes (a Dask array, a
-        Delayed).
+        The arguments by position: values that a virtual machine accepts, or values that Dask computes (a Dask array or
+        a Delayed).
     named
         The arguments by parameter name.
 
@@ -52,46 +52,47 @@ class Batch:
 
 @dataclass(frozen=True)
 class FileBatch:
-    """The arguments of one call in a file, which is read where they are used.
+    """The arguments of one call, stored in a file.  The worker that uses the arguments reads the file.
 
     Attributes
     ----------
     path
-        A .npy file contains the first argument.  A .npz file contains arguments by the names of the function's inputs.
+        The path of the file.  A .npy file contains the first argument.  A .npz file contains arguments by the names of
+        the function's inputs.
     """
 
     path: Path
 
     @property
     def name(self) -> str:
-        """The path."""
+        """The name of the batch in error messages: the path."""
         return str(self.path)
 
 
 @dataclass(frozen=True)
 class Deferred:
-    """A placeholder for result `index` of the values that Dask computes."""
+    """A placeholder for an argument that Dask computes.  index: its index among the computed arguments of the batch."""
 
     index: int
 
 
 @dataclass(frozen=True)
 class Batches:
-    """Batches in order, and their number, or None if it is unknown."""
+    """An iterator of batches.  count: the number of batches, or None if it is unknown."""
 
     each: Iterator[Batch | FileBatch]
     count: int | None
 
 
 def batches_of(given: Any) -> Batches:
-    """Return the batches that a user describes (see `relvm.distributed.map_batches`).
+    """Return the batches for the argument `batches` of `relvm.distributed.map_batches`.
 
     Raises
     ------
     RelvmTypeError
         `given` has none of the accepted forms.
     RelvmArgumentError
-        There are no such files.
+        No file matches.
     RelvmShapeError
         The blocks of the Dask arrays do not match.
     """
@@ -112,10 +113,10 @@ def batches_of(given: Any) -> Batches:
 
 
 def files_of(given: str | os.PathLike) -> list[Path]:
-    """Return the .npy and .npz files of a folder, those that match a pattern with * and ?, or one file.  The paths are
-    absolute and sorted.
+    """Return the .npy and .npz files in a folder, the files that match a pattern with * and ?, or a single file.  The
+    paths are absolute and sorted.
 
-    Raises RelvmArgumentError: there are none, or one has another suffix.
+    Raise RelvmArgumentError if there are no such files, or a file has another suffix.
     """
     place = Path(given)
     if place.is_dir():
@@ -128,8 +129,8 @@ def files_of(given: str | os.PathLike) -> list[Path]:
 
 
 def _matching(pattern: Path) -> list[Path]:
-    """Return the paths that match a pattern, as in a shell: hidden files only if the pattern says so.  ** does not
-    follow symbolic links, which may form cycles."""
+    """Return the paths that match a pattern.  As in a shell, hidden files match only if a part of the pattern begins
+    with a dot.  ** does not follow symbolic links, because they may form cycles."""
     folder = Path(pattern.anchor)
     wanted = pattern.relative_to(folder)
     if not wanted.parts:
@@ -143,12 +144,12 @@ def _matching(pattern: Path) -> list[Path]:
 
 
 def is_deferred(value: Any) -> bool:
-    """Return whether Dask computes the value: whether it is a Dask array or a Delayed."""
+    """Return whether Dask computes the value, that is, whether it is a Dask array or a Delayed."""
     return hasattr(value, "__dask_graph__") and value.__dask_graph__() is not None
 
 
 def separated(batch: Batch | FileBatch) -> tuple[Batch | FileBatch, list[Any]]:
-    """Return the batch with a Deferred in place of each argument that Dask computes, and those arguments."""
+    """Replace each argument that Dask computes by a Deferred.  Return the new batch and the replaced arguments."""
     if isinstance(batch, FileBatch):
         return batch, []
     deferred: list[Any] = []
@@ -165,16 +166,16 @@ def separated(batch: Batch | FileBatch) -> tuple[Batch | FileBatch, list[Any]]:
 
 
 def arguments_of(batch: Batch | FileBatch, computed: Sequence[Any], signature: FunctionSignature) -> tuple[tuple, dict]:
-    """Return the arguments of a batch by position and by parameter, on the worker that uses them.
+    """Return the arguments of a batch, by position and by parameter name.  Called on the worker that uses them.
 
     Parameters
     ----------
     batch
         The batch, as returned by `separated`.
     computed
-        The results of the arguments that it separated.
+        The computed values of the arguments that `separated` replaced.
     signature
-        The signature of the function, whose input names a file uses.
+        The signature of the function.  A file refers to its input names.
 
     Raises
     ------
@@ -222,7 +223,7 @@ def _batch(number: int, item: Any) -> Batch | FileBatch:
 
 
 def _array_file(path: Path) -> Path:
-    """Return the absolute path of an array file.  Raises RelvmArgumentError: it has another suffix."""
+    """Return the absolute path of an array file.  Raise RelvmArgumentError if the file has another suffix."""
     if path.suffix not in SUFFIXES:
         raise RelvmArgumentError(f"{path}: expected a .npy or .npz file")
     return path.absolute()
@@ -242,7 +243,8 @@ def _dask_array(name: str, value: Any) -> Any:
 
 
 def _blocks(arrays: dict[str, Any]) -> Batches:
-    """Return a batch for each block along the first axis.  arrays: by parameter; "" stands for the first one."""
+    """Return a batch for each block along the first axis of Dask arrays.  arrays: the arrays by parameter name.  The
+    name "" means the first parameter."""
     if not arrays:
         raise RelvmTypeError("batches: expected at least one Dask array, got an empty dict")
     sizes: tuple[int, ...] = ()

@@ -1,4 +1,4 @@
-"""Inputs of a function that are read from files."""
+"""Conversion of arrays that are read from files to arguments of a function."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from relvm.vm import Executable
 class FunctionSignature:
     """The signature of a function in an executable.
 
-    types: the type of each parameter; empty if the executable has no signature.   parameters: the parameter of each
-    input; their names differ only in models with input names of their own.   outputs: the output names of a model, if
-    it has any.
+    types: the type of each parameter; empty if the executable has no signature.   parameters: the parameter name for
+    each input name.  The two names differ only if the model has input names of its own.   outputs: the output names of
+    a model, or None.
     """
 
     types: Mapping[str, str]
@@ -29,7 +29,7 @@ class FunctionSignature:
 
     @classmethod
     def of(cls, executable: Executable, function: str) -> FunctionSignature:
-        """Return the signature of a function of an executable.  Raises RelvmFormatError: the signature is malformed."""
+        """Return the signature of a function of an executable.  Raise RelvmFormatError if it is malformed."""
         found = stated_signature(executable.signature, function) or {"params": (), "attributes": {}}
         attributes = found["attributes"]
         types = {each["name"]: each["type"] for each in found["params"]}
@@ -38,7 +38,7 @@ class FunctionSignature:
         return cls(types, parameters, attributes.get("output_names"))
 
     def named(self, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        """Convert arrays by input to arguments by parameter.
+        """Convert arrays by input name to arguments by parameter name.
 
         Raises
         ------
@@ -55,11 +55,11 @@ class FunctionSignature:
         return {name: self._fitting(name, array) for name, array in arguments.items()}
 
     def first(self, array: np.ndarray) -> Any:
-        """Convert an array to the first argument.  Raises the errors of `named`."""
+        """Convert an array to the first argument of the function.  Raise the same errors as `named`."""
         return self._fitting(next(iter(self.types)), array) if self.types else array
 
     def _fitting(self, parameter: str, array: np.ndarray) -> Any:
-        """Convert an array of a file to an argument.  For a scalar parameter, that is its only element."""
+        """Convert an array from a file to an argument.  For a scalar parameter, return the only element."""
         type_text = self.types.get(parameter, "")
         kind = scalar_kind(type_text)
         if not kind:

@@ -1,4 +1,4 @@
-"""Maps of a function over batches and over files, on a Dask cluster."""
+"""Functions that apply a function of an executable to many batches or files, on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -35,30 +35,31 @@ def map_batches(
 ) -> Iterator[Any]:
     """Run a function on batches, on the workers of a Dask cluster, and yield the results in the order of the batches.
 
-    A batch is taken from `batches` when there is room for it, and runs on any worker.  If a worker dies, its batches
-    run again.  Batches that fail with an error of relvm do not, because the error would repeat.
+    A batch is taken from `batches` when the limit `ahead` allows it, and runs on any worker.  If a worker dies, its
+    batches run again.  A batch that fails with an error of relvm does not run again, because the error would repeat.
 
     Parameters
     ----------
     executable
-        The executable.  It is sent to the cluster once; workers pass it on to each other.
+        The executable.  It is sent to the cluster once, and workers pass it on to each other.
     batches
-        An iterable whose items are arrays, tuples of arguments, dicts of arguments by parameter, `Batch` objects, or
-        paths (pathlib.Path) of .npy or .npz files.  Values are sent through the scheduler.  Alternatively, a folder of
-        .npy and .npz files, or a pattern such as ``in/*.npy``, which workers read.  Alternatively, a Dask array, or a
-        dict of Dask arrays by parameter: each block along the first axis is a batch, which workers compute.
+        One of the following.  An iterable of arrays, tuples of arguments, dicts of arguments by parameter, `Batch`
+        objects, or paths (pathlib.Path) of .npy or .npz files; values are sent through the scheduler.  A folder of .npy
+        and .npz files, or a pattern such as ``in/*.npy``; workers read the files.  A Dask array, or a dict of Dask
+        arrays by parameter; each block along the first axis is a batch, and workers compute it.
     client
-        The Dask client, or None for the one created last.
+        The Dask client, or None for the most recently created client.
     function
         The name of a function of the executable.
     ahead
-        The most batches that are taken before their results are yielded, which limits the memory.  None: two for each
-        thread of the workers.
+        The maximum number of batches that are taken before their results are yielded.  This limits the memory.  None:
+        two for each thread of the workers.
     retries
-        How often a batch is run again after an error that is not relvm's.  The scheduler's setting
-        distributed.scheduler.allowed-failures says how many workers may die while they run it.
+        How often a batch runs again after an error that is not an error of relvm.  The setting
+        distributed.scheduler.allowed-failures of the scheduler limits how many workers may die while running a batch.
     on_error
-        "raise": the first batch that fails ends the run.  "return": its error is yielded in place of its result.
+        "raise": the first batch that fails ends the run.  "return": the error of a batch is yielded in place of its
+        result.
     progress
         Whether to show a progress bar if standard error is a terminal.  Requires rich.
     **options
@@ -67,21 +68,21 @@ def map_batches(
     Yields
     ------
     Any
-        For each batch the result of the function, with NumPy arrays for tensors, or a RelvmBatchError.
+        For each batch, the result of the function, with NumPy arrays for tensors, or a RelvmBatchError.
 
     Raises
     ------
     RelvmBatchError
-        A batch failed: with an error of relvm, with another error in every attempt, or because workers died.  It names
-        the batch, and `__cause__` is the original error.
+        A batch failed: with an error of relvm, with another error in every attempt, or because workers died.  The error
+        contains the name of the batch, and `__cause__` is the original error.
     RelvmUnsupportedError
-        Dask is not installed, or a worker does not trust the native code of the executable, or has no processor for it.
+        Dask is not installed, or a worker does not trust the native code of the executable or cannot run it.
     RelvmTypeError, RelvmArgumentError, RelvmNameError, RelvmShapeError
-        The arguments are invalid.  The call raises these before anything runs.
+        The arguments are invalid.  These errors are raised before anything runs.
     RelvmInterrupted
         The cluster was lost, the client was closed, or the run was cancelled.
     Exception
-        An error that `batches` raises, after the results of the batches before it.
+        Iterating over `batches` raised an exception.  It is raised after the results of the preceding batches.
 
     Examples
     --------
@@ -113,7 +114,7 @@ def _results(stream: Stream, batches: Iterator[Batch | FileBatch], bar: Any, *, 
 
 @dataclass(frozen=True)
 class MappedFile:
-    """The outcome for an input file.
+    """The outcome of running the function on an input file.
 
     Attributes
     ----------
@@ -124,7 +125,7 @@ class MappedFile:
     error
         The error, or None.
     skipped
-        Whether an earlier run has written the output.
+        Whether the output already existed, because an earlier run has written it.
     """
 
     source: Path
@@ -148,9 +149,9 @@ def map_files(
 ) -> Iterator[MappedFile]:
     """Run a function on .npy and .npz files and write a .npz file for each, on the workers of a Dask cluster.
 
-    Workers read and write the files, so all of them need access to both folders.  Outputs are written atomically, and
-    existing ones are not computed again: the same call continues an earlier, interrupted run.  It does not check
-    whether the inputs have changed since.  Nothing runs before the first item is requested.
+    Workers read and write the files, so all workers need access to both folders.  Outputs are written atomically, and
+    existing outputs are not computed again.  The same call therefore resumes an interrupted run.  It does not check
+    whether the inputs have changed since then.  Nothing runs before the first item is requested.
 
     Parameters
     ----------
@@ -159,10 +160,10 @@ def map_files(
     inputs
         A folder, a pattern such as ``in/*.npy``, or one file.
     out
-        The folder for outputs: `a.npy` becomes `a.npz`.  It is created if necessary, and belongs to this function of
-        this executable, as its file relvm-map.json records.
+        The folder for outputs: the output for `a.npy` is `a.npz`.  The folder is created if necessary.  Its file
+        relvm-map.json records the executable and the function, and the folder can only be used for these.
     overwrite
-        Whether to remove the .npz files of `out` first, if it is such a folder.
+        Whether to first remove the .npz files of `out`, if the folder contains a file relvm-map.json.
     **options
         The options of `Runner`, as for `map_batches`.
 

@@ -1,4 +1,4 @@
-"""Output folders: existing outputs, and the record of the executable that wrote them."""
+"""Output folders of `map_files`: the existing outputs, and a record of the executable and function that wrote them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Output:
-    """An output file that a worker writes.  record: the record that the folder must still have then."""
+    """An output file that a worker writes.  record: the text that the record of the folder must still have when the
+    file is written."""
 
     path: Path
     record: str
@@ -33,7 +34,7 @@ class Output:
         Raises
         ------
         RelvmArgumentError
-            The folder does not exist on this machine, or belongs to another run by now.
+            The folder does not exist on this machine, or a run of another executable or function has claimed it.
         OSError
             The file cannot be written.
         """
@@ -51,11 +52,12 @@ class Output:
 
 
 class OutputFolder:
-    """A folder of outputs, which belongs to runs of one function of one executable.
+    """A folder of outputs of one function of one executable.
 
-    A record in the folder identifies both.  Existing outputs are complete, because they are written atomically.
+    A record file in the folder identifies the function and the executable.  Existing outputs are complete, because
+    outputs are written atomically.
 
-    path: of the folder, which may not exist yet.   runner: the runner that computes the outputs.
+    path: the path of the folder, which may not exist yet.   runner: the runner that computes the outputs.
     """
 
     def __init__(self, path: str | os.PathLike, runner: Runner) -> None:
@@ -69,12 +71,12 @@ class OutputFolder:
         Parameters
         ----------
         overwrite
-            Whether to remove all .npz files in the folder, whatever wrote them.
+            Whether to remove all .npz files from a folder that has a record, and to replace the record.
 
         Raises
         ------
         RelvmArgumentError
-            The folder has outputs of another executable or function, or files but no record.
+            The folder contains outputs of another executable or function, or files but no record.
         RelvmFormatError
             The record is malformed.
         OSError
@@ -99,7 +101,7 @@ class OutputFolder:
     def outputs(self, inputs: Iterable[Path]) -> dict[Path, Output]:
         """Return the output for each input file: a file of the same name with the suffix .npz.
 
-        Raises RelvmArgumentError: two inputs have the same output, or the inputs are in this folder.
+        Raise RelvmArgumentError if two inputs have the same output, or an input is in this folder.
         """
         found: dict[Path, Output] = {}
         sources: dict[Path, Path] = {}
@@ -118,8 +120,8 @@ class OutputFolder:
         return {path for path in self.path.iterdir() if path.is_file()}
 
     def _found_record(self) -> dict[str, Any] | None:
-        """Return the record in the folder.  Return None if the folder is empty, except for what killed processes
-        have left."""
+        """Return the record in the folder.  Return None if the folder is empty, except for temporary files that killed
+        processes have left."""
         place = self.path / RECORD
         try:
             found = json.loads(read_text(place))

@@ -1,4 +1,4 @@
-"""Progress bar for batches."""
+"""A progress bar for batches."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from relvm.errors import RelvmUnsupportedError
 
 
 def progress_bar(count: int | None, *, shown: bool) -> AbstractContextManager[Callable[[], None]]:
-    """Return a context that shows a progress bar if standard error is a terminal.  The function that it gives reports
-    one more batch.
+    """Return a context manager that shows a progress bar if standard error is a terminal.  It yields a function, which
+    must be called once for each finished batch.
 
-    count: the number of batches, or None if unknown.   shown: whether to show the bar at all.   Raises
-    RelvmUnsupportedError: rich is not installed.
+    count: the number of batches, or None if unknown.   shown: whether to show the bar at all.   Raise
+    RelvmUnsupportedError if rich is not installed.
     """
     if not shown:
         return nullcontext(lambda: None)

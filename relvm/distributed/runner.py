@@ -1,6 +1,6 @@
-"""Runners: functions of an executable that can be pickled, and the virtual machines of a process.
+"""Runners: functions of an executable that can be pickled, and the virtual machines of a process that run them.
 
-Imports only what a deployed program needs, because users wait for workers to start.
+This module imports only what a deployed program needs, so that workers start quickly.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ class Runner:
     """A function of an executable as a callable that can be pickled, for Dask, Ray, multiprocessing and similar
     libraries.
 
-    It pickles as the bytes of the executable and the arguments below.  A process loads the executable at the first
-    call, and keeps it and its virtual machines by the SHA-256 of the bytes, for other runners of the same executable.
-    Each thread that calls it at the same time uses its own virtual machine.
+    A Runner is pickled as the bytes of the executable and the parameters below.  A process loads the executable at the
+    first call.  It then reuses the executable and its virtual machines for all runners with the same executable (by
+    SHA-256) and the same options.  Threads that call a runner at the same time use separate virtual machines.
 
-    Results are as the function returns them, with NumPy arrays instead of tensors.
+    Results are the same as those of the function, with NumPy arrays instead of tensors.
 
     Parameters
     ----------
     executable
         The executable.  If it was built with exec_mode="auto", its bytecode is used.
     function
-        The name of one of its functions.
+        The name of a function of the executable.
     trust_native
-        Whether processes may run native code of the executable that was not compiled on their machine.  The creator of
-        the runner vouches for it in every process that the runner reaches.
+        Whether processes may run native code of the executable that was not compiled on their machine.  By setting it,
+        the creator of the runner vouches for the native code in every process that receives the runner.
     functions
-        The registered functions that it may call, as for `relvm.vm.load`.
+        The registered functions that the executable may call, as for `relvm.vm.load`.
     num_threads
-        The threads of kernels.  The default is one, because there is usually a process for each processor.
+        The number of threads for kernels.  The default is one, because there is usually a process for each processor.
     max_bytes, max_steps, max_seconds
         Limits of each run, as for `relvm.vm.VirtualMachine`.
 
@@ -60,7 +60,7 @@ class Runner:
     signature
         The inputs and outputs of the function.
     loading, options
-        The options for loading the executable, and for its virtual machines.
+        The options for loading the executable, and the options of its virtual machines.
 
     Raises
     ------
@@ -131,7 +131,8 @@ class Runner:
 
 @contextmanager
 def machine_of(runner: Runner) -> Iterator[VirtualMachine]:
-    """Give a virtual machine of this process for exclusive use during the block.  Raises the errors of creating one."""
+    """Yield a virtual machine of this process for exclusive use during the block.  Raise the errors of loading the
+    executable or creating the machine."""
     made = _made_of(runner)
     machine = made.take() or VirtualMachine(made.executable, **runner.options)
     try:
@@ -141,13 +142,13 @@ def machine_of(runner: Runner) -> Iterator[VirtualMachine]:
 
 
 def runnable(content: bytes, *, trust_native: bool, functions: tuple[str, ...] | None) -> Executable:
-    """Return the executable in `content` in a form that this process can run, adapted by `relvm.vm.adapt` if necessary.
+    """Return the executable in `content`.  If this process cannot run it, adapt it with `relvm.vm.adapt`.
 
     Raises
     ------
     RelvmUnsupportedError
-        Its native code is not trusted here or is for another processor, and there is no alternative; or it calls a
-        function that it may not call.
+        The native code is not trusted here or is for another processor, and cannot be replaced; or the executable calls
+        a function that is not allowed.
     RelvmFormatError
         The bytes are damaged.
     """
@@ -161,7 +162,7 @@ def runnable(content: bytes, *, trust_native: bool, functions: tuple[str, ...] |
 
 @dataclass
 class _Made:
-    """An executable of this process, and its idle virtual machines."""
+    """An executable that this process has loaded, and its idle virtual machines."""
 
     executable: Executable
     idle: list[VirtualMachine] = field(default_factory=list)
@@ -178,8 +179,8 @@ _lock = threading.Lock()
 
 
 def _made_of(runner: Runner) -> _Made:
-    """Return the executable of a runner, loaded at the first call in this process.  The least recently used one is
-    dropped."""
+    """Return the executable of a runner.  It is loaded at the first call in this process.  If too many executables are
+    loaded, the least recently used one is dropped."""
     key = (runner.digest, runner.loading, *runner.options.values())
     with _lock:
         made = _made.pop(key, None)
@@ -193,7 +194,7 @@ def _made_of(runner: Runner) -> _Made:
 
 
 def _unlock() -> None:
-    """Replace the lock in a forked child, where the thread that holds it does not exist."""
+    """Replace the lock in a forked child, because the thread that owns the lock may not exist there."""
     global _lock
     _lock = threading.Lock()
 
@@ -213,7 +214,8 @@ def _expect_function(executable: Executable, name: str) -> None:
 
 
 def _portable(function: str, value: Any) -> Any:
-    """Return a result without parts that belong to a virtual machine."""
+    """Convert a result so that it does not refer to a virtual machine: tensors become NumPy arrays.  Raise
+    RelvmTypeError if a part cannot be converted."""
     match value:
         case Tensor():
             return value.numpy()

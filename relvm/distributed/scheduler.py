@@ -1,4 +1,4 @@
-"""Scheduling of batches on a Dask cluster: a limited number at a time, with results in order."""
+"""Scheduling of batches on a Dask cluster: a limited number of batches at a time, with results in order."""
 
 from __future__ import annotations
 
@@ -41,25 +41,25 @@ class Outcome:
 
 
 class Stream:
-    """A run of batches.
+    """A run of many batches on a cluster.
 
     Parameters
     ----------
     client
-        The Dask client, or None for the one created last.
+        The Dask client, or None for the most recently created client.
     runner
         The runner to call with each batch.
     ahead
-        The most batches that are taken and not yet yielded.  None: two for each thread of the workers.
+        The maximum number of batches that are taken and not yet yielded.  None: two for each thread of the workers.
     retries
-        How often a batch is run again after an error that is not relvm's.
+        How often a batch runs again after an error that is not an error of relvm.
 
     Raises
     ------
     RelvmArgumentError
         There is no client, or a number is too small.
     RelvmTypeError
-        `client` is not a Dask client, or an asynchronous one.
+        `client` is not a Dask client, or it is asynchronous.
     RelvmUnsupportedError
         Dask is not installed.
     """
@@ -79,15 +79,15 @@ class Stream:
     ) -> Generator[Outcome, None, None]:
         """Yield the outcome of each batch, in order.
 
-        A batch is taken when there is room for it.  An error that `batches` raises is raised after the outcomes of the
-        batches before it.  Closing or exhausting the iterator cancels unfinished tasks.
+        A batch is taken when the limit `ahead` allows it.  If `batches` raises an exception, it is raised after the
+        outcomes of the preceding batches.  Closing or exhausting the iterator cancels unfinished tasks.
 
         Parameters
         ----------
         batches
             All batches.
         output_of
-            Returns the file for the result of a batch, or None if the result belongs into the outcome.
+            Returns the output file for a batch.  If `output_of` is None, the results are in the outcomes.
 
         Raises
         ------
@@ -136,7 +136,7 @@ class Stream:
         return self._room
 
     def _start(self, runner: Future, batch: Batch | FileBatch, output: Output | None) -> Future | RelvmBatchError:
-        """Submit the task of a batch.  Return an error if its arguments cannot be sent."""
+        """Submit the task of a batch, and return its future.  Return an error if its arguments cannot be sent."""
         sent, deferred = separated(batch)
         self._submitted += 1
         key = f"{self._name}-{self._submitted}"
@@ -148,17 +148,18 @@ class Stream:
             return _failed(batch, error.__cause__ if isinstance(error.__cause__, RelvmError) else error)
 
     def _place(self, computed: list[Future]) -> dict[str, Any]:
-        """Return the worker for a batch, as a preference.  The first batches are assigned to all workers in turn.
+        """Return the options that tell Dask the preferred worker for the latest batch.
 
-        Dask sends a task to the worker that has its data.  For the first batches this would be the only worker that has
-        the executable.  Later Dask detects a group of tasks larger than the cluster, and distributes it.
+        The first batches are assigned to all workers in turn.  Otherwise Dask would send them to the only worker that
+        already has the executable.  Later, Dask detects that the group of tasks is larger than the cluster, and
+        distributes the tasks itself.
         """
         if computed or self._submitted > AHEAD_PER_THREAD * len(self._slots):
             return {}
         return {"workers": [self._slots[self._submitted % len(self._slots)]], "allow_other_workers": True}
 
     def _submit(self, task: Callable, *arguments: Any, key: str, **options: Any) -> Future:
-        """Submit a task that is retried, and whose arguments may be large without a warning."""
+        """Submit a task with `retries`, and without Dask's warning about large arguments."""
         import dask
 
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"}):
@@ -181,7 +182,7 @@ class Stream:
             try:
                 result = future.result()
             except KilledWorker:
-                # Dask suspects all tasks of a worker that died.  A batch that runs alone is the only suspect.
+                # Dask blames all tasks of a worker that died.  Run the batch alone to find out whether it is the cause.
                 wait(others)
                 again = self._start(runner, batch, output)
                 if isinstance(again, RelvmBatchError):
@@ -200,7 +201,7 @@ class Stream:
 
 @contextmanager
 def _expect_cluster() -> Iterator[None]:
-    """Raise RelvmInterrupted if the client is closed, or does not reach the scheduler within the block."""
+    """Raise RelvmInterrupted if, in the block, the client is closed or cannot reach the scheduler."""
     from distributed.client import ClosedClientError
 
     try:

@@ -14,9 +14,11 @@ from relvm.runtime.array_files import named_outputs
 
 @dataclass(frozen=True)
 class Failure:
-    """An error of relvm.  It is returned as a value, so that Dask does not retry the task, which would fail again.
+    """An error of relvm as the result of a task.  It is returned instead of raised, so that Dask does not retry the
+    task, which would fail again.
 
-    error: the exception.   of_batch: whether it concerns this batch only; otherwise no batch can run on the worker.
+    error: the exception.   of_batch: whether the error concerns only this batch.  Otherwise the worker cannot run any
+    batch.
     """
 
     error: RelvmError
@@ -24,16 +26,16 @@ class Failure:
 
 
 def hand_on(runner: Runner) -> Runner:
-    """Return the runner.  All other tasks depend on this one: a worker gets the runner from another worker, and if
-    none has it any more, the scheduler repeats this task."""
+    """Return the runner.  All tasks of batches depend on this task.  A worker therefore gets the runner from another
+    worker.  If no worker has it any more, the scheduler repeats this task."""
     return runner
 
 
 def run_batch(runner: Runner, batch: Batch | FileBatch, output: Output | None, *computed: Any) -> Any:
-    """Run the function on a batch.  Return its result, None if it is written to a file, or a Failure if relvm raises an
-    error.
+    """Run the function on a batch.  Return the result, or None if the result is written to a file, or a Failure if
+    relvm raises an error.
 
-    computed: the results of Dask that belong to the batch.
+    computed: the values of the arguments of the batch that Dask has computed.
     """
     try:
         with machine_of(runner):

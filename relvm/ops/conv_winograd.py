@@ -45,7 +45,7 @@ def transform_windows(w: np.ndarray) -> np.ndarray:
 
 
 def _windows(u: np.ndarray) -> np.ndarray:
-    """Invert `transform_windows`: return the weights, (filters, channels, 3, 3), whose transform is u."""
+    """Invert `transform_windows`: return the weights, (filters, channels, 3, 3), from their transform u."""
     g = np.moveaxis(u, 0, -1).reshape(*u.shape[1:], 4, 4)
     undo = np.array([[1, 0, 0, 0], [0, 1, -1, 0], [0, 0, 0, 1]], np.float32)
     return undo @ g @ undo.T

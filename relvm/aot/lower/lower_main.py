@@ -216,8 +216,8 @@ class _Lowering:
         return self.sections[name]
 
     def stated_values(self, head: _Section) -> Iterator[Statement]:
-        """Yield checks of scalar parameters of the entry that have a value in their type, such as `i64 = n * 2`.
-        Parameters that are sizes are not checked."""
+        """Yield checks of the scalar parameters of the entry with a value in their type (PrimType.value).  Parameters
+        that are sizes are not checked."""
         params = head.source.params
         for type_, var in scalars_of(params, map(self.values.__getitem__, params)):
             if type_.value is not None and isinstance(var, ScalarVar):

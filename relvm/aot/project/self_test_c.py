@@ -47,7 +47,8 @@ static int report(const char *name, long count, int is_same, double largest, dou
 def print_trial(module: LoweredModule, trial: Trial, config: AotConfig) -> str:
     """Return the C text of the test program.
 
-    Its exit code is the number of outputs that differ, 100 if the run fails, or 101 if memory does not suffice.
+    The exit code of the program is the number of outputs that differ, 100 if the run fails, or 101 if there is not
+    enough memory for the pools.
     """
     is_packed = config.interface == "packed"
     data, call = (_packed_call if is_packed else _struct_call)(module, trial, config)
@@ -60,7 +61,7 @@ def print_trial(module: LoweredModule, trial: Trial, config: AotConfig) -> str:
 
 
 def _struct_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tuple[list[str], list[str]]:
-    """Return the data and the call of an entry point that takes structs."""
+    """Return the C lines of the test data, and of the call of an entry point that takes structs."""
     name = config.name
     data = [_data(f"input_{port.name}", trial.inputs[port.name]) for port in module.inputs if _is_array(port)]
     for port in module.outputs:
@@ -86,7 +87,7 @@ def _struct_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tupl
 
 
 def _packed_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tuple[list[str], list[str]]:
-    """Return the data and the call of an entry point that takes tensors."""
+    """Return the C lines of the test data, and of the call of an entry point that takes tensors."""
     entry = module.functions[-1]
     data: list[str] = []
     views: list[str] = []
@@ -121,7 +122,8 @@ def _packed_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tupl
 
 
 def _output(port: Port, value: Any, scalars: dict[str, type]) -> list[str]:
-    """Return definitions of the expected output and of memory for it.  scalars: the types of scalars by letter."""
+    """Return C definitions of an expected output, and of memory for the actual output.  scalars: the types of scalars
+    by letter."""
     array = np.asarray(value)
     if isinstance(port.value, ScalarVar):
         array = array.astype(scalars[port.value.letter])
@@ -131,14 +133,14 @@ def _output(port: Port, value: Any, scalars: dict[str, type]) -> list[str]:
 
 
 def _memory(config: AotConfig) -> str:
-    """Return the definition of the memory of the stack from which pools are allocated."""
+    """Return the C definition of the memory from which the pools are allocated as from a stack."""
     sizes = " + ".join(_bytes(config, pool) for pool in config.pools)
     count = len(config.pools)
     return f"static uint8_t memory[{sizes} + {count} * ({config.base_alignment} + sizeof(rvm_stack_tag))];"
 
 
 def _stack(config: AotConfig) -> list[str]:
-    """Return the declarations and allocations of pools."""
+    """Return the C lines that declare and allocate the pools."""
     lines = ["  rvm_stack stack;", *(f"  void *pool_{pool.name};" for pool in config.pools)]
     lines.append("  rvm_stack_init(&stack, memory, sizeof memory);")
     for pool in config.pools:

@@ -12,12 +12,13 @@ from relvm.runtime.file_io import complete_file
 
 
 def is_archive(path: str | os.PathLike) -> bool:
-    """Return whether a path is that of an archive."""
+    """Return whether a path has the suffix of an archive, .tar."""
     return Path(path).suffix == ".tar"
 
 
 def write_archive(path: str | os.PathLike, name: str, files: Mapping[str, bytes]) -> None:
-    """Write files to an archive, in a folder `name`, sorted by path and without times or owners."""
+    """Write files to an archive.  The files are in a folder `name`, sorted by path, and have no times or owners.  Equal
+    files therefore give equal archives."""
     with complete_file(path) as partial, tarfile.open(partial, "w", format=tarfile.PAX_FORMAT) as archive:
         for place in sorted(files):
             entry = tarfile.TarInfo(f"{name}/{place}")

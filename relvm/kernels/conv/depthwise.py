@@ -38,10 +38,9 @@ _LANES, _ROWS, _SLACK = (
 class _Shape:
     """The window over two spatial axes, and the layout of a block.
 
-    A block has a plane for each channel of a group and each phase of the strides.  A phase is a pair of remainders: the
-    input row modulo the vertical stride, and the input column modulo the horizontal stride.  A plane has a row for each
-    output row of the block, and `reach[0]` more rows.  A row has an element for each output position, and `reach[1]`
-    more elements.  The rows are contiguous.
+    A block has a plane for each channel of a group and each phase.  The phase of a window position is its offset in
+    rows and columns, each modulo the stride.  A plane has a row for each output row of the block, and `reach[0]` more
+    rows.  A row has an element for each output position, and `reach[1]` more elements.  The rows are contiguous.
     phases: the phases that the window reads.   room: the number of elements of a plane.
     """
 
