@@ -71,8 +71,8 @@ def scalar_operations(result: Scalar) -> int:
 
 
 def _elements_read(group: Group, arg: Expr) -> AnyDim | None:
-    """Return the maximum number of elements of an argument that the kernel reads, if all operators that use the
-    argument only select elements of it.  Otherwise return None."""
+    """Return the maximum number of elements of an argument that the kernel reads.  Return None, which means all
+    elements, unless all operators that use the argument only select elements of it."""
     total: AnyDim = 0
     for call in group.members.values():
         used = [place for place, each in enumerate(call.args) if each is arg]

@@ -19,8 +19,7 @@ def reductions_of(loop: kd.For) -> dict[kd.Variable, str]:
     Raises
     ------
     RelvmTypeError
-        The loop changes a variable defined outside of the loop by something else than a reduction, or also reads a
-        variable that it reduces into.
+        The loop changes an outer variable other than by a reduction, or reads a variable that it reduces into.
     """
     own = _defined_in(loop)
     found: dict[kd.Variable, str] = {}

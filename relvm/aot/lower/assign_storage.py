@@ -309,10 +309,11 @@ def _wishes(block: Block, wanted: Wanted) -> dict[Var, Wanted]:
 
 
 def _fitting(ids: Wanted, made: Type, checked: Type) -> Wanted:
-    """Return the storages in which tensors of type `made` can be computed so that they become tensors of type
-    `checked`.  A tensor that must be copied gets None.
+    """Return, for each tensor in a value of type `made`, the storage in `ids` in which it can be computed, or None.
 
-    If the numbers of elements are compared only at run time, the storage must not be written before that check.
+    ids: the storages wanted for the same value after a view or match_cast has given it the type `checked`.   A tensor
+    gets None if only a run-time check ensures that both types have the same number of elements, because the storage
+    must not be written before that check.
     """
     if _tensor_count(made) != len(ids):
         return ()
