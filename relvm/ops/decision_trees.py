@@ -12,7 +12,7 @@ from relvm.ir.dtypes import I32, I64, U8
 from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_equal_dims, expect_float
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar, minimum
+from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar, maximum, minimum
 from relvm.kernels.lowering_rules import CustomKernel
 
 _NUMPY: dict[str, Callable[..., Any]] = {
@@ -24,7 +24,7 @@ _NUMPY: dict[str, Callable[..., Any]] = {
     "!=": lambda x, y: (x != y) & (x == x),
 }
 CONDITIONS = (*_NUMPY, *(f"{test}?" for test in _NUMPY))
-_BLOCK = 16  # trees evaluated for a row at the same time
+_BLOCK = 64  # trees evaluated for a row at the same time
 _STEP_WORK = 12  # cost of one step down a tree, in eighths of a nanosecond
 
 
@@ -77,7 +77,7 @@ def _leaves(
 
 def _inside(index: Scalar, size: Scalar) -> Scalar:
     """Clamp an index to [0, size), because the tables of a model may contain arbitrary indices."""
-    return Select(index < 0, Literal(0, I64), Select(index < size, index, size - 1))
+    return minimum(maximum(index, 0), size - 1)
 
 
 def _holds(value: Scalar, threshold: Scalar, condition: Scalar | None, tests: tuple[str, ...]) -> Scalar:
