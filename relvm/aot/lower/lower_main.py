@@ -200,8 +200,7 @@ class _Lowering:
         )
 
     def section(self, name: str) -> _Section:
-        """Return the section of a member of the group.  The first call for a member creates the section and the values
-        of its parameters."""
+        """Return the section of a member of the group.  The first call for a member creates it."""
         if name not in self.sections:
             source = self.functions[name]
             if self.sections:  # the head already has storages
@@ -216,8 +215,7 @@ class _Lowering:
         return self.sections[name]
 
     def stated_values(self, head: _Section) -> Iterator[Statement]:
-        """Yield checks of the scalar parameters of the entry with a value in their type (PrimType.value).  Parameters
-        that are sizes are not checked."""
+        """Yield checks of the scalar parameters with a value in their type, except those that are sizes."""
         params = head.source.params
         for type_, var in scalars_of(params, map(self.values.__getitem__, params)):
             if type_.value is not None and isinstance(var, ScalarVar):
@@ -243,8 +241,7 @@ class _Lowering:
         return self.refuse(name, f"a parameter of type {type_}")
 
     def target(self, name: str, type_: Type, ids: list[int], scalars: list[ScalarVar]) -> Value:
-        """Return the destination for a value of type `type_`.  Tensors take storages from `ids`, and new scalar
-        variables are added to `scalars`."""
+        """Return the destination for a value.  Tensors take storages from `ids`; new scalars are added to `scalars`."""
         match type_:
             case TensorType():
                 return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
@@ -279,8 +276,7 @@ class _Lowering:
     # ---- blocks ----
 
     def block(self, block: Block, target: Value, *, tail: bool) -> None:
-        """Append the statements of a block.  They store its result in `target` on each path that does not end with a
-        Continue."""
+        """Append the statements of a block, which store its result in `target` unless they end with a Continue."""
         for position, binding in enumerate(block.bindings):
             self.origin = binding.var.origin or self.origin
             last = tail and position + 1 == len(block.bindings) and block.result is binding.var
@@ -489,8 +485,7 @@ class _Lowering:
         return made
 
     def sizes_of(self, function: Function, args: tuple[Value, ...]) -> dict[DimVar, AnyDim]:
-        """Return the values of the dimension variables of a called function.  Append checks of all other dimensions in
-        its parameter types."""
+        """Return the values of the dimension variables of a called function, and append checks of other dimensions."""
         sizes: dict[DimVar, AnyDim] = {}
         checks: list[tuple[AnyDim, AnyDim]] = []
         for param, arg in zip(function.params, args, strict=True):
