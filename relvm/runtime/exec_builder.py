@@ -173,12 +173,13 @@ class ExecBuilder:
     # ---- functions ----
 
     def declare(self, name: str, parameters: Sequence[str]) -> Argument:
-        """Declare a bytecode function that is defined later, and add its row to the function table.
+        """Declare a bytecode function with these parameters, and add its row to the function table.  It is defined
+        later.
 
         Raises
         ------
         RelvmFormatError
-            A function of this name is already declared or defined.
+            A function of this name is already declared or defined, or is packed.
         """
         return self._said(name, "bytecode", tuple(parameters))
 

@@ -465,7 +465,8 @@ def load(
 ) -> Executable:
     """Open the executable in a file, or in an exported library.
 
-    The parameters and errors are the same as those of `Executable.open`.
+    The parameters `path`, `trust_native`, `elsewhere`, `check_data`, `functions` and `max_bytes`, and the errors, are
+    those of `Executable.open`.
     """
     return Executable.open(
         path,
