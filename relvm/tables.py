@@ -127,7 +127,7 @@ ABI_VERSION = int(re.findall(r"#define RVM_ABI_VERSION (\d+)", _read("include", 
 
 
 def numbers(table: tuple[Any, ...]) -> dict[str, int]:
-    """Return the row number of each row of a table, by name.  It is also the number of the row in C."""
+    """Return a dict from the name of each row to its row number, which C uses, too."""
     return {row.name: row.index for row in table}
 
 

@@ -265,8 +265,8 @@ def atom_dim(atom: DimVar | DimOp) -> Dim:
 
 
 def _extreme_in(dim: AnyDim) -> tuple[DimOp, int] | None:
-    """Return a min or max that forms a term with only an integer factor, and that factor.  Return None if there is no
-    such term."""
+    """Find a term `c * min(...)` or `c * max(...)` of the sum `dim`, with an integer c.  Return the min or max, and c;
+    or None if there is no such term."""
     if not isinstance(dim, int):
         for monomial, factor in dim.terms:
             match monomial:

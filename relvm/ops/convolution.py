@@ -227,9 +227,9 @@ def each_run(
 
 
 def _places_of(k: KernelBuilder, line: Local, lines: list[Scalar]) -> list[Scalar]:
-    """Return the index of an output line along each spatial axis except the last.
+    """Return the indices of a line of the output along all spatial axes but the last, along which the line runs.
 
-    line: the row-major number of the line.   lines: the sizes of these axes.
+    line: the number of the line, in row-major order.   lines: the sizes of the other spatial axes.
     """
     rest: Scalar = line
     indices: list[Scalar] = []

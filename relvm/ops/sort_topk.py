@@ -143,9 +143,9 @@ def argtopk(x: TensorType, shape: ShapeType, *, axis: int, largest: bool = True)
     number of positions to return as the size along the axis.   axis: in [-rank, rank).   largest: if False, return the
     positions of the smallest elements, the smallest first.
     Result: i64, the shape `shape`.
-    Raises RelvmTypeError: another rank of the shape, an axis out of range.  RelvmArgumentError: `largest` is not a
-    bool.
-    RelvmShapeError: more positions than the axis has elements, a difference to x in another dimension.
+    Raises RelvmTypeError: the rank of `shape` is not that of x, or `axis` is out of range.  RelvmArgumentError:
+    `largest` is not a bool.
+    RelvmShapeError: `shape` has more positions than the axis has elements, or differs from x along another axis.
     Source: ONNX TopK-24; NaN: numpy.sort.
     """
     expect_tensor("argtopk", x=x)

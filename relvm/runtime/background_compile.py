@@ -22,7 +22,8 @@ class Upgrade(Generic[ExecutableT]):
     ----------
     compile
         A function that compiles and returns the executable with native code, or, if native code is not possible, the
-        error that says why.  The function gets a function to call with executables of some of the kernels.
+        error that says why.  The argument of the function is a callback.  It is to be called with the executables that
+        become `parts`.
 
     Attributes
     ----------

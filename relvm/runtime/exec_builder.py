@@ -355,8 +355,8 @@ class ExecBuilder:
             raise RelvmFormatError(f"{error}{_as_written(str(error), orders)}") from None
 
     def _entry(self, name: str, row: _Row, orders: dict[str, list[int]]) -> FunctionEntry:
-        """Return the function table entry of a row.  If the registers of the function are renumbered, store their old
-        numbers, in the new order, in `orders`."""
+        """Return the entry of the function table for the function `name`, which `row` describes.  If its registers are
+        renumbered, set `orders[name]` to the old number of each new register."""
         body = row.body
         if body is None:
             self._expect_packed(name, row)

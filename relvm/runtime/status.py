@@ -37,7 +37,7 @@ def failure(status: int, value: Any, where: str = "") -> RelvmError:
 
 
 def read_failure(status: int, value: Any) -> tuple[RelvmError, str]:
-    """Return the exception for a failed call, and the trace of the machine.  Release `value`."""
+    """Return the exception for a failed call, and the stack trace of the machine as text.  Release `value`."""
     message, trace = STATUS[status].meaning, ""
     if value.tag == _ERROR:
         error = getattr(value, "as").error

@@ -533,8 +533,8 @@ class _Lowering:
             known[var] = Range(min(before.low, found.low), max(before.high, found.high))
 
     def repeated(self, binding: Binding) -> bool:
-        """Append a Continue if a binding in tail position calls a function of the recursive group that is being
-        lowered.  Return whether it does."""
+        """Return whether a binding in tail position calls a function of the recursive group that is being lowered.  If
+        so, append a Continue."""
         value = binding.value
         if not isinstance(value, Call):
             return False

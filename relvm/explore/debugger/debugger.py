@@ -193,7 +193,8 @@ class Debugger:
         RelvmNameError
             The function does not exist.
         RelvmError
-            The run failed.  If the run has stopped at its error, resuming the run raises the error.
+            The run failed without a stop.  If it stops at the error, this call returns the stop, and the call that
+            resumes the run raises the error.
         """
         return self._begin(function, arguments, named, 0)
 

@@ -92,7 +92,7 @@ class ModelFile:
             The sizes, the number of bytes or the element type of the tensor are invalid, or its file is missing or too
             short.
         RelvmUnsupportedError
-            `count` rejects the number of bytes.
+            The model would become too large (see `count`).
         """
         from onnx import TensorProto, helper, numpy_helper
 
@@ -132,7 +132,7 @@ class ModelFile:
         RelvmFormatError
             The tensor is inconsistent.
         RelvmUnsupportedError
-            The tensor has more than 2^31 elements, or `count` rejects the number of bytes.
+            The tensor has more than 2^31 elements, or the model would become too large (see `count`).
         """
         dims, values = tuple(sparse.dims), self.array(sparse.values, here)
         places = self.array(sparse.indices, f"{here}: indices").astype(np.int64)

@@ -40,9 +40,10 @@ class Continuation:
 
 @dataclass(frozen=True)
 class LoopExits:
-    """The exits of an iteration: two functions that end a path through the iteration, and return the path's value.
+    """The two ways in which control flow leaves the body of a loop.
 
-    next: continues the loop with the next iteration.  leave: ends the loop.
+    Each is a function that returns the expression to end a branch of the body with.   next: continue with the next
+    iteration.   leave: end the loop.
     """
 
     next: Callable[[], Expr]

@@ -41,7 +41,7 @@ def _roi_align(node: OnnxNode) -> Expr:
 
 @converts("MaxRoiPool")
 def _max_roi_pool(node: OnnxNode) -> Expr:
-    """Pools regions of interest by maximum.  Each region is a row of the image index and four coordinates."""
+    """Pools regions of interest by maximum.  A region is a row of five numbers: an image's index, and coordinates."""
     rows = term(node, 1)
     images = rows.at(0, 1).cast(I64)
     regions = rows.apply(ops.slice, begin=(1,), end=(5,), axes=(1,))
