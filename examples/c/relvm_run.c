@@ -144,8 +144,14 @@ int main(int argument_count, char **arguments) {
   }
   rvm_executable *executable = NULL;
   rvm_value result = {.tag = RVM_TAG_NIL};
-  const rvm_load_options options = {.trust_native = 1};
+  rvm_load_options options = {.trust_native = 1};
   rvm_status status = rvm_executable_load(bytes, file.st_size, &options, &executable, &result);
+  if (status == RVM_UNSUPPORTED) { /* such as native code for another processor: the portable program has none */
+    fprintf(stderr, "%s; loading the portable program\n", result.as.error->message);
+    rvm_value_release(&result);
+    options.portable = 1;
+    status = rvm_executable_load(bytes, file.st_size, &options, &executable, &result);
+  }
   if (!status) status = run(executable, arguments[2], arguments + 3, argument_count - 3, &result);
   if (status) {
     const rvm_error *error = result.as.error;

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -15,8 +16,9 @@ import pytest
 from c_compiler import run_compiler
 from modes import MODES
 
+from relvm.bytecode.decode import decode
 from relvm.bytecode.encode import encode
-from relvm.bytecode.program import FunctionEntry, Program, call, constant, immediate, register, ret
+from relvm.bytecode.program import FunctionEntry, NativeCode, Program, call, constant, immediate, register, ret
 from relvm.compiler.build import assemble, lower
 from relvm.frontend.text import parse_module
 from relvm.passes.pass_manager import run_passes
@@ -185,6 +187,23 @@ def test_example_runs_a_function(relvm_run: Path, example_file: Path, arguments:
 def test_example_reports_errors(relvm_run: Path, example_file: Path, arguments: list[str], message: str) -> None:
     result = subprocess.run([relvm_run, example_file, *arguments], capture_output=True, text=True)
     assert result.returncode == 1 and result.stderr.startswith(message)
+
+
+@pytest.mark.parametrize("portable", [True, False])
+def test_example_runs_the_portable_program_where_native_code_is_unsupported(
+    relvm_run: Path, example_file: Path, tmp_path: Path, portable: bool
+) -> None:
+    inner = decode(example_file.read_bytes())
+    native = NativeCode(b"", "riscv64-linux-gnu", "")
+    path = tmp_path / "native.rvm"
+    path.write_bytes(encode(replace(inner, native=native, portable=inner if portable else None)))
+    result = subprocess.run([relvm_run, path, "echo", "1", "2"], capture_output=True, text=True)
+    first, *rest = result.stderr.splitlines()
+    assert "built for riscv64-linux-gnu" in first and first.endswith("; loading the portable program")
+    if portable:
+        assert (result.returncode, result.stdout, rest) == (0, '(1, 2, f32[2] 0.5 1.5, 7, "text")\n', [])
+    else:
+        assert result.returncode == 1 and rest[0].startswith("error: executable: it has no portable program")
 
 
 def test_example_refuses_what_is_no_executable(relvm_run: Path) -> None:
