@@ -1,4 +1,6 @@
 /* match_type.c: match_type, which walks over what is inside lists and optional values. */
+#include "cold.h"
+
 #include <stdio.h>
 #include <string.h>
 

@@ -154,54 +154,14 @@ rvm_status rvm_machine_leave(rvm_machine *machine, rvm_value *error) {
   return RVM_OK;
 }
 
-/* ---- native code that comes later ---- */
-
 rvm_status rvm_expect_runnable(const rvm_executable *executable, rvm_value *error) {
   if (executable->is_only_checked)
     return rvm_fail(error, RVM_UNSUPPORTED, "machine: the executable was loaded for checking only and cannot run");
   return executable->is_elsewhere ? rvm_executable_check_native(executable, error) : RVM_OK;
 }
 
-/* Whether `compiled` has the function table of `executable`, or fewer functions, all of them kernels of that table. */
-static int fits(const rvm_executable *compiled, const rvm_executable *executable) {
-  const int is_whole = compiled->function_count == executable->function_count;
-  for (int32_t i = 0; i < compiled->function_count; i++) {
-    const rvm_function_record *new = &compiled->functions[i];
-    const char *name = rvm_executable_function_name(compiled, i);
-    const int32_t place = is_whole ? i : rvm_executable_find(executable, name);
-    if (place < 0 || strcmp(name, rvm_executable_function_name(executable, place)) != 0) return 0;
-    const rvm_function_record *old = &executable->functions[place];
-    const int becomes_native = is_whole && old->kind == RVM_KIND_bytecode && new->kind == RVM_KIND_native;
-    if (old->parameter_count != new->parameter_count || (old->kind != new->kind && !becomes_native)) return 0;
-    if (!is_whole && new->kind != RVM_KIND_kernel) return 0;
-  }
-  return compiled->function_count <= executable->function_count;
-}
-
-static int is_upgraded_with(rvm_machine *machine, const rvm_executable *compiled) {
-  const rvm_upgrade *upgrade = atomic_load(&machine->upgrades);
-  while (upgrade && upgrade->compiled != compiled) upgrade = upgrade->next;
-  return upgrade != NULL;
-}
-
-rvm_status rvm_machine_upgrade(rvm_machine *machine, rvm_executable *compiled, rvm_value *error) {
-  RVM_EXPECT_POINTER(machine, error);
-  RVM_EXPECT_POINTER(compiled, error);
-  rvm_status status = rvm_expect_runnable(compiled, error);
-  if (status) return status;
-  if (!fits(compiled, machine->executable))
-    return rvm_fail(error, RVM_ARGUMENT_ERROR, "upgrade: the new executable's function table differs from the old one's");
-  if (is_upgraded_with(machine, compiled)) return rvm_fail(error, RVM_BUSY, "upgrade: the machine already has this native code");
-  rvm_upgrade *upgrade = rvm_allocate_zeroed(sizeof *upgrade);
-  if (!upgrade) return rvm_out_of_memory(error);
-  rvm_executable_retain(compiled);
-  upgrade->compiled = compiled;
-  upgrade->next = atomic_load(&machine->upgrades);
-  while (!atomic_compare_exchange_weak(&machine->upgrades, &upgrade->next, upgrade)) {
-  }
-  atomic_store(&machine->has_upgrade, 1);
+void rvm_machine_enter_briefly(rvm_machine *machine) {
   if (try_to_enter(machine, BRIEFLY) > 0) leave(machine);
-  return RVM_OK;
 }
 
 int32_t rvm_machine_function_kind(const rvm_machine *machine, int32_t index) {

@@ -126,6 +126,8 @@ static inline uint32_t rvm_kinds_to_watch(const rvm_machine *machine) {
 
 /* ---- the thread inside ---- */
 
+/* Enters the machine for a moment, if no thread is inside it: it then does its pending work. */
+void rvm_machine_enter_briefly(rvm_machine *machine);
 /* Enters the machine, which is not running: else BUSY.  `what`: of it is to be changed. */
 rvm_status rvm_machine_begin_change(rvm_machine *machine, const char *what, rvm_value *error);
 void rvm_machine_end_change(rvm_machine *machine);

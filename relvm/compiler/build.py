@@ -30,6 +30,7 @@ from relvm.errors import (
     resources,
 )
 from relvm.ir.expr import Module
+from relvm.ir.operator import forget_inferred_types
 from relvm.kernels.loop_ir import Kernel
 from relvm.lir.routine import LirModule, Routine, used_functions
 from relvm.passes.pass_manager import Observer, run_passes
@@ -142,7 +143,10 @@ def build(
     with _no_garbage_collection(), resources("build"):
         report("passes")
         source = module
-        module = run_passes(module, build_pipeline(chosen.kind, fused=fused), verified=verified, observer=observer)
+        try:
+            module = run_passes(module, build_pipeline(chosen.kind, fused=fused), verified=verified, observer=observer)
+        finally:
+            forget_inferred_types()
         report("code generation")
         lir = lower(module)
         compiled = _compiled(lir, {"*": "bytecode"} if exec_mode == "auto" else exec_mode)

@@ -272,8 +272,9 @@ class Operator:
         They are cached, because each call is inferred several times.  A result with a new dimension variable is not
         cached, because two calls must not share the variable.
         """
-        key = (arg_types, attributes, _value_types(attributes))  # 1 and True are equal, but may not both be accepted
-        known = self._known.get(key)
+        # 1 and True are equal, but a type rule may accept only one of them.
+        key = (self, arg_types, attributes, _value_types(attributes))
+        known = _inferred.get(key)
         if known is None:
             found = _Claims()
             token = _claims.set(found)
@@ -283,14 +284,10 @@ class Operator:
                 _claims.reset(token)
             given = {var for type_ in arg_types for var in type_vars(type_)}
             if given.issuperset(type_vars(known[0])):
-                if len(self._known) >= _MAX_KNOWN:
-                    self._known.clear()
-                self._known[key] = known
+                if len(_inferred) >= _MAX_INFERRED:
+                    _inferred.clear()
+                _inferred[key] = known
         return known
-
-    @functools.cached_property
-    def _known(self) -> dict[tuple, tuple[Type, _Claims]]:
-        return {}
 
     def _infer(self, arg_types: tuple[Type, ...], attributes: Attributes) -> Type:
         for parameter, type_ in zip(self._argument_names(len(arg_types)), arg_types, strict=True):
@@ -325,7 +322,13 @@ class Operator:
         return OpCall(self, args, bound, type=self.infer(types, bound))
 
 
-_MAX_KNOWN = 1024  # inferred calls that an operator caches
+_MAX_INFERRED = 4096
+_inferred: dict[tuple, tuple[Type, _Claims]] = {}  # by operator, types of arguments and attributes
+
+
+def forget_inferred_types() -> None:
+    """Free the memory of the cached types of operator calls, which a build needs only for itself."""
+    _inferred.clear()
 
 
 def _value_types(attributes: Attributes) -> tuple:
