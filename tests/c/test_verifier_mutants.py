@@ -14,8 +14,8 @@ from verifier_mutants import Mutant, instrument
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 
-TESTS = ("test_verify", "test_loader", "test_native", "test_limits", "test_kernels")  # those that load
-_LOADED = ("test_loader", "test_native", "test_limits", "test_verify", "test_kernels")
+TESTS = ("test_verify", "test_loader", "test_portable", "test_native", "test_limits", "test_kernels")  # those that load
+_LOADED = ("test_loader", "test_portable", "test_native", "test_limits", "test_verify", "test_kernels")
 _KERNELS = ("test_kernels",)
 MUTATED = {"verify": TESTS, "load": _LOADED, "executable": _LOADED, "constants": _LOADED, "kernel_verify": _KERNELS}
 WALKS = frozenset({"check_form", "join", "arrive_at", "pass_operands", "walk"})
