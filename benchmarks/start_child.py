@@ -1,5 +1,7 @@
-"""What benchmarks/start.py measures in processes of their own.   It imports nothing that the measured runtime does not
-need:   python -m benchmarks.start_child first|again relvm|onnxruntime MODEL INPUTS.npz
+"""Measure a runtime in a process of its own, for benchmarks/start.py.
+
+The command is `python -m benchmarks.start_child first|again relvm|onnxruntime MODEL INPUTS.npz`.  The process imports
+nothing that the runtime does not need.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -35,13 +37,9 @@ def decode(buffer: Any, *, portable: bool = False) -> Program:
     RelvmUnsupportedError
         The format has another major version.
     """
-    try:
+    with _malformed():
         sections = unpack_sections(buffer)
         return _decode(_portable_sections(sections) if portable else sections)
-    except RelvmFormatError:
-        raise
-    except (struct.error, IndexError, ValueError, OverflowError, RecursionError) as error:
-        raise RelvmFormatError(f"malformed executable: {error}") from None
 
 
 def _decode(sections: dict[str, memoryview]) -> Program:
@@ -76,10 +74,19 @@ def _portable_sections(sections: dict[str, memoryview]) -> dict[str, memoryview]
 
 def decode_signature(buffer: Any, *, portable: bool = False) -> dict[str, Any]:
     """Return the signature of an executable, or of its portable program.  Raise the errors of `decode`."""
-    try:
+    with _malformed():
         sections = unpack_sections(buffer)
         return _json(_portable_sections(sections) if portable else sections, "signature")
-    except (ValueError, RecursionError) as error:
+
+
+@contextmanager
+def _malformed() -> Iterator[None]:
+    """Turn the errors of decoding malformed bytes into RelvmFormatError."""
+    try:
+        yield
+    except RelvmFormatError:
+        raise
+    except (struct.error, IndexError, ValueError, OverflowError, RecursionError) as error:
         raise RelvmFormatError(f"malformed executable: {error}") from None
 
 

@@ -75,7 +75,7 @@ def encode(program: Program) -> np.ndarray:
             raise RelvmFormatError("a portable program must not contain native code or a portable program")
         tensors.share()
         sections["portable"] = [pack_sections(_sections(program.portable, tensors))]
-    sections["data"] = [*tensors.parts] if tensors.parts else [b""]
+    sections["data"] = [elements for _, elements in tensors.placed] or [b""]
     return pack_sections(sections)
 
 
@@ -83,9 +83,8 @@ class _Tensors:
     """Builder of the section `data`: the elements of all tensors.  Each tensor is aligned to 64 bytes."""
 
     def __init__(self) -> None:
-        self.parts: list[np.ndarray] = []
-        self.end = 0
-        # Size and checksum -> the offsets and elements of stored tensors.  None: equal tensors are not shared.
+        self.placed: list[tuple[int, np.ndarray]] = []  # the offset and the elements of each tensor, in order
+        # The same by size and checksum.  None: equal tensors are not shared.
         self.known: dict[tuple[int, int], list[tuple[int, np.ndarray]]] | None = None
 
     def share(self) -> None:
@@ -94,27 +93,20 @@ class _Tensors:
         The comparison takes time in proportion to the size of the tensors.
         """
         self.known = {}
-        offset = 0
-        for part in self.parts:
-            offset = aligned(offset)
-            self._note(part, offset)
-            offset += part.nbytes
+        for offset, elements in self.placed:
+            self.known.setdefault(_content_key(elements), []).append((offset, elements))
 
     def place(self, elements: np.ndarray) -> int:
         """Store the bytes of a tensor in the section and return their offset."""
-        if self.known is not None:
-            for offset, part in self.known.get(_content_key(elements), ()):
-                if np.array_equal(part, elements):
-                    return offset
-        offset = aligned(self.end)
-        self.parts.append(elements)
-        self.end = offset + elements.nbytes
-        self._note(elements, offset)
+        like = [] if self.known is None else self.known.setdefault(_content_key(elements), [])
+        for offset, part in like:
+            if np.array_equal(part, elements):
+                return offset
+        last, part = self.placed[-1] if self.placed else (0, elements[:0])
+        offset = aligned(last + part.nbytes)
+        self.placed.append((offset, elements))
+        like.append((offset, elements))
         return offset
-
-    def _note(self, elements: np.ndarray, offset: int) -> None:
-        if self.known is not None:
-            self.known.setdefault(_content_key(elements), []).append((offset, elements))
 
 
 def _content_key(elements: np.ndarray) -> tuple[int, int]:

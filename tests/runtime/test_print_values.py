@@ -1,4 +1,4 @@
-"""What a program prints is limited, whatever its values."""
+"""Limits on the text of `vm.builtin.print` and of the `repr` of tensors."""
 
 from __future__ import annotations
 
