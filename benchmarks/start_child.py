@@ -22,10 +22,8 @@ _BLOCKS, _BLOCK_SECONDS, _MAX_RUNS = 7, 0.25, 100
 def _relvm(path: str) -> Callable[[Case], Any]:
     import relvm
 
-    machine = relvm.load_model(path, num_threads=1)
-    run = machine["main"]
-    names = machine.executable.signature["main"]["attributes"]["input_names"]
-    return lambda case: run(*(case[name] for name in names))
+    model = relvm.load_model(path, threads=1)
+    return lambda case: model(*(case[name] for name in model.input_names))
 
 
 def _onnxruntime(path: str) -> Callable[[Case], Any]:

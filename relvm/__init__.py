@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from relvm.frontend.script import call_kernel, grid, kernel, parallel, script, simd
-    from relvm.model_loader import load_model
+    from relvm.model import Model, load_model
     from relvm.runtime.thread_pool import ThreadPoolRunner
 
-__all__ = ["ThreadPoolRunner", "call_kernel", "grid", "kernel", "load_model", "parallel", "script", "simd"]
+__all__ = ["Model", "ThreadPoolRunner", "call_kernel", "grid", "kernel", "load_model", "parallel", "script", "simd"]
 __version__ = "0.1.0"
 
 if find_spec("relvm._native") is None:
@@ -24,7 +24,8 @@ if find_spec("relvm._native") is None:
 # Imported at first use: a program that only loads an executable never imports the compiler.
 _AT_FIRST_USE = {
     "ThreadPoolRunner": "relvm.runtime.thread_pool",
-    "load_model": "relvm.model_loader",
+    "Model": "relvm.model",
+    "load_model": "relvm.model",
 } | dict.fromkeys(("call_kernel", "grid", "kernel", "parallel", "script", "simd"), "relvm.frontend.script")
 
 

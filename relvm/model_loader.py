@@ -1,113 +1,82 @@
-"""`relvm.load_model`: load a model file, and return a machine that runs it."""
+"""Building of model files, with the cache of earlier builds."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from relvm.compiler import build_cache
-from relvm.compiler.adapt import adapt
 from relvm.compiler.upgrade import compile_in_background
-from relvm.errors import RelvmArgumentError, expect_path, expect_type
+from relvm.errors import RelvmArgumentError, expect_type
 from relvm.frontend.model_origin import content_digest, onnx_origin
-from relvm.runtime.executable import Executable, load
-from relvm.runtime.file_io import EXECUTABLE_SUFFIXES, read_file
-from relvm.runtime.virtual_machine import VirtualMachine
+from relvm.runtime.executable import Executable
+from relvm.runtime.file_io import read_file
 
-__all__ = ["load_model"]
-
-_Dims = Mapping[str, int | tuple[int, int] | None]
-
-
-def load_model(
-    path: str | os.PathLike,
-    *,
-    dims: _Dims | None = None,
-    exec_mode: str | None = None,
-    target: str | None = None,
-    trust_native: bool = False,
-    **options: Any,
-) -> VirtualMachine:
-    """Load a model file and return a machine that runs it.
-
-    Parameters
-    ----------
-    path
-        An .onnx model, a .relvm text, or an executable (.rvm, .so).
-    dims
-        The sizes of symbolic dimensions of an ONNX model, as for `from_onnx`.
-    exec_mode
-        As for `relvm.vm.build`.  The default is "auto": the machine needs no compiler and immediately runs kernel
-        bytecode.  If there is a C compiler, native code is compiled in the background and cached for the next start.
-    target
-        As for `relvm.vm.build`.  The default is "c".
-    trust_native
-        Whether to run native code in an executable that this user did not build on this machine.
-    **options
-        The options of `relvm.vm.VirtualMachine`.
-
-    Returns
-    -------
-    VirtualMachine
-        The machine.  Call its functions by name: `machine["main"](x)`.
-
-    Raises
-    ------
-    OSError
-        The file cannot be read.
-    RelvmFormatError
-        The file has another suffix, or is damaged.
-    RelvmArgumentError
-        `dims`, `exec_mode` or `target` is invalid, or is given for an executable, which is already compiled.
-    RelvmError
-        The errors of `from_onnx`, `relvm.vm.build`, `relvm.vm.load` and `VirtualMachine`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import relvm
-    >>> machine = relvm.load_model("examples/c/model.relvm")
-    >>> machine["main"](np.ones((1, 4), np.float32))
-    Tensor([[0.125, 2.75 ]], shape=(1, 2), dtype=float32)
-    """
-    expect_path("path", path)
-    path = Path(path)
-    if path.suffix not in EXECUTABLE_SUFFIXES:
-        executable = build_file(path, dims or {}, exec_mode or "auto", target or "c")
-        return VirtualMachine(executable, **options)
-    expect_to_build(path, {"dims": dims, "exec_mode": exec_mode, "target": target})
-    return VirtualMachine(adapt(load(path, trust_native=trust_native, elsewhere=True)), **options)
+Dims = Mapping[str, int | tuple[int, int] | None]
 
 
 def build_file(
-    path: Path, dims: _Dims, exec_mode: str, target: str, *, fused: bool = True, progress: Callable | None = None
+    path: Path,
+    dims: Dims,
+    exec_mode: str,
+    target: str,
+    *,
+    fused: bool = True,
+    progress: Callable | None = None,
 ) -> Executable:
-    """Build the executable of a model file, or take it from the cache.
-
-    If the cache contains the executable of an earlier build with "auto", neither onnx nor the compiler is imported.
-    """
-    expect_type("dims", dims, Mapping, "a mapping of names to sizes")
-    if path.suffix == ".onnx" and (exec_mode, target) == ("auto", "c") and all(isinstance(name, str) for name in dims):
-        origin = onnx_origin(content_digest(read_file(path)), dims, ())
-        attributes = (("source", str(path)),)
-        place = build_cache.auto_place(origin, attributes, target, None, fused=fused)
-        executable = build_cache.cached_executable(place)
-        if executable:
-            if build_cache.has_bytecode(executable):
-                compile_in_background(
-                    executable, lambda publish: _built(path, dims, "compiled", target, fused, None), place
-                )
-            return executable
-    return _built(path, dims, exec_mode, target, fused, progress)
-
-
-def _built(path: Path, dims: _Dims, exec_mode: str, target: str, fused: bool, progress: Callable | None) -> Executable:
+    """Build the executable of an .onnx or .relvm file, or take it from the cache, as `build_onnx` does."""
+    if path.suffix == ".onnx":
+        return build_onnx(path, dims, exec_mode, target, fused=fused, progress=progress)
     from relvm.compiler.build import build
     from relvm.frontend.load_model import read_model
 
     return build(read_model(path, dims or None), exec_mode, target, fused=fused, progress=progress)
+
+
+def build_onnx(
+    model: Any,
+    dims: Dims,
+    exec_mode: str,
+    target: str,
+    *,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] | None = None,
+    fused: bool = True,
+    progress: Callable | None = None,
+) -> Executable:
+    """Build the executable of an ONNX model, or take it from the cache.
+
+    If the cache contains the executable of an earlier build with "auto", neither onnx nor the compiler is imported.
+
+    Parameters
+    ----------
+    model, dims, inputs, outputs
+        As for `from_onnx`.
+    exec_mode, target, fused, progress
+        As for `relvm.vm.build`.
+    """
+    expect_type("dims", dims, Mapping, "a mapping of names to sizes")
+
+    def built(exec_mode: str, progress: Callable | None) -> Executable:
+        from relvm.compiler.build import build
+        from relvm.frontend.onnx import from_onnx
+
+        module = from_onnx(model, dims=dims, inputs=inputs, outputs=outputs)
+        return build(module, exec_mode, target, fused=fused, progress=progress)
+
+    is_file = isinstance(model, str | os.PathLike | bytes)
+    if is_file and (exec_mode, target) == ("auto", "c") and all(isinstance(name, str) for name in dims):
+        content, source = (model, "model") if isinstance(model, bytes) else (read_file(model), str(model))
+        origin = onnx_origin(content_digest(content), dims, inputs, outputs)
+        place = build_cache.auto_place(origin, (("source", source),), target, None, fused=fused)
+        executable = build_cache.cached_executable(place)
+        if executable:
+            if build_cache.has_bytecode(executable):
+                compile_in_background(executable, lambda publish: built("compiled", None), place)
+            return executable
+    return built(exec_mode, progress)
 
 
 def expect_to_build(program: object, options: Mapping[str, object]) -> None:

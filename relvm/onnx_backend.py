@@ -20,6 +20,7 @@ from relvm import vm
 from relvm.errors import RelvmArgumentError, RelvmNameError, near_matches
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.onnx.model_checker import newest_versions
+from relvm.runtime.plain_values import map_value, plain_value
 
 __all__ = ["RelvmBackend", "RelvmRep", "is_compatible", "prepare", "run_model", "run_node", "supports_device"]
 
@@ -70,8 +71,8 @@ class RelvmRep(BackendRep):
             raise RelvmArgumentError(f"run: unknown option {next(iter(kwargs))}")
         result = self.machine["main"](*self._in_order(inputs))
         results = (result,) if len(self.outputs) == 1 else result
-        pairs = zip(self.outputs, map(_plain, results), strict=True)
-        return tuple(_dicts(value) if name in self.maps else value for name, value in pairs)
+        pairs = zip(self.outputs, map(plain_value, results), strict=True)
+        return tuple(map_value(value) if name in self.maps else value for name, value in pairs)
 
     def _in_order(self, inputs: Any) -> list[Any]:
         if isinstance(inputs, np.ndarray):
@@ -166,25 +167,6 @@ class RelvmBackend(Backend):
 def _expect_device(device: str) -> None:
     if not RelvmBackend.supports_device(device):
         raise RelvmArgumentError(f"prepare: unsupported device {device}; expected CPU")
-
-
-def _dicts(pair: Sequence[np.ndarray]) -> Any:
-    """Convert a pair of keys and values to a dict.  If the values are a matrix, return a list with a dict for each
-    row."""
-    keys, values = (array.tolist() for array in pair)
-    if pair[1].ndim == 1:
-        return dict(zip(keys, values, strict=True))
-    return [dict(zip(keys, row, strict=True)) for row in values]
-
-
-def _plain(value: Any) -> Any:
-    """Convert a machine value to the form that ONNX tools expect: tensors become arrays, and tuples become lists."""
-    match value:
-        case vm.Tensor():
-            return value.numpy()
-        case tuple() | list():
-            return list(map(_plain, value))
-    return value
 
 
 is_compatible = RelvmBackend.is_compatible

@@ -26,6 +26,8 @@ LAYERS = (
     ("relvm.vm", "relvm.model_loader"),
     ("relvm.aot", "relvm.onnx_backend"),
     ("relvm.explore", "relvm.distributed"),
+    ("relvm.model",),
+    ("relvm.onnxruntime",),
     ("relvm.cli",),
     ("relvm.__main__",),
 )

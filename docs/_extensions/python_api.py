@@ -18,7 +18,7 @@ from sphinx.application import Sphinx
 # What a user calls.  The operators are callable, too (relvm.ops), and have a page of their own.
 MODULES = (
     "relvm.vm",
-    "relvm.model_loader",
+    "relvm.model",
     "relvm.bytecode.program",
     "relvm.frontend.script",
     "relvm.frontend.text",

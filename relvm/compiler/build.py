@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from relvm.bytecode.program import FunctionEntry, NativeCode, Program
@@ -37,6 +39,7 @@ from relvm.passes.pass_manager import Observer, run_passes
 from relvm.passes.pipeline import LIR_PASSES, build_pipeline
 from relvm.runtime.background_compile import Publish
 from relvm.runtime.executable import Executable
+from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 
 EXEC_MODES = ("bytecode", "compiled", "auto")
 
@@ -45,7 +48,7 @@ Progress = Callable[[str], None]
 
 
 def build(
-    module: Module | type[Any],
+    module: Module | type[Any] | str | os.PathLike,
     exec_mode: str | Mapping[str, str] = "bytecode",
     target: str = "c",
     *,
@@ -62,7 +65,8 @@ def build(
     ----------
     module
         A module from a front end, at stage PARSED, TYPED or ANF.  A class that is decorated by `script` is a module,
-        too.  The annotation includes `type`, because type checkers see such a class as a type.
+        too.  The annotation includes `type`, because type checkers see such a class as a type.  Or the path of an .onnx
+        model or a .relvm text.
     exec_mode
         "bytecode": the interpreter runs functions.  "compiled": functions are native code.  Both modes give the same
         results, bit for bit.
@@ -111,6 +115,8 @@ def build(
     RelvmToolchainError
         A required C compiler is missing, or it failed.  With "auto", `wait_compiled` raises the errors of the
         background thread.
+    OSError, RelvmFormatError
+        The file cannot be read, or is not a model.
     RelvmMemoryError, RelvmRecursionError
         The module is too large to be built, or nested too deeply.
 
@@ -126,6 +132,8 @@ def build(
     """
     _expect_modes(exec_mode)
     chosen = parse_target(target)
+    if isinstance(module, str | os.PathLike):
+        module = _read(Path(module))
     if not isinstance(module, Module):
         what = "; pass its .module" if hasattr(module, "module") else ""
         raise RelvmTypeError(f"build: expected an ir.Module, got {type(module).__name__}{what}")
@@ -164,6 +172,14 @@ def build(
             writer.start()  # the first result does not wait for the disk
         compile_in_background(executable, lambda publish: _compile_in_parts(lir, chosen, publish), place, writer)
     return executable
+
+
+def _read(path: Path) -> Module:
+    from relvm.frontend.load_model import read_model
+
+    if path.suffix in EXECUTABLE_SUFFIXES:
+        raise RelvmTypeError(f"build: {path} is already compiled; load it with relvm.vm.load or relvm.load_model")
+    return read_model(path)
 
 
 def _compile_in_parts(lir: LirModule, target: Target, publish: Publish[Executable]) -> Executable:

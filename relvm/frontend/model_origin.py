@@ -7,22 +7,24 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 
-def onnx_origin(digest: str, dims: Mapping[str, object], inputs: Collection[str]) -> str:
+def onnx_origin(
+    digest: str, dims: Mapping[str, object], inputs: Collection[str] = (), outputs: Sequence[str] | None = None
+) -> str:
     """Return the origin of a module imported from an ONNX file without external data.
 
     Parameters
     ----------
     digest
         `content_digest` of the file.
-    dims, inputs
+    dims, inputs, outputs
         The arguments of `from_onnx`.
     """
-    return f"{_onnx_version()} {digest} {sorted(dims.items())} {sorted(inputs)}"
+    return f"{_onnx_version()} {digest} {sorted(dims.items())} {sorted(inputs)} {outputs}"
 
 
 def content_digest(content: bytes) -> str:

@@ -111,7 +111,7 @@ def explore(
     exec_mode: str = "bytecode",
     target: str = "c",
     fused: bool = True,
-    dims: Mapping[str, int | tuple[int, int]] | None = None,
+    dims: Mapping[str, int | tuple[int, int] | None] | None = None,
     title: str | None = None,
 ) -> Exploration:
     """Compile a model, and return the result of every stage.

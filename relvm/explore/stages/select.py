@@ -32,7 +32,7 @@ def module_at(module: Module, stage: Stage, target: str, *, fused: bool) -> Modu
     return run_passes(module, [step for step in build_pipeline(target, fused=fused) if step.to <= stage])
 
 
-def module_of(model: Module | str | Path, dims: Mapping[str, int | tuple[int, int]] | None) -> Module:
+def module_of(model: Module | str | Path, dims: Mapping[str, int | tuple[int, int] | None] | None) -> Module:
     """Return `model` if it is a module, otherwise read the module from the file `model`.
 
     Parameters

@@ -32,7 +32,7 @@ from relvm.frontend.onnx.identifiers import identifier
 from relvm.frontend.onnx.model_file import read_model
 from relvm.frontend.onnx.ops import if_, qdq_fusion
 from relvm.frontend.onnx.registry import OnnxNode, RankSplit, import_converters, supported
-from relvm.frontend.onnx.topological_sort import in_order
+from relvm.frontend.onnx.topological_sort import in_order, needed_nodes, users_of_nodes
 from relvm.frontend.onnx.values import HostValue, Value
 from relvm.ir.expr import (
     Attributes,
@@ -58,6 +58,7 @@ def from_onnx(
     *,
     dims: Mapping[str, int | tuple[int, int] | None] | None = None,
     inputs: Iterable[str] = (),
+    outputs: Iterable[str] | None = None,
 ) -> Module:
     """Import an ONNX model.
 
@@ -72,13 +73,17 @@ def from_onnx(
     inputs
         Names of graph inputs with an initializer that become parameters.  All other inputs with an initializer become
         constants.
+    outputs
+        Names of the graph outputs to compute, in the order of the result.  Nodes that only other outputs need are not
+        imported.  None: all outputs.
 
     Returns
     -------
     Module
         A module with one function, `main`.  Its parameters are the graph inputs that have no initializer or are listed
-        in `inputs`.  Their names are converted to valid identifiers.  It returns the graph output, or a tuple if the
-        graph has several outputs.  The attributes input_names and output_names are the graph's own names.
+        in `inputs`.  Their names are converted to valid identifiers.  It returns the output, or a tuple if there are
+        several outputs.  The attributes input_names and output_names are the graph's own names.  If some nodes compute
+        only some of the outputs, the attribute output_groups lists these sets of outputs by their indices.
 
         A sequence is represented by a list, and an optional value by the value or null.  A map is a tuple of its keys
         and its values.  A sequence of maps with the same keys, which ZipMap computes, is a tuple of the keys and a
@@ -96,28 +101,28 @@ def from_onnx(
     RelvmTypeError
         The type of a value differs from the type that its node requires or the model declares.
     RelvmNameError
-        The model does not have a dimension named in `dims`, or an input named in `inputs`.
+        The model does not have a dimension named in `dims`, an input named in `inputs`, or an output named in
+        `outputs`.
     RelvmArgumentError
-        `model` has another type, or a value in `dims` is not a size, an ordered pair of sizes, or None.
+        `model` has another type, a value in `dims` is not a size, an ordered pair of sizes, or None, or `outputs` is
+        empty or names an output twice.
     OSError
         The file cannot be read.
     """
     file = read_model(model)
     expect_type("dims", dims or {}, Mapping, "a mapping of names to sizes")
     dims = {name: _size(name, size) for name, size in (dims or {}).items()}
-    if isinstance(inputs, str):
-        raise RelvmArgumentError(f"inputs: expected a collection of names, got {inputs!r}; write [{inputs!r}]")
-    expect_type("inputs", inputs, Iterable, "a collection of names")
-    inputs = tuple(inputs)
-    for name in inputs:
-        expect_type("inputs", name, str, "names")
+    inputs = _names("inputs", inputs)
+    outputs = None if outputs is None else _names("outputs", outputs)
+    if outputs is not None and len(set(outputs)) != max(1, len(outputs)):
+        raise RelvmArgumentError(f"outputs: expected one or more different names, got {list(outputs)}")
     try:
         with resources(file.place):
             file = replace(file, proto=in_order(file.proto))
             model_checker.expect_model(file.proto, file.place)
             importer = GraphImporter(model_checker.opsets_of(file.proto.opset_import, file.place), dims, file, None)
             importer.functions.update(model_checker.functions_of(file.proto))
-            function = importer.main(file.proto.graph, inputs)
+            function = importer.main(file.proto.graph, inputs, outputs)
     except RelvmError:
         raise
     except MALFORMED as error:
@@ -128,7 +133,17 @@ def from_onnx(
             f"dims: unknown dimension {unknown[0]}; the model has {', '.join(importer.dim_names) or 'none'}"
         )
     module = Module((function,), attributes=(("source", file.place),))
-    return set_origin(module, onnx_origin(file.digest, dims, inputs)) if file.digest else module
+    return set_origin(module, onnx_origin(file.digest, dims, inputs, outputs)) if file.digest else module
+
+
+def _names(parameter: str, names: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise RelvmArgumentError(f"{parameter}: expected a collection of names, got {names!r}; write [{names!r}]")
+    expect_type(parameter, names, Iterable, "a collection of names")
+    names = tuple(names)
+    for name in names:
+        expect_type(parameter, name, str, "names")
+    return names
 
 
 def _size(name: str, size: Any) -> int | tuple[int, int] | None:
@@ -146,17 +161,14 @@ def _size(name: str, size: Any) -> int | tuple[int, int] | None:
 class GraphImporter(ImportContext):
     """Imports one graph.  The importer of a subgraph sees the values of the enclosing graph."""
 
-    def main(self, graph: Any, overridden: Collection[str] = ()) -> Function:
+    def main(self, graph: Any, overridden: Collection[str] = (), selected: Collection[str] | None = None) -> Function:
         """Import the main graph as a function.
 
-        overridden: the inputs with an initializer that nevertheless become parameters.
+        overridden: the inputs with an initializer that nevertheless become parameters.   selected: the outputs to
+        compute, or None for all.
         """
-        known = {info.name for info in graph.input}
-        for name in overridden:
-            if name not in known:
-                raise RelvmNameError(
-                    f"{self.place}: the model has no input {shortened(name)!r}{near_matches(name, known)}"
-                )
+        self.expect_known("input", overridden, graph.input)
+        self.expect_known("output", selected or (), graph.output)
         self.initializers(graph, overridden)
         self.declared = {info.name: info.type for info in (*graph.value_info, *graph.output)}
         params: list[Var] = []
@@ -172,16 +184,21 @@ class GraphImporter(ImportContext):
             params.append(Var(name, type=types.graph_input(self, info), origins=origins))
             inputs.append(info.name)
             self.values[info.name] = params[-1]
+        outputs = [info.name for info in graph.output] if selected is None else list(selected)
         try:
-            body = self.body(graph)
+            if selected is None:
+                body = self.body(graph)
+            else:
+                body = self.block(self.rest(needed_nodes(graph, outputs), outputs))
         except Unimported:
             body = None
         self.expect_no_problems()
         assert body is not None
         attributes = (
             ("input_names", tuple(inputs)),
-            ("output_names", tuple(info.name for info in graph.output)),
-            *self.map_outputs(graph),
+            ("output_names", tuple(outputs)),
+            *self.map_outputs(graph, outputs),
+            *self.output_groups(graph, outputs),
             *self.bounds(),
         )
         return Function("main", tuple(params), body, attributes=attributes)
@@ -224,10 +241,24 @@ class GraphImporter(ImportContext):
         limits = zip((LOWER, UPPER), zip(*(size for _, size in named), strict=True), strict=True)
         return tuple((kind, tuple(zip((n for n, _ in named), sizes, strict=True))) for kind, sizes in limits)
 
-    def map_outputs(self, graph: Any) -> Attributes:
+    def map_outputs(self, graph: Any, outputs: list[str]) -> Attributes:
         """Return the names of outputs that are maps, or sequences of maps, as an attribute of the function."""
-        names = tuple(info.name for info in graph.output if types.is_map(info.type))
+        names = tuple(info.name for info in graph.output if types.is_map(info.type) and info.name in outputs)
         return (("map_outputs", names),) if names else ()
+
+    def output_groups(self, graph: Any, outputs: list[str]) -> Attributes:
+        """Return the sets of outputs that some node alone computes, as an attribute of the function."""
+        groups = tuple(group for group in users_of_nodes(graph, outputs) if len(group) < len(outputs))
+        return (("output_groups", groups),) if groups else ()
+
+    def expect_known(self, kind: str, names: Collection[str], infos: Any) -> None:
+        """Raise RelvmNameError if one of the names is not that of a graph input or output.  kind: which of these."""
+        known = {info.name for info in infos}
+        for name in names:
+            if name not in known:
+                raise RelvmNameError(
+                    f"{self.place}: the model has no {kind} {shortened(name)!r}{near_matches(name, known)}"
+                )
 
     def node(self, proto: Any) -> None:
         """Import one node: add its bindings, and record the values of its outputs."""

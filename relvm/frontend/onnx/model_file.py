@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,11 @@ import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedError, shortened
 from relvm.frontend.model_origin import content_digest
+from relvm.frontend.protobuf import LENGTH, VARINT, NotAMessage, fields, key, string, varint
 from relvm.runtime.file_io import read_file
 
 _LEFT_OUT_BYTES = 4096  # raw_data of at least this size stays in the file
 _GRAPH, _INITIALIZER, _RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION = 7, 5, 9, 13, 14  # field numbers in onnx.proto
-_VARINT, _LENGTH = 0, 2  # wire types of protobuf
 _PACKED_BITS = {21: 4, 22: 4, 23: 4, 25: 2, 26: 2}  # element types with several elements in a byte
 _LONGEST_DIMS = 64
 _FREE_BYTES = 1 << 28  # a model may always expand to this size
@@ -223,7 +223,7 @@ def read_model(model: Any) -> ModelFile:
     try:
         skeleton = _without_weights(memoryview(content))
         proto = onnx.ModelProto.FromString(skeleton)
-    except (DecodeError, _NoMessage) as error:
+    except (DecodeError, NotAMessage) as error:
         raise RelvmFormatError(f"{place} is not an ONNX model: {error}") from None
     if not proto.HasField("graph") or not proto.opset_import:
         raise RelvmFormatError(f"{place} is not an ONNX model: it has no graph or no opset")
@@ -249,11 +249,7 @@ _FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "double_data
 _MAX_IN_A_FIELD = 4  # 2-bit elements in one number
 
 
-# ---- wire format of protobuf ----
-
-
-class _NoMessage(Exception):
-    """Raised if bytes are not a protobuf message."""
+# ---- models without weights ----
 
 
 def _without_weights(content: memoryview) -> bytes:
@@ -274,73 +270,22 @@ def _changed(data: memoryview, start: int, end: int, number: int, change: Callab
     Each large value of the field `number` is replaced by the parts that `change(data, start, end)` returns.
     """
     parts, kept = [], start
-    for field_number, wire, at, begin, stop in _fields(data, start, end):
-        if (field_number, wire) != (number, _LENGTH) or stop - begin < _LEFT_OUT_BYTES:
+    for field_number, wire, at, begin, stop in fields(data, start, end):
+        if (field_number, wire) != (number, LENGTH) or stop - begin < _LEFT_OUT_BYTES:
             continue
         inner = change(data, begin, stop)
-        parts += [data[kept:at], _key(number, _LENGTH), _varint(sum(map(len, inner))), *inner]
+        parts += [data[kept:at], key(number, LENGTH), varint(sum(map(len, inner))), *inner]
         kept = stop
     return [*parts, data[kept:end]]
 
 
 def _tensor(data: memoryview, start: int, end: int) -> list[bytes | memoryview]:
     """Return the parts of a serialized TensorProto, with large raw_data replaced by its position in the file."""
-    fields = list(_fields(data, start, end))
-    raw = [field for field in fields if field[0] == _RAW_DATA]
-    if len(raw) != 1 or raw[0][4] - raw[0][3] < _LEFT_OUT_BYTES or any(f[0] == _DATA_LOCATION for f in fields):
+    parts = list(fields(data, start, end))
+    raw = [part for part in parts if part[0] == _RAW_DATA]
+    if len(raw) != 1 or raw[0][4] - raw[0][3] < _LEFT_OUT_BYTES or any(part[0] == _DATA_LOCATION for part in parts):
         return [data[start:end]]
     _, _, at, begin, stop = raw[0]
-    entries = [_string(1, key) + _string(2, str(value)) for key, value in (("offset", begin), ("length", stop - begin))]
-    places = b"".join(_key(_EXTERNAL_DATA, _LENGTH) + _varint(len(entry)) + entry for entry in entries)
-    return [data[start:at], data[stop:end], places, _key(_DATA_LOCATION, _VARINT), _varint(1)]
-
-
-def _fields(data: memoryview, start: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
-    """Yield the fields of a message: number, wire type, start of the field, start and end of its content."""
-    at = start
-    while at < end:
-        key, begin = _read_varint(data, at, end)
-        match key & 7:
-            case 0:
-                _, stop = _read_varint(data, begin, end)
-            case 1:
-                stop = begin + 8
-            case 2:
-                size, begin = _read_varint(data, begin, end)
-                stop = begin + size
-            case 5:
-                stop = begin + 4
-            case wire:
-                raise _NoMessage(f"unknown wire type {wire} at byte {at}")
-        if stop > end:
-            raise _NoMessage(f"the file ends inside the field at byte {at}")
-        yield key >> 3, key & 7, at, begin, stop
-        at = stop
-
-
-def _read_varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
-    """Read a varint.  Return its value and the position behind it."""
-    value = shift = 0
-    while at < end and shift < 70:
-        byte = data[at]
-        value |= (byte & 127) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 128:
-            return value, at
-    raise _NoMessage(f"invalid varint at byte {at}")
-
-
-def _varint(value: int) -> bytes:
-    made = bytearray()
-    while value > 127:
-        made.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*made, value])
-
-
-def _key(number: int, wire: int) -> bytes:
-    return _varint(number << 3 | wire)
-
-
-def _string(number: int, text: str) -> bytes:
-    return _key(number, _LENGTH) + _varint(len(text)) + text.encode()
+    entries = [string(1, name) + string(2, str(place)) for name, place in (("offset", begin), ("length", stop - begin))]
+    places = b"".join(key(_EXTERNAL_DATA, LENGTH) + varint(len(entry)) + entry for entry in entries)
+    return [data[start:at], data[stop:end], places, key(_DATA_LOCATION, VARINT), varint(1)]

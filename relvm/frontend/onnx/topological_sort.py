@@ -1,4 +1,4 @@
-"""Topological sort of a model's nodes.
+"""Topological sort of a model's nodes, and the nodes that outputs need.
 
 ONNX requires every node to follow the nodes that compute its inputs (onnx/docs/IR.md).  ONNX Runtime accepts any order,
 and its float16 converter writes models in other orders.
@@ -7,7 +7,8 @@ and its float16 converter writes models in other orders.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from relvm.frontend.onnx.model_checker import DEEPEST, graphs_of
@@ -28,6 +29,32 @@ def in_order(model: Any) -> Any:
         del nodes[:]
         nodes.extend(kept)
     return ordered
+
+
+def needed_nodes(graph: Any, outputs: Collection[str]) -> list[Any]:
+    """Return the nodes of a sorted graph that compute some of its outputs, in order."""
+    needed, nodes = set(outputs), []
+    for node in reversed(graph.node):
+        if not needed.isdisjoint(node.output):
+            needed |= _used(node, 0)
+            nodes.append(node)
+    return nodes[::-1]
+
+
+def users_of_nodes(graph: Any, outputs: Sequence[str]) -> list[tuple[int, ...]]:
+    """Return, without duplicates, the sets of outputs that a node of a sorted graph contributes to.
+
+    outputs: names of outputs.   Each set lists its outputs by their indices, in increasing order.
+    """
+    users: defaultdict[str, frozenset[int]] = defaultdict(frozenset)
+    users.update((name, frozenset({at})) for at, name in enumerate(outputs))
+    found = set()
+    for node in reversed(graph.node) if len(outputs) > 1 else ():
+        if contributes := frozenset().union(*(users[name] for name in node.output if name)):
+            found.add(contributes)
+            for name in _used(node, 0):
+                users[name] |= contributes
+    return sorted(map(tuple, map(sorted, found)))
 
 
 def _lists(model: Any) -> Iterator[tuple[Any, set[str]]]:

@@ -1,10 +1,12 @@
-"""`relvm.load_model`: each kind of file, what a second start imports, and what is refused."""
+"""`relvm.load_model`: each kind of file, what a second start imports, what is refused, and what a model can do."""
 
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,14 @@ from modes import assert_same_bits, plain
 
 import relvm
 from relvm import vm
-from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmNameError, RelvmToolchainError, RelvmTypeError
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmFormatError,
+    RelvmNameError,
+    RelvmToolchainError,
+    RelvmTypeError,
+    RelvmUnsupportedError,
+)
 from relvm.frontend.text import parse_module
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -28,7 +37,7 @@ START = """
 import sys
 import numpy as np
 import relvm
-machine = relvm.load_model(sys.argv[1])
+machine = relvm.load_model(sys.argv[1]).machine()
 machine["main"](np.ones((3, 40), np.float32))
 compiler = {"onnx", "relvm.passes.pipeline", "relvm.codegen"}
 print(*machine.function_kinds.values(), *sorted(compiler & sys.modules.keys()))
@@ -50,7 +59,7 @@ def start(model: Path, **environment: str) -> str:
 
 
 def test_an_onnx_model_runs_at_once_and_gives_the_same_bits_as_native_code(model: Path) -> None:
-    machine = relvm.load_model(model)
+    machine = relvm.load_model(model).machine()
     first = plain(machine["main"](X))
     assert machine.wait_compiled()
     assert machine.function_kinds == {"main": "native"}
@@ -72,7 +81,7 @@ def test_a_second_start_without_a_compiler(model: Path) -> None:
 
 def test_a_start_from_kept_bytecode_compiles(model: Path) -> None:
     start(model, RELVM_CC="none")
-    machine = relvm.load_model(model)
+    machine = relvm.load_model(model).machine()
     assert machine.wait_compiled() and machine.function_kinds == {"main": "native"}
     assert start(model) == "native"
 
@@ -94,13 +103,13 @@ def test_other_sizes_and_contents_are_other_builds(model: Path) -> None:
     assert relvm.load_model(model, dims={"n": 3}).executable.signature["main"]["params"][0]["type"] == "f32[3, 40]"
     onnx.save(onnx.parser.parse_model(MODEL.replace("Tanh", "Exp")), model)
     wanted = np.exp(np.exp(X) / np.exp(X).sum(-1, keepdims=True)) + X
-    np.testing.assert_allclose(plain(relvm.load_model(model)["main"](X)), wanted, rtol=1e-5)
+    np.testing.assert_allclose(plain(relvm.load_model(model)(X)), wanted, rtol=1e-5)
 
 
 def test_without_a_compiler_there_will_be_no_native_code(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELVM_CC", "none")
     for _ in range(2):  # built, then from the cache
-        machine = relvm.load_model(model)
+        machine = relvm.load_model(model).machine()
         machine["main"](X)
         with pytest.raises(RelvmToolchainError, match="no C compiler found"):
             machine.wait_compiled()
@@ -110,10 +119,10 @@ def test_texts_and_executables(tmp_path: Path) -> None:
     (tmp_path / "model.relvm").write_text(TEXT)
     vm.build(parse_module(TEXT), target="bytecode").save(tmp_path / "model.rvm")
     for name in ("model.relvm", "model.rvm"):
-        machine = relvm.load_model(tmp_path / name, num_threads=1, max_bytes=1 << 20)
+        machine = relvm.load_model(tmp_path / name, threads=1, max_bytes=1 << 20).machine()
         assert plain(machine["main"](np.float32([1, 2]))).tolist() == [2, 4]
         machine.wait_compiled() if name == "model.relvm" else None
-    machine = relvm.load_model(str(tmp_path / "model.relvm"), exec_mode="compiled", target="bytecode")
+    machine = relvm.load_model(str(tmp_path / "model.relvm"), exec_mode="compiled", target="bytecode").machine()
     assert machine.function_kinds == {"main": "native"}
 
 
@@ -123,7 +132,7 @@ def test_what_is_refused(tmp_path: Path, model: Path) -> None:
     pairs: Any = [("n", 1)]
     with pytest.raises(RelvmArgumentError, match=r"dims, target: only for compiling a model"):
         relvm.load_model(tmp_path / "model.rvm", dims={"n": 1}, target="c")
-    with pytest.raises(RelvmTypeError, match="path"):
+    with pytest.raises(RelvmTypeError, match="model: expected a str or PathLike, got int"):
         relvm.load_model(number)
     with pytest.raises(FileNotFoundError):
         relvm.load_model(tmp_path / "missing.onnx")
@@ -140,3 +149,80 @@ def test_what_is_refused(tmp_path: Path, model: Path) -> None:
     (tmp_path / "damaged.onnx").write_bytes(b"\x00\x01")
     with pytest.raises(RelvmFormatError, match="is not an ONNX model"):
         relvm.load_model(tmp_path / "damaged.onnx")
+
+
+TWO = """<ir_version: 8, opset_import: ["": 17]>
+g (float[n, 2] xx1, float[n, 2] y) => (float[n, 2] sum, float[n, 2] difference)
+{ sum = Add(xx1, y)  difference = Sub(xx1, y) }"""
+
+
+@pytest.fixture
+def two() -> bytes:
+    return onnx.parser.parse_model(TWO).SerializeToString().replace(b"xx1", b"x.1")  # no name in the text form
+
+
+def test_a_model_is_called_by_position_and_by_name(two: bytes) -> None:
+    x, y = np.float32([[1, 2]]), np.float32([[3, 5]])
+    for source in (two, bytearray(two), onnx.load_from_string(two)):
+        model = relvm.load_model(source)
+        assert repr(model) == ("<Model (x.1: f32[n, 2], y: f32[n, 2]) -> (sum: f32[n, 2], difference: f32[n, 2])>")
+        for result in (model(x, y), model(x, y=y), model(**{"x.1": x, "y": y})):
+            assert [each.numpy().tolist() for each in result] == [[[4, 7]], [[-2, -3]]]
+        assert [each.tolist() for each in model.run(None, {"x.1": x, "y": y})] == [[[4, 7]], [[-2, -3]]]
+        (difference,) = model.run(["difference"], {"x.1": x, "y": y})
+        assert difference.flags.writeable and difference.tolist() == [[-2, -3]]
+
+
+def test_what_a_model_refuses(two: bytes) -> None:
+    model, x = relvm.load_model(two), np.float32([[1, 2]])
+    with pytest.raises(RelvmArgumentError, match=r"expected 2 arguments \(x_1, y\), got 1"):
+        model(x)
+    with pytest.raises(RelvmArgumentError, match="unknown argument z"):
+        model(x, x, z=x)
+    with pytest.raises(RelvmNameError, match="no output summ; did you mean sum"):
+        model.run(["summ"], {"x.1": x, "y": x})
+    with pytest.raises(RelvmArgumentError, match=r"write \['sum'\]"):
+        model.run("sum", {"x.1": x, "y": x})
+    with model:
+        model(x, x)
+    with pytest.raises(RelvmArgumentError, match="the model is closed"):
+        model(x, x)
+
+
+def test_threads_share_a_model(two: bytes) -> None:
+    model = relvm.load_model(two, threads=1)
+
+    def run(number: int) -> float:
+        x = np.full((3, 2), number, np.float32)
+        return float(model(x, x)[0].numpy().sum())
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(run, range(300))) == [12 * number for number in range(300)]
+
+
+def test_a_model_is_saved_and_pickled(two: bytes, tmp_path: Path) -> None:
+    model, x = relvm.load_model(two, max_seconds=60), np.float32([[1, 2]])
+    model.save(tmp_path / "first.rvm")
+    model.wait_compiled()
+    model.save(tmp_path / "compiled.rvm")
+    copies = [relvm.load_model(tmp_path / name) for name in ("first.rvm", "compiled.rvm")]
+    for copy in (*copies, pickle.loads(pickle.dumps(model))):
+        assert copy.signature == model.signature
+        assert [each.tolist() for each in copy.run(None, {"x.1": x, "y": x})] == [[[2, 4]], [[0, 0]]]
+    assert copies[1].machine().function_kinds == {"main": "native"}
+    with pytest.raises(RelvmUnsupportedError, match="does not contain its source"):
+        copies[0].explore()
+
+
+def test_a_model_is_profiled_and_explored(two: bytes, model: Path) -> None:
+    assert relvm.load_model(two).profile(X[:, :2], y=X[:, :2]).rows
+    for source in (two, model):
+        assert "def main(" in str(relvm.load_model(source).explore())
+
+
+def test_build_reads_a_model_file(model: Path, tmp_path: Path) -> None:
+    machine = vm.VirtualMachine(vm.build(model))
+    np.testing.assert_array_equal(plain(machine["main"](X)), plain(relvm.load_model(model)(X)))
+    vm.build(str(model)).save(tmp_path / "model.rvm")
+    with pytest.raises(RelvmTypeError, match=r"relvm\.vm\.load"):
+        vm.build(tmp_path / "model.rvm")

@@ -1,0 +1,205 @@
+"""The inputs, outputs and metadata of an ONNX model, read from its bytes without the onnx package.
+
+Field numbers are those of onnx/onnx.proto.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from relvm.errors import RelvmFormatError
+from relvm.frontend.protobuf import LENGTH, VARINT, NotAMessage, fields, read_varint
+
+# Names of TensorProto.DataType, by number, as ONNX Runtime spells them in types such as "tensor(float)".
+ELEMENT_TYPES = (
+    *("undefined", "float", "uint8", "int8", "uint16", "int16", "int32", "int64", "string", "bool", "float16"),
+    *("double", "uint32", "uint64", "complex64", "complex128", "bfloat16"),
+    *("float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4", "int4", "float4e2m1"),
+    *("float8e8m0", "uint2", "int2"),
+)
+_MAX_DEPTH = 16  # of types inside types
+
+
+@dataclass(frozen=True)
+class OnnxValue:
+    """An input or output of a graph.
+
+    Attributes
+    ----------
+    name
+        The name.
+    type
+        The type as ONNX Runtime spells it: "tensor(float)", "seq(tensor(int64))", "map(string,tensor(float))", ...
+    shape
+        For each dimension its size, its symbolic name, or None.  None instead of a tuple if the model states no shape.
+    """
+
+    name: str
+    type: str
+    shape: tuple[int | str | None, ...] | None = None
+
+
+@dataclass(frozen=True)
+class OnnxInfo:
+    """What a model states about itself.
+
+    Attributes
+    ----------
+    inputs, outputs
+        The inputs that have no initializer, and the outputs, in the order of the graph.
+    overridable
+        The inputs that have an initializer, which a call may override.  Empty for IR versions below 4, in which an
+        initializer is a constant.
+    producer_name, producer_version, domain, description, graph_name, graph_description
+        Texts of the model; "" if it states none.
+    version
+        The version of the model, or None.
+    metadata
+        The metadata_props.
+    """
+
+    inputs: tuple[OnnxValue, ...] = ()
+    outputs: tuple[OnnxValue, ...] = ()
+    overridable: tuple[OnnxValue, ...] = ()
+    producer_name: str = ""
+    producer_version: str = ""
+    domain: str = ""
+    description: str = ""
+    graph_name: str = ""
+    graph_description: str = ""
+    version: int | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+def onnx_info(content: bytes, where: str = "model") -> OnnxInfo:
+    """Read the inputs, outputs and metadata of a model.
+
+    Parameters
+    ----------
+    content
+        The bytes of an .onnx file.
+    where
+        The name of the model in messages.
+
+    Raises
+    ------
+    RelvmFormatError
+        The bytes are not an ONNX model.
+    """
+    try:
+        return _model(_Message(memoryview(content), 0, len(content)))
+    except (NotAMessage, UnicodeDecodeError) as error:
+        raise RelvmFormatError(f"{where} is not an ONNX model: {error}") from None
+
+
+@dataclass(frozen=True)
+class _Message:
+    data: memoryview
+    start: int
+    end: int
+
+    def __iter__(self) -> Iterator[tuple[int, _Message | int]]:
+        """Yield each field: its number, and its content if it has a length, otherwise its value."""
+        for number, wire, _, begin, stop in fields(self.data, self.start, self.end):
+            if wire == LENGTH:
+                yield number, _Message(self.data, begin, stop)
+            elif wire == VARINT:
+                yield number, read_varint(self.data, begin, stop)[0]
+
+    def text(self) -> str:
+        return str(self.data[self.start : self.end], "utf-8")
+
+    def texts(self, *numbers: int) -> list[str]:
+        """Return the texts of some fields, in the order of `numbers`; "" for a field that is missing."""
+        return [parts[-1].text() if parts else "" for parts in self.grouped(*numbers)]
+
+    def parts(self, number: int) -> list[_Message]:
+        return self.grouped(number)[0]
+
+    def grouped(self, *numbers: int) -> list[list[_Message]]:
+        """Return the contents of each of some fields, in the order of `numbers`."""
+        found: dict[int, list[_Message]] = {number: [] for number in numbers}
+        for number, wire, _, begin, stop in fields(self.data, self.start, self.end):
+            if wire == LENGTH and number in found:
+                found[number].append(_Message(self.data, begin, stop))
+        return list(found.values())
+
+    def number(self, number: int) -> int | None:
+        """Return the last value of an integer field, or None if it is missing."""
+        found = [part for each, part in self if each == number and isinstance(part, int)]
+        return _signed(found[-1]) if found else None
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _model(model: _Message) -> OnnxInfo:
+    graphs = model.parts(7)
+    if not graphs:
+        raise NotAMessage("it has no graph")
+    graph = graphs[-1]
+    tensors, inputs, outputs, sparse = graph.grouped(5, 11, 12, 15)
+    values = tuple(map(_value, inputs))
+    given = {part.texts(8)[0] for part in (*tensors, *(values for part in sparse for values in part.parts(1)))}
+    is_overridable = (model.number(1) or 0) >= 4
+    producer_name, producer_version, domain, description = model.texts(2, 3, 4, 6)
+    graph_name, graph_description = graph.texts(2, 10)
+    return OnnxInfo(
+        tuple(value for value in values if value.name not in given),
+        tuple(map(_value, outputs)),
+        tuple(value for value in values if value.name in given and is_overridable),
+        producer_name,
+        producer_version,
+        domain,
+        description,
+        graph_name,
+        graph_description,
+        model.number(5),
+        dict(tuple(part.texts(1, 2)) for part in model.parts(14)),  # type: ignore[misc]
+    )
+
+
+def _value(info: _Message) -> OnnxValue:
+    (name,) = info.texts(1)
+    for stated in info.parts(2):
+        return OnnxValue(name, *_type(stated, 0))
+    return OnnxValue(name, "")
+
+
+def _type(proto: _Message, depth: int) -> tuple[str, tuple[int | str | None, ...] | None]:
+    """Return the text of a TypeProto and its shape, if it is a tensor with a shape."""
+    if depth > _MAX_DEPTH:
+        raise NotAMessage("a type is nested too deeply")
+
+    def inner(part: _Message, number: int) -> str:
+        return next((_type(each, depth + 1)[0] for each in part.parts(number)), "")
+
+    for number, part in proto:
+        if not isinstance(part, _Message):
+            continue
+        match number:
+            case 1 | 8:
+                shapes = part.parts(2)
+                kind = "tensor" if number == 1 else "sparse_tensor"
+                return f"{kind}({_element(part)})", tuple(map(_dim, shapes[-1].parts(1))) if shapes else None
+            case 4:
+                return f"seq({inner(part, 1)})", None
+            case 5:
+                return f"map({_element(part)},{inner(part, 2)})", None
+            case 9:
+                return f"optional({inner(part, 1)})", None
+    return "", None
+
+
+def _element(part: _Message) -> str:
+    number = part.number(1) or 0
+    return ELEMENT_TYPES[number] if 0 <= number < len(ELEMENT_TYPES) else str(number)
+
+
+def _dim(dim: _Message) -> int | str | None:
+    size = dim.number(1)
+    if size is not None:
+        return size if size >= 0 else None
+    return dim.texts(2)[0] or None

@@ -1,0 +1,68 @@
+"""The wire format of protobuf: reading and writing of single fields, without the protobuf package.
+
+See https://protobuf.dev/programming-guides/encoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+VARINT, LENGTH = 0, 2  # wire types
+
+
+class NotAMessage(Exception):
+    """Raised if bytes are not a protobuf message."""
+
+
+def fields(data: memoryview, start: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield the fields of a message: number, wire type, start of the field, start and end of its content."""
+    at = start
+    while at < end:
+        tag, begin = read_varint(data, at, end)
+        match tag & 7:
+            case 0:
+                _, stop = read_varint(data, begin, end)
+            case 1:
+                stop = begin + 8
+            case 2:
+                size, begin = read_varint(data, begin, end)
+                stop = begin + size
+            case 5:
+                stop = begin + 4
+            case wire:
+                raise NotAMessage(f"unknown wire type {wire} at byte {at}")
+        if stop > end:
+            raise NotAMessage(f"the file ends inside the field at byte {at}")
+        yield tag >> 3, tag & 7, at, begin, stop
+        at = stop
+
+
+def read_varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
+    """Read a varint.  Return its value and the position behind it."""
+    value = shift = 0
+    while at < end and shift < 70:
+        byte = data[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return value, at
+    raise NotAMessage(f"invalid varint at byte {at}")
+
+
+def varint(value: int) -> bytes:
+    """Return a non-negative integer as a varint."""
+    made = bytearray()
+    while value > 127:
+        made.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*made, value])
+
+
+def key(number: int, wire: int) -> bytes:
+    """Return the key of a field: its number and wire type."""
+    return varint(number << 3 | wire)
+
+
+def string(number: int, text: str) -> bytes:
+    """Return a field with a text."""
+    return key(number, LENGTH) + varint(len(text)) + text.encode()

@@ -1,0 +1,402 @@
+"""`relvm.load_model`: load a model, and call it like a function, from any thread."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from relvm.bytecode.program import stated_signature
+from relvm.compiler.adapt import adapt
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmNameError,
+    RelvmUnsupportedError,
+    expect_path,
+    expect_type,
+    near_matches,
+)
+from relvm.model_loader import Dims, build_file, build_onnx, expect_to_build
+from relvm.quoting import terminal
+from relvm.runtime.executable import Executable, load
+from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
+from relvm.runtime.function import Function
+from relvm.runtime.plain_values import map_value, plain_value
+from relvm.runtime.virtual_machine import VirtualMachine
+
+if TYPE_CHECKING:
+    from relvm.explore import Exploration
+    from relvm.runtime.profiler import Profile
+
+__all__ = ["Model", "Signature", "load_model"]
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The inputs and outputs of a model.
+
+    Attributes
+    ----------
+    inputs, outputs
+        The type of each input and output by its name, as in the text form: "f32[batch, 3, 224, 224]".  Outputs without
+        a name are called output_0, output_1, ...
+    """
+
+    inputs: dict[str, str]
+    outputs: dict[str, str]
+
+    def __str__(self) -> str:
+        sides = (", ".join(f"{name}: {text}" for name, text in side.items()) for side in (self.inputs, self.outputs))
+        return terminal(" -> ".join(f"({side})" for side in sides))
+
+    __repr__ = __str__
+
+
+class Model:
+    """A model that is ready to run.  `load_model` returns it.
+
+    Call it with the inputs in their order or by name: `model(x, mask=m)`.  It returns the output, or a tuple of several
+    outputs, as Tensors.  Any number of threads may call a model at once: each call takes a machine of its own, which
+    the model keeps for later calls.
+
+    Parameters
+    ----------
+    executable
+        The executable.
+    function
+        The name of the function that the model is.
+    source
+        What `explore` reads: the model that was loaded, or None.
+    dims
+        The sizes of symbolic dimensions that `source` was loaded with.
+    **options
+        The options of `relvm.vm.VirtualMachine`.
+
+    Attributes
+    ----------
+    executable
+        The executable, for `relvm.vm.VirtualMachine`.
+    input_names, output_names
+        The names of the inputs and outputs, in their order.
+
+    Raises
+    ------
+    RelvmNameError
+        The executable has no such function.
+    RelvmError
+        The errors of VirtualMachine.
+    """
+
+    def __init__(
+        self,
+        executable: Executable,
+        *,
+        function: str = "main",
+        source: Any = None,
+        dims: Dims | None = None,
+        **options: Any,
+    ) -> None:
+        expect_type("Model", executable, Executable, "an Executable")
+        self.executable = executable
+        self._function = function
+        self._source = source
+        self._dims = dims
+        self._options = options
+        self._is_closed = False
+        self._free = [self._new_function()]
+        stated = stated_signature(executable.signature, function)
+        parameters = self._free[0].parameters
+        attributes = stated["attributes"] if stated else {}
+        self.input_names = tuple(attributes.get("input_names", parameters))
+        self._types = [each["type"] for each in stated["params"]] if stated else [""] * len(parameters)
+        self._results = _fields(stated["result"]) if stated else [""]
+        names = attributes.get("output_names", ())
+        if len(names) == 1:
+            self._results = [stated["result"]] if stated else [""]
+        elif len(names) != len(self._results):
+            names = [f"output_{number}" for number in range(len(self._results))]
+        self.output_names = tuple(names)
+        self._maps = frozenset(attributes.get("map_outputs", ()))
+        self._groups = tuple(map(frozenset, attributes.get("output_groups", ())))
+        self._parameters = dict(zip(self.input_names, parameters, strict=True))
+
+    # ---- running ----
+
+    def __call__(self, *arguments: Any, **inputs: Any) -> Any:
+        """Run the model.
+
+        Parameters
+        ----------
+        *arguments, **inputs
+            The inputs, in their order or by name.  `model(**{"input.1": x})` takes names that are no identifiers.
+
+        Returns
+        -------
+        Tensor or tuple
+            The output, or a tuple of the outputs.  They own their memory.
+
+        Raises
+        ------
+        RelvmArgumentError
+            An input is missing, unknown or given twice.
+        RelvmError
+            The error of the run, such as RelvmShapeError.
+        """
+        if inputs:
+            inputs = {self._parameters.get(name, name): value for name, value in inputs.items()}
+        try:
+            function = self._free.pop()
+        except IndexError:
+            function = self._new_function()
+        try:
+            return function(*arguments, **inputs)
+        finally:
+            if not self._is_closed:
+                self._free.append(function)
+
+    def run(self, outputs: Iterable[str] | None, inputs: Mapping[str, Any]) -> list[Any]:
+        """Run the model on inputs by name, and return some of the outputs.
+
+        Parameters
+        ----------
+        outputs
+            The names of the outputs to return, or None for all.
+        inputs
+            A value for each input, by name.
+
+        Returns
+        -------
+        list
+            An array for a tensor, a list for a sequence or a tuple, a dict for a map, and None for an absent value.
+
+        Raises
+        ------
+        RelvmNameError
+            There is no such output.
+        RelvmArgumentError
+            An input is missing or unknown.
+        RelvmError
+            The error of the run.
+        """
+        expect_type("run: inputs", inputs, Mapping, "a mapping from names to values")
+        if isinstance(outputs, str):
+            raise RelvmArgumentError(f"run: outputs: expected a list of names, got {outputs!r}; write [{outputs!r}]")
+        names = self.output_names if outputs is None else tuple(outputs)
+        for name in names:
+            if name not in self.output_names:
+                raise RelvmNameError(f"run: no output {name}{near_matches(str(name), self.output_names)}")
+        return self.plain(names, self(**inputs))
+
+    def plain(self, names: Iterable[str], result: Any) -> list[Any]:
+        """Return the outputs `names` in the form that `run` describes.  result: what a call returned."""
+        values = (result,) if len(self.output_names) == 1 else result
+        found = dict(zip(self.output_names, values, strict=True))
+        plain = {name: plain_value(found[name]) for name in dict.fromkeys(names)}
+        return [map_value(plain[name]) if name in self._maps else plain[name] for name in names]
+
+    def computes_only(self, names: Iterable[str]) -> bool:
+        """Return whether a run computes nothing that the outputs `names` do not need."""
+        indices = {self.output_names.index(name) for name in names}
+        return all(not group.isdisjoint(indices) for group in self._groups)
+
+    def machine(self) -> VirtualMachine:
+        """Return a new machine for the executable, for uses that a call does not cover."""
+        return VirtualMachine(self.executable, **self._options)
+
+    def wait_compiled(self, timeout: float | None = None) -> bool:
+        """Wait for native code, as VirtualMachine.wait_compiled does.
+
+        Parameters
+        ----------
+        timeout
+            The maximum time to wait, in seconds, or None for no limit.
+        """
+        return self.machine().wait_compiled(timeout)
+
+    # ---- looking ----
+
+    @property
+    def signature(self) -> Signature:
+        """The names and types of the inputs and outputs."""
+        inputs = dict(zip(self.input_names, self._types, strict=True))
+        return Signature(inputs, dict(zip(self.output_names, self._results, strict=True)))
+
+    def profile(self, *arguments: Any, **inputs: Any) -> Profile:
+        """Run the model once, and return the time of each kernel (VirtualMachine.profile).
+
+        Parameters
+        ----------
+        *arguments, **inputs
+            The inputs, as for a call.
+        """
+        named = {self._parameters.get(name, name): value for name, value in inputs.items()}
+        return self.machine().profile(self._function, *arguments, **named)
+
+    def explore(self, **options: Any) -> Exploration:
+        """Return the result of every compilation stage (relvm.explore.explore).
+
+        Parameters
+        ----------
+        **options
+            The options of `relvm.explore.explore`: exec_mode, target, fused, title.
+
+        Raises
+        ------
+        RelvmUnsupportedError
+            The model was loaded from an executable, which does not contain its source.
+        """
+        from relvm.explore import explore
+
+        if self._source is None:
+            raise RelvmUnsupportedError(
+                "explore: an executable does not contain its source program; load the .onnx or .relvm file instead"
+            )
+        if isinstance(self._source, Path):
+            return explore(self._source, dims=self._dims or None, **options)
+        from relvm.frontend.onnx import from_onnx
+
+        return explore(from_onnx(self._source, dims=self._dims), **options)
+
+    # ---- files, copies, the end ----
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the model as an executable, which `load_model` and `relvm run` read.
+
+        If native code was compiled in the background, and is ready, the file contains it.  `wait_compiled` waits for
+        it.
+
+        Parameters
+        ----------
+        path
+            The file, normally with the suffix .rvm.
+
+        Raises
+        ------
+        OSError
+            The file cannot be written.
+        """
+        upgrade = self.executable.upgrade
+        compiled = upgrade.executable if upgrade else None
+        (compiled or self.executable).save(path)
+
+    def close(self) -> None:
+        """Free the machines.  Later calls raise RelvmArgumentError."""
+        self._is_closed = True
+        self._free.clear()
+
+    def __enter__(self) -> Model:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return _restored, (self.executable, self._function, self._source, self._dims, self._options)
+
+    def __repr__(self) -> str:
+        return f"<Model {self.signature}>"
+
+    def _new_function(self) -> Function:
+        if self._is_closed:
+            raise RelvmArgumentError("the model is closed; load it again")
+        function = self.machine()[self._function]
+        assert isinstance(function, Function), "a new machine has no saved functions"
+        return function
+
+
+def load_model(
+    model: Any,
+    *,
+    dims: Dims | None = None,
+    exec_mode: str | None = None,
+    target: str | None = None,
+    threads: int | None = None,
+    function: str = "main",
+    trust_native: bool = False,
+    **options: Any,
+) -> Model:
+    """Load a model.
+
+    Parameters
+    ----------
+    model
+        The path of an .onnx model, a .relvm text, or an executable (.rvm, .so); or the bytes of an .onnx file, or an
+        onnx.ModelProto.
+    dims
+        The sizes of symbolic dimensions of an ONNX model, as for `from_onnx`.
+    exec_mode
+        As for `relvm.vm.build`.  The default is "auto": the model needs no compiler and immediately runs kernel
+        bytecode.  If there is a C compiler, native code is compiled in the background and cached for the next start.
+    target
+        As for `relvm.vm.build`.  The default is "c".
+    threads
+        The maximum number of threads that work on a kernel at once; see `num_threads` of VirtualMachine.
+    function
+        The name of the function to call.
+    trust_native
+        Whether to run native code in an executable that this user did not build on this machine.
+    **options
+        Other options of `relvm.vm.VirtualMachine`, such as max_seconds.
+
+    Returns
+    -------
+    Model
+        The model.  Call it with its inputs.
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    RelvmFormatError
+        The file has another suffix, or is damaged.
+    RelvmTypeError
+        `model` is neither a path, nor bytes, nor an onnx.ModelProto.
+    RelvmArgumentError
+        `dims`, `exec_mode` or `target` is invalid, or is given for an executable, which is already compiled.
+    RelvmError
+        The errors of `from_onnx`, `relvm.vm.build`, `relvm.vm.load` and `VirtualMachine`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import relvm
+    >>> model = relvm.load_model("examples/c/model.relvm")
+    >>> model
+    <Model (x: f32[n, 4]) -> (output_0: f32[n, 2])>
+    >>> model(np.ones((1, 4), np.float32))
+    Tensor([[0.125, 2.75 ]], shape=(1, 2), dtype=float32)
+    """
+    options = {"num_threads": threads, "function": function, **options}
+    build = exec_mode or "auto", target or "c"
+    if isinstance(model, bytes | bytearray | memoryview) or hasattr(model, "SerializeToString"):
+        source = model if hasattr(model, "SerializeToString") else bytes(model)
+        return Model(build_onnx(source, dims or {}, *build), source=source, dims=dims, **options)
+    expect_path("model", model)
+    path = Path(model)
+    if path.suffix in EXECUTABLE_SUFFIXES:
+        expect_to_build(path, {"dims": dims, "exec_mode": exec_mode, "target": target})
+        return Model(adapt(load(path, trust_native=trust_native, elsewhere=True)), **options)
+    return Model(build_file(path, dims or {}, *build), source=path, dims=dims, **options)
+
+
+def _restored(executable: Executable, function: str, source: Any, dims: Dims | None, options: dict) -> Model:
+    return Model(executable, function=function, source=source, dims=dims, **options)
+
+
+def _fields(text: str) -> list[str]:
+    """Return the fields of a tuple type in text form, or the text itself if it is another type."""
+    if not (text.startswith("(") and text.endswith(")")):
+        return [text]
+    fields, depth, start = [], 0, 1
+    for at, letter in enumerate(text):
+        depth += (letter in "([{") - (letter in ")]}")
+        if (depth == 1 and letter == ",") or depth == 0:
+            if field := text[start:at].strip():
+                fields.append(field)
+            start = at + 1
+    return fields

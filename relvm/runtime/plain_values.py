@@ -1,0 +1,30 @@
+"""Results of ONNX models in the form that ONNX tools expect: arrays, lists and dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from relvm.runtime.tensor import Tensor
+
+
+def plain_value(value: Any) -> Any:
+    """Convert a value of a machine: tensors become writable arrays, and tuples become lists."""
+    match value:
+        case Tensor():
+            array = value.numpy()
+            return array if array.flags.writeable else array.copy()
+        case tuple() | list():
+            return list(map(plain_value, value))
+    return value
+
+
+def map_value(pair: Sequence[np.ndarray]) -> Any:
+    """Convert a pair of keys and values to a dict.  If the values are a matrix, return a list with a dict for each
+    row."""
+    keys, values = (array.tolist() for array in pair)
+    if pair[1].ndim == 1:
+        return dict(zip(keys, values, strict=True))
+    return [dict(zip(keys, row, strict=True)) for row in values]
