@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -106,13 +107,14 @@ class Model:
         self._dims = dims
         self._options = options
         self._is_closed = False
+        self._idle: list[VirtualMachine] = []
         self._free = [self._new_function()]
         stated = stated_signature(executable.signature, function)
         parameters = self._free[0].parameters
         attributes = stated["attributes"] if stated else {}
         self.input_names = tuple(attributes.get("input_names", parameters))
         self._types = [each["type"] for each in stated["params"]] if stated else [""] * len(parameters)
-        self._results = _fields(stated["result"]) if stated else [""]
+        self._results = type_fields(stated["result"]) if stated else [""]
         names = attributes.get("output_names", ())
         if len(names) == 1:
             self._results = [stated["result"]] if stated else [""]
@@ -202,6 +204,19 @@ class Model:
         indices = {self.output_names.index(name) for name in names}
         return all(not group.isdisjoint(indices) for group in self._groups)
 
+    @contextmanager
+    def borrowed_machine(self) -> Iterator[VirtualMachine]:
+        """Lend a machine, and keep it for later calls."""
+        try:
+            machine = self._idle.pop()
+        except IndexError:
+            machine = self.machine()
+        try:
+            yield machine
+        finally:
+            if not self._is_closed:
+                self._idle.append(machine)
+
     def machine(self) -> VirtualMachine:
         """Return a new machine for the executable, for uses that a call does not cover."""
         return VirtualMachine(self.executable, **self._options)
@@ -286,6 +301,7 @@ class Model:
         """Free the machines.  Later calls raise RelvmArgumentError."""
         self._is_closed = True
         self._free.clear()
+        self._idle.clear()
 
     def __enter__(self) -> Model:
         return self
@@ -388,7 +404,7 @@ def _restored(executable: Executable, function: str, source: Any, dims: Dims | N
     return Model(executable, function=function, source=source, dims=dims, **options)
 
 
-def _fields(text: str) -> list[str]:
+def type_fields(text: str) -> list[str]:
     """Return the fields of a tuple type in text form, or the text itself if it is another type."""
     if not (text.startswith("(") and text.endswith(")")):
         return [text]

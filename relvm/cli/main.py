@@ -79,6 +79,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"relvm {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_run(commands)
+    _add_run_python(commands)
     _add_map(commands)
     _add_compile(commands)
     _add_export(commands)
@@ -95,6 +96,19 @@ def make_parser() -> argparse.ArgumentParser:
         command.set_defaults(run=_later("list_tables.print_table"), table=name)
     _add_cache(commands)
     return parser
+
+
+def _add_run_python(commands) -> None:
+    command = commands.add_parser(
+        "run-python",
+        help="run a Python program that imports onnxruntime, on relvm",
+        description="Run a Python program in which `import onnxruntime` imports relvm.onnxruntime.",
+    )
+    command.add_argument("--as-onnxruntime", action="store_true", required=True, help="replace onnxruntime by relvm")
+    command.add_argument("-m", action="store_true", dest="is_module", help="PROGRAM is the name of a module")
+    command.add_argument("program", metavar="PROGRAM", help="a Python file")
+    command.add_argument("arguments", metavar="ARGUMENT", nargs=argparse.REMAINDER, help="arguments of the program")
+    command.set_defaults(run=_later("run_python.run_python"))
 
 
 def _add_cache(commands) -> None:

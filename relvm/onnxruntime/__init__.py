@@ -1,0 +1,271 @@
+"""onnxruntime's Python API on relvm.
+
+`from relvm import onnxruntime as ort` replaces `import onnxruntime as ort`.  For packages that import onnxruntime
+themselves, call `relvm.onnxruntime.install()` first, or run the program with `relvm run-python --as-onnxruntime`.
+docs/onnxruntime.md lists each name of the API: supported, ignored or rejected.
+"""
+
+from __future__ import annotations
+
+import enum
+import sys
+from types import ModuleType
+from typing import Any, NoReturn
+
+from relvm.errors import RelvmBusyError
+from relvm.onnxruntime import errors
+from relvm.onnxruntime.io_binding import IOBinding
+from relvm.onnxruntime.options import (
+    ExecutionMode,
+    ExecutionOrder,
+    GraphOptimizationLevel,
+    RunOptions,
+    SessionOptions,
+    ignore,
+    rejected,
+)
+from relvm.onnxruntime.session import PROVIDERS, InferenceSession, ModelMetadata, NodeArg
+from relvm.onnxruntime.values import OrtDevice, OrtValue
+
+__version__ = "1.32.0"  # of the API
+package_name, version = "onnxruntime", __version__
+cuda_version = ""
+
+__all__ = [
+    "ExecutionMode",
+    "ExecutionOrder",
+    "GraphOptimizationLevel",
+    "IOBinding",
+    "InferenceSession",
+    "ModelMetadata",
+    "NodeArg",
+    "OrtAllocatorType",
+    "OrtDevice",
+    "OrtDeviceMemoryType",
+    "OrtMemType",
+    "OrtValue",
+    "RunOptions",
+    "SessionOptions",
+    "disable_telemetry_events",
+    "enable_telemetry_events",
+    "get_all_providers",
+    "get_available_providers",
+    "get_build_info",
+    "get_device",
+    "get_version_string",
+    "has_collective_ops",
+    "install",
+    "preload_dlls",
+    "print_debug_info",
+    "set_default_logger_callback",
+    "set_default_logger_severity",
+    "set_default_logger_verbosity",
+    "set_global_thread_pool_sizes",
+    "set_seed",
+    "uninstall",
+]
+
+
+class OrtAllocatorType(enum.IntEnum):
+    """A kind of allocator, which relvm ignores."""
+
+    INVALID = -1
+    ORT_DEVICE_ALLOCATOR = 0
+    ORT_ARENA_ALLOCATOR = 1
+
+
+class OrtMemType(enum.IntEnum):
+    """A kind of memory, which relvm ignores."""
+
+    CPU_INPUT = -2
+    CPU_OUTPUT = -1
+    CPU = -1
+    DEFAULT = 0
+
+
+class OrtDeviceMemoryType(enum.IntEnum):
+    """A kind of memory, which relvm ignores."""
+
+    DEFAULT = 0
+    HOST_ACCESSIBLE = 5
+
+
+def get_available_providers() -> list[str]:
+    """Return ["CPUExecutionProvider"]."""
+    return list(PROVIDERS)
+
+
+def get_all_providers() -> list[str]:
+    """Return ["CPUExecutionProvider"]."""
+    return list(PROVIDERS)
+
+
+def get_device() -> str:
+    """Return "CPU"."""
+    return "CPU"
+
+
+def get_version_string() -> str:
+    """Return the version of onnxruntime whose API this is."""
+    return __version__
+
+
+def get_build_info() -> str:
+    """Return a text that names relvm."""
+    import relvm
+
+    return f"relvm {relvm.__version__}, with the API of onnxruntime {__version__}"
+
+
+def has_collective_ops() -> bool:
+    """Return False: there are no operators that use several devices."""
+    return False
+
+
+def set_seed(seed: int) -> None:
+    """Have no effect: each session draws its own random numbers.  seed: ignored."""
+    ignore("set_seed")
+
+
+def set_default_logger_severity(severity: int) -> None:
+    """Have no effect: use the logger "relvm" of the module logging.  severity: ignored."""
+    ignore("set_default_logger_severity")
+
+
+def set_default_logger_verbosity(verbosity: int) -> None:
+    """Have no effect.  verbosity: ignored."""
+    ignore("set_default_logger_verbosity")
+
+
+def set_default_logger_callback(callback: Any, *arguments: Any) -> None:
+    """Have no effect: use the logger "relvm" of the module logging.  callback, arguments: ignored."""
+    ignore("set_default_logger_callback")
+
+
+def set_global_thread_pool_sizes(intra_op_num_threads: int, inter_op_num_threads: int) -> None:
+    """Have no effect: set the threads of each session.  intra_op_num_threads, inter_op_num_threads: ignored."""
+    ignore("set_global_thread_pool_sizes")
+
+
+def enable_telemetry_events() -> None:
+    """Have no effect: relvm sends nothing."""
+
+
+def disable_telemetry_events() -> None:
+    """Have no effect: relvm sends nothing."""
+
+
+def preload_dlls(**options: Any) -> None:
+    """Have no effect: there are no libraries to load.  options: ignored."""
+
+
+def print_debug_info() -> None:
+    """Print a line about relvm."""
+    print(get_build_info())
+
+
+# ---- what relvm does not have ----
+
+# By what to do instead.
+_REJECTED = {
+    "relvm plans memory itself; leave it out": (
+        *("OrtArenaCfg", "OrtMemoryInfo", "create_and_register_allocator", "create_and_register_allocator_v2"),
+    ),
+    "merge the adapter into the model": ("AdapterFormat", "LoraAdapter"),
+    "open the .onnx file in the package": (
+        *("ModelPackage", "ModelPackageComponentContext", "ModelPackageContext", "ModelPackageOptions"),
+    ),
+    "use relvm.vm.build and Executable.save": (
+        *("ModelCompiler", "ModelPackageWriteMode", "OrtCompileApiFlags", "OrtEpContextData"),
+        *("OrtEpContextDataBuffer", "OrtExternalInitializerInfo"),
+    ),
+    "pass dense arrays": ("OrtSparseFormat", "SparseTensor"),
+    "relvm runs on the CPU; leave it out": (
+        *("OrtDeviceVendorId", "OrtEpAssignedNode", "OrtEpAssignedSubgraph", "OrtEpDevice"),
+        *("OrtExecutionProviderDevicePolicy", "OrtHardwareDevice", "OrtHardwareDeviceType"),
+        *("OrtMemoryInfoDeviceType", "OrtSyncStream", "copy_tensors", "get_ep_devices"),
+        *("register_execution_provider_library", "unregister_execution_provider_library"),
+    ),
+    "use InferenceSession.io_binding": ("SessionIOBinding",),
+}
+REJECTED = {name: instead for instead, names in _REJECTED.items() for name in names}
+
+
+class _Rejected:
+    """Stands for a name that relvm does not have: any use of it raises NotImplemented."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self, *arguments: Any, **named: Any) -> NoReturn:
+        raise rejected(self._name, REJECTED[self._name])
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise rejected(f"{self._name}.{name}", REJECTED[self._name])
+
+    def __repr__(self) -> str:
+        return f"<{self._name}, which relvm does not support>"
+
+
+def __getattr__(name: str) -> Any:
+    if name in REJECTED:
+        return _Rejected(name)
+    raise AttributeError(f"module {__name__} has no attribute {name!r}; docs/onnxruntime.md lists what it has")
+
+
+# ---- under the name onnxruntime ----
+
+
+def _modules() -> dict[str, ModuleType]:
+    """Return the modules of onnxruntime that programs import, by name."""
+    here = sys.modules[__name__]
+    state = ModuleType("onnxruntime.capi.onnxruntime_pybind11_state", "The exceptions and types of onnxruntime.")
+    state.__dict__.update({name: getattr(errors, name) for name in errors.__all__})
+    state.__dict__.update({name: getattr(here, name) for name in __all__ if name not in ("install", "uninstall")})
+    collection = ModuleType("onnxruntime.capi.onnxruntime_inference_collection", "The classes of onnxruntime.")
+    classes = InferenceSession, IOBinding, OrtDevice, OrtValue
+    collection.__dict__.update({each.__name__: each for each in classes}, Session=InferenceSession)
+    parts = {
+        "_pybind_state": state,
+        "onnxruntime_pybind11_state": state,
+        "onnxruntime_inference_collection": collection,
+    }
+    capi = ModuleType("onnxruntime.capi", "The parts of onnxruntime.")
+    capi.__path__ = []
+    capi.__dict__.update(parts)
+    return {"onnxruntime": here, "onnxruntime.capi": capi} | {f"onnxruntime.capi.{name}": parts[name] for name in parts}
+
+
+_MODULES = _modules()
+capi = _MODULES["onnxruntime.capi"]
+
+
+def install() -> None:
+    """Make `import onnxruntime` import this module, for the rest of the process.
+
+    Call it before any other package imports onnxruntime.
+
+    Raises
+    ------
+    RelvmBusyError
+        onnxruntime itself is imported already.
+    """
+    found = sys.modules.get("onnxruntime")
+    if found is sys.modules[__name__]:
+        return
+    if found is not None:
+        raise RelvmBusyError(
+            "install: onnxruntime is imported already, so that packages may hold its names; call"
+            " relvm.onnxruntime.install() first"
+        )
+    sys.modules.update(_MODULES)
+
+
+def uninstall() -> None:
+    """Undo `install`: later imports find onnxruntime itself, if it is installed."""
+    if sys.modules.get("onnxruntime") is not sys.modules[__name__]:
+        return
+    for name in _MODULES:
+        sys.modules.pop(name, None)

@@ -1,0 +1,156 @@
+"""Exceptions with the names, messages and circumstances of onnxruntime.capi.onnxruntime_pybind11_state.
+
+A relvm error that causes one is its `__cause__`.
+"""
+
+from __future__ import annotations
+
+from relvm.errors import (
+    RelvmArgumentError,
+    RelvmError,
+    RelvmFormatError,
+    RelvmIndexError,
+    RelvmNameError,
+    RelvmShapeError,
+    RelvmTypeError,
+    RelvmUnsupportedError,
+)
+
+__all__ = [
+    "EPFail",
+    "EngineError",
+    "Fail",
+    "InvalidArgument",
+    "InvalidGraph",
+    "InvalidProtobuf",
+    "ModelLoadCanceled",
+    "ModelLoaded",
+    "ModelRequiresCompilation",
+    "NoModel",
+    "NoSuchFile",
+    "NotFound",
+    "NotImplemented",
+    "RuntimeException",
+]
+
+
+class Status(Exception):
+    """An error with a status of ONNX Runtime."""
+
+    number, name = 0, ""
+
+    @classmethod
+    def of(cls, message: str) -> Status:
+        """Return the error with the prefix that ONNX Runtime gives to messages."""
+        return cls(f"[ONNXRuntimeError] : {cls.number} : {cls.name} : {message}")
+
+
+class Fail(Status):
+    """A run failed."""
+
+    number, name = 1, "FAIL"
+
+
+class InvalidArgument(Status):
+    """An input does not fit the model."""
+
+    number, name = 2, "INVALID_ARGUMENT"
+
+
+class NoSuchFile(Status):
+    """The model file does not exist."""
+
+    number, name = 3, "NO_SUCHFILE"
+
+
+class NoModel(Status):
+    """A session has no model.  relvm does not raise it."""
+
+    number, name = 4, "NO_MODEL"
+
+
+class EngineError(Status):
+    """relvm does not raise it."""
+
+    number, name = 5, "ENGINE_ERROR"
+
+
+class RuntimeException(Status):
+    """The memory or a limit is exhausted."""
+
+    number, name = 6, "RUNTIME_EXCEPTION"
+
+
+class InvalidProtobuf(Status):
+    """The bytes are not an ONNX model."""
+
+    number, name = 7, "INVALID_PROTOBUF"
+
+
+class ModelLoaded(Status):
+    """relvm does not raise it."""
+
+    number, name = 8, "MODEL_LOADED"
+
+
+class NotImplemented(Status):
+    """The model or the program uses something that relvm does not have."""
+
+    number, name = 9, "NOT_IMPLEMENTED"
+
+
+class InvalidGraph(Status):
+    """The graph of the model is inconsistent."""
+
+    number, name = 10, "INVALID_GRAPH"
+
+
+class EPFail(Status):
+    """relvm does not raise it."""
+
+    number, name = 11, "EP_FAIL"
+
+
+class ModelLoadCanceled(Status):
+    """relvm does not raise it."""
+
+    number, name = 12, "MODEL_LOAD_CANCELED"
+
+
+class ModelRequiresCompilation(Status):
+    """relvm does not raise it."""
+
+    number, name = 13, "MODEL_REQUIRES_COMPILATION"
+
+
+class NotFound(Status):
+    """relvm does not raise it."""
+
+    number, name = 14, "NOT_FOUND"
+
+
+def load_error(error: RelvmError) -> Status:
+    """Return the error of a session that cannot be created."""
+    kind: type[Status] = Fail
+    match error:
+        case RelvmFormatError() if "is not an ONNX model" in str(error):
+            kind = InvalidProtobuf
+        case RelvmFormatError() | RelvmNameError():
+            kind = InvalidGraph
+        case RelvmUnsupportedError():
+            kind = NotImplemented
+        case RelvmArgumentError():
+            kind = InvalidArgument
+    return kind.of(f"Load model failed:{error}")
+
+
+def run_error(error: RelvmError) -> Status:
+    """Return the error of a run that failed."""
+    match error:
+        case RelvmIndexError() | RelvmShapeError() | RelvmTypeError() | RelvmArgumentError():
+            kind: type[Status] = InvalidArgument
+        case MemoryError():
+            kind = RuntimeException
+        case _:
+            kind = Fail
+    return kind.of(f"Non-zero status code returned while running the model: {error}")

@@ -1,0 +1,146 @@
+"""IOBinding: inputs and outputs that are bound to a session before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from relvm.onnxruntime.errors import Status
+from relvm.onnxruntime.options import RunOptions
+from relvm.onnxruntime.values import OrtValue, array_at, expect_cpu, raw
+
+
+class Session(Protocol):
+    """What an IOBinding needs of an InferenceSession."""
+
+    def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: Any) -> list[Any]: ...
+
+    def expect_input(self, name: str) -> None: ...
+
+    def expect_output(self, name: str) -> None: ...
+
+
+class IOBinding:
+    """The bound inputs and outputs of a session.
+
+    relvm copies a result into the memory that is bound for it.
+
+    Parameters
+    ----------
+    session
+        The session.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._inputs: dict[str, Any] = {}
+        self._targets: dict[str, np.ndarray | None] = {}
+        self._outputs: list[OrtValue] = []
+
+    def bind_cpu_input(self, name: str, arr_on_cpu: np.ndarray) -> None:
+        """Bind an input to an array.  name: the input.   arr_on_cpu: the array."""
+        _expect(self._session.expect_input, name)
+        self._inputs[name] = arr_on_cpu
+
+    def bind_input(
+        self, name: str, device_type: str, device_id: int, element_type: Any, shape: Sequence[int], buffer_ptr: int
+    ) -> None:
+        """Bind an input to memory of the caller.
+
+        name: the input.   device_type: "cpu".   device_id: ignored.   element_type: a NumPy type, or a number of
+        onnx.TensorProto.DataType.   shape: the sizes.   buffer_ptr: the address of the first element.
+        """
+        _expect(self._session.expect_input, name)
+        expect_cpu(device_type)
+        self._inputs[name] = array_at(buffer_ptr, element_type, shape)
+
+    def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
+        """Bind an input to an OrtValue.  name: the input.   ortvalue: the value."""
+        _expect(self._session.expect_input, name)
+        self._inputs[name] = raw(ortvalue)
+
+    def bind_output(
+        self,
+        name: str,
+        device_type: str = "cpu",
+        device_id: int = 0,
+        element_type: Any = None,
+        shape: Sequence[int] | None = None,
+        buffer_ptr: int | None = None,
+    ) -> None:
+        """Ask for an output, and bind it to memory of the caller if `buffer_ptr` is given.
+
+        name: the output.   device_type: "cpu".   device_id: ignored.   element_type, shape, buffer_ptr: as for
+        bind_input.
+        """
+        _expect(self._session.expect_output, name)
+        expect_cpu(device_type)
+        if buffer_ptr is None:
+            self._targets[name] = None
+            return
+        if element_type is None or shape is None:
+            raise ValueError("`element_type` and `shape` are to be provided if pre-allocated memory is provided")
+        self._targets[name] = array_at(buffer_ptr, element_type, shape)
+
+    def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
+        """Bind an output to an OrtValue, which gets the result.  name: the output.   ortvalue: a tensor."""
+        _expect(self._session.expect_output, name)
+        self._targets[name] = ortvalue.numpy()
+
+    def synchronize_inputs(self) -> None:
+        """Have no effect: there is no other device."""
+
+    def synchronize_outputs(self) -> None:
+        """Have no effect: there is no other device."""
+
+    def get_outputs(self) -> list[OrtValue]:
+        """Return the bound outputs of the last run, in the order in which they were bound."""
+        return list(self._outputs)
+
+    def get_outputs_as_ortvaluevector(self) -> list[OrtValue]:
+        """Return the same as get_outputs."""
+        return self.get_outputs()
+
+    def copy_outputs_to_cpu(self) -> list[Any]:
+        """Return copies of the bound outputs of the last run."""
+        return [value.copy() if isinstance(value := raw(each), np.ndarray) else value for each in self._outputs]
+
+    def clear_binding_inputs(self) -> None:
+        """Forget the bound inputs."""
+        self._inputs.clear()
+
+    def clear_binding_outputs(self) -> None:
+        """Forget the bound outputs."""
+        self._targets.clear()
+        self._outputs = []
+
+    def run(self, run_options: RunOptions | None) -> None:
+        """Run the session; InferenceSession.run_with_iobinding calls this.  run_options: the options of the run."""
+        names = list(self._targets)
+        try:
+            results = self._session.run(names, self._inputs, run_options) if names else []
+        except Status as error:
+            raise RuntimeError(f"Error in execution: {error}") from error
+        outputs = []
+        for name, result in zip(names, results, strict=True):
+            target = self._targets[name]
+            if target is not None:
+                if not isinstance(result, np.ndarray) or (result.dtype, result.shape) != (target.dtype, target.shape):
+                    got = f"{result.dtype} of shape {result.shape}" if isinstance(result, np.ndarray) else "no tensor"
+                    raise RuntimeError(
+                        f"Error in execution: output {name}: expected {target.dtype} of shape {target.shape}, as bound,"
+                        f" got {got}"
+                    )
+                np.copyto(target, result)
+            outputs.append(OrtValue(result if target is None else target))
+        self._outputs = outputs
+
+
+def _expect(check: Callable[[str], None], name: str) -> None:
+    """Check a name.  ONNX Runtime, too, raises RuntimeError for all errors of bindings."""
+    try:
+        check(name)
+    except Status as error:
+        raise RuntimeError(f"Error when binding: {error}") from error

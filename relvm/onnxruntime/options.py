@@ -1,0 +1,249 @@
+"""Options of sessions and runs, and the enumerations that they use."""
+
+from __future__ import annotations
+
+import enum
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from relvm.errors import expect_type
+from relvm.onnxruntime.errors import NotImplemented
+from relvm.runtime.virtual_machine import VirtualMachine
+
+_LOGGER = logging.getLogger("relvm").getChild("onnxruntime")
+_logged: set[str] = set()
+
+
+def ignore(what: str) -> None:
+    """Log, once in a process and at level INFO, that relvm ignores an option or a call."""
+    if what not in _logged:
+        _logged.add(what)
+        _LOGGER.info("%s has no effect in relvm", what)
+
+
+def rejected(what: str, instead: str) -> Exception:
+    """Return the error for a call of something that relvm does not have.  instead: what to do instead."""
+    return NotImplemented.of(f"{what} is not supported by relvm; {instead}")
+
+
+class ExecutionMode(enum.IntEnum):
+    """Whether nodes run at the same time.  relvm runs them one after another, each on several threads."""
+
+    ORT_SEQUENTIAL = 0
+    ORT_PARALLEL = 1
+
+
+class ExecutionOrder(enum.IntEnum):
+    """The order of nodes, which relvm ignores."""
+
+    DEFAULT = 0
+    PRIORITY_BASED = 1
+    MEMORY_EFFICIENT = 2
+
+
+class GraphOptimizationLevel(enum.IntEnum):
+    """How far a model is optimized.  At ORT_DISABLE_ALL, relvm gives each operator a kernel of its own."""
+
+    ORT_DISABLE_ALL = 0
+    ORT_ENABLE_BASIC = 1
+    ORT_ENABLE_EXTENDED = 2
+    ORT_ENABLE_LAYOUT = 3
+    ORT_ENABLE_ALL = 99
+
+
+class _Option:
+    """An attribute with a default and a type.
+
+    An option without effect is logged when it gets another value than the default.
+    """
+
+    def __init__(self, default: Any, effect: bool = False) -> None:
+        self.default = default
+        self.effect = effect
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+        self.owner = owner.__name__
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else instance._values.get(self.name, self.default)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        wanted = type(self.default)
+        is_bool = isinstance(value, bool)
+        if not isinstance(value, wanted) and not (wanted is bool and value in (0, 1)):
+            raise TypeError(
+                f"{self.owner}.{self.name}: expected {wanted.__name__}, got {type(value).__name__} {value!r}"
+            )
+        if wanted is int and is_bool:
+            value = int(value)
+        if not self.effect and value != self.default:
+            ignore(f"{self.owner}.{self.name}")
+        instance._values[self.name] = value
+
+
+class _Options:
+    """Options with entries of a name and a text."""
+
+    __slots__ = ("_entries", "_values")
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}
+        self._entries: dict[str, str] = {}
+
+    def _add(self, name: str, value: str) -> None:
+        what = type(self).__name__
+        expect_type(f"{what}: the name of an entry", name, str, "a string")
+        expect_type(f"{what}: {name}", value, str, "a string")
+        self._entries[name] = value
+
+    def _get(self, name: str) -> str:
+        if name not in self._entries:
+            raise RuntimeError(f"{type(self).__name__} does not have configuration with key: {name}")
+        return self._entries[name]
+
+
+class SessionOptions(_Options):
+    """The options of a session.
+
+    intra_op_num_threads is the number of threads of a kernel; 0: all processors.  enable_profiling and
+    profile_file_prefix work as in ONNX Runtime.  graph_optimization_level: see GraphOptimizationLevel.  The other
+    attributes are accepted and have no effect.
+    """
+
+    __slots__ = ("_sizes",)
+
+    enable_cpu_mem_arena = _Option(True)
+    enable_mem_pattern = _Option(True)
+    enable_mem_reuse = _Option(True)
+    enable_profiling = _Option(False, effect=True)
+    execution_mode = _Option(ExecutionMode.ORT_SEQUENTIAL)
+    execution_order = _Option(ExecutionOrder.DEFAULT)
+    graph_optimization_level = _Option(GraphOptimizationLevel.ORT_ENABLE_ALL, effect=True)
+    inter_op_num_threads = _Option(0)
+    intra_op_num_threads = _Option(0, effect=True)
+    log_severity_level = _Option(-1)
+    log_verbosity_level = _Option(0)
+    logid = _Option("")
+    optimized_model_filepath = _Option("")
+    profile_file_prefix = _Option("onnxruntime_profile_", effect=True)
+    use_deterministic_compute = _Option(False, effect=True)  # relvm always does
+    use_per_session_threads = _Option(True)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sizes: dict[str, int] = {}
+
+    def add_session_config_entry(self, name: str, value: str) -> None:
+        """Set an entry.  relvm keeps it, and it has no effect.  name, value: texts."""
+        self._add(name, value)
+        ignore(f"SessionOptions.add_session_config_entry({name!r}, ...)")
+
+    def get_session_config_entry(self, name: str) -> str:
+        """Return the entry `name`.  Raise RuntimeError if there is none."""
+        return self._get(name)
+
+    def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
+        """Fix the size of the symbolic dimension `name`.  size: the number of elements along it."""
+        expect_type("add_free_dimension_override_by_name: name", name, str, "a string")
+        expect_type("add_free_dimension_override_by_name: size", size, int, "an integer")
+        self._sizes[name] = size
+
+    def has_providers(self) -> bool:
+        """Return False: providers are given to the session."""
+        return False
+
+    def set_load_cancellation_flag(self, value: bool) -> None:
+        """Have no effect.  value: ignored."""
+        ignore("SessionOptions.set_load_cancellation_flag")
+
+    def add_provider(self, name: str, options: dict[str, str]) -> None:
+        """Have no effect, because relvm runs on the CPU only.  name, options: ignored."""
+        ignore(f"SessionOptions.add_provider({name!r}, ...)")
+
+    def clear_ep_context_data_read_func(self) -> None:
+        """Have no effect, because there is no such function."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name not in REJECTED_OPTIONS:
+            raise AttributeError(f"SessionOptions has no attribute {name!r}")
+        return _rejecting(f"SessionOptions.{name}", REJECTED_OPTIONS[name])
+
+
+REJECTED_OPTIONS = {
+    "add_external_initializers": "pass the path of the model, with its files of external data beside it",
+    "add_external_initializers_from_files_in_memory": "pass the path of the model, with its files beside it",
+    "add_free_dimension_override_by_denotation": "use add_free_dimension_override_by_name",
+    "add_initializer": "pass the value as an input, which overrides the initializer of an input",
+    "add_provider_for_devices": "relvm runs on the CPU",
+    "register_custom_ops_library": "write the operator as an ONNX function of the model",
+    "set_ep_context_data_read_func": "pass the original model",
+    "set_provider_selection_policy": "relvm runs on the CPU",
+    "set_provider_selection_policy_delegate": "relvm runs on the CPU",
+}
+
+
+def _rejecting(what: str, instead: str) -> Callable[..., Any]:
+    def reject(*arguments: Any, **named: Any) -> Any:
+        raise rejected(what, instead)
+
+    return reject
+
+
+class RunOptions(_Options):
+    """The options of a run.
+
+    Setting `terminate` from another thread ends the runs that use these options.  The other attributes are accepted
+    and have no effect.
+    """
+
+    __slots__ = ("_lock", "_running", "_terminate")
+
+    log_severity_level = _Option(-1)
+    log_verbosity_level = _Option(0)
+    logid = _Option("")
+    only_execute_path_to_fetches = _Option(False, effect=True)  # relvm always does
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._terminate = False
+        self._running: list[VirtualMachine] = []
+        self._lock = threading.Lock()
+
+    @property
+    def terminate(self) -> bool:
+        """Whether runs with these options end as soon as possible, with the error Fail."""
+        return self._terminate
+
+    @terminate.setter
+    def terminate(self, value: bool) -> None:
+        with self._lock:
+            self._terminate = bool(value)
+            for machine in self._running if value else ():
+                machine.interrupt()
+
+    def add_run_config_entry(self, name: str, value: str) -> None:
+        """Set an entry.  relvm keeps it, and it has no effect.  name, value: texts."""
+        self._add(name, value)
+        ignore(f"RunOptions.add_run_config_entry({name!r}, ...)")
+
+    def get_run_config_entry(self, name: str) -> str:
+        """Return the entry `name`.  Raise RuntimeError if there is none."""
+        return self._get(name)
+
+    def add_active_adapter(self, adapter: Any) -> None:
+        """Raise NotImplemented.  adapter: a LoraAdapter."""
+        raise rejected("RunOptions.add_active_adapter", "merge the adapter into the model")
+
+    def begin(self, machine: VirtualMachine) -> bool:
+        """Note that a machine begins a run.  Return whether it may."""
+        with self._lock:
+            self._running.append(machine)
+            return not self._terminate
+
+    def end(self, machine: VirtualMachine) -> None:
+        """Note that the run of a machine has ended."""
+        with self._lock:
+            self._running.remove(machine)

@@ -1,0 +1,509 @@
+"""InferenceSession: a session of ONNX Runtime's Python API that runs on relvm."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NoReturn
+
+from relvm.errors import RelvmError, RelvmInterrupted
+from relvm.frontend.onnx_info import OnnxInfo, OnnxValue, onnx_info
+from relvm.model import Model, Signature, type_fields
+from relvm.model_loader import build_onnx
+from relvm.onnxruntime.errors import Fail, InvalidArgument, InvalidProtobuf, NoSuchFile, load_error, run_error
+from relvm.onnxruntime.io_binding import IOBinding
+from relvm.onnxruntime.options import GraphOptimizationLevel, RunOptions, SessionOptions, ignore, rejected
+from relvm.onnxruntime.values import Converter, OrtValue, converter
+from relvm.runtime.file_io import read_file
+from relvm.runtime.virtual_machine import VirtualMachine
+
+PROVIDERS = ["CPUExecutionProvider"]
+_NO_VERSION = 2**63 - 1  # what ONNX Runtime returns for a model without a version
+
+
+class NodeArg:
+    """An input or output of a session.
+
+    Attributes
+    ----------
+    name
+        The name.
+    type
+        The type, such as "tensor(float)".
+    shape
+        For each dimension its size, its symbolic name, or None.
+    """
+
+    __slots__ = ("name", "shape", "type")
+
+    def __init__(self, name: str, type: str, shape: Sequence[int | str | None]) -> None:
+        self.name = name
+        self.type = type
+        self.shape = list(shape)
+
+    def __repr__(self) -> str:
+        return f"NodeArg(name='{self.name}', type='{self.type}', shape={self.shape})"
+
+
+@dataclass
+class ModelMetadata:
+    """What a model states about itself.  The attributes have the names of ONNX Runtime."""
+
+    producer_name: str = ""
+    graph_name: str = ""
+    domain: str = ""
+    description: str = ""
+    graph_description: str = ""
+    version: int = _NO_VERSION
+    custom_metadata_map: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Variant:
+    """How the model is built for a kind of run: the outputs that it computes (None: all), the initializers that are
+    inputs, and the symbolic dimensions whose name is a mere hint."""
+
+    outputs: tuple[str, ...] | None = None
+    overridden: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How runs with certain inputs and outputs work.
+
+    inputs: the name and the converter of each argument.  shared: for each symbolic dimension of several arguments,
+    the numbers of these arguments and the axes.
+    """
+
+    variant: _Variant
+    model: Model
+    outputs: tuple[str, ...]
+    inputs: tuple[tuple[str, Converter], ...]
+    shared: tuple[tuple[str, tuple[tuple[int, int], ...]], ...]
+
+
+class InferenceSession:
+    """A model that is ready to run.
+
+    Any number of threads may run a session at once.  Native code is compiled in the background, if there is a C
+    compiler; until then, kernel bytecode runs, with the same results.
+
+    Parameters
+    ----------
+    path_or_bytes
+        The path of an .onnx file, or its bytes.
+    sess_options
+        The options.
+    providers, provider_options
+        Ignored, except that a warning names a provider that relvm does not have.
+    **kwargs
+        Ignored.
+
+    Raises
+    ------
+    NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented, InvalidArgument, Fail
+        The file does not exist, is not an ONNX model, is inconsistent, or uses what relvm does not have.
+    """
+
+    def __init__(
+        self,
+        path_or_bytes: str | os.PathLike | bytes,
+        sess_options: SessionOptions | None = None,
+        providers: Sequence[Any] | None = None,
+        provider_options: Sequence[Mapping[Any, Any]] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if not isinstance(path_or_bytes, str | os.PathLike | bytes):
+            raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
+        self._model = path_or_bytes if isinstance(path_or_bytes, bytes) else Path(path_or_bytes)
+        self._sess_options = SessionOptions() if sess_options is None else sess_options
+        for name in kwargs:
+            ignore(f"InferenceSession({name}=...)")
+        self.set_providers(providers, provider_options)
+        self._info = self._read()
+        self._values = {value.name: value for value in (*self._info.inputs, *self._info.overridable)}
+        self._needed = frozenset(v.name for v in self._info.inputs if not v.type.startswith("optional"))
+        self._plans: dict[tuple[tuple[str, ...], tuple[str, ...]], _Plan] = {}
+        self._models: dict[_Variant, Model] = {}
+        self._lock = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+        self._profile = _Trace() if self._sess_options.enable_profiling else None
+        model = self._model_of(_Variant())
+        self._output_names = model.output_names
+        self._outputs = _with_inferred_sizes(self._info, model.signature)
+
+    def _read(self) -> OnnxInfo:
+        if isinstance(self._model, bytes):
+            if not self._model:
+                raise InvalidArgument.of("No graph was found in the protobuf.")
+            content, where = self._model, "model"
+        else:
+            where = str(self._model)
+            try:
+                content = read_file(self._model)
+            except FileNotFoundError:
+                raise NoSuchFile.of(
+                    f"Load model from {where} failed:Load model {where} failed. File doesn't exist"
+                ) from None
+            except (OSError, RelvmError) as error:
+                raise InvalidProtobuf.of(f"Load model from {where} failed:{error}") from error
+        try:
+            info = onnx_info(content, where)
+        except RelvmError as error:
+            raise load_error(error) from error
+        sizes = self._sess_options._sizes
+        return replace(
+            info,
+            inputs=_with_sizes(info.inputs, sizes),
+            outputs=_with_sizes(info.outputs, sizes),
+            overridable=_with_sizes(info.overridable, sizes),
+        )
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("cannot pickle an InferenceSession; create one from the model in each process")
+
+    # ---- what the model states ----
+
+    def get_inputs(self) -> list[NodeArg]:
+        """Return the inputs that a run needs."""
+        return self._arguments(self._info.inputs)
+
+    def get_outputs(self) -> list[NodeArg]:
+        """Return the outputs."""
+        return self._arguments(self._outputs)
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """Return the inputs that have an initializer, and that a run may override."""
+        return self._arguments(self._info.overridable)
+
+    def _arguments(self, values: Sequence[OnnxValue]) -> list[NodeArg]:
+        return [NodeArg(value.name, value.type, value.shape or ()) for value in values]
+
+    def get_modelmeta(self) -> ModelMetadata:
+        """Return what the model states about itself."""
+        info = self._info
+        version = _NO_VERSION if info.version is None else info.version
+        texts = info.producer_name, info.graph_name, info.domain, info.description, info.graph_description
+        return ModelMetadata(*texts, version, dict(info.metadata))
+
+    def get_session_options(self) -> SessionOptions:
+        """Return the options of the session."""
+        return self._sess_options
+
+    # ---- providers ----
+
+    def get_providers(self) -> list[str]:
+        """Return ["CPUExecutionProvider"]."""
+        return list(PROVIDERS)
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """Return an empty dict for the provider."""
+        return {name: {} for name in PROVIDERS}
+
+    def set_providers(
+        self, providers: Sequence[Any] | None = None, provider_options: Sequence[Mapping[Any, Any]] | None = None
+    ) -> None:
+        """Warn of providers that relvm does not have.
+
+        providers: names, or pairs of a name and options.   provider_options: ignored.
+        """
+        for each in () if providers is None else providers:
+            name = each[0] if isinstance(each, tuple) and len(each) == 2 else each
+            if not isinstance(name, str):
+                raise ValueError("'providers' values must be either strings or (string, dict) tuples.")
+            if name not in (*PROVIDERS, "AzureExecutionProvider"):
+                warnings.warn(
+                    f"Specified provider '{name}' is not in available provider names."
+                    f"Available providers: '{', '.join(PROVIDERS)}'",
+                    stacklevel=3,
+                )
+
+    def disable_fallback(self) -> None:
+        """Have no effect: there is no other provider."""
+
+    def enable_fallback(self) -> None:
+        """Have no effect: there is no other provider."""
+
+    # ---- running ----
+
+    def run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None = None,
+    ) -> list[Any]:
+        """Run the model.
+
+        Parameters
+        ----------
+        output_names
+            The outputs to compute, in any order.  None or an empty list: all outputs.
+        input_feed
+            A value for each input: an array, a list, an OrtValue, or a dict for a map.
+        run_options
+            The options of the run.
+
+        Returns
+        -------
+        list
+            An array for a tensor, a list for a sequence, a dict for a map, and None for an absent value.  They own
+            their memory.
+
+        Raises
+        ------
+        ValueError
+            An input is missing.
+        InvalidArgument
+            A name, an element type or a shape does not fit the model.
+        Fail
+            The run failed, or `run_options.terminate` ended it.
+        """
+        if isinstance(output_names, str):
+            raise TypeError(f"run(): expected a list of output names, got the string {output_names!r}")
+        key = tuple(output_names or ()), tuple(input_feed.keys())
+        plan = self._plans.get(key) or self._planned(*key)
+        arguments = [convert(input_feed.get(name)) for name, convert in plan.inputs]
+        model = plan.model
+        for _, places in plan.shared:
+            if len({arguments[k].shape[axis] for k, axis in places}) > 1:
+                model = self._model_for(plan, arguments)
+                break
+        return model.plain(plan.outputs, self._result(model, arguments, run_options))
+
+    def _planned(self, outputs: tuple[str, ...], inputs: tuple[str, ...]) -> _Plan:
+        """Check the names of outputs and inputs, and keep how such a run works."""
+        key = outputs, inputs
+        missing = [value.name for value in self._info.inputs if value.name in self._needed.difference(inputs)]
+        if missing:
+            raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(inputs)}).")
+        for name in inputs:
+            self.expect_input(name)
+        for name in outputs:
+            self.expect_output(name)
+        overridden = tuple(sorted(set(inputs) - {value.name for value in self._info.inputs}))
+        model = self._model_of(_Variant(overridden=overridden))
+        selected = None if not outputs or model.computes_only(outputs) else tuple(sorted(set(outputs)))
+        variant = _Variant(selected, overridden)
+        model = self._model_of(variant)
+        values = [self._values[name] for name in model.input_names]
+        places: dict[str, list[tuple[int, int]]] = {}
+        for k, value in enumerate(values):
+            for axis, size in enumerate(value.shape or ()):
+                if isinstance(size, str):
+                    places.setdefault(size, []).append((k, axis))
+        shared = tuple((name, tuple(each)) for name, each in places.items() if len(each) > 1)
+        converters = tuple((value.name, converter(value)) for value in values)
+        plan = self._plans[key] = _Plan(variant, model, outputs or self._output_names, converters, shared)
+        return plan
+
+    def _result(self, model: Model, arguments: list[Any], options: RunOptions | None) -> Any:
+        try:
+            if options is None and self._profile is None:
+                return model(*arguments)
+            with model.borrowed_machine() as machine:
+                return self._observed(machine, arguments, options or RunOptions())
+        except RelvmInterrupted as error:
+            raise _terminated() from error
+        except RelvmError as error:
+            raise run_error(error) from error
+
+    def _observed(self, machine: VirtualMachine, arguments: list[Any], options: RunOptions) -> Any:
+        """Run the machine, which `options` may interrupt, and add the run to the profile."""
+        if self._profile:
+            machine.set_instrument(self._profile.instrument)
+        try:
+            if options.begin(machine):
+                return machine["main"](*arguments)
+        finally:
+            options.end(machine)
+            machine.set_instrument(None)
+        raise _terminated()
+
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        callback: Callable[[list[Any], Any, str], None],
+        user_data: Any,
+        run_options: RunOptions | None = None,
+    ) -> None:
+        """Run the model on another thread.
+
+        output_names, input_feed, run_options: as for `run`.   callback: a function that is called there with the
+        results, `user_data` and an error message, which is empty if the run succeeded.
+        """
+
+        def work() -> None:
+            try:
+                results, message = self.run(output_names, input_feed, run_options), ""
+            except Exception as error:
+                results, message = [], str(error)
+            callback(results, user_data, message)
+
+        with self._lock:
+            self._pool = self._pool or ThreadPoolExecutor(thread_name_prefix="relvm run_async")
+        self._pool.submit(work)
+
+    def run_with_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, OrtValue],
+        run_options: RunOptions | None = None,
+    ) -> list[OrtValue]:
+        """Run the model on OrtValues, and return OrtValues.
+
+        output_names, run_options: as for `run`.   input_dict_ort_values: the inputs.
+        """
+        return list(map(OrtValue, self.run(output_names, input_dict_ort_values, run_options)))
+
+    def run_with_ortvaluevector(self, *arguments: Any) -> None:
+        """Raise NotImplemented.  arguments: ignored."""
+        raise rejected("InferenceSession.run_with_ortvaluevector", "use run_with_ort_values")
+
+    def io_binding(self) -> IOBinding:
+        """Return an IOBinding of the session."""
+        return IOBinding(self)
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        """Run the model on bound inputs.  iobinding: the bound inputs and outputs.   run_options: as for `run`."""
+        iobinding.run(run_options)
+
+    def expect_input(self, name: str) -> None:
+        """Raise InvalidArgument if there is no input `name`."""
+        if name not in self._values:
+            raise InvalidArgument.of(f"Invalid input name: {name}")
+
+    def expect_output(self, name: str) -> None:
+        """Raise InvalidArgument if there is no output `name`."""
+        if name not in self._output_names:
+            raise InvalidArgument.of(f"Invalid output name:{name}")
+
+    # ---- profiles ----
+
+    def end_profiling(self) -> str:
+        """Write the profile of all runs, and return the name of the file, or "" if profiling is not enabled."""
+        if self._profile is None:
+            return ""
+        name = self._profile.write(self._sess_options.profile_file_prefix)
+        self._profile = None
+        return name
+
+    def get_profiling_start_time_ns(self) -> int:
+        """Return the time at which profiling began, in nanoseconds, or 0."""
+        return self._profile.started if self._profile else 0
+
+    # ---- building ----
+
+    def _model_for(self, plan: _Plan, arguments: list[Any]) -> Model:
+        """Return the model for inputs that have different sizes for one symbolic dimension."""
+        sizes = {name: {arguments[k].shape[axis] for k, axis in places} for name, places in plan.shared}
+        hints = tuple(sorted(name for name, found in sizes.items() if len(found) > 1))
+        return self._model_of(replace(plan.variant, hints=hints))
+
+    def _model_of(self, variant: _Variant) -> Model:
+        """Return the model of a variant, and build it if this is its first run."""
+        model = self._models.get(variant)
+        if model is None:
+            with self._lock:
+                model = self._models.get(variant)
+                if model is None:
+                    model = self._models[variant] = self._built(variant)
+        return model
+
+    def _built(self, variant: _Variant) -> Model:
+        options = self._sess_options
+        dims = {**options._sizes, **dict.fromkeys(variant.hints)}
+        fused = options.graph_optimization_level != GraphOptimizationLevel.ORT_DISABLE_ALL
+        try:
+            executable = build_onnx(
+                self._model, dims, "auto", "c", inputs=variant.overridden, outputs=variant.outputs, fused=fused
+            )
+            return Model(executable, num_threads=options.intra_op_num_threads or None)
+        except (OSError, RelvmError) as error:
+            raise (load_error(error) if isinstance(error, RelvmError) else Fail.of(str(error))) from error
+
+
+def _terminated() -> Exception:
+    return Fail.of("Exiting due to terminate flag being set to true.")
+
+
+class _Trace:
+    """A profile in the trace format of Chrome, which ONNX Runtime writes, too."""
+
+    def __init__(self) -> None:
+        self.started = time.monotonic_ns()
+        self._events: list[dict[str, Any]] = []
+        self._local = threading.local()
+
+    def instrument(self, name: str, before: bool, result: Any, *arguments: Any) -> None:
+        open_calls = self._local.__dict__.setdefault("open_calls", [])
+        now = time.monotonic_ns()
+        if before:
+            open_calls.append(now)
+            return
+        begun = open_calls.pop()
+        kind = "Session" if name == "main" else "Node"
+        self._events.append(
+            {
+                "cat": kind,
+                "name": "model_run" if kind == "Session" else f"{name}_kernel_time",
+                "ph": "X",
+                "pid": os.getpid(),
+                "tid": threading.get_native_id(),
+                "ts": (begun - self.started) // 1000,
+                "dur": (now - begun) // 1000,
+                "args": {} if kind == "Session" else {"op_name": name, "provider": PROVIDERS[0]},
+            }
+        )
+
+    def write(self, prefix: str) -> str:
+        """Write the events, and return the name of the file."""
+        name = f"{prefix}_{datetime.now().strftime('%Y-%m-%d_%H-%M-%S_%f')[:-3]}.json"
+        Path(name).write_text(json.dumps(sorted(self._events, key=lambda event: event["ts"])))
+        return name
+
+
+def _with_sizes(values: Sequence[OnnxValue], sizes: Mapping[str, int]) -> tuple[OnnxValue, ...]:
+    """Return values with the sizes of some symbolic dimensions."""
+
+    def shape(value: OnnxValue) -> tuple[int | str | None, ...] | None:
+        return value.shape and tuple(sizes.get(size, size) if isinstance(size, str) else size for size in value.shape)
+
+    return tuple(replace(value, shape=shape(value)) for value in values)
+
+
+def _with_inferred_sizes(info: OnnxInfo, signature: Signature) -> list[OnnxValue]:
+    """Return the outputs with the sizes that type inference found, where the model does not state them."""
+    names: dict[str, str] = {}  # of symbolic dimensions, by their identifiers in the signature
+    for value in info.inputs:
+        shape, inferred = value.shape or (), _dimensions(signature.inputs[value.name])
+        names |= {each: size for each, size in zip(inferred, shape, strict=False) if isinstance(size, str)}
+    outputs = []
+    for value in info.outputs:
+        inferred = _dimensions(signature.outputs[value.name])
+        known = [int(each) if each.isdecimal() else names.get(each) for each in inferred]
+        stated = (None,) * len(known) if value.shape is None else value.shape
+        if value.type.startswith("tensor(") and len(stated) == len(known):
+            value = replace(value, shape=tuple(map(_merged, stated, known)))
+        outputs.append(value)
+    return outputs
+
+
+def _merged(stated: int | str | None, inferred: int | str | None) -> int | str | None:
+    return inferred if stated is None or (isinstance(inferred, int) and not isinstance(stated, int)) else stated
+
+
+def _dimensions(type_text: str) -> list[str]:
+    """Return the dimensions of a type in text form, such as "f32[n, 384]"."""
+    found = re.fullmatch(r"\w+\[(.*)\]", type_text)
+    return type_fields(f"({found[1]})") if found else []

@@ -1,0 +1,354 @@
+"""Values outside of a run: OrtValue and OrtDevice, and the conversion of inputs."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from relvm.errors import RelvmTypeError
+from relvm.frontend.onnx_info import ELEMENT_TYPES, OnnxValue
+from relvm.numpy_dtypes import STRINGS, plain_array
+from relvm.onnxruntime.errors import InvalidArgument
+from relvm.onnxruntime.options import rejected
+
+_NUMPY_NAMES = {"float": "float32", "double": "float64", "string": "object", "float8e4m3fn": "float8_e4m3fn"} | {
+    "float8e4m3fnuz": "float8_e4m3fnuz",
+    "float8e5m2": "float8_e5m2",
+    "float8e5m2fnuz": "float8_e5m2fnuz",
+    "float8e8m0": "float8_e8m0fnu",
+    "float4e2m1": "float4_e2m1fn",
+}
+
+
+@cache
+def numpy_dtype(element: str) -> np.dtype:
+    """Return the dtype of an element type such as "float".  Raise InvalidArgument if NumPy and ml_dtypes lack it."""
+    name = _NUMPY_NAMES.get(element, element)
+    try:
+        return np.dtype(name)
+    except TypeError:
+        import ml_dtypes
+
+    if not hasattr(ml_dtypes, name):
+        raise InvalidArgument.of(f"there are no arrays of element type {element}")
+    return np.dtype(getattr(ml_dtypes, name))
+
+
+@cache
+def element_type(dtype: np.dtype) -> str:
+    """Return the element type of a dtype, such as "float" for float32."""
+    name = "object" if dtype.kind in "UTO" else dtype.name
+    names = {numpy: element for element, numpy in _NUMPY_NAMES.items()}
+    element = names.get(name, name)
+    if element not in ELEMENT_TYPES:
+        raise RuntimeError(f"Unsupported array dtype {dtype}; expected one that ONNX has, such as float32")
+    return element
+
+
+def _dtype(wanted: Any) -> np.dtype:
+    """Return the dtype of an element type given as a NumPy type or as a number of TensorProto.DataType."""
+    if isinstance(wanted, int) and not isinstance(wanted, bool):
+        if not 0 < wanted < len(ELEMENT_TYPES):
+            raise InvalidArgument.of(f"unknown element type {wanted}; expected a number of onnx.TensorProto.DataType")
+        return numpy_dtype(ELEMENT_TYPES[wanted])
+    dtype = np.dtype(wanted)
+    return STRINGS if dtype.kind in "UT" else dtype
+
+
+class OrtDevice:
+    """A device, which is always the CPU."""
+
+    def __init__(self, device_type: str = "cpu", device_id: int = 0) -> None:
+        self._type = device_type
+        self._id = device_id
+
+    @staticmethod
+    def make(device_type: str, device_id: int, vendor_id: int = -1) -> OrtDevice:
+        """Return a device.  device_type: "cpu".   device_id: its number.   vendor_id: ignored."""
+        expect_cpu(device_type)
+        return OrtDevice(device_type.lower(), device_id)
+
+    def device_type(self) -> int:
+        """Return the number of the kind of device: 0 for the CPU."""
+        return 0
+
+    def device_id(self) -> int:
+        """Return the number of the device."""
+        return self._id
+
+    def device_vendor_id(self) -> int:
+        """Return 0: the CPU has no vendor."""
+        return 0
+
+    def device_mem_type(self) -> int:
+        """Return 0: the default memory."""
+        return 0
+
+
+def expect_cpu(device_type: str) -> None:
+    """Raise an error if a device is not the CPU."""
+    if str(device_type).lower() != "cpu":
+        raise rejected(f"the device {device_type!r}", "relvm runs on the CPU; pass 'cpu'")
+
+
+class OrtValue:
+    """A tensor, a sequence, a map, or nothing.
+
+    A tensor shares the memory of the array that it is made of.
+
+    Parameters
+    ----------
+    value
+        An array, a list, a dict, or None.
+    type
+        The type, such as "tensor(float)", or None to derive it.
+    """
+
+    def __init__(self, value: Any, type: str | None = None) -> None:
+        self._value = value
+        self._type = type
+
+    @classmethod
+    def ortvalue_from_numpy(
+        cls, numpy_obj: np.ndarray, /, device_type: str = "cpu", device_id: int = 0, vendor_id: int = -1
+    ) -> OrtValue:
+        """Return a value that shares the memory of an array, if the array is dense and row-major.
+
+        numpy_obj: the array.   device_type: "cpu".   device_id, vendor_id: ignored.
+        """
+        expect_cpu(device_type)
+        array = np.asarray(numpy_obj)
+        element_type(array.dtype)  # must exist
+        return cls(plain_array(array))
+
+    @classmethod
+    def ortvalue_from_numpy_with_onnx_type(cls, data: np.ndarray, /, onnx_element_type: int) -> OrtValue:
+        """Return a value that shares the memory of an array, with another element type of the same size.
+
+        data: the array.   onnx_element_type: a number of onnx.TensorProto.DataType.
+        """
+        dtype, array = _dtype(onnx_element_type), plain_array(np.asarray(data))
+        if dtype.itemsize != array.itemsize or STRINGS in (dtype, array.dtype):
+            raise InvalidArgument.of(f"elements of {array.dtype} cannot be reinterpreted as {dtype}")
+        return cls(array.view(dtype))
+
+    @classmethod
+    def ortvalue_from_shape_and_type(
+        cls,
+        shape: Sequence[int],
+        element_type: Any,
+        device_type: str = "cpu",
+        device_id: int = 0,
+        vendor_id: int = -1,
+        memory_info: Any = None,
+    ) -> OrtValue:
+        """Return a new tensor.  Its elements are arbitrary.
+
+        shape: the sizes.   element_type: a NumPy type, or a number of onnx.TensorProto.DataType.   device_type: "cpu".
+        device_id, vendor_id, memory_info: ignored.
+        """
+        expect_cpu(device_type)
+        dtype = _dtype(element_type)
+        return cls(np.full(tuple(shape), "", STRINGS) if dtype == STRINGS else np.empty(tuple(shape), dtype))
+
+    @classmethod
+    def from_dlpack(cls, data: Any, /, is_bool_tensor: bool = False) -> OrtValue:
+        """Return a tensor that shares the memory of another library's tensor.
+
+        data: an object with `__dlpack__`.   is_bool_tensor: whether bytes are booleans.
+        """
+        array = np.from_dlpack(data)
+        return cls(array.view(np.bool_) if is_bool_tensor and array.dtype == np.uint8 else array)
+
+    @classmethod
+    def ort_value_from_sparse_tensor(cls, sparse_tensor: Any) -> OrtValue:
+        """Raise NotImplemented.  sparse_tensor: a SparseTensor."""
+        raise rejected("OrtValue.ort_value_from_sparse_tensor", "pass a dense array")
+
+    def as_sparse_tensor(self) -> Any:
+        """Raise NotImplemented."""
+        raise rejected("OrtValue.as_sparse_tensor", "use numpy()")
+
+    def numpy(self) -> Any:
+        """Return the array of a tensor.  Raise RuntimeError for other values."""
+        if not isinstance(self._value, np.ndarray):
+            raise RuntimeError("Only OrtValues that are Tensors/SparseTensors are currently supported")
+        return self._value
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.numpy(), dtype, copy=copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.numpy().__dlpack_device__()
+
+    def update_inplace(self, np_arr: np.ndarray) -> None:
+        """Copy the elements of an array of the same dtype and shape into the tensor.  np_arr: the array."""
+        array = self.numpy()
+        if array.dtype != np_arr.dtype or array.shape != np_arr.shape:
+            raise InvalidArgument.of(
+                f"update_inplace: expected {array.dtype} of shape {array.shape},"
+                f" got {np_arr.dtype} of shape {np_arr.shape}"
+            )
+        np.copyto(array, np_arr)
+
+    def data_ptr(self) -> int:
+        """Return the address of the first element."""
+        return self.numpy().ctypes.data
+
+    def device_name(self) -> str:
+        """Return "cpu"."""
+        return "cpu"
+
+    def shape(self) -> list[int]:
+        """Return the sizes of a tensor."""
+        return list(self.numpy().shape)
+
+    def data_type(self) -> str:
+        """Return the type, such as "tensor(float)"."""
+        return self._type or type_of(self._value)
+
+    def element_type(self) -> int:
+        """Return the number of a tensor's element type in onnx.TensorProto.DataType."""
+        return ELEMENT_TYPES.index(element_type(self.numpy().dtype))
+
+    def tensor_size_in_bytes(self) -> int:
+        """Return the size of the elements in bytes."""
+        return self.numpy().nbytes
+
+    def has_value(self) -> bool:
+        """Return whether the value is not an empty optional."""
+        return self._value is not None
+
+    def is_tensor(self) -> bool:
+        """Return whether the value is a tensor."""
+        return isinstance(self._value, np.ndarray)
+
+    def is_sparse_tensor(self) -> bool:
+        """Return False: relvm has no sparse tensors."""
+        return False
+
+    def is_tensor_sequence(self) -> bool:
+        """Return whether the value is a sequence of tensors."""
+        return isinstance(self._value, list)
+
+
+def type_of(value: Any) -> str:
+    """Return the type of a value as ONNX Runtime spells it."""
+    match value:
+        case np.ndarray():
+            return f"tensor({element_type(value.dtype)})"
+        case [first, *_]:
+            return f"seq({type_of(first)})"
+        case []:
+            return "seq(tensor(float))"
+        case dict():
+            key, item = next(iter(value.items()), (0, 0.0))
+            names = {str: "string", int: "int64", float: "float"}
+            return f"map({names.get(type(key), 'int64')},tensor({names.get(type(item), 'float')}))"
+    return ""
+
+
+def raw(value: Any) -> Any:
+    """Return what an OrtValue holds, and any other value as it is."""
+    return value._value if isinstance(value, OrtValue) else value
+
+
+# ---- inputs ----
+
+Converter = Callable[[Any], Any]
+
+
+def converter(info: OnnxValue) -> Converter:
+    """Return a function that checks a value for an input, and returns it in the form that a machine takes."""
+    kind, _, inner = info.type.partition("(")
+    inner = inner[:-1]
+    if kind == "tensor":
+        return _tensor_converter(info, inner)
+    item = converter(OnnxValue(info.name, inner)) if kind in ("seq", "optional") else None
+    if kind == "optional":
+        return lambda value: None if raw(value) is None else item(raw(value))  # type: ignore[misc]
+    if kind == "seq":
+        return lambda value: list(map(item, _items(info, raw(value))))  # type: ignore[arg-type]
+    if kind == "map":
+        return lambda value: _columns(info, raw(value), inner)
+    return raw
+
+
+def _tensor_converter(info: OnnxValue, element: str) -> Converter:
+    expected, shape, wanted = numpy_dtype(element), info.shape, f"tensor({element})"
+
+    def convert(value: Any) -> Any:
+        array = raw(value)
+        if isinstance(array, list):
+            array = _array_of_list(info, array, expected)
+        elif not isinstance(array, np.ndarray):
+            raise RuntimeError(f"Unable to handle object of type {type(value)}")
+        if array.dtype is not expected:
+            if array.dtype.kind == "S" and element == "string":
+                array = np.char.decode(array, "utf-8")
+            if (got := element_type(array.dtype)) != element:
+                raise InvalidArgument.of(f"Unexpected input data type. Actual: (tensor({got})) , expected: ({wanted})")
+            array = plain_array(array)
+        if shape is not None:
+            _expect_shape(info, array.shape, shape)
+        return array
+
+    return convert
+
+
+def _array_of_list(info: OnnxValue, value: list, expected: np.dtype) -> np.ndarray:
+    try:
+        return np.array(value, expected)
+    except (TypeError, ValueError) as error:
+        raise RuntimeError(f"input {info.name}: the list does not convert to {expected}: {error}") from None
+
+
+def _expect_shape(info: OnnxValue, got: tuple[int, ...], shape: tuple[int | str | None, ...]) -> None:
+    if len(got) != len(shape):
+        raise InvalidArgument.of(
+            f"Invalid rank for input: {info.name} Got: {len(got)} Expected: {len(shape)}"
+            " Please fix either the inputs/outputs or the model."
+        )
+    wrong = [at for at, size in enumerate(shape) if isinstance(size, int) and size != got[at]]
+    if wrong:
+        lines = "".join(f"\n index: {at} Got: {got[at]} Expected: {shape[at]}" for at in wrong)
+        raise InvalidArgument.of(
+            f"Got invalid dimensions for input: {info.name} for the following indices{lines}"
+            "\n Please fix either the inputs/outputs or the model."
+        )
+
+
+def _items(info: OnnxValue, value: Any) -> list:
+    if not isinstance(value, list):
+        raise RuntimeError(f"Iterable of {type(value)} should be given as array for input '{info.name}'.")
+    return value
+
+
+def _columns(info: OnnxValue, value: Any, inner: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the keys and the values of a dict as arrays."""
+    if not isinstance(value, Mapping):
+        raise RuntimeError(f"Unable to handle object of type {type(value)}")
+    key, _, item = inner.partition(",")
+    item = item.partition("(")[2][:-1] or item
+    try:
+        return np.array(list(value), numpy_dtype(key)), np.array(list(value.values()), numpy_dtype(item))
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument.of(f"input {info.name}: the dict does not convert to {info.type}: {error}") from None
+
+
+def array_at(address: int, dtype: Any, shape: Sequence[int]) -> np.ndarray:
+    """Return the array at an address.  dtype: a NumPy type, or a number of onnx.TensorProto.DataType."""
+    wanted = _dtype(dtype)
+    if wanted == STRINGS:
+        raise RelvmTypeError("strings have no address; bind an OrtValue")
+    size_bytes = math.prod(shape) * wanted.itemsize
+    content = (ctypes.c_char * size_bytes).from_address(address) if size_bytes else b""
+    return np.frombuffer(memoryview(content), wanted).reshape(tuple(shape))
