@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from relvm.onnxruntime.errors import Status
 from relvm.onnxruntime.options import RunOptions
 from relvm.onnxruntime.values import OrtValue, array_at, expect_cpu, raw
-
-
-class Session(Protocol):
-    """What an IOBinding needs of an InferenceSession."""
-
-    def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: Any) -> list[Any]: ...
-
-    def expect_input(self, name: str) -> None: ...
-
-    def expect_output(self, name: str) -> None: ...
 
 
 class IOBinding:
@@ -30,10 +20,10 @@ class IOBinding:
     Parameters
     ----------
     session
-        The session.
+        The InferenceSession.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Any) -> None:
         self._session = session
         self._inputs: dict[str, Any] = {}
         self._targets: dict[str, np.ndarray | None] = {}

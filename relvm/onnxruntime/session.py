@@ -30,6 +30,16 @@ PROVIDERS = ["CPUExecutionProvider"]
 _NO_VERSION = 2**63 - 1  # what ONNX Runtime returns for a model without a version
 
 
+REJECTED_METHODS = {
+    "get_input_epdevices": "relvm runs on the CPU",
+    "get_input_memory_infos": "relvm runs on the CPU",
+    "get_output_memory_infos": "relvm runs on the CPU",
+    "get_provider_graph_assignment_info": "relvm runs on the CPU",
+    "release_captured_graph": "relvm captures no graphs",
+    "run_with_ortvaluevector": "use run_with_ort_values",
+}
+
+
 class NodeArg:
     """An input or output of a session.
 
@@ -56,7 +66,17 @@ class NodeArg:
 
 @dataclass
 class ModelMetadata:
-    """What a model states about itself.  The attributes have the names of ONNX Runtime."""
+    """What a model states about itself.
+
+    Attributes
+    ----------
+    producer_name, graph_name, domain, description, graph_description
+        Texts; "" where the model states none.
+    version
+        The version of the model; the largest 64-bit integer if it states none.
+    custom_metadata_map
+        The metadata_props of the model.
+    """
 
     producer_name: str = ""
     graph_name: str = ""
@@ -234,6 +254,23 @@ class InferenceSession:
     def enable_fallback(self) -> None:
         """Have no effect: there is no other provider."""
 
+    def set_ep_dynamic_options(self, options: Mapping[str, str]) -> None:
+        """Have no effect, because relvm runs on the CPU only.  options: ignored."""
+        ignore("InferenceSession.set_ep_dynamic_options")
+
+    def get_tuning_results(self) -> list[dict[str, Any]]:
+        """Return an empty list: relvm does not tune."""
+        return []
+
+    def set_tuning_results(self, results: Any, *, error_on_invalid: bool = False) -> None:
+        """Have no effect: relvm does not tune.  results, error_on_invalid: ignored."""
+        ignore("InferenceSession.set_tuning_results")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in REJECTED_METHODS:
+            raise rejected(f"InferenceSession.{name}", REJECTED_METHODS[name])
+        raise AttributeError(f"InferenceSession has no attribute {name!r}")
+
     # ---- running ----
 
     def run(
@@ -366,10 +403,6 @@ class InferenceSession:
         """
         return list(map(OrtValue, self.run(output_names, input_dict_ort_values, run_options)))
 
-    def run_with_ortvaluevector(self, *arguments: Any) -> None:
-        """Raise NotImplemented.  arguments: ignored."""
-        raise rejected("InferenceSession.run_with_ortvaluevector", "use run_with_ort_values")
-
     def io_binding(self) -> IOBinding:
         """Return an IOBinding of the session."""
         return IOBinding(self)
@@ -377,6 +410,13 @@ class InferenceSession:
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Run the model on bound inputs.  iobinding: the bound inputs and outputs.   run_options: as for `run`."""
         iobinding.run(run_options)
+
+    def create_ortvalue_from_shape_and_type(self, shape: Sequence[int], element_type: Any, *device: Any) -> OrtValue:
+        """Return a new tensor (OrtValue.ortvalue_from_shape_and_type).
+
+        shape: the sizes.   element_type: a NumPy type, or a number of onnx.TensorProto.DataType.   device: "cpu".
+        """
+        return OrtValue.ortvalue_from_shape_and_type(shape, element_type, *device)
 
     def expect_input(self, name: str) -> None:
         """Raise InvalidArgument if there is no input `name`."""

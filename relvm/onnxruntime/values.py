@@ -61,7 +61,15 @@ def _dtype(wanted: Any) -> np.dtype:
 
 
 class OrtDevice:
-    """A device, which is always the CPU."""
+    """A device, which is always the CPU.
+
+    Parameters
+    ----------
+    device_type
+        "cpu".
+    device_id
+        The number of the device.
+    """
 
     def __init__(self, device_type: str = "cpu", device_id: int = 0) -> None:
         self._type = device_type
