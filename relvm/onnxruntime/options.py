@@ -84,28 +84,26 @@ class _Option:
         instance._values[self.name] = value
 
 
-class _Options:
-    """Options with entries of a name and a text."""
+class _Entries(dict[str, str]):
+    """The entries of options: a text for each name.  owner: the class of the options, for messages."""
 
-    __slots__ = ("_entries", "_values")
+    def __init__(self, owner: str) -> None:
+        super().__init__()
+        self.owner = owner
 
-    def __init__(self) -> None:
-        self._values: dict[str, Any] = {}
-        self._entries: dict[str, str] = {}
+    def add(self, name: str, value: str) -> None:
+        expect_type(f"{self.owner}: the name of an entry", name, str, "a string")
+        expect_type(f"{self.owner}: {name}", value, str, "a string")
+        self[name] = value
+        ignore(f"{self.owner}: the entry {name!r}")
 
-    def _add(self, name: str, value: str) -> None:
-        what = type(self).__name__
-        expect_type(f"{what}: the name of an entry", name, str, "a string")
-        expect_type(f"{what}: {name}", value, str, "a string")
-        self._entries[name] = value
-
-    def _get(self, name: str) -> str:
-        if name not in self._entries:
-            raise RuntimeError(f"{type(self).__name__} does not have configuration with key: {name}")
-        return self._entries[name]
+    def get_known(self, name: str) -> str:
+        if name not in self:
+            raise RuntimeError(f"{self.owner} does not have configuration with key: {name}")
+        return self[name]
 
 
-class SessionOptions(_Options):
+class SessionOptions:
     """The options of a session.
 
     intra_op_num_threads is the number of threads of a kernel; 0: all processors.  enable_profiling and
@@ -113,7 +111,7 @@ class SessionOptions(_Options):
     attributes are accepted and have no effect.
     """
 
-    __slots__ = ("_sizes",)
+    __slots__ = ("_entries", "_sizes", "_values")
 
     enable_cpu_mem_arena = _Option(True)
     enable_mem_pattern = _Option(True)
@@ -133,17 +131,17 @@ class SessionOptions(_Options):
     use_per_session_threads = _Option(True)
 
     def __init__(self) -> None:
-        super().__init__()
+        self._values: dict[str, Any] = {}
+        self._entries = _Entries("SessionOptions")
         self._sizes: dict[str, int] = {}
 
     def add_session_config_entry(self, name: str, value: str) -> None:
         """Set an entry.  relvm keeps it, and it has no effect.  name, value: texts."""
-        self._add(name, value)
-        ignore(f"SessionOptions.add_session_config_entry({name!r}, ...)")
+        self._entries.add(name, value)
 
     def get_session_config_entry(self, name: str) -> str:
         """Return the entry `name`.  Raise RuntimeError if there is none."""
-        return self._get(name)
+        return self._entries.get_known(name)
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
         """Fix the size of the symbolic dimension `name`.  size: the number of elements along it."""
@@ -192,14 +190,14 @@ def _rejecting(what: str, instead: str) -> Callable[..., Any]:
     return reject
 
 
-class RunOptions(_Options):
+class RunOptions:
     """The options of a run.
 
     Setting `terminate` from another thread ends the runs that use these options.  The other attributes are accepted
     and have no effect.
     """
 
-    __slots__ = ("_lock", "_running", "_terminate")
+    __slots__ = ("_entries", "_lock", "_running", "_terminate", "_values")
 
     log_severity_level = _Option(-1)
     log_verbosity_level = _Option(0)
@@ -207,7 +205,8 @@ class RunOptions(_Options):
     only_execute_path_to_fetches = _Option(False, effect=True)  # relvm always does
 
     def __init__(self) -> None:
-        super().__init__()
+        self._values: dict[str, Any] = {}
+        self._entries = _Entries("RunOptions")
         self._terminate = False
         self._running: list[VirtualMachine] = []
         self._lock = threading.Lock()
@@ -226,12 +225,11 @@ class RunOptions(_Options):
 
     def add_run_config_entry(self, name: str, value: str) -> None:
         """Set an entry.  relvm keeps it, and it has no effect.  name, value: texts."""
-        self._add(name, value)
-        ignore(f"RunOptions.add_run_config_entry({name!r}, ...)")
+        self._entries.add(name, value)
 
     def get_run_config_entry(self, name: str) -> str:
         """Return the entry `name`.  Raise RuntimeError if there is none."""
-        return self._get(name)
+        return self._entries.get_known(name)
 
     def add_active_adapter(self, adapter: Any) -> None:
         """Raise NotImplemented.  adapter: a LoraAdapter."""
