@@ -307,7 +307,7 @@ def test_outputs_in_a_file(name: str, tmp_path: Path) -> None:
     saved = tmp_path / "out" / "saved.npz"
     saved.parent.mkdir()
     options = ["--dim", "n=3", "--random", "--target", "numpy"]
-    arguments = ["run", str(tmp_path / "model.relvm"), *options, "--save-outputs", str(saved)]
+    arguments = ["run", str(tmp_path / "model.relvm"), *options, "--output", str(saved)]
     arguments[3] = arguments[3].replace("n=3", f"{main_size(tmp_path / 'model.relvm')}=3")
     assert main(arguments) == 0
     assert list(np.load(saved)) == [quoting.file_name(name)]

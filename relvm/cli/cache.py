@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from relvm.cli.output import put
+from relvm.cli.output import put, put_json
 from relvm.compiler.disk_cache import kept_files, limit_bytes, shrink
 from relvm.runtime.trust import cache_directory
 
@@ -12,6 +12,10 @@ from relvm.runtime.trust import cache_directory
 def show_cache(options: argparse.Namespace) -> int:
     """Print the folder and the size of the build cache.  With --clear, also remove the cached files."""
     files = kept_files()
+    if options.json:
+        found = {"folder": str(cache_directory()), "files": len(files), "size_bytes": _bytes(files)}
+        put_json(found | {"limit_bytes": limit_bytes()} | ({"removed_bytes": shrink(0)} if options.clear else {}))
+        return 0
     put(f"{cache_directory()}: {len(files):,} files, {_bytes(files):,} of at most {limit_bytes():,} bytes")
     if options.clear:
         put(f"removed {shrink(0):,} bytes")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 
-from relvm.cli.output import put
+from relvm.cli.output import put, put_json
 from relvm.tables import BUILTINS, OPCODES
 
 
 def print_table(options: argparse.Namespace) -> int:
     """Print the table that the command names."""
-    rows = {"ops": _ops, "builtins": _builtins, "opcodes": _opcodes}[options.table]()
+    columns, make = _TABLES[options.table]
+    rows = make()
+    if options.json:
+        put_json([dict(zip(columns, row, strict=True)) for row in rows])
+        return 0
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
@@ -40,3 +44,10 @@ def _builtins() -> list[tuple[str, ...]]:
 
 def _opcodes() -> list[tuple[str, ...]]:
     return [(str(row.index), row.name, row.operands, row.meaning) for row in OPCODES]
+
+
+_TABLES = {
+    "ops": (("name", "parameters", "effect", "meaning"), _ops),
+    "builtins": (("name", "signature", "effect", "meaning"), _builtins),
+    "opcodes": (("index", "name", "operands", "meaning"), _opcodes),
+}

@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import importlib
 import math
+import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 from relvm import __version__
-from relvm.cli.output import NoReaderError, complain, flush, message_text, note, prepare_streams, report
-from relvm.errors import RelvmArgumentError, RelvmError
+from relvm.cli.output import NoReaderError, complain, flush, message_text, note, prepare_streams, report, set_verbosity
+from relvm.errors import RelvmArgumentError, RelvmError, near_matches
 
 PICTURES = ("dataflow", "calls", "memory", "liveness")
 STAGES = ("parsed", "typed", "anf", "lowered", "planned", "routine", "bytecode", "kernels", "c")
@@ -29,7 +31,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     prepare_streams()
     try:
         try:
-            options = make_parser().parse_args(arguments)
+            parser = make_parser()
+            if "_ARGCOMPLETE" in os.environ:  # a shell asks for completions (relvm completion)
+                import argcomplete
+
+                argcomplete.autocomplete(parser)
+            options = parser.parse_args(arguments)
+            set_verbosity(options.verbose, options.quiet)
             return options.run(options)
         finally:
             flush()
@@ -56,8 +64,21 @@ class _Parser(argparse.ArgumentParser):
     """An argument parser that escapes the user's text in error messages, so that it is safe to print."""
 
     def error(self, message: str) -> NoReturn:
-        report(f"{self.format_usage()}{self.prog}: error: {message_text(message)}\n")
+        near = _near_words(message, self)
+        report(f"{self.format_usage()}{self.prog}: error: {message_text(message)}{message_text(near)}\n")
         sys.exit(2)
+
+
+def _near_words(message: str, parser: argparse.ArgumentParser) -> str:
+    """Return a text that names commands or options like the unknown one in a message of argparse."""
+    if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
+        return near_matches(found[1], re.findall(r"[\w.-]+", found[2]))
+    if found := re.search(r"unrecognized arguments: .*?(--[\w-]+)", message):
+        commands = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
+        parsers = [parser, *(each for action in commands for each in action.choices.values())]
+        options = {option.lstrip("-") for each in parsers for option in each._option_string_actions}
+        return near_matches(found[1].lstrip("-"), options).replace("you mean ", "you mean --").replace(", ", ", --")
+    return ""
 
 
 class _Number(argparse.Action):
@@ -80,6 +101,8 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_run(commands)
     _add_run_python(commands)
+    _add_info(commands)
+    _add_bench(commands)
     _add_map(commands)
     _add_compile(commands)
     _add_export(commands)
@@ -93,9 +116,74 @@ def make_parser() -> argparse.ArgumentParser:
         ("opcodes", "the instruction set"),
     ):
         command = commands.add_parser(name, help=f"list {help_text}, from their declarations")
+        _add_json(command)
         command.set_defaults(run=_later("list_tables.print_table"), table=name)
     _add_cache(commands)
+    _add_completion(commands)
+    for command in set(commands.choices.values()):
+        _add_verbosity(command)
     return parser
+
+
+def _add_verbosity(command: argparse.ArgumentParser) -> None:
+    amount = command.add_mutually_exclusive_group()
+    amount.add_argument("-v", "--verbose", action="store_true", help="also print what the library logs")
+    amount.add_argument("-q", "--quiet", action="store_true", help="print results and errors only")
+
+
+def _add_json(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _add_info(commands) -> None:
+    command = commands.add_parser("info", help="print a model's inputs, outputs, operators and parameters")
+    _add_model(command, "an .onnx model, a .relvm text, or an executable (.rvm, .so)")
+    command.add_argument("--function", default="main", help="function of --operations (default: main)")
+    command.add_argument(
+        "--operations", action="store_true", help="also run the model and count its arithmetic operations"
+    )
+    _add_inputs(command)
+    _add_json(command)
+    command.add_argument("--exec-mode", choices=("bytecode", "compiled", "auto"), help="mode of --operations")
+    _add_trust_native(command)
+    command.set_defaults(run=_later("info.show_info"))
+
+
+def _add_bench(commands) -> None:
+    command = commands.add_parser("bench", help="time a model on random inputs, beside other runtimes")
+    _add_model(command, "an .onnx model, a .relvm text, or an executable (.rvm, .so)")
+    command.add_argument("--against", metavar="RUNTIME,...", help="onnxruntime, openvino, or both")
+    command.add_argument("--function", default="main", help="function to run (default: main)")
+    command.add_argument(
+        "--seconds",
+        action=_Number,
+        type=float,
+        least=0.001,
+        most=86_400,
+        default=2.0,
+        metavar="S",
+        help="time to spend on each runtime (default: 2)",
+    )
+    command.add_argument(
+        "--threads", action=_Number, type=int, least=1, most=256, metavar="N", help="threads (default: all processors)"
+    )
+    _add_inputs(command)
+    command.add_argument(
+        "--exec-mode", choices=("bytecode", "compiled", "auto"), help="default: auto, timed as native code"
+    )
+    _add_json(command)
+    _add_trust_native(command)
+    command.set_defaults(run=_later("bench.bench"))
+
+
+def _add_completion(commands) -> None:
+    command = commands.add_parser(
+        "completion",
+        help="print code that completes commands and options in a shell",
+        description='Print code for a shell. For bash: eval "$(relvm completion bash)"',
+    )
+    command.add_argument("shell", choices=("bash", "zsh", "fish"))
+    command.set_defaults(run=_later("completion.print_completion"))
 
 
 def _add_run_python(commands) -> None:
@@ -114,6 +202,7 @@ def _add_run_python(commands) -> None:
 def _add_cache(commands) -> None:
     command = commands.add_parser("cache", help="show the folder and size of the build cache, or clear it")
     command.add_argument("--clear", action="store_true", help="delete the cached files")
+    _add_json(command)
     command.set_defaults(run=_later("cache.show_cache"))
 
 
@@ -186,7 +275,7 @@ def _add_run(commands) -> None:
         choices=("bytecode", "compiled", "auto"),
         help="default: auto, which compiles native code for the next run; with --target: bytecode",
     )
-    command.add_argument("--save-outputs", type=_file, metavar="OUT.npz", help="save the outputs under their names")
+    command.add_argument("-o", "--output", type=_file, metavar="OUT.npz", help="save the outputs under their names")
     command.add_argument(
         "--repeat",
         action=_Number,
@@ -222,13 +311,14 @@ def _add_map(commands) -> None:
         help="folder of .npy and .npz files, or a quoted pattern: 'in/*.npy'; an .npz file holds inputs by name",
     )
     command.add_argument(
-        "--out",
+        "-o",
+        "--output",
         required=True,
         type=_file,
         metavar="FOLDER",
         help="folder for one .npz file per input; existing files are kept, so an interrupted run can be resumed",
     )
-    command.add_argument("--overwrite", action="store_true", help="delete the .npz files of an earlier run in --out")
+    command.add_argument("--overwrite", action="store_true", help="delete the .npz files of an earlier run in --output")
     where = command.add_mutually_exclusive_group()
     where.add_argument(
         "--workers",
@@ -401,6 +491,7 @@ def _add_debug(commands) -> None:
 def _add_verify(commands) -> None:
     command = commands.add_parser("verify", help="verify an executable without running any of it")
     command.add_argument("model", type=_file, metavar="EXECUTABLE", help=".rvm, or a .so that relvm compile made")
+    _add_json(command)
     command.set_defaults(run=_later("verify.verify_file"))
 
 

@@ -29,7 +29,7 @@ def map_model(options: argparse.Namespace) -> int:
         mapped = map_files(
             executable,
             options.inputs,
-            options.out,
+            options.output,
             client=client,
             function=options.function,
             overwrite=options.overwrite,
@@ -46,7 +46,7 @@ def map_model(options: argparse.Namespace) -> int:
                 failed += 1
                 complain(each.error)
     there = f"; {skipped} were there" if skipped else ""
-    note(f"wrote {written} files to {options.out}{there}{f'; {failed} failed' if failed else ''}")
+    note(f"wrote {written} files to {options.output}{there}{f'; {failed} failed' if failed else ''}")
     return 1 if failed else 0
 
 

@@ -3,6 +3,7 @@ and texts from a file may contain them."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import TextIO
 
 from relvm.quoting import terminal, terminal_lines, terminal_message
 
+_is_quiet = False
 _MAX_MESSAGE = 4000  # limit on the characters of an error message
 
 
@@ -45,14 +47,34 @@ def put(*values: object, end: str = "\n") -> None:
         print(terminal_lines(" ".join(map(str, values))), end=end)
 
 
+def put_json(value: object) -> None:
+    """Print a value as JSON on standard output.  The errors are the same as those of `put`."""
+    put(json.dumps(value, indent=2))
+
+
 def flush() -> None:
     """Write the buffered text of standard output.  The errors are the same as those of `put`."""
     with _writing(sys.stdout):
         sys.stdout.flush()
 
 
+def set_verbosity(verbose: bool, quiet: bool) -> None:
+    """Choose what is printed on standard error.
+
+    verbose: also what relvm logs at level INFO.   quiet: errors only.
+    """
+    global _is_quiet
+    _is_quiet = quiet
+    if verbose:
+        import logging  # few commands need it
+
+        logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
+
+
 def note(text: str) -> None:
-    """Print a line on standard error."""
+    """Print a line on standard error, unless --quiet is given."""
+    if _is_quiet:
+        return
     report(f"relvm: {terminal(text)}\n")
 
 
@@ -69,7 +91,10 @@ def message_text(text: str) -> str:
 
 
 def update(text: str, *, is_last: bool) -> None:
-    """Print a line of progress on standard error.  On a terminal, it replaces the previous line."""
+    """Print a line of progress on standard error, unless --quiet is given.  On a terminal, it replaces the previous
+    line."""
+    if _is_quiet:
+        return
     start, end = ("\r\x1b[K", "\n" if is_last else "") if sys.stderr.isatty() else ("", "\n")
     report(f"{start}relvm: {terminal(text)}{end}")
 

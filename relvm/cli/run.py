@@ -24,9 +24,9 @@ from relvm.vm import Executable, Profile, VirtualMachine
 
 def run(options: argparse.Namespace) -> int:
     """Run a function of a model on inputs from files or on random inputs, and print or save its outputs."""
-    if options.save_outputs and Path(options.save_outputs).suffix != ".npz":
-        raise RelvmArgumentError(f"--save-outputs {options.save_outputs}: expected a file name ending in .npz")
-    expect_writable("--save-outputs", options.save_outputs)
+    if options.output and Path(options.output).suffix != ".npz":
+        raise RelvmArgumentError(f"--output {options.output}: expected a file name ending in .npz")
+    expect_writable("--output", options.output)
     expect_writable("--roofline", options.roofline)
     executable = adapt(executable_of(options, exec_mode="auto" if options.target == "auto" else "bytecode"))
     machine = VirtualMachine(executable, **limits_of(options))
@@ -42,9 +42,9 @@ def run(options: argparse.Namespace) -> int:
         result = function(*values)
         seconds.append(time.perf_counter() - started)
     outputs = named_outputs(result, attributes.get("output_names"))
-    if options.save_outputs:
-        save_arrays(options.save_outputs, outputs)
-        note(f"wrote {', '.join(outputs)} to {options.save_outputs}")
+    if options.output:
+        save_arrays(options.output, outputs)
+        note(f"wrote {', '.join(outputs)} to {options.output}")
     else:
         for name, value in outputs.items():
             put(_shown(name, value))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from relvm.cli.output import put
+from relvm.cli.output import put, put_json
 from relvm.quoting import terminal
 from relvm.vm import Executable
 
@@ -14,14 +14,30 @@ def verify_file(options: argparse.Namespace) -> int:
     and which functions of the host it calls."""
     executable = Executable.check(options.model)
     stats, native = executable.stats(), executable.program.native
+    called = [name for name in stats.functions.get("packed", ()) if not name.startswith("vm.builtin.")]
+    where = f"{native.triple} {native.cpu}".rstrip() if native else "none"
+    if options.json:
+        put_json(
+            {
+                "file": options.model,
+                "size_bytes": stats.size_bytes,
+                "functions": {kind: len(names) for kind, names in stats.functions.items()},
+                "instructions": sum(stats.instructions.values()),
+                "constants": len(stats.constants),
+                "tensor_bytes": stats.tensor_bytes,
+                "host_functions": called,
+                "native_code": where,
+                "native_bytes": stats.native_bytes,
+                "portable_bytes": stats.portable_bytes,
+            }
+        )
+        return 0
     counts = ", ".join(f"{len(names)} {kind}" for kind, names in stats.functions.items())
     put(f"{options.model}: {stats.size_bytes:,} bytes, as the format has it")
     put(f"  functions: {counts or 'none'}; {sum(stats.instructions.values()):,} instructions")
     put(f"  constants: {len(stats.constants):,}, with {stats.tensor_bytes:,} bytes of tensors")
-    called = [name for name in stats.functions.get("packed", ()) if not name.startswith("vm.builtin.")]
     put(f"  calls functions of the host: {terminal(', '.join(called)) or 'none'}")
     if native:
-        where = f"{native.triple} {native.cpu}".rstrip()
         put(f"  native code: {stats.native_bytes:,} bytes for {terminal(where)}, which nothing can verify")
     else:
         put("  native code: none")

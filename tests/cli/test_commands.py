@@ -48,7 +48,7 @@ def test_run_saves_each_output_under_its_name(folder: Path, mode: str, target: s
         mode,
         "--target",
         target,
-        "--save-outputs",
+        "--output",
         "o.npz",
         cwd=folder,
     )
@@ -371,7 +371,7 @@ def test_what_run_saves_of_dtypes_that_numpy_does_not_have_it_reads(dtype: str, 
     (folder / "cast.relvm").write_text(f'def main(x: f32[n]) -> {dtype}[n] = cast(x, to="{dtype}")\n')
     (folder / "back.relvm").write_text(f'def main(x: {dtype}[n]) -> f32[n] = cast(x, to="f32")\n')
     np.save(folder / "x.npy", np.float32([1, 0, 4]))
-    save = ["--target", "numpy", "--save-outputs", "o.npz"]
+    save = ["--target", "numpy", "--output", "o.npz"]
     done = relvm("run", "cast.relvm", "--input", "x=x.npy", *save, cwd=folder)
     assert done.returncode == 0, done.stderr
     with np.load(folder / "o.npz") as outputs:
@@ -405,7 +405,7 @@ def test_an_archive_is_no_input(folder: Path) -> None:
 
 def test_run_saves_strings(folder: Path) -> None:
     (folder / "strings.relvm").write_text("def main(x: str[n]) -> str[n] = x\n")
-    save = ["run", "strings.relvm", "--input", "x=x.npy", "--target", "numpy", "--save-outputs", "o.npz"]
+    save = ["run", "strings.relvm", "--input", "x=x.npy", "--target", "numpy", "--output", "o.npz"]
     np.save(folder / "x.npy", np.array(["", "naïve", "\U0001f600"]))
     done = relvm(*save, cwd=folder)
     assert done.returncode == 0, done.stderr

@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "arguments",
     [
-        "run fixed.relvm --random --target numpy --save-outputs out.npz",
+        "run fixed.relvm --random --target numpy --output out.npz",
         "compile fixed.relvm --target numpy -o out.rvm",
         "export fixed.relvm -o out.tar",
         "export fixed.relvm -o folder --show storage --draw out.svg",
@@ -63,14 +63,14 @@ def test_on_a_full_disk_the_file_stays_what_it_was(folder: Path, arguments: str)
     [
         ("run", ""),
         ("verify", ""),
-        ("run", "fixed.relvm", "--random", "--save-outputs", ""),
+        ("run", "fixed.relvm", "--random", "--output", ""),
         ("compile", "fixed.relvm", "-o", ""),
         ("export", "fixed.relvm", "-o", ""),
         ("export", "fixed.relvm", "-o", "folder", "--draw", ""),
         ("show", "fixed.relvm", "--html", ""),
         ("show", "fixed.relvm", "--picture", "dataflow", "-o", ""),
-        ("map", "fixed.relvm", "--inputs", "", "--out", "out"),
-        ("map", "fixed.relvm", "--inputs", "in", "--out", ""),
+        ("map", "fixed.relvm", "--inputs", "", "--output", "out"),
+        ("map", "fixed.relvm", "--inputs", "in", "--output", ""),
     ],
 )
 def test_an_empty_name_of_a_file_is_refused(folder: Path, arguments: tuple[str, ...]) -> None:

@@ -39,7 +39,7 @@ def test_sizes_are_chosen_that_fit(folder: Path, options: tuple[str, ...], note:
 
 def test_inputs_are_given_as_they_are_printed(folder: Path) -> None:
     given = ("--input", "in_0=x.npy", "--input", "scale=2")
-    done = relvm("run", "model.onnx", "--target", "numpy", *given, "--save-outputs", "o.npz", cwd=folder)
+    done = relvm("run", "model.onnx", "--target", "numpy", *given, "--output", "o.npz", cwd=folder)
     assert done.returncode == 0, done.stderr
     with np.load(folder / "o.npz") as outputs:
         np.testing.assert_array_equal(outputs["y"], np.full((1, 2, 3, 1), 2 * 3 * 49))
@@ -51,7 +51,7 @@ def test_inputs_are_given_as_they_are_printed(folder: Path) -> None:
         (("run", "model.onnx", "--input", "scale=2"), "missing inputs: in:0 (f32[batch, 3, height, width]); give them"),
         (("run", "m.rvm", "--random", "--dim", "height=6"), "found no working sizes for batch, width"),
         (("run", "m.rvm", "--random", "--dim", "hight=9"), "hight: expected one of batch, height, width; did you"),
-        (("run", "model.onnx", "--random", "--save-outputs", "no/o.npz"), "no/o.npz: the folder no does not exist"),
+        (("run", "model.onnx", "--random", "--output", "no/o.npz"), "no/o.npz: the folder no does not exist"),
         (("compile", "model.onnx", "-o", "no/m.rvm"), "-o no/m.rvm: the folder no does not exist"),
         (("compile", "model.onnx", "-o", "folder.rvm"), "-o folder.rvm: expected a file, but it is a folder"),
     ],

@@ -47,7 +47,7 @@ def test_run_ends_at_a_limit(folder: Path, mode: str, model: str, limit: tuple[s
 
 @pytest.mark.parametrize(("model", "limit", "message"), LIMITS)
 def test_map_ends_a_file_at_a_limit(folder: Path, model: str, limit: tuple[str, str], message: str) -> None:
-    files = ("--inputs", "in", "--out", "out", "--workers", "1")
+    files = ("--inputs", "in", "--output", "out", "--workers", "1")
     done = relvm("map", f"{model}.relvm", *files, *limit, cwd=folder)
     assert done.returncode == 1 and message in done.stderr and "1 failed" in done.stderr, done.stderr
     assert not list((folder / "out").glob("*.npz"))
@@ -77,7 +77,7 @@ def test_a_run_within_its_limits_has_its_outputs(folder: Path) -> None:
 def test_numbers_out_of_range_are_refused_before_the_model_is_read(
     folder: Path, command: str, option: str, values: list[str]
 ) -> None:
-    files = ("--inputs", "in", "--out", "out") if command == "map" else ()
+    files = ("--inputs", "in", "--output", "out") if command == "map" else ()
     for value in values:
         done = relvm(command, "nowhere.relvm", *files, f"{option}={value}", cwd=folder)
         assert done.returncode == 1 and done.stderr.count("\n") == 1, done.stderr

@@ -67,7 +67,7 @@ def test_the_status_is_the_same_where_nothing_can_be_said(
 
 
 def test_files_do_not_take_the_number_of_a_closed_stream(folder: Path) -> None:
-    save = "run model.relvm --random --save-outputs out.npz <&- >&- 2>&-"
+    save = "run model.relvm --random --output out.npz <&- >&- 2>&-"
     assert shell(f"{RELVM} {save}", folder).returncode == 0
     assert (folder / "out.npz").read_bytes()[:2] == b"PK"
 

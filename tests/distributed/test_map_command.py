@@ -52,7 +52,7 @@ def outputs(folder: Path, out: str = "out") -> dict[str, list]:
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(folder: Path) -> None:
-    arguments = ("map", "slow.relvm", "--target", "numpy", "--inputs", "in", "--out", "out", "--workers", "2")
+    arguments = ("map", "slow.relvm", "--target", "numpy", "--inputs", "in", "--output", "out", "--workers", "2")
     command = [sys.executable, "-m", "relvm", *arguments]
     process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True, start_new_session=True)
     deadline = time.monotonic() + 60
@@ -80,7 +80,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(folder: Path) -> None:
 
 
 def test_an_interrupt_while_the_cluster_starts_says_no_more_than_that(folder: Path) -> None:
-    command = ["map", "slow.relvm", "--target", "numpy", "--inputs", "in", "--out", "out", "--workers", "2"]
+    command = ["map", "slow.relvm", "--target", "numpy", "--inputs", "in", "--output", "out", "--workers", "2"]
     process = subprocess.Popen(
         [sys.executable, "-m", "relvm", *command], cwd=folder, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -97,7 +97,7 @@ def test_an_interrupt_while_the_cluster_starts_says_no_more_than_that(folder: Pa
 def test_a_cluster_that_is_there_is_used(folder: Path, client: Client) -> None:
     build().save(folder / "double.rvm")
     address = client.scheduler.address
-    arguments = ("--inputs", "in/0*.npy", "--out", "new/out", "--scheduler", address)
+    arguments = ("--inputs", "in/0*.npy", "--output", "new/out", "--scheduler", address)
     done = relvm("map", "double.rvm", *arguments, cwd=folder)
     assert (done.returncode, done.stderr) == (0, "relvm: wrote 10 files to new/out\n")
     assert outputs(folder, "new/out") == {f"0{number}": [[2 * number]] for number in range(10)}
@@ -147,7 +147,7 @@ def test_options_that_have_no_meaning_are_refused(
     folder: Path, arguments: tuple[str, ...], status: int, message: str
 ) -> None:
     (folder / "double.relvm").write_text(DOUBLE)
-    given = ("double.relvm", "--target", "numpy", "--inputs", "in", "--out", "out", *arguments)
+    given = ("double.relvm", "--target", "numpy", "--inputs", "in", "--output", "out", *arguments)
     done = relvm("map", *given, cwd=folder)
     assert done.returncode == status and message in done.stderr and "Traceback" not in done.stderr
     assert not outputs(folder)

@@ -1,0 +1,120 @@
+"""`relvm bench`: time a model, beside other runtimes."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from relvm.cli.inputs import input_values, signature_of
+from relvm.cli.models import Progress, executable_of
+from relvm.cli.output import note, put, put_json
+from relvm.compiler.adapt import adapt
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmUnsupportedError, near_matches
+from relvm.vm import VirtualMachine
+
+_BLOCKS = 7
+_MIN_RUNS = 3
+
+
+@dataclass(frozen=True)
+class _Row:
+    """first_seconds: from the model file to the first result.   milliseconds: the median of a run."""
+
+    runtime: str
+    first_seconds: float
+    milliseconds: float
+    ratio: float
+    runs: int
+
+
+def bench(options: argparse.Namespace) -> int:
+    """Time a model on random inputs, in turns with other runtimes, and print a table."""
+    against = [] if options.against is None else options.against.split(",")
+    for name in against:
+        if name not in _RUNTIMES:
+            raise RelvmArgumentError(
+                f"--against {name}: expected {', '.join(_RUNTIMES)}{near_matches(name, _RUNTIMES)}"
+            )
+    if against and not options.model.endswith(".onnx"):
+        raise RelvmArgumentError(f"--against {options.against}: only for .onnx models, got {options.model}")
+    started = time.perf_counter()
+    executable = adapt(executable_of(options, exec_mode="auto"))
+    machine = VirtualMachine(executable, num_threads=options.threads)
+    function, signature = machine[options.function], signature_of(executable, options.function)
+    built = time.perf_counter() - started
+    options.random = True
+    values = input_values(options, signature, lambda values: function(*values))
+    started = time.perf_counter()
+    function(*values)
+    first = {"relvm": built + time.perf_counter() - started}
+    with contextlib.suppress(RelvmError), Progress() as progress:
+        progress.step("C compilation")
+        machine.wait_compiled()
+    runs: dict[str, Callable[[], Any]] = {"relvm": lambda: function(*values)}
+    names = signature["attributes"].get("input_names", [each["name"] for each in signature["params"]])
+    feed = {name: np.asarray(value) for name, value in zip(names, values, strict=True)}
+    for name in against:
+        started = time.perf_counter()
+        runs[name] = _RUNTIMES[name](options.model, feed, options.threads)
+        runs[name]()
+        first[name] = time.perf_counter() - started
+    times = _measured(runs, options.seconds)
+    base = statistics.median(times["relvm"])
+    medians = {name: statistics.median(each) for name, each in times.items()}
+    rows = [_Row(name, first[name], 1e3 * median, base / median, len(times[name])) for name, median in medians.items()]
+    if options.json:
+        put_json([asdict(row) for row in rows])
+        return 0
+    put(f"{'runtime':<12} {'first s':>9} {'median ms':>10} {'relvm is':>14} {'runs':>6}")
+    for row in rows:
+        compared = "" if row.runtime == "relvm" else f"{max(row.ratio, 1 / row.ratio):.2f}x "
+        compared += "" if row.runtime == "relvm" else ("slower" if row.ratio > 1 else "faster")
+        put(f"{row.runtime:<12} {row.first_seconds:9.3f} {row.milliseconds:10.3f} {compared:>14} {row.runs:6}")
+    kinds = set(machine.function_kinds.values())
+    note(f"{options.function} runs as {'native code' if kinds == {'native'} else 'bytecode'}")
+    return 0
+
+
+def _measured(runs: dict[str, Callable[[], Any]], seconds: float) -> dict[str, list[float]]:
+    """Run each function for about `seconds`, in blocks by turns, and return the times of the runs in seconds."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(_BLOCKS):
+        for name, run in runs.items():
+            end, count = time.perf_counter() + seconds / _BLOCKS, 0
+            while count < _MIN_RUNS or time.perf_counter() < end:
+                begun = time.perf_counter()
+                run()
+                times[name].append(time.perf_counter() - begun)
+                count += 1
+    return times
+
+
+def _onnxruntime(path: str, feed: dict[str, np.ndarray], threads: int | None) -> Callable[[], Any]:
+    try:
+        import onnxruntime
+    except ImportError:
+        raise RelvmUnsupportedError("--against onnxruntime: not installed: pip install onnxruntime") from None
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = threads or 0
+    session = onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
+    return lambda: session.run(None, feed)
+
+
+def _openvino(path: str, feed: dict[str, np.ndarray], threads: int | None) -> Callable[[], Any]:
+    try:
+        import openvino
+    except ImportError:
+        raise RelvmUnsupportedError("--against openvino: not installed: pip install openvino") from None
+    settings: dict[str, Any] = {"INFERENCE_NUM_THREADS": threads} if threads else {}
+    request = openvino.compile_model(path, "CPU", settings).create_infer_request()
+    return lambda: request.infer(feed)
+
+
+_RUNTIMES = {"onnxruntime": _onnxruntime, "openvino": _openvino}

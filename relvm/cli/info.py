@@ -1,0 +1,173 @@
+"""`relvm info`: what a model contains."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from relvm.bytecode.program import stated_signature
+from relvm.cli.inputs import input_values, signature_of
+from relvm.cli.models import expect_model
+from relvm.cli.output import put, put_json
+from relvm.errors import RelvmError, RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.onnx_info import OnnxValue, onnx_info
+from relvm.runtime.file_io import EXECUTABLE_SUFFIXES, read_file
+
+
+def show_info(options: argparse.Namespace) -> int:
+    """Print the inputs, outputs, operators and parameters of a model, and what relvm does not support."""
+    path, dims = expect_model(options)
+    match path.suffix:
+        case ".onnx":
+            found = _of_onnx(path, dims)
+        case suffix if suffix in EXECUTABLE_SUFFIXES:
+            found = _of_executable(path)
+        case _:
+            found = _of_text(path)
+    if options.operations:
+        found["operations"] = _operations(options)
+    if options.json:
+        put_json(found)
+    else:
+        for name, value in found.items():
+            _put(name.replace("_", " "), value)
+    return 0
+
+
+def _put(name: str, value: Any) -> None:
+    match value:
+        case dict() if value:
+            put(f"{name}:")
+            width = max(map(len, value))
+            for key, each in value.items():
+                put(f"  {key.ljust(width)}  {_text(each)}")
+        case list() if value and len(value) > 1:
+            put(f"{name}:")
+            for each in value:
+                put(f"  {_text(each)}")
+        case dict() | list():
+            put(f"{name}: {_text(value[0]) if value else 'none'}")
+        case _:
+            put(f"{name}: {_text(value)}")
+
+
+def _text(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _of_onnx(path: Path, dims: dict[str, Any]) -> dict[str, Any]:
+    content = read_file(path)
+    stated = onnx_info(content, str(path))
+    from relvm.frontend.onnx import from_onnx
+    from relvm.frontend.onnx.model_file import read_model
+
+    proto = read_model(path).proto
+    nodes, tensors = _contents(proto)
+    operators = Counter(f"{node.domain}.{node.op_type}" if node.domain else node.op_type for node in nodes)
+    names = [size for value in stated.inputs for size in value.shape or () if isinstance(size, str)]
+    return {
+        "file": str(path),
+        "format": f"ONNX, IR version {proto.ir_version}",
+        "size_bytes": len(content),
+        "producer": f"{stated.producer_name} {stated.producer_version}".strip() or "unknown",
+        "opsets": {each.domain or "ai.onnx": each.version for each in proto.opset_import},
+        "inputs": _described(stated.inputs),
+        "outputs": _described(stated.outputs),
+        "symbolic_sizes": list(dict.fromkeys(names)),
+        "parameters": sum(math.prod(tensor.dims) for tensor in tensors),
+        "nodes": operators.total(),
+        "operators": dict(operators.most_common()),
+        "unsupported": _unsupported(lambda: from_onnx(path, dims=dims or None)),
+    }
+
+
+def _contents(proto: Any) -> tuple[list[Any], list[Any]]:
+    """Return the nodes and the constant tensors of the graph, and of its subgraphs and functions."""
+    graphs, nodes = [proto.graph], [node for function in proto.functions for node in function.node]
+    tensors: list[Any] = []
+    for graph in graphs:  # which grows
+        nodes += graph.node
+        tensors += graph.initializer
+        graphs += [inner for node in graph.node for each in node.attribute for inner in (each.g, *each.graphs)]
+    tensors += [
+        each.t for node in nodes if node.op_type == "Constant" for each in node.attribute if each.name == "value"
+    ]
+    return nodes, tensors
+
+
+def _described(values: tuple[OnnxValue, ...]) -> dict[str, str]:
+    return {
+        value.name: value.type
+        + ("" if value.shape is None else f"[{', '.join('?' if s is None else str(s) for s in value.shape)}]")
+        for value in values
+    }
+
+
+def _unsupported(build: Any) -> list[str]:
+    """Return what prevents a model from being imported."""
+    try:
+        build()
+    except RelvmUnsupportedError as error:
+        first, *rest = str(error).split("\n  ")
+        return rest or [first]
+    except RelvmError as error:
+        return [f"{type(error).__name__}: {error}"]
+    return []
+
+
+def _of_text(path: Path) -> dict[str, Any]:
+    from relvm.frontend.load_model import read_model
+    from relvm.ir.expr import OpCall
+    from relvm.ir.node import walk
+    from relvm.ir.types import format_type
+
+    module = read_model(path)
+    calls = Counter(each.op.name for f in module.functions for each in walk(f) if isinstance(each, OpCall))
+    return {
+        "file": str(path),
+        "format": "a program in text form",
+        "size_bytes": path.stat().st_size,
+        "functions": {f.name: format_type(f.func_type) for f in module.functions if not f.private},
+        "operators": dict(calls.most_common()),
+    }
+
+
+def _of_executable(path: Path) -> dict[str, Any]:
+    from relvm.vm import Executable
+
+    executable = Executable.check(path, check_data=False)
+    stats, functions = executable.stats(), {}
+    for name in executable.signature:
+        stated = stated_signature(executable.signature, name)
+        if stated is None:
+            raise RelvmFormatError(f"{path}: no signature of {name}")
+        parameters = ", ".join(f"{each['name']}: {each['type']}" for each in stated["params"])
+        functions[name] = f"({parameters}) -> {stated['result']}"
+    native = executable.program.native
+    return {
+        "file": str(path),
+        "format": "an executable",
+        "size_bytes": stats.size_bytes,
+        "functions": functions,
+        "parameter_bytes": stats.tensor_bytes,
+        "function_table": {kind: len(names) for kind, names in stats.functions.items()},
+        "native_code": f"{native.triple} {native.cpu}".rstrip() if native else "none",
+        "portable_bytes": stats.portable_bytes,
+        "calls": {name: count for name, count in stats.calls.items() if not name.startswith("vm.builtin.")},
+    }
+
+
+def _operations(options: argparse.Namespace) -> int:
+    """Return the number of arithmetic operations of a run on random inputs."""
+    from relvm.cli.models import executable_of
+    from relvm.compiler.adapt import adapt
+    from relvm.vm import VirtualMachine
+
+    executable = adapt(executable_of(options, exec_mode="auto"))
+    machine = VirtualMachine(executable)
+    function = machine[options.function]
+    values = input_values(options, signature_of(executable, options.function), lambda values: function(*values))
+    return sum(row.operations or 0 for row in machine.profile(options.function, *values).rows)

@@ -1,0 +1,104 @@
+"""`relvm info`, `bench` and `completion`; JSON, quiet and verbose output, and suggestions for mistyped words."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from cli.test_commands import TEXT, relvm
+from frontend.onnx_models import onnx
+
+MODEL = """<ir_version: 8, opset_import: ["": 17]>
+g (float[n, 2] x) => (float[n, 2] z) <float[2] w = {1, 2}> { y = Add(x, w)  z = Mul(y, y) }"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    onnx.save(onnx.parser.parse_model(MODEL), tmp_path / "model.onnx")
+    onnx.save(onnx.parser.parse_model(MODEL.replace("Mul(y, y)", "Nope(y)")), tmp_path / "unknown.onnx")
+    (tmp_path / "model.relvm").write_text(TEXT)
+    return tmp_path
+
+
+def printed(done: subprocess.CompletedProcess) -> str:
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_info_of_an_onnx_model(folder: Path) -> None:
+    text = printed(relvm("info", "model.onnx", cwd=folder))
+    assert "inputs:\n  x  tensor(float)[n, 2]\n" in text
+    assert "symbolic sizes: n\nparameters: 2\nnodes: 2\noperators:\n  Add  1\n  Mul  1\nunsupported: none\n" in text
+    found = json.loads(
+        printed(relvm("info", "model.onnx", "--json", "--operations", "--random", "--dim", "n=3", cwd=folder))
+    )
+    assert found["operations"] == 12 and found["outputs"] == {"z": "tensor(float)[n, 2]"}
+
+
+def test_info_names_what_is_unsupported(folder: Path) -> None:
+    (reason,) = json.loads(printed(relvm("info", "unknown.onnx", "--json", cwd=folder)))["unsupported"]
+    assert "operator Nope is not supported" in reason
+
+
+def test_info_of_a_text_and_of_an_executable(folder: Path) -> None:
+    assert json.loads(printed(relvm("info", "model.relvm", "--json", cwd=folder)))["operators"] == {"relu": 1, "add": 1}
+    assert relvm("compile", "model.relvm", "--target", "bytecode", "-o", "m.rvm", cwd=folder).returncode == 0
+    found = json.loads(printed(relvm("info", "m.rvm", "--json", cwd=folder)))
+    assert found["functions"] == {"main": "(x: f32[n, 3]) -> (f32[n, 3], f32[n, 3])"}
+    assert found["native_code"] == "none"
+
+
+def test_bench_compares_with_onnxruntime(folder: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    options = ("--seconds", "0.05", "--dim", "n=3", "--target", "bytecode", "--against", "onnxruntime")
+    ours, theirs = json.loads(printed(relvm("bench", "model.onnx", *options, "--json", cwd=folder)))
+    assert (ours["runtime"], theirs["runtime"], ours["ratio"]) == ("relvm", "onnxruntime", 1.0)
+    assert theirs["ratio"] == pytest.approx(ours["milliseconds"] / theirs["milliseconds"])
+    table = printed(relvm("bench", "model.onnx", *options, cwd=folder))
+    assert [line.split()[0] for line in table.splitlines()] == ["runtime", "relvm", "onnxruntime"]
+
+
+def test_what_bench_refuses(folder: Path) -> None:
+    done = relvm("bench", "model.onnx", "--against", "onnxruntim", cwd=folder)
+    assert done.returncode == 1 and "did you mean onnxruntime?" in done.stderr
+    done = relvm("bench", "model.relvm", "--against", "onnxruntime", cwd=folder)
+    assert done.returncode == 1 and "only for .onnx models" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "suggestion"),
+    [
+        (("rnu", "model.onnx"), "; did you mean run?"),
+        (("run", "model.onnx", "--profil", "--repaet", "3"), "; did you mean --repeat?"),
+        (("show", "model.onnx", "--stage", "parsde"), "; did you mean parsed?"),
+    ],
+)
+def test_a_mistyped_word_is_suggested(arguments: tuple[str, ...], suggestion: str, tmp_path: Path) -> None:
+    done = relvm(*arguments, cwd=tmp_path)
+    assert done.returncode == 2 and suggestion in done.stderr
+
+
+@pytest.mark.parametrize("command", [("cache",), ("ops",), ("opcodes",), ("builtins",)])
+def test_tables_as_json(command: tuple[str, ...], tmp_path: Path) -> None:
+    assert json.loads(printed(relvm(*command, "--json", cwd=tmp_path)))
+
+
+def test_verify_as_json(folder: Path) -> None:
+    assert relvm("compile", "model.relvm", "--target", "bytecode", "-o", "m.rvm", cwd=folder).returncode == 0
+    found = json.loads(printed(relvm("verify", "m.rvm", "--json", cwd=folder)))
+    assert found["native_code"] == "none" and found["functions"]["bytecode"] == 1
+
+
+def test_quiet_and_verbose(folder: Path) -> None:
+    arguments = ("run", "model.relvm", "--random", "--dim", "n=2", "--target", "bytecode")
+    assert "ms" in relvm(*arguments, cwd=folder).stderr
+    assert relvm(*arguments, "-q", cwd=folder).stderr == ""
+    assert "error" in relvm("run", "missing.relvm", "-q", cwd=folder).stderr
+    assert relvm(*arguments, "-q", "-v", cwd=folder).returncode == 2
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell: str, tmp_path: Path) -> None:
+    assert "_ARGCOMPLETE" in printed(relvm("completion", shell, cwd=tmp_path))
