@@ -34,6 +34,7 @@ g (float[n, 40] x) => (float[n, 40] y) { s = Softmax<axis = -1>(x)  t = Tanh(s) 
 TEXT = "def main(x: f32[n]) -> f32[n] { return add(x, x) }"
 X = np.random.default_rng(1).standard_normal((3, 40)).astype(np.float32)
 START = """
+import contextlib
 import sys
 import numpy as np
 import relvm
@@ -41,6 +42,8 @@ machine = relvm.load_model(sys.argv[1]).machine()
 machine["main"](np.ones((3, 40), np.float32))
 compiler = {"onnx", "relvm.passes.pipeline", "relvm.codegen"}
 print(*machine.function_kinds.values(), *sorted(compiler & sys.modules.keys()))
+with contextlib.suppress(relvm.errors.RelvmToolchainError):  # there may be no compiler
+    machine.wait_compiled()
 """
 
 
@@ -96,6 +99,18 @@ def test_processes_that_start_together_compile_once(model: Path, tmp_path: Path)
     assert [process.wait(120) for process in started] == [0, 0, 0]
     assert (tmp_path / "links").read_text() == "linked\n"
     assert start(model) == "native"
+
+
+def test_a_process_ends_without_waiting_for_the_compiler(model: Path, tmp_path: Path) -> None:
+    slow = tmp_path / "slow"
+    slow.write_text('#!/bin/sh\ncase "$*" in *unit.c*) sleep 100;; esac\nexec gcc "$@"\n')
+    slow.chmod(0o755)
+    program = "import sys, relvm, numpy; print(relvm.load_model(sys.argv[1])(numpy.ones((3, 40), 'f4')).shape)"
+    command = [sys.executable, "-P", "-c", program, str(model)]
+    done = subprocess.run(
+        command, env=os.environ | {"RELVM_CC": str(slow)}, check=True, capture_output=True, text=True, timeout=60
+    )
+    assert (done.stdout, done.stderr) == ("(3, 40)\n", "")
 
 
 def test_other_sizes_and_contents_are_other_builds(model: Path) -> None:

@@ -16,7 +16,8 @@ Publish = Callable[[ExecutableT], None]
 class Upgrade(Generic[ExecutableT]):
     """The compilation of an executable to native code on a separate thread.
 
-    When the process exits, it waits for the compilation, so that the result is in the cache for the next run.
+    A process exits without waiting for the compilation.  The parts that are compiled by then are in the cache, so that
+    the next process compiles only the others.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ class Upgrade(Generic[ExecutableT]):
             self._error = compile
             self._done.set()
         else:
-            threading.Thread(target=self._run, args=(compile,), name="relvm upgrade").start()
+            threading.Thread(target=self._run, args=(compile,), name="relvm upgrade", daemon=True).start()
 
     @property
     def has_ended(self) -> bool:
