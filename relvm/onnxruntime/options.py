@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import logging
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from relvm.onnxruntime.errors import NotImplemented
 from relvm.runtime.virtual_machine import VirtualMachine
 
 _LOGGER = logging.getLogger("relvm").getChild("onnxruntime")
+_INTERRUPT_SECONDS = 0.01
 _logged: set[str] = set()
 
 
@@ -197,7 +199,7 @@ class RunOptions:
     and have no effect.
     """
 
-    __slots__ = ("_entries", "_lock", "_running", "_terminate", "_values")
+    __slots__ = ("_entries", "_running", "_terminate", "_values")
 
     log_severity_level = _Option(-1)
     log_verbosity_level = _Option(0)
@@ -209,7 +211,6 @@ class RunOptions:
         self._entries = _Entries("RunOptions")
         self._terminate = False
         self._running: list[VirtualMachine] = []
-        self._lock = threading.Lock()
 
     @property
     def terminate(self) -> bool:
@@ -218,10 +219,16 @@ class RunOptions:
 
     @terminate.setter
     def terminate(self, value: bool) -> None:
-        with self._lock:
-            self._terminate = bool(value)
-            for machine in self._running if value else ():
+        self._terminate = bool(value)
+        if value and self._running:
+            threading.Thread(target=self._interrupt, name="relvm terminate", daemon=True).start()
+
+    def _interrupt(self) -> None:
+        """Interrupt the machines until they end.  A machine that has not begun its run yet ignores an interrupt."""
+        while self._terminate and self._running:
+            for machine in tuple(self._running):
                 machine.interrupt()
+            time.sleep(_INTERRUPT_SECONDS)
 
     def add_run_config_entry(self, name: str, value: str) -> None:
         """Set an entry.  relvm keeps it, and it has no effect.  name, value: texts."""
@@ -237,11 +244,9 @@ class RunOptions:
 
     def begin(self, machine: VirtualMachine) -> bool:
         """Note that a machine begins a run.  Return whether it may."""
-        with self._lock:
-            self._running.append(machine)
-            return not self._terminate
+        self._running.append(machine)
+        return not self._terminate
 
     def end(self, machine: VirtualMachine) -> None:
         """Note that the run of a machine has ended."""
-        with self._lock:
-            self._running.remove(machine)
+        self._running.remove(machine)

@@ -146,7 +146,10 @@ class InferenceSession:
         if not isinstance(path_or_bytes, str | os.PathLike | bytes):
             raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
         self._model = path_or_bytes if isinstance(path_or_bytes, bytes) else Path(path_or_bytes)
-        self._sess_options = SessionOptions() if sess_options is None else sess_options
+        self._sess_options = options = SessionOptions() if sess_options is None else sess_options
+        self._threads = options.intra_op_num_threads or None
+        self._fused = options.graph_optimization_level != GraphOptimizationLevel.ORT_DISABLE_ALL
+        self._sizes = dict(options._sizes)  # of dimensions
         for name in kwargs:
             ignore(f"InferenceSession({name}=...)")
         self.set_providers(providers, provider_options)
@@ -170,6 +173,7 @@ class InferenceSession:
         else:
             where = str(self._model)
             try:
+                self._stamp = _stamp(self._model)
                 content = read_file(self._model)
             except FileNotFoundError:
                 raise NoSuchFile.of(
@@ -181,12 +185,13 @@ class InferenceSession:
             info = onnx_info(content, where)
         except RelvmError as error:
             raise load_error(error) from error
-        sizes = self._sess_options._sizes
+        names = {size for value in info.inputs for size in value.shape or ()}
+        self._sizes = {name: size for name, size in self._sizes.items() if name in names}
         return replace(
             info,
-            inputs=_with_sizes(info.inputs, sizes),
-            outputs=_with_sizes(info.outputs, sizes),
-            overridable=_with_sizes(info.overridable, sizes),
+            inputs=_with_sizes(info.inputs, self._sizes),
+            outputs=_with_sizes(info.outputs, self._sizes),
+            overridable=_with_sizes(info.overridable, self._sizes),
         )
 
     def __reduce__(self) -> NoReturn:
@@ -461,16 +466,27 @@ class InferenceSession:
         return model
 
     def _built(self, variant: _Variant) -> Model:
-        options = self._sess_options
-        dims = {**options._sizes, **dict.fromkeys(variant.hints)}
-        fused = options.graph_optimization_level != GraphOptimizationLevel.ORT_DISABLE_ALL
+        dims = {**self._sizes, **dict.fromkeys(variant.hints)}
         try:
+            if isinstance(self._model, Path) and _stamp(self._model) != self._stamp:
+                raise Fail.of(
+                    f"{self._model} has changed since the session was created; a run with other outputs, initializers"
+                    " or sizes reads it once more: keep the file, or create the session from its bytes"
+                )
             executable = build_onnx(
-                self._model, dims, "auto", "c", inputs=variant.overridden, outputs=variant.outputs, fused=fused
+                self._model, dims, "auto", "c", inputs=variant.overridden, outputs=variant.outputs, fused=self._fused
             )
-            return Model(executable, num_threads=options.intra_op_num_threads or None)
-        except (OSError, RelvmError) as error:
-            raise (load_error(error) if isinstance(error, RelvmError) else Fail.of(str(error))) from error
+            return Model(executable, num_threads=self._threads)
+        except RelvmError as error:
+            raise load_error(error) from error
+        except OSError as error:
+            raise Fail.of(f"Load model failed:{error}; keep the file, or create the session from its bytes") from error
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    """Return what changes if a file is written or replaced."""
+    status = os.stat(path)
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _terminated() -> Exception:

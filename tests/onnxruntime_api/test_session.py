@@ -273,6 +273,26 @@ def test_external_data_is_read_beside_the_model(tmp_path: Path) -> None:
     assert ours.InferenceSession(tmp_path / "m.onnx").run(None, {"x": V})[0].tolist() == [6, 10]
 
 
+def test_a_model_file_that_changes_after_the_session_is_created(tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").write_bytes(with_initializer(8))
+    session = ours.InferenceSession(tmp_path / "m.onnx")
+    (tmp_path / "m.onnx").write_bytes(with_initializer(7))
+    assert session.run(None, {"x": V})[0].tolist() == [4, 7]
+    fail = ours.capi.onnxruntime_pybind11_state.Fail
+    with pytest.raises(fail, match="has changed since the session was created"):
+        session.run(None, {"x": V, "b": V})
+    (tmp_path / "m.onnx").unlink()
+    with pytest.raises(fail, match="create the session from its bytes"):
+        session.run(None, {"x": V, "b": V})
+
+
+def test_sizes_of_unknown_dimensions_are_ignored() -> None:
+    for ort in (theirs, ours):
+        options = ort.SessionOptions()
+        options.add_free_dimension_override_by_name("nope", 3)
+        assert ort.InferenceSession(TWO, options).run(["z"], {"x": A, "y": A})[0].shape == (3, 2)
+
+
 def test_an_optional_input_may_be_left_out() -> None:
     from onnx import helper
 
