@@ -17,7 +17,8 @@ import shlex
 import subprocess
 import tempfile
 import textwrap
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.pool import ThreadPool  # unlike concurrent.futures, it works while the interpreter exits
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,26 @@ def compile_runtime(compiler: Compiler, flags: Sequence[str]) -> dict[str, bytes
         return dict(zip((f"{source.stem}.o" for source in sources), pool.map(compiled, sources), strict=True))
 
 
+_here = threading.local()  # is_background: whether this thread compiles in the background
+_BACKGROUND_NICENESS = 10
+
+
+@contextlib.contextmanager
+def in_background() -> Iterator[None]:
+    """Let compilers that this thread starts inside the context yield the processors to other work."""
+    _here.is_background = True
+    try:
+        yield
+    finally:
+        _here.is_background = False
+
+
+def _lower_priority() -> None:
+    """Lower the priority of this thread, which its child processes inherit (Linux)."""
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _BACKGROUND_NICENESS)
+
+
 _Unit = tuple[str, tuple[str, ...]]  # a text, and the flags to compile it with
 
 
@@ -174,7 +195,8 @@ def _cached(compiler: Compiler, cpu: str, units: list[_Unit], publish: Callable[
         return content
 
     def link() -> bytes:
-        with ThreadPool(os.cpu_count()) as pool:
+        lower = _lower_priority if getattr(_here, "is_background", False) else None
+        with ThreadPool(os.cpu_count(), lower) as pool:
             objects = pool.map(compiled, range(len(units)), chunksize=1)
         return _link(compiler, objects)
 

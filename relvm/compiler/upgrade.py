@@ -27,7 +27,10 @@ def compile_in_background(
     """
 
     def build(publish: Publish[Executable]) -> Executable:
-        compiled = compile(publish)
+        from relvm.compiler.toolchain import in_background  # a start from the cache does not need it
+
+        with in_background():
+            compiled = compile(publish)
         if compiled.unsupported_reason:
             raise RelvmUnsupportedError(compiled.unsupported_reason)
         return compiled

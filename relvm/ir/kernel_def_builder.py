@@ -155,7 +155,7 @@ class KernelDefBuilder:
 
     @contextmanager
     def block(self) -> Iterator[list[kd.Statement]]:
-        """Open a block for the duration of the context, which returns the list of its statements."""
+        """Open a block in a `with` statement, which gives the list of the block's statements."""
         self.scopes.append({})
         self.blocks.append([])
         yield self.blocks[-1]

@@ -327,7 +327,7 @@ class _Lanes:
             store_all(scope, rows.outputs)
 
     def settle(self, trees: list[FusedExpr]) -> None:
-        """Compute operators that depend only on the row once for each row, instead of once for each element."""
+        """Compute an operator once per row, not once per element, if it depends only on the row."""
         columns = set(self.rows.columns)
         if not columns:
             return

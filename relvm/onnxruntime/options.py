@@ -243,10 +243,10 @@ class RunOptions:
         raise rejected("RunOptions.add_active_adapter", "merge the adapter into the model")
 
     def begin(self, machine: VirtualMachine) -> bool:
-        """Note that a machine begins a run.  Return whether it may."""
+        """Record that a machine begins a run.  Return whether the run is allowed."""
         self._running.append(machine)
         return not self._terminate
 
     def end(self, machine: VirtualMachine) -> None:
-        """Note that the run of a machine has ended."""
+        """Record that the run of a machine has ended."""
         self._running.remove(machine)

@@ -29,8 +29,8 @@ def asserted_bound(body: Sequence[Statement], cond: Scalar) -> tuple[DimVar, int
     Parameters
     ----------
     body
-        The statements of a block before the assertion.  They must define the size and must not write a tensor
-        afterwards.  Every tensor of that size is therefore created after the assertion.
+        The statements of a block before the assertion.  They must define the size.  Between the definition and the
+        assertion, no statement may use tensors, so that no tensor of that size exists before the assertion.
     """
     made = next((s for s in reversed(body) if isinstance(s, Compute) and s.target is cond), None)
     match made:

@@ -156,7 +156,7 @@ def _known(size: AnyDim, place: str, dims: Mapping[str, int]) -> int:
     if missing:
         example = ", ".join(f"{name!r}: 64" for name in missing)
         raise RelvmArgumentError(
-            f"{place}: the size of {', '.join(missing)} must be known to compute {size} bytes; pass dims={{{example}}}"
+            f"{place}: the number of bytes, {size}, depends on {', '.join(missing)}; pass sizes: dims={{{example}}}"
         )
     return max(0, known_size(evaluate_with(size, lambda var: dims[var.name])))
 
