@@ -302,8 +302,8 @@ class ExecBuilder:
             The name of the instruction.
         operands
             One operand for each letter in the row of the instruction.  d: a register or None.  r: a register.  f: the
-            name of a function, or what `ExecBuilder.f` returned.  j: a label, or a distance in instructions.  A: a sequence of
-            operands.  p: the name or number of a row of csrc/tables/scalar_operators.def.
+            name of a function, or what `ExecBuilder.f` returned.  j: a label, or a distance in instructions.  A: a
+            sequence of operands.  p: the name or number of a row of csrc/tables/scalar_operators.def.
 
         Raises
         ------
