@@ -1,6 +1,6 @@
 """Read the text in a picture:   python examples/ocr.py [PICTURE]
 
-The package rapidocr-onnxruntime finds lines of text, turns them upright and reads them, with three networks (PaddleOCR).
+The package rapidocr-onnxruntime finds lines of text, turns them upright and reads them, with three networks.
 It imports onnxruntime, and runs on relvm here.  Needs `pip install rapidocr-onnxruntime` and relvm's extra `onnx`.
 Without a picture, the example draws one.
 """
