@@ -120,10 +120,17 @@ static void end_instruction(const rvm_profile *profile, const open_call *call, i
   row->nanoseconds += now - call->looked;
 }
 
+static int is_measured(const rvm_profile *profile, int32_t function, int32_t instruction) {
+  return profile->instructions && function >= 0 && function < profile->function_count && profile->instructions[function] &&
+         instruction >= 0 && (uint32_t)instruction < profile->executable->kernels[function].code_count;
+}
+
 /* The time between two calls of this is that of the earlier instruction. */
 static rvm_status instruction(void *host, int32_t function, int32_t instruction, rvm_value *error) {
-  (void)error;
   const rvm_profile *profile = host;
+  if (!is_measured(profile, function, instruction))
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "profile: the profiled executable has no kernel %d with an instruction %d; use one profile per executable",
+                    function, instruction);
   open_call *call = &profile->open[profile->depth - 1];
   const int64_t now = rvm_clock_now();
   end_instruction(profile, call, function, now);
@@ -222,10 +229,7 @@ rvm_status rvm_profile_kernels(rvm_profile *profile, rvm_value *error) {
 }
 
 rvm_profile_row rvm_profile_instruction(const rvm_profile *profile, int32_t function, int32_t instruction) {
-  const rvm_profile_row none = {.operations = NAN};
-  if (!profile || !profile->instructions || function < 0 || function >= profile->function_count || !profile->instructions[function])
-    return none;
-  if (instruction < 0 || (uint32_t)instruction >= profile->executable->kernels[function].code_count) return none;
+  if (!profile || !is_measured(profile, function, instruction)) return (rvm_profile_row){.operations = NAN};
   const instruction_row row = profile->instructions[function][instruction];
   const int64_t spent = row.nanoseconds - (int64_t)((double)row.count * (double)profile->clock_picoseconds / 1000);
   return (rvm_profile_row){.count = row.count, .nanoseconds = spent > 0 ? spent : 0, .operations = NAN};
