@@ -133,8 +133,8 @@ def _element_functions() -> Iterator[ElementFunction]:
             yield ElementFunction(f"{start}_{dtype}", result or dtype, dtype)
 
 
-ELEMENT_FUNCTIONS = tuple(_element_functions())
-element_functions = tuple(function.name for function in ELEMENT_FUNCTIONS)
+element_function_dtypes = tuple(_element_functions())
+element_functions = tuple(function.name for function in element_function_dtypes)
 
 ABI_VERSION = int(re.findall(r"#define RVM_ABI_VERSION (\d+)", _read("include", "relvm.h"))[0])
 

@@ -93,8 +93,8 @@ class MachineDebugger:
         lib.rvm_machine_stop_within(self._machine, depth)
 
     def stop_in_kernels(self, stops: bool) -> None:
-        """Let `stop_within` include kernels in bytecode that are called later, or not.  This method may be called from
-        any thread."""
+        """Set whether `stop_within` includes kernels in bytecode that are called later.  This method may be called from
+        any thread.  stops: True to include them."""
         lib.rvm_machine_stop_in_kernels(self._machine, stops)
 
     @property
@@ -152,7 +152,7 @@ class MachineDebugger:
         return _memory(lib.rvm_machine_kernel_register(self._machine, index, number))
 
     def kernel_buffer(self, index: int, number: int) -> memoryview | None:
-        """Return the memory of buffer `number` of a kernel, as `kernel_register` does."""
+        """Return the memory of buffer `number` of the active function `index`, as `kernel_register` does."""
         found = _memory(lib.rvm_machine_kernel_buffer(self._machine, index, number))
         return found and found[0]
 

@@ -16,7 +16,7 @@ from relvm.errors import RelvmNameError, near_matches
 from relvm.explore.debugger.frames import RegisterValue
 from relvm.numpy_dtypes import numpy_dtype
 from relvm.runtime.debug_hook import MachineDebugger
-from relvm.tables import DTYPES, ELEMENT_FUNCTIONS, KERNEL_OPCODES, numbers
+from relvm.tables import DTYPES, KERNEL_OPCODES, element_function_dtypes, numbers
 
 _NUMBERS = numbers(DTYPES)
 _LANES = 16  # RVM_SUM_LANES in csrc/codegen/reproducible.h
@@ -130,7 +130,7 @@ class KernelCode:
         for step in self.code:
             if KERNEL_OPCODES[step[0]].name == "apply":
                 for register in step[2:4]:
-                    found.setdefault(register, ELEMENT_FUNCTIONS[step[4]].operand)
+                    found.setdefault(register, element_function_dtypes[step[4]].operand)
         return found
 
     def _written(
@@ -153,11 +153,11 @@ class KernelCode:
                 dtype = buffers.get(operands["b"], _BY_SIZE[size])
                 yield operands["a"], Content(dtype if _size(dtype) == size else _BY_SIZE[size])
             case "apply":
-                yield operands["a"], Content(ELEMENT_FUNCTIONS[operands["d"]].result)
+                yield operands["a"], Content(element_function_dtypes[operands["d"]].result)
             case "accumulate":
-                yield operands["a"], Content(ELEMENT_FUNCTIONS[operands["c"]].result, size=2 * _LANES)
+                yield operands["a"], Content(element_function_dtypes[operands["c"]].result, size=2 * _LANES)
             case "fold" | "fold_lanes":
-                yield operands["a"], Content(ELEMENT_FUNCTIONS[operands["d"]].result)
+                yield operands["a"], Content(element_function_dtypes[operands["d"]].result)
             case "copy":
                 yield operands["a"], registers.get(operands["b"], Content("i64"))
             case "select":
