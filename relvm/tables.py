@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import namedtuple
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -110,18 +111,30 @@ _FAMILIES["NUMBERS"] = (*_FAMILIES["INTEGERS"], *_FAMILIES["FLOATS"])
 _FAMILIES["ORDERED"] = ("bool", *_FAMILIES["NUMBERS"])
 
 
-def _element_functions() -> tuple[str, ...]:
-    """Return the names of the functions in kernel_functions.def, in the order of their numbers in C."""
-    names: list[str] = []
-    rows = r"^(BINARY|COMPARE|UNARY|CONVERT|MATH2?|MAP2?)\((\w+), (\w+)"
-    for macro, name, family in re.findall(rows, _read("tables", "kernel_functions.def"), re.MULTILINE):
+@dataclass(frozen=True, slots=True)
+class ElementFunction:
+    """A function of csrc/tables/kernel_functions.def for one dtype: its name, and the dtypes of result and operands."""
+
+    name: str
+    result: str
+    operand: str
+
+
+def _element_functions() -> Iterator[ElementFunction]:
+    """Yield the functions in kernel_functions.def, in the order of their numbers in C."""
+    rows = r"^(BINARY|COMPARE|UNARY|CONVERT|MATH2?|MAP2?)\((\w+), (\w+)(?:, (\w+))?"
+    for macro, name, family, operand in re.findall(rows, _read("tables", "kernel_functions.def"), re.MULTILINE):
+        if macro in ("MAP", "MAP2"):
+            yield ElementFunction(name, family, operand)
+            continue
         start = f"to_{name}" if macro == "CONVERT" else name
-        suffixes = _FAMILIES["FLOATS"] if macro in ("MATH", "MATH2") else _FAMILIES.get(family, ())
-        names += [f"{start}_{suffix}" for suffix in suffixes] or [name]
-    return tuple(names)
+        result = {"COMPARE": "bool", "CONVERT": name}.get(macro)
+        for dtype in _FAMILIES["FLOATS"] if macro in ("MATH", "MATH2") else _FAMILIES[family]:
+            yield ElementFunction(f"{start}_{dtype}", result or dtype, dtype)
 
 
-element_functions = _element_functions()
+element_function_dtypes = tuple(_element_functions())
+element_functions = tuple(function.name for function in element_function_dtypes)
 
 ABI_VERSION = int(re.findall(r"#define RVM_ABI_VERSION (\d+)", _read("include", "relvm.h"))[0])
 

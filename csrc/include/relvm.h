@@ -277,6 +277,10 @@ typedef struct rvm_instrument {
   rvm_status (*after)(void *host, int32_t function, const rvm_value *arguments, int32_t count, rvm_status status,
                       const rvm_value *result, rvm_value *error);
   void *host;
+  /* Called before every instruction of a kernel in kernel bytecode, between `before` and `after` of its call, if `kinds` has
+     kernels.  The kernel then uses one thread.  A status other than OK ends the run with that status.  May be NULL, so that kernels
+     run at full speed. */
+  rvm_status (*instruction)(void *host, int32_t function, int32_t instruction, rvm_value *error);
 } rvm_instrument;
 
 /* Sets the instrument of the machine and replaces the previous one.  The struct is copied.  NULL removes the instrument.  BUSY:
@@ -306,11 +310,17 @@ rvm_instrument rvm_profile_instrument(rvm_profile *profile);
    A term consists of a coefficient, the number of its factors, and the factors.  A factor is the size of an axis, given as the
    index of an argument and the index of an axis.  A malformed or incomplete sum is unknown. */
 rvm_status rvm_profile_count(rvm_profile *profile, int32_t function, const int64_t *code, int32_t length, rvm_value *error);
+/* Lets the profile also count and time the instructions of kernels in kernel bytecode.  Call it before rvm_profile_instrument. */
+rvm_status rvm_profile_kernels(rvm_profile *profile, rvm_value *error);
 rvm_profile_row rvm_profile_read(const rvm_profile *profile, int32_t function); /* unknown function: zeros and NaN */
+/* Returns the count and the time of an instruction of a kernel, without the time of measuring it.  Zeros and NaN: the instruction
+   does not exist, or was not measured. */
+rvm_profile_row rvm_profile_instruction(const rvm_profile *profile, int32_t function, int32_t instruction);
 void rvm_profile_release(rvm_profile *profile);
 
 /* ---- debuggers ---- */
-/* Callback between the instructions of bytecode functions, and of native functions built for debugging. */
+/* Callback between the instructions of bytecode functions, of native functions built for debugging, and of kernels in kernel
+   bytecode. */
 typedef struct rvm_debugger {
   /* Called before an instruction at which the run must stop, with `failure` NULL.  Also called after an instruction that
      failed, with its error as `failure`, before any register is released.  It is not called for a failure that it caused itself,
@@ -331,15 +341,29 @@ typedef struct rvm_place {
    the debugger.  BUSY: the machine is running.  ARGUMENT_ERROR: `stop` is NULL. */
 rvm_status rvm_machine_debug(rvm_machine *machine, const rvm_debugger *debugger, rvm_value *error);
 /* Sets (`stops` 1) or clears (0) a breakpoint before an instruction.  Native code has the instruction numbers of the
-   corresponding bytecode.  INDEX_ERROR: the instruction does not exist.  ARGUMENT_ERROR: the machine has no debugger. */
+   corresponding bytecode.  A kernel in kernel bytecode that has a breakpoint uses one thread and runs slower.  INDEX_ERROR: the
+   instruction does not exist.  ARGUMENT_ERROR: the machine has no debugger. */
 rvm_status rvm_machine_break(rvm_machine *machine, int32_t function, int32_t instruction, int32_t stops, rvm_value *error);
 /* Lets a run also stop before every instruction of the outermost `depth` active calls; 0 or less: of none.  May be called from
    any thread. */
 void rvm_machine_stop_within(rvm_machine *machine, int64_t depth);
+/* Lets rvm_machine_stop_within include kernels in kernel bytecode that are called later (`stops` 1), or not (0, the default).  May
+   be called from any thread. */
+void rvm_machine_stop_in_kernels(rvm_machine *machine, int32_t stops);
 /* During a callback of the debugger: the number of active calls, and each of them.  Index 0 is the outermost call.  For an
    invalid index, `function` is -1. */
 int64_t rvm_machine_depth(const rvm_machine *machine);
 rvm_place rvm_machine_place(const rvm_machine *machine, int64_t index);
+/* Memory of a kernel that has stopped, valid during the callback. */
+typedef struct rvm_kernel_memory {
+  const void *bytes; /* may be unaligned; NULL: it does not exist */
+  int64_t size_bytes;
+  int64_t strip; /* number of elements of the current strip */
+} rvm_kernel_memory;
+/* During a callback of the debugger inside a kernel: register `number` of the kernel of call `index`, in the numbering of its
+   program (scalars, strips, views), or its buffer.  For any other call or number, `bytes` is NULL. */
+rvm_kernel_memory rvm_machine_kernel_register(const rvm_machine *machine, int64_t index, int32_t number);
+rvm_kernel_memory rvm_machine_kernel_buffer(const rvm_machine *machine, int64_t index, int32_t number);
 
 /* ---- libraries of ahead-of-time exports ---- */
 struct rvm_native_api;

@@ -171,8 +171,8 @@ static void set_block(rvm_kernel_run *state, int64_t first, int64_t stop, int64_
   state->strip = state->rows * width;
 }
 
-#define AGAIN goto *bodies[(step = &code[place])->op]
-#define NEXT goto *bodies[(step = &code[++place])->op]
+#define AGAIN goto *jump[(step = &code[place])->op]
+#define NEXT goto *jump[(step = &code[++place])->op]
 
 /* Goes to an instruction, which costs what lies between: a loop's body where it goes back. */
 #define GO(target)                                                                     \
@@ -207,7 +207,18 @@ static rvm_status interpret(rvm_kernel_run *state, uint32_t place) {
 #include "kernel_opcodes.def"
 #undef KERNEL_OP
   };
+  static const void *const observed[] = {
+#define KERNEL_OP(name, operands, meaning) &&do_observe,
+#include "kernel_opcodes.def"
+#undef KERNEL_OP
+  };
+  const void *const *const jump = state->host->observe ? observed : bodies;
   AGAIN;
+  do_observe: {
+    const rvm_status status = state->host->observe(state->host->observer, state, place, state->result);
+    if (status) return status;
+    goto *bodies[step->op];
+  }
   do_end: return RVM_OK;
   do_jump:
     GO(step->a)

@@ -5,6 +5,10 @@
 
 #include <string.h>
 
+#ifndef RVM_WITHOUT_KERNELS
+#include "kernel_run.h"
+#endif
+
 enum { MAX_NATIVE_INSTRUCTIONS = 1 << 24 };
 
 /* ---- being told ---- */
@@ -54,6 +58,62 @@ rvm_status rvm_debugger_step(rvm_machine *machine, rvm_stop stop, rvm_value *err
   return stops ? tell(machine, NULL, error) : RVM_OK;
 }
 
+/* ---- inside of kernels ---- */
+
+#ifndef RVM_WITHOUT_KERNELS
+static int stops_in_kernels(const rvm_machine *machine) {
+  return atomic_load_explicit(&machine->stops_in_kernels, memory_order_relaxed);
+}
+
+int rvm_debugger_watches_kernel(const rvm_machine *machine, const rvm_function *kernel) {
+  if (!(machine->head.watched_kinds & RVM_WATCH_STEPS)) return 0;
+  const rvm_breaks *breaks = &machine->debugging->breaks[kernel - machine->functions];
+  return stops_in_kernels(machine) || (breaks->count > 0 && memchr(breaks->stops, 1, (size_t)breaks->count));
+}
+
+rvm_status rvm_debugger_kernel_step(rvm_machine *machine, const rvm_function *kernel, const rvm_kernel_run *state, uint32_t place,
+                                    rvm_value *error) {
+  const rvm_stop stop = {.function = kernel, .instruction = (int32_t)place, .kernel = state};
+  if (!stops_in_kernels(machine) && !is_break(machine, &stop)) return RVM_OK;
+  machine->head.nesting++;
+  const rvm_status status = rvm_debugger_step(machine, stop, error);
+  machine->head.nesting--;
+  if (machine->debugging->depth > depth_of(machine)) machine->debugging->depth = depth_of(machine); /* it forgets `state` */
+  return status;
+}
+
+/* The run of the kernel of a call; NULL: it is no kernel. */
+static const rvm_kernel_run *kernel_at(const rvm_machine *machine, int64_t index) {
+  return index >= 0 && index < rvm_machine_depth(machine) ? machine->debugging->stops[index].kernel : NULL;
+}
+
+rvm_kernel_memory rvm_machine_kernel_register(const rvm_machine *machine, int64_t index, int32_t number) {
+  const rvm_kernel_run *run = kernel_at(machine, index);
+  if (!run || number < 0) return (rvm_kernel_memory){.bytes = NULL};
+  const rvm_kernel_program *program = run->program;
+  const uint32_t at = (uint32_t)number, scalars = program->scalar_count, strips = scalars + program->strip_count;
+  if (at >= strips + program->view_count) return (rvm_kernel_memory){.bytes = NULL};
+  const int64_t size_bytes = at < scalars ? (int64_t)sizeof *run->scalars : run->readable[at];
+  return (rvm_kernel_memory){.bytes = run->at[at], .size_bytes = size_bytes, .strip = run->strip};
+}
+
+rvm_kernel_memory rvm_machine_kernel_buffer(const rvm_machine *machine, int64_t index, int32_t number) {
+  const rvm_kernel_run *run = kernel_at(machine, index);
+  if (!run || number < 0 || (uint32_t)number >= run->program->tensor_count + run->program->array_count)
+    return (rvm_kernel_memory){.bytes = NULL};
+  return (rvm_kernel_memory){.bytes = run->buffers[number], .size_bytes = run->buffer_bytes[number], .strip = run->strip};
+}
+#else
+rvm_kernel_memory rvm_machine_kernel_register(const rvm_machine *machine, int64_t index, int32_t number) {
+  (void)machine, (void)index, (void)number;
+  return (rvm_kernel_memory){.bytes = NULL};
+}
+
+rvm_kernel_memory rvm_machine_kernel_buffer(const rvm_machine *machine, int64_t index, int32_t number) {
+  return rvm_machine_kernel_register(machine, index, number);
+}
+#endif
+
 void rvm_debugger_failed(rvm_machine *machine, rvm_value failure) {
   if (!(machine->head.watched_kinds & RVM_WATCH_STEPS)) return;
   if (failure.tag != RVM_TAG_ERROR || failure.as.error->frames > 0 || machine->debugging->ended) return;
@@ -100,6 +160,7 @@ rvm_status rvm_machine_debug(rvm_machine *machine, const rvm_debugger *debugger,
     rvm_debugging_release(machine);
     machine->debugging = debugging;
     atomic_store(&machine->stop_within, 0);
+    atomic_store(&machine->stops_in_kernels, 0);
     machine->head.watched_kinds = rvm_kinds_to_watch(machine);
   }
   rvm_machine_end_change(machine);
@@ -119,6 +180,8 @@ rvm_status rvm_machine_break(rvm_machine *machine, int32_t function, int32_t ins
   } else if (callee->kind == RVM_KIND_bytecode && instruction >= 0) {
     const int32_t *step = rvm_code_step(machine->executable, function, instruction);
     if (step) place = step - callee->code->steps;
+  } else if (callee->kind == RVM_KIND_kernel && callee->program && instruction >= 0) {
+    place = (uint32_t)instruction < callee->program->code_count ? instruction : -1;
   }
   if (place < 0) return rvm_fail(error, RVM_INDEX_ERROR, "break: function %s has no instruction at index %d", callee->name, instruction);
   rvm_breaks *breaks = &machine->debugging->breaks[function];
@@ -135,6 +198,10 @@ rvm_status rvm_machine_break(rvm_machine *machine, int32_t function, int32_t ins
 
 void rvm_machine_stop_within(rvm_machine *machine, int64_t depth) {
   if (machine) atomic_store(&machine->stop_within, depth);
+}
+
+void rvm_machine_stop_in_kernels(rvm_machine *machine, int32_t stops) {
+  if (machine) atomic_store(&machine->stops_in_kernels, stops != 0);
 }
 
 int64_t rvm_machine_depth(const rvm_machine *machine) {

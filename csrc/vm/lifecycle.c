@@ -26,18 +26,38 @@ static rvm_status find_packed(rvm_function *function, rvm_value *error) {
 }
 
 #ifndef RVM_WITHOUT_KERNELS
+static int is_instrumented(const rvm_machine *machine) {
+  return machine->instrument.instruction && machine->head.watched_kinds & 1u << RVM_KIND_kernel;
+}
+
+/* Tells the instrument and the debugger of an instruction. */
+static rvm_status observe_kernel(void *observer, const struct rvm_kernel_run *state, uint32_t place, rvm_value *error) {
+  const rvm_function *function = observer;
+  rvm_machine *machine = function->machine;
+  rvm_status status = RVM_OK;
+  if (is_instrumented(machine)) {
+    const rvm_instrument *instrument = &machine->instrument;
+    status = instrument->instruction(instrument->host, (int32_t)(function - machine->functions), (int32_t)place, error);
+    if (status) return rvm_host_failed(status, "instrument", error);
+  }
+  return machine->debugging ? rvm_debugger_kernel_step(machine, function, state, place, error) : RVM_OK;
+}
+
 /* The packed function of a kernel as bytecode. */
 static rvm_status call_kernel_program(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
   const rvm_function *function = self;
   rvm_machine *machine = function->machine;
+  const int is_observed = is_instrumented(machine) || rvm_debugger_watches_kernel(machine, function);
   const rvm_kernel_host host = {.machine = machine,
                                 .pool = machine->pool,
-                                .threads = machine->options.threads,
+                                .threads = is_observed ? 1 : machine->options.threads,
                                 .steps_left = machine->steps_left,
                                 .spend = rvm_machine_spend,
                                 .poll = rvm_machine_poll_now,
                                 .is_ending = rvm_machine_native_api.is_ending,
-                                .parallel = rvm_machine_native_api.parallel};
+                                .parallel = rvm_machine_native_api.parallel,
+                                .observe = is_observed ? observe_kernel : NULL,
+                                .observer = self};
   return rvm_kernel_program_run(function->program, &host, arguments, count, result);
 }
 #endif

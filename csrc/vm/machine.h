@@ -70,6 +70,7 @@ struct rvm_machine {
   rvm_instrument instrument;
   struct rvm_debugging *debugging; /* debugger.h; or NULL */
   _Atomic(int64_t) stop_within;  /* rvm_machine_stop_within */
+  atomic_int stops_in_kernels;   /* rvm_machine_stop_in_kernels */
 };
 
 enum {

@@ -11,7 +11,14 @@
 /* A measured call under way.  They are inside each other where a function of the host calls the machine. */
 typedef struct open_call {
   int64_t started, inner; /* nanoseconds; inner: in measured calls that it made */
+  int64_t looked;         /* when its present instruction began, without `inner` since then */
+  int32_t instruction;    /* of a kernel; -1: none */
 } open_call;
+
+/* How often an instruction of a kernel ran, and the time with that of measuring it. */
+typedef struct instruction_row {
+  int64_t count, nanoseconds;
+} instruction_row;
 
 /* What calls of a function compute and read, as rvm_profile_count takes it. */
 typedef struct sums {
@@ -25,6 +32,8 @@ struct rvm_profile {
   int64_t depth, room; /* of `open` */
   int32_t function_count;
   sums *counts; /* a row for each function */
+  instruction_row **instructions; /* of each kernel in kernel bytecode; NULL: they are not measured */
+  int64_t clock_picoseconds;      /* that reading the clock takes */
   rvm_profile_row rows[];
 };
 
@@ -98,7 +107,35 @@ static rvm_status before(void *host, int32_t function, const rvm_value *argument
   if (status) return status;
   open_call *call = &profile->open[profile->depth++];
   call->inner = 0;
+  call->instruction = -1;
   call->started = rvm_clock_now();
+  return RVM_OK;
+}
+
+/* The present instruction of a call has ended. */
+static void end_instruction(const rvm_profile *profile, const open_call *call, int32_t function, int64_t now) {
+  if (call->instruction < 0) return;
+  instruction_row *row = &profile->instructions[function][call->instruction];
+  row->count++;
+  row->nanoseconds += now - call->looked;
+}
+
+static int is_measured(const rvm_profile *profile, int32_t function, int32_t instruction) {
+  return profile->instructions && function >= 0 && function < profile->function_count && profile->instructions[function] &&
+         instruction >= 0 && (uint32_t)instruction < profile->executable->kernels[function].code_count;
+}
+
+/* The time between two calls of this is that of the earlier instruction. */
+static rvm_status instruction(void *host, int32_t function, int32_t instruction, rvm_value *error) {
+  const rvm_profile *profile = host;
+  if (!is_measured(profile, function, instruction))
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "profile: the profiled executable has no kernel %d with an instruction %d; use one profile per executable",
+                    function, instruction);
+  open_call *call = &profile->open[profile->depth - 1];
+  const int64_t now = rvm_clock_now();
+  end_instruction(profile, call, function, now);
+  call->instruction = instruction;
+  call->looked = now;
   return RVM_OK;
 }
 
@@ -107,11 +144,15 @@ static rvm_status after(void *host, int32_t function, const rvm_value *arguments
   (void)status, (void)error;
   rvm_profile *profile = host;
   const open_call *call = &profile->open[--profile->depth];
-  int64_t elapsed = rvm_clock_now() - call->started;
+  const int64_t now = rvm_clock_now(), elapsed = now - call->started;
+  end_instruction(profile, call, function, now);
   rvm_profile_row *row = &profile->rows[function];
   row->count++;
   row->nanoseconds += elapsed - call->inner;
-  if (profile->depth > 0) profile->open[profile->depth - 1].inner += elapsed;
+  if (profile->depth > 0) {
+    profile->open[profile->depth - 1].inner += elapsed;
+    profile->open[profile->depth - 1].looked += elapsed;
+  }
   if (is_builtin(profile, function)) return RVM_OK;
   const sums *counts = &profile->counts[function];
   reader code = {counts->code, counts->code + counts->length, arguments, count};
@@ -152,10 +193,53 @@ rvm_status rvm_profile_count(rvm_profile *profile, int32_t function, const int64
   return RVM_OK;
 }
 
+/* Returns the time that reading the clock takes: the least mean of several series, which interrupts do not disturb. */
+static int64_t measure_clock(void) {
+  enum { SERIES = 16, READS = 64 };
+  int64_t least = INT64_MAX;
+  for (int i = 0; i < SERIES; i++) {
+    const int64_t start = rvm_clock_now();
+    int64_t now = start;
+    for (int j = 0; j < READS; j++) now = rvm_clock_now();
+    const int64_t mean = (now - start) * 1000 / READS;
+    if (mean < least) least = mean;
+  }
+  return least;
+}
+
+rvm_status rvm_profile_kernels(rvm_profile *profile, rvm_value *error) {
+  RVM_EXPECT_POINTER(profile, error);
+  const rvm_kernel_program *kernels = profile->executable->kernels;
+  if (profile->instructions || !kernels) return RVM_OK;
+  instruction_row **rows = rvm_allocate_zeroed((size_t)profile->function_count * sizeof *rows);
+  int is_complete = rows != NULL;
+  for (int32_t i = 0; i < profile->function_count && is_complete; i++) {
+    if (!kernels[i].code) continue;
+    rows[i] = rvm_allocate_zeroed(kernels[i].code_count * sizeof *rows[i]);
+    is_complete = rows[i] != NULL;
+  }
+  if (!is_complete) {
+    for (int32_t i = 0; i < profile->function_count && rows; i++) rvm_free(rows[i]);
+    rvm_free(rows);
+    return rvm_out_of_memory(error);
+  }
+  profile->clock_picoseconds = measure_clock();
+  profile->instructions = rows;
+  return RVM_OK;
+}
+
+rvm_profile_row rvm_profile_instruction(const rvm_profile *profile, int32_t function, int32_t instruction) {
+  if (!profile || !is_measured(profile, function, instruction)) return (rvm_profile_row){.operations = NAN};
+  const instruction_row row = profile->instructions[function][instruction];
+  const int64_t spent = row.nanoseconds - (int64_t)((double)row.count * (double)profile->clock_picoseconds / 1000);
+  return (rvm_profile_row){.count = row.count, .nanoseconds = spent > 0 ? spent : 0, .operations = NAN};
+}
+
 rvm_instrument rvm_profile_instrument(rvm_profile *profile) {
   if (!profile) return (rvm_instrument){.kinds = 0};
   return (rvm_instrument){
-      .kinds = 1u << RVM_KIND_packed | 1u << RVM_KIND_kernel, .before = before, .after = after, .host = profile};
+      .kinds = 1u << RVM_KIND_packed | 1u << RVM_KIND_kernel, .before = before, .after = after, .host = profile,
+      .instruction = profile->instructions ? instruction : NULL};
 }
 
 rvm_profile_row rvm_profile_read(const rvm_profile *profile, int32_t function) {
@@ -166,6 +250,8 @@ rvm_profile_row rvm_profile_read(const rvm_profile *profile, int32_t function) {
 void rvm_profile_release(rvm_profile *profile) {
   if (!profile) return;
   for (int32_t i = 0; i < profile->function_count; i++) rvm_free(profile->counts[i].code);
+  for (int32_t i = 0; i < profile->function_count && profile->instructions; i++) rvm_free(profile->instructions[i]);
+  rvm_free(profile->instructions);
   rvm_free(profile->counts);
   rvm_free(profile->open);
   rvm_free(profile);

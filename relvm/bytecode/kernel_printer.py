@@ -10,6 +10,7 @@ from relvm.errors import RelvmFormatError
 from relvm.tables import DTYPES, KERNEL_OPCODES, MICRO_KERNELS, STATUS, element_functions
 
 _NO_REGISTER = 0xFFFF
+_LOOPS = 64  # most loops around an instruction that are told of
 _MESSAGE = 200  # most characters of a message in a listing, because many instructions may use the same message
 
 
@@ -28,6 +29,29 @@ def kernel_listing(program: KernelProgram, name: str = "kernel") -> str:
         return "".join(f"{line}\n" for line in _lines(program, name))
     except (IndexError, RuntimeError):  # a table that ends too soon ends a generator with RuntimeError
         raise RelvmFormatError(f"the kernel program {name} names something that it does not have") from None
+
+
+def instruction_texts(program: KernelProgram, name: str = "kernel") -> tuple[str, ...]:
+    """Return the text of each instruction, as in `kernel_listing`.  The errors are the same, too."""
+    try:
+        return tuple(_instruction_text(program, step) for step in program.code)
+    except IndexError:
+        raise RelvmFormatError(f"the kernel program {name} names something that it does not have") from None
+
+
+def enclosing_loops(program: KernelProgram) -> tuple[tuple[int, ...], ...]:
+    """Return for each instruction the loops around it, outermost first.  A loop is the number of its first
+    instruction."""
+    found: list[tuple[int, ...]] = []
+    open_loops: list[tuple[int, int]] = []  # each with the instruction after it
+    for place, step in enumerate(program.code):
+        while open_loops and open_loops[-1][1] <= place:
+            open_loops.pop()
+        found.append(tuple(loop for loop, _ in open_loops[:_LOOPS]))
+        row = KERNEL_OPCODES[step[0]]
+        if row.name in ("loop", "strips", "blocks", "parallel"):
+            open_loops.append((place, step[1 + row.operands.index("j")]))
+    return tuple(found)
 
 
 def _lines(program: KernelProgram, name: str) -> Iterator[str]:

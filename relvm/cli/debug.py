@@ -55,7 +55,7 @@ class Prompt(cmd.Cmd):
 
     def do_break(self, text: str) -> None:
         """break WHERE [in FUNCTION]: stop there; without WHERE: list what stops.
-        WHERE: a value, a function, FUNCTION:INSTRUCTION, FILE:LINE, a line's number, or the name of an ONNX node."""
+        WHERE: a value, a function, a kernel, FUNCTION:INSTRUCTION, FILE:LINE, a line's number, or an ONNX node."""
         if not text:
             put("\n".join(map(str, self.debugger.breakpoints)) or "no breakpoints")
             return
@@ -103,6 +103,14 @@ class Prompt(cmd.Cmd):
         """nexti: continue to the next instruction, without stopping in called functions."""
         self._show(self.debugger.step_over("instruction"))
 
+    def do_stepk(self, text: str) -> None:
+        """stepk: go on to the very next instruction, also inside a kernel in bytecode."""
+        self._show(self.debugger.step("kernel"))
+
+    def do_nextk(self, text: str) -> None:
+        """nextk: go on to the next instruction of the selected kernel or function, without stopping in called ones."""
+        self._show(self.debugger.step_over("kernel"))
+
     def do_finish(self, text: str) -> None:
         """finish: continue until the current function has returned."""
         self._show(self.debugger.step_out())
@@ -139,10 +147,10 @@ class Prompt(cmd.Cmd):
         rows = self.debugger.registers(self.frame)
         width = max((len(row.name) for row in rows), default=0)
         for row in rows:
-            put(terminal(f"r{row.number:<4} {row.name:{width}}  {row.shown}"))
+            put(terminal(f"{row.label:<5} {row.name:{width}}  {row.shown}"))
 
     def do_print(self, text: str) -> None:
-        """print NAME: print a value, by its name or its register, such as print y or print r3."""
+        """print NAME: print a value, by its name or its register: print y, print r3, or in a kernel print v0."""
         value = self.debugger.value(text, self.frame)
         if isinstance(value, np.ndarray):
             put(
@@ -162,6 +170,7 @@ class Prompt(cmd.Cmd):
     # ---- for all of these ----
 
     do_b, do_r, do_c, do_s, do_n = do_break, do_run, do_continue, do_step, do_next
+    do_sk, do_nk = do_stepk, do_nextk
     do_si, do_ni, do_bt, do_p, do_l = do_stepi, do_nexti, do_where, do_print, do_list
     do_q = do_EOF = do_quit
 

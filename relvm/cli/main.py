@@ -287,6 +287,11 @@ def _add_run(commands) -> None:
     )
     command.add_argument("--profile", action="store_true", help="run once more and print the time of each function")
     command.add_argument(
+        "--profile-kernels",
+        action="store_true",
+        help="--profile, with the time of each instruction of kernels; implies --target bytecode",
+    )
+    command.add_argument(
         "--roofline",
         nargs="?",
         const="",

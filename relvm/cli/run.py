@@ -19,6 +19,7 @@ from relvm.compiler.adapt import adapt
 from relvm.errors import RelvmArgumentError, RelvmError
 from relvm.quoting import terminal
 from relvm.runtime.array_files import named_outputs, save_arrays
+from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 from relvm.vm import Executable, Profile, VirtualMachine
 
 
@@ -28,13 +29,15 @@ def run(options: argparse.Namespace) -> int:
         raise RelvmArgumentError(f"--output {options.output}: expected a file name ending in .npz")
     expect_writable("--output", options.output)
     expect_writable("--roofline", options.roofline)
+    if options.profile_kernels and options.target == "auto" and Path(options.model).suffix not in EXECUTABLE_SUFFIXES:
+        options.target = "bytecode"
     executable = adapt(executable_of(options, exec_mode="auto" if options.target == "auto" else "bytecode"))
     machine = VirtualMachine(executable, **limits_of(options))
     function = machine[options.function]
     signature = signature_of(executable, options.function)
     attributes = signature["attributes"]
     values = input_values(options, signature, lambda values: function(*values))
-    if options.repeat > 1 or options.profile or options.roofline is not None:
+    if options.repeat > 1 or options.profile or options.profile_kernels or options.roofline is not None:
         _compile_first(machine)
     seconds = []
     for _ in range(options.repeat):
@@ -48,8 +51,11 @@ def run(options: argparse.Namespace) -> int:
     else:
         for name, value in outputs.items():
             put(_shown(name, value))
-    if options.profile:
-        put(machine.profile(options.function, *values))
+    if options.profile or options.profile_kernels:
+        profile = machine.profile(options.function, *values, kernels=options.profile_kernels)
+        put(profile)
+        if options.profile_kernels and not profile.kernels:
+            note("no kernel ran as bytecode, so no instructions were measured; build the model with --target bytecode")
     if options.roofline is not None:
         _show_roofline(machine.profile(options.function, *values), options.roofline)
     runs = f", median of {options.repeat} runs" if options.repeat > 1 else ""

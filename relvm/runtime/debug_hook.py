@@ -92,6 +92,11 @@ class MachineDebugger:
         any thread."""
         lib.rvm_machine_stop_within(self._machine, depth)
 
+    def stop_in_kernels(self, stops: bool) -> None:
+        """Set whether `stop_within` includes kernels in bytecode that are called later.  This method may be called from
+        any thread.  stops: True to include them."""
+        lib.rvm_machine_stop_in_kernels(self._machine, stops)
+
     @property
     def depth(self) -> int:
         """The number of active functions."""
@@ -127,6 +132,35 @@ class MachineDebugger:
             return take_borrowed(self._runner, words, number)
         except RelvmUnsupportedError:
             return Opaque(TAGS[words[2 * number]].name.lower())
+
+    def kernel_register(self, index: int, number: int) -> tuple[memoryview, int] | None:
+        """Return the memory of a register of a kernel, without a copy.
+
+        Parameters
+        ----------
+        index
+            The index of the active function, as in `place`.
+        number
+            The number of the register: scalar registers first, then strips, then views.
+
+        Returns
+        -------
+        tuple of (memoryview, int) or None
+            The memory, which is valid until `stop` returns, and the number of elements of the current strip.  None if
+            the function is not a kernel in bytecode, or has no such register.
+        """
+        return _memory(lib.rvm_machine_kernel_register(self._machine, index, number))
+
+    def kernel_buffer(self, index: int, number: int) -> memoryview | None:
+        """Return the memory of buffer `number` of the active function `index`, as `kernel_register` does."""
+        found = _memory(lib.rvm_machine_kernel_buffer(self._machine, index, number))
+        return found and found[0]
+
+
+def _memory(found: Any) -> tuple[memoryview, int] | None:
+    if found.bytes == ffi.NULL:
+        return None
+    return memoryview(ffi.buffer(ffi.cast("char *", found.bytes), found.size_bytes)).toreadonly(), found.strip
 
 
 @ffi.def_extern(onerror=carry)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from relvm._native import ffi, lib
@@ -12,6 +12,7 @@ from relvm.quoting import terminal
 from relvm.runtime.executable import Executable
 from relvm.runtime.instrument import python_instrument
 from relvm.runtime.invoke import Invoker, PreparedCall
+from relvm.runtime.kernel_profile import KernelProfile, read_kernel
 from relvm.runtime.status import failure
 
 _BUILTIN = "vm.builtin."
@@ -65,12 +66,16 @@ class Profile:
         A row for each function that was called, the largest time first.
     threads
         The maximum number of threads that worked on a kernel at once.
+    kernels
+        The profiles of the instructions of kernels in bytecode, by the name of the kernel, the largest time first.
+        Empty without kernels=True.
     """
 
     function: str
     seconds: float
     rows: tuple[ProfileRow, ...]
     threads: int = 1
+    kernels: Mapping[str, KernelProfile] = field(default_factory=dict, hash=False)
 
     @property
     def other_seconds(self) -> float:
@@ -93,11 +98,14 @@ class Profile:
             texts = [cell.ljust(width) for cell, width in zip(line[:2], widths[:2], strict=True)]
             texts += [cell.rjust(width) for cell, width in zip(line[2:], widths[2:], strict=True)]
             lines.append("  ".join(texts).rstrip())
-        return "\n".join(lines)
+        return "\n\n".join(["\n".join(lines), *map(str, self.kernels.values())])
 
 
-def measure(prepared: PreparedCall) -> Profile:
-    """Run a prepared call once and return its profile.  An instrument set from Python is not called in this run."""
+def measure(prepared: PreparedCall, kernels: bool = False) -> Profile:
+    """Run a prepared call once and return its profile.  An instrument set from Python is not called in this run.
+
+    kernels: whether to measure the instructions of kernels in bytecode, too.
+    """
     runner = prepared.runner
     profile = ffi.new("rvm_profile **")
     error = ffi.new("rvm_value *")
@@ -109,12 +117,17 @@ def measure(prepared: PreparedCall) -> Profile:
             status = lib.rvm_profile_count(profile[0], index, code, len(code), error)
             if status:
                 raise failure(status, error)
+        if kernels and (status := lib.rvm_profile_kernels(profile[0], error)):
+            raise failure(status, error)
         runner.install("profile", ffi.new("rvm_instrument *", lib.rvm_profile_instrument(profile[0])))
         try:
             seconds = prepared.repeat(1)
         finally:
             runner.install("profile", ffi.NULL if runner.callback is None else python_instrument())
-        return Profile(prepared.name, seconds, _rows(runner, profile[0], seconds), runner.threads)
+        rows = _rows(runner, profile[0], seconds)
+        if not kernels:
+            return Profile(prepared.name, seconds, rows, runner.threads)
+        return Profile(prepared.name, seconds, rows, 1, _kernels(runner.executable, profile[0]))
     finally:
         lib.rvm_profile_release(profile[0])
 
@@ -130,6 +143,13 @@ def _rows(runner: Invoker, profile: object, seconds: float) -> tuple[ProfileRow,
             operations = None if math.isnan(row.operations) else int(row.operations)
             rows.append(ProfileRow(name, kind, row.count, spent, spent / seconds, row.bytes, operations))
     return tuple(sorted(rows, key=lambda row: (-row.seconds, row.name)))
+
+
+def _kernels(executable: Executable, profile: object) -> dict[str, KernelProfile]:
+    programs, names = executable.program.kernels, map(executable.function_name, range(executable.function_count))
+    read = [read_kernel(n, i, programs[n], profile) for i, n in enumerate(names) if n in programs]
+    found = sorted(filter(None, read), key=lambda kernel: (-kernel.seconds, kernel.name))
+    return {kernel.name: kernel for kernel in found}
 
 
 def _codes(executable: Executable) -> Iterator[tuple[int, list[int]]]:

@@ -397,7 +397,7 @@ class VirtualMachine:
         prepare = lambda arguments, named: self._prepared(name, arguments, named)  # noqa: E731
         return TimeEvaluator(prepare, number, repeat, min_repeat_ms)
 
-    def profile(self, name: str, /, *arguments: Any, **named: Any) -> Profile:
+    def profile(self, name: str, /, *arguments: Any, kernels: bool = False, **named: Any) -> Profile:
         """Run a function once, and return a profile: the number of calls of each kernel, packed function and builtin,
         and their time.
 
@@ -410,13 +410,11 @@ class VirtualMachine:
             The name of a function or of a saved function.
         *arguments, **named
             The arguments, as for a call.  If no arguments are given, the pre-bound inputs are used, if there are any.
+        kernels
+            Whether to also count and time each instruction of the kernels in bytecode (`Profile.kernels`).  They are
+            slower meanwhile, and use one thread.  A parameter of this name must be given by position.
 
-        Raises
-        ------
-        RelvmBusyError
-            The machine is running.
-        RelvmError
-            The error of the run.
+        Raises RelvmBusyError if the machine is running, and the error of the run if it fails.
 
         Examples
         --------
@@ -429,7 +427,7 @@ class VirtualMachine:
         >>> [(row.count, row.bytes) for row in profile.rows if row.name == "reference.add"]
         [(1, 1200)]
         """
-        return measure(self._prepared(name, arguments, named))
+        return measure(self._prepared(name, arguments, named), bool(kernels))
 
     def set_instrument(self, callback: Instrument | None) -> None:
         """Set a callback that the machine calls before and after every call of a kernel, packed function, builtin or

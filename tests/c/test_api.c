@@ -427,6 +427,11 @@ static void instruments_and_profiles(void) {
   GIVES(rvm_profile_read, function, count, 0, profile, -1);
   GIVES(rvm_profile_read, function, count, 0, profile, 99999);
   CHECK(isnan(rvm_profile_read(NULL, 0).operations) && isnan(rvm_profile_read(profile, -1).operations));
+  WRONG(rvm_profile_kernels, profile, RVM_ARGUMENT_ERROR, "profile is NULL", NULL, &slot);
+  RETURNS(rvm_profile_kernels, error, RVM_OK, profile, NULL);
+  GIVES(rvm_profile_instruction, profile, count, 0, NULL, 0, 0);
+  GIVES(rvm_profile_instruction, function, count, 0, profile, -1, 0);
+  GIVES(rvm_profile_instruction, instruction, count, 0, profile, 0, -1);
   rvm_profile_release(profile);
 
   CHECK_OK(rvm_profile_new(other.executable, &profile, NULL), slot); /* of an executable with fewer functions */
@@ -460,11 +465,19 @@ static void debuggers(void) {
   RETURNS(rvm_machine_break, error, RVM_ARGUMENT_ERROR, NULL, 0, 0, 1, NULL);
   IGNORES(rvm_machine_stop_within, machine, NULL, 1);
   IGNORES(rvm_machine_stop_within, depth, machine, -1);
+  IGNORES(rvm_machine_stop_in_kernels, machine, NULL, 1);
+  IGNORES(rvm_machine_stop_in_kernels, stops, machine, -1);
   CHECK_OK(RUN_ON(machine, slot, identity, int_value(3)), slot);
   RETURNS(rvm_machine_depth, machine, -1, NULL);
   GIVES(rvm_machine_place, machine, function, -1, NULL, 0);
   GIVES(rvm_machine_place, index, function, -1, machine, -1);
   GIVES(rvm_machine_place, index, function, -1, machine, 99999);
+  GIVES(rvm_machine_kernel_register, machine, size_bytes, 0, NULL, 0, 0);
+  GIVES(rvm_machine_kernel_register, index, size_bytes, 0, machine, -1, 0);
+  GIVES(rvm_machine_kernel_register, number, size_bytes, 0, machine, 0, -1);
+  GIVES(rvm_machine_kernel_buffer, machine, size_bytes, 0, NULL, 0, 0);
+  GIVES(rvm_machine_kernel_buffer, index, size_bytes, 0, machine, 99999, 0);
+  GIVES(rvm_machine_kernel_buffer, number, size_bytes, 0, machine, 0, 99999);
   CHECK_OK(rvm_machine_debug(machine, NULL, NULL), slot);
 }
 

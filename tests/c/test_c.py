@@ -47,7 +47,7 @@ SWEPT = (
     *(f"builtin_{builtin.name}" for builtin in BUILTINS),
 )
 # Their checks count calls, of which a sweep makes more: only what sweep.c and the sanitizers find matters of them.
-COUNTING = {"test_debugger", "test_instrument"}
+COUNTING = {"test_debugger", "test_instrument", "test_kernel_hooks"}
 # Its runs are many already, and what they allocate is what those of the others do.
 NOT_SWEPT = {*SANITIZERS, "test_steps", "test_step_calls"}
 CHECKS_FAILED = 1

@@ -196,6 +196,18 @@ def test_a_run_does_not_wait_for_the_compiler_and_ctrl_c_ends_it(folder: Path) -
     assert "float32[1, 3]" in out
 
 
+def test_run_prints_the_instructions_of_kernels(folder: Path) -> None:
+    done = relvm("run", "model.relvm", "--input", "x=x.npy", "--profile-kernels", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "  share  " in done.stdout and ": end" in done.stdout and "*" in done.stdout
+
+
+def test_run_says_that_native_kernels_have_no_instructions(folder: Path) -> None:
+    done = relvm("run", "model.relvm", "--input", "x=x.npy", "--profile-kernels", "--target", "numpy", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "no kernel ran as bytecode" in done.stderr and ": end" not in done.stdout
+
+
 @pytest.mark.parametrize("option", [["--repeat", "2"], ["--profile"]])
 def test_what_measures_waits_for_native_code(folder: Path, option: list[str]) -> None:
     done = relvm("run", "model.relvm", "--input", "x=x.npy", *option, cwd=folder, RELVM_CACHE_DIR=str(folder / "cache"))

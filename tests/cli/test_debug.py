@@ -76,6 +76,33 @@ quit
     assert "the run has ended: f32[2] [     nan, " in shown
 
 
+def test_a_session_inside_a_kernel(tmp_path: Path) -> None:
+    commands = """
+break add_f32:1
+run
+print s0
+stepk
+registers
+print x
+where
+delete 1
+nextk
+finish
+help stepk
+help nextk
+quit
+"""
+    done = debug(tmp_path, commands, "--target", "bytecode")
+    assert (done.returncode, done.stderr) == (0, "")
+    shown = done.stdout
+    assert "1: add_f32:1, at add_f32:1\nbreakpoint\nin add_f32\n" in shown
+    assert "\n2\nstep\nin add_f32\n" in shown
+    assert re.search(r"^b0    x +f32\[2\] \[-1.,  2.\]$", shown, re.MULTILINE)
+    assert re.search(r"^\* 0: add_f32:2 .*\n  1: main:", shown, re.MULTILINE)
+    assert "step\nin main, model.relvm:" in shown
+    assert "stepk: go on" in shown and "nextk: go on" in shown
+
+
 def test_mistakes_are_said_and_the_session_goes_on(tmp_path: Path) -> None:
     done = debug(
         tmp_path, "step\nbreak nothing\nwalk\ndelete x\nnan perhaps\nup\nstart\nup\np y\nstart\nlist\nhelp nan\n"

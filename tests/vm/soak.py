@@ -143,7 +143,7 @@ def models(choose: random.Random, folder: Path) -> None:
 
 @activity
 def onlookers(choose: random.Random, folder: Path) -> None:
-    """A debugger that stops everywhere, an instrument, a profile, timings, inputs that are set."""
+    """A debugger that stops everywhere, an instrument, profiles, timings, inputs that are set."""
     module = plain_module(choose).module()
     machine = vm.VirtualMachine(vm.build(module, choose.choice(MODES), debug=choose.random() < 0.5))
     name, given, seen = machine.functions[0], some_arguments(choose), []
@@ -152,6 +152,8 @@ def onlookers(choose: random.Random, folder: Path) -> None:
     machine[name](*given)
     machine.set_instrument(None)
     str(machine.profile(name, *given))
+    portable = vm.VirtualMachine(vm.build(plain_module(choose).module(), target="bytecode", exec_mode="bytecode"))
+    str(portable.profile(portable.functions[0], *some_arguments(choose), kernels=True))
     machine.time_evaluator(name, number=2)(*given)
     machine.set_input(name, *given)
     machine.invoke_stateful(name)

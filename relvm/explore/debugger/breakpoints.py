@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 from relvm.errors import RelvmIndexError, RelvmNameError, near_matches
 from relvm.explore.debugger.debug_info import FunctionCode, ProgramCode, is_version
+from relvm.explore.debugger.kernel_code import KernelCode
 from relvm.quoting import terminal
 
-Place = tuple[FunctionCode, int]
+Place = tuple[FunctionCode | KernelCode, int]
 
 _LINE = re.compile(r"(.+?):([0-9]{1,9})(?::[0-9]+)?")
 
@@ -65,20 +66,21 @@ def resolve(program: ProgramCode, where: str | int, function: str | None) -> tup
     if isinstance(where, int):
         found = _of_line(codes, None, where)
     else:
-        found = _of_function(program, where) or _of_value(program, codes, where) or _of_text(codes, where)
+        found = _of_function(program.functions, where) or _of_value(program, codes, where) or _of_text(codes, where)
+        found = found or (_of_function(program.kernels, where) if function is None else [])
     if not found:
         raise _unknown(program, codes, where)
     return tuple(found)
 
 
-def _of_function(program: ProgramCode, where: str) -> list[Place]:
-    """Return the first instruction of the function `where`, or the instruction FUNCTION:NUMBER."""
-    if where in program.functions:
-        return [(program.functions[where], 0)]
+def _of_function(functions: Mapping[str, FunctionCode | KernelCode], where: str) -> list[Place]:
+    """Return the first instruction of the function or kernel `where`, or the instruction FUNCTION:NUMBER."""
+    if where in functions:
+        return [(functions[where], 0)]
     name, _, number = where.rpartition(":")
-    if name not in program.functions or not re.fullmatch("[0-9]{1,9}", number):
+    if name not in functions or not re.fullmatch("[0-9]{1,9}", number):
         return []
-    code = program.functions[name]
+    code = functions[name]
     if int(number) >= len(code.code):
         raise RelvmIndexError(f"{where}: {name} has only the instructions 0 to {len(code.code) - 1}")
     return [(code, int(number))]
@@ -92,7 +94,8 @@ def _of_value(program: ProgramCode, codes: list[FunctionCode], name: str) -> lis
     scripted = any(".py:" in place for place in program.values.get(name, ()))  # scripts may reassign names
     for is_wanted in (() if scripted else (name.__eq__,)) + (lambda each: is_version(each, name),):
         found = [place for each, places in program.names.items() if is_wanted(each) for place in places]
-        if named := [(code, number) for code, number in found if code in codes]:
+        named: list[Place] = [(code, number) for code, number in found if code in codes]
+        if named:
             return named
         origins = {place for each, places in program.values.items() if is_wanted(each) for place in places}
         if made := _of_origins(codes, origins.__contains__):
@@ -134,7 +137,13 @@ def _of_origins(codes: Iterable[FunctionCode], is_wanted: Callable[[str], bool])
 
 
 def _unknown(program: ProgramCode, codes: list[FunctionCode], where: str | int) -> RelvmNameError:
-    known = [*program.functions, *program.names, *program.values]
+    name = str(where).rpartition(":")[0] or where
+    if name in program.native_kernels or where in program.native_kernels:
+        return RelvmNameError(
+            f"break at {where}: this kernel is native code, inside which no run stops; build the program with"
+            ' target="bytecode", or use gdb'
+        )
+    known = [*program.functions, *program.kernels, *program.names, *program.values]
     inside = f" in {codes[0].name}" if len(codes) == 1 else ""
     missing = (
         "" if any(any(code.origins) for code in codes) else "; build the program with debug=True to find source lines"

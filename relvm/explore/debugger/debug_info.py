@@ -11,6 +11,7 @@ from relvm.bytecode.asm_parser import parse_code
 from relvm.bytecode.asm_printer import instruction_text, quoted
 from relvm.bytecode.program import Argument, Instruction, Program
 from relvm.errors import RelvmFormatError
+from relvm.explore.debugger.kernel_code import KernelCode
 from relvm.tables import OPCODES
 
 _LETTERS = {row.name: row.operands for row in OPCODES}
@@ -187,16 +188,31 @@ class ProgramCode:
     ----------
     functions
         The functions by name, without native functions that were not built for debugging.
+    kernels
+        The kernels in bytecode by name.
+    native_kernels
+        The names of the other kernels.
     values
         For each name, the source locations at which a value of that name is bound.
     """
 
     def __init__(self, program: Program) -> None:
         self.functions = {code.name: code for code in _functions(program)}
+        kernels = [(index, entry) for index, entry in enumerate(program.functions) if entry.kind == "kernel"]
+        self.kernels = {
+            entry.name: KernelCode(entry.name, index, tuple(entry.parameters or ()), program.kernels[entry.name])
+            for index, entry in kernels
+            if entry.name in program.kernels
+        }
+        self.native_kernels = {entry.name for _, entry in kernels} - set(self.kernels)
         self.values: dict[str, list[str]] = {}
         for function in program.debug:
             for name, places in _stated(program, function)["values"].items():
                 self.values.setdefault(name, []).extend(places)
+
+    def find(self, name: str) -> FunctionCode | KernelCode | None:
+        """Return the function or kernel `name`, or None if it has no instructions."""
+        return self.functions.get(name) or self.kernels.get(name)
 
     @cached_property
     def names(self) -> dict[str, list[tuple[FunctionCode, int]]]:

@@ -6,6 +6,7 @@ import linecache
 import os
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from relvm.errors import (
 from relvm.explore.debugger.breakpoints import Breakpoint, line_of, resolve
 from relvm.explore.debugger.debug_info import FunctionCode, ProgramCode, is_version
 from relvm.explore.debugger.frames import Frame, RegisterValue, Stop
+from relvm.explore.debugger.kernel_code import KernelCode, KernelValues
 from relvm.explore.debugger.run_thread import PausedRun
 from relvm.explore.draw.format_value import copied, nan_count, shown_value
 from relvm.explore.stages.select import module_of
@@ -102,6 +104,7 @@ class Debugger:
         self._stop: Stop | None = None
         self._within = 0  # the number of outermost frames that stop before every instruction
         self._skips_housekeeping = True
+        self._in_kernels = False  # whether these frames include kernels
         self._interrupted = False
         self._watches_nan = False
         self._ran: list[tuple[FunctionCode, int] | None] = []  # the last instruction of each frame
@@ -117,8 +120,8 @@ class Debugger:
         ----------
         where
             A location in one of these forms.  "y" is the name of a value, even if no register ever holds the value.
-            "main" is a function, and "main:5" its instruction 5.  "model.relvm:3" is a source line, and the integer 3
-            is line 3 of any source.  The name of an ONNX node is also accepted.
+            "main" is a function or a kernel in bytecode, and "main:5" its instruction 5.  "model.relvm:3" is a source
+            line, and the integer 3 is line 3 of any source.  The name of an ONNX node is also accepted.
         function
             Stop only in this function.
         when
@@ -155,7 +158,9 @@ class Debugger:
         kept = {place for each in self.breakpoints for place in each.places}
         for place in set(found[0].places) - kept:
             name, _, instruction = place.rpartition(":")
-            self._debugger.break_at(self.code.functions[name].index, int(instruction), False)
+            code = self.code.find(name)
+            assert code is not None, "the breakpoint is at one of its instructions"
+            self._debugger.break_at(code.index, int(instruction), False)
 
     def watch_nan(self, watched: bool = True) -> None:
         """Stop after the first instruction that computes a NaN in a tensor, a scalar, or a tuple or list of these.
@@ -169,8 +174,9 @@ class Debugger:
         """
         self._watches_nan = watched
         self._ran = []
-        if self._stop is not None and self._stop.frame is not None:  # this instruction runs next
-            here = self.code.functions[self._stop.frame.function], self._stop.frame.instruction
+        frame = None if self._stop is None else self._stop.frame
+        if self._stop is not None and frame is not None and frame.function in self.code.functions:
+            here = self.code.functions[frame.function], frame.instruction  # this instruction runs next
             self._ran = [None] * (self._stop.depth - 1) + [here]
         self._set_depth()
 
@@ -213,9 +219,10 @@ class Debugger:
         ----------
         by
             "value": the next instruction that computes a value of the program.  "instruction": the very next one, which
-            may allocate memory, check an argument, or release a value.
+            may allocate memory, check an argument, or release a value.  "kernel": the very next one, also inside a
+            kernel in bytecode.
         """
-        return self._go(MAX_DEPTH, _skips(by))
+        return self._go(MAX_DEPTH, _skips(by), by == "kernel")
 
     def step_over(self, by: str = "value") -> Stop:
         """Continue to the next instruction of this function or of its caller.
@@ -227,7 +234,7 @@ class Debugger:
         by
             As for `step`.
         """
-        return self._go(self._paused().depth, _skips(by))
+        return self._go(self._paused().depth, _skips(by), by == "kernel")
 
     def step_out(self) -> Stop:
         """Continue until this function has returned to its caller."""
@@ -278,9 +285,10 @@ class Debugger:
         RelvmNameError
             The program has no such function, or it has no instructions.
         """
-        if function not in self.code.functions:
-            raise RelvmNameError(f"no function {function}{near_matches(function, self.code.functions)}")
-        code = self.code.functions[function]
+        code = self.code.find(function)
+        if code is None:
+            known = [*self.code.functions, *self.code.kernels]
+            raise RelvmNameError(f"no function {function}{near_matches(function, known)}")
         lines = []
         for number in range(max(0, instruction - around), min(len(code.code), instruction + around + 1)):
             mark = "->" if number == instruction else "  "
@@ -303,12 +311,13 @@ class Debugger:
         """
         number = self._number(frame)
 
-        return self._ask(
-            lambda: tuple(RegisterValue(k, name, shown_value(value)) for k, name, value in self._held(number))
-        )
+        return self._ask(lambda: self._registers(number))
 
     def value(self, name: str | int, frame: int = 0) -> Any:
         """Return a value, given by its name in the program or by its register, such as "r3" or 3.
+
+        In a kernel, the names are those of its listing: "s3" is a scalar, "v0" a strip, "w1" a view, and "b2" or the
+        name of a parameter a buffer.  A strip or view has the elements of the current strip.
 
         Tensors are copied to arrays.  A value without a Python representation is returned as Opaque.
 
@@ -333,7 +342,8 @@ class Debugger:
             return
         depth = self._debugger.depth
         place = self._debugger.place(depth - 1)
-        code = self.code.functions[place.function]
+        code = self.code.find(place.function)
+        assert code is not None, "only functions with instructions stop"
         reason, about = self._reason(failed, depth, code, place.instruction)
         if not reason:
             return
@@ -342,17 +352,25 @@ class Debugger:
         source = _source_line(frame.origins[0]) if frame.origins else ""
         self._run.pause(Stop(reason, frame, depth, about, source, self.listing(code.name, place.instruction)))
 
-    def _reason(self, failed: RelvmError | None, depth: int, code: FunctionCode, instruction: int) -> tuple[str, str]:
+    def _reason(
+        self, failed: RelvmError | None, depth: int, code: FunctionCode | KernelCode, instruction: int
+    ) -> tuple[str, str]:
         """Return the reason to stop here and its details, or two empty strings if the run does not stop."""
         if failed is not None:
             return "error", f"{type(failed).__name__}: {failed}"
-        if self._watches_nan and (found := self._new_nan(depth, code, instruction)):
+        if (
+            self._watches_nan
+            and not isinstance(code, KernelCode)
+            and (found := self._new_nan(depth, code, instruction))
+        ):
             return "nan", found
         if self._interrupted:
             return "interrupt", ""
         place = f"{code.name}:{instruction}"
         if any(place in each.places and self._holds(each, depth) for each in self.breakpoints):
             return "breakpoint", ""
+        if isinstance(code, KernelCode) and not self._in_kernels:
+            return "", ""
         if depth <= self._within and not (self._skips_housekeeping and code.is_housekeeping(instruction)):
             return "step", ""
         return "", ""
@@ -381,14 +399,25 @@ class Debugger:
 
     def _frame(self, number: int) -> Frame:
         place = self._debugger.place(number)
-        if place.function not in self.code.functions:
+        code, at = self.code.find(place.function), place.instruction
+        if code is None:
             return Frame("native code that was not built for debugging", 0, "", "", ())
-        code, at = self.code.functions[place.function], place.instruction
         return Frame(code.name, at, code.texts[at], ", ".join(code.names[at]), code.origins[at])
 
     def _code_at(self, number: int) -> tuple[FunctionCode | None, int]:
         place = self._debugger.place(number)
         return self.code.functions.get(place.function), place.instruction
+
+    def _kernel_values(self, number: int) -> KernelValues | None:
+        """Return the values of a kernel in bytecode, or None if the frame is no kernel."""
+        place = self._debugger.place(number)
+        kernel = self.code.kernels.get(place.function)
+        return None if kernel is None else KernelValues(kernel, place.instruction, self._debugger, number)
+
+    def _registers(self, number: int) -> tuple[RegisterValue, ...]:
+        if (kernel := self._kernel_values(number)) is not None:
+            return tuple(replace(register, shown=shown_value(value)) for register, value in kernel.rows())
+        return tuple(RegisterValue(k, name, shown_value(value), f"r{k}") for k, name, value in self._held(number))
 
     def _held(self, number: int) -> list[tuple[int, str, Any]]:
         """Return the number, name and uncopied value of each register of frame `number` that holds a value."""
@@ -400,6 +429,8 @@ class Debugger:
         return [(each, names[each], value) for each, value in values if value is not None]
 
     def _value(self, name: str | int, number: int) -> Any:
+        if (kernel := self._kernel_values(number)) is not None:
+            return kernel.value(name)
         wanted = int(name[1:]) if isinstance(name, str) and re.fullmatch("r[0-9]{1,9}", name) else name
         held = self._held(number)
         found = [value for register, called, value in held if wanted in (register, called)]
@@ -436,10 +467,10 @@ class Debugger:
         self._ran = []
         return self._go(within, within == 0)
 
-    def _go(self, within: int, skips_housekeeping: bool) -> Stop:
+    def _go(self, within: int, skips_housekeeping: bool, in_kernels: bool = False) -> Stop:
         if self._run is None:
             raise RelvmArgumentError("no run is in progress; call `run` or `start` first")
-        self._within, self._skips_housekeeping = within, skips_housekeeping
+        self._within, self._skips_housekeeping, self._in_kernels = within, skips_housekeeping, in_kernels
         self._set_depth()
         self._stop = None
         try:
@@ -458,6 +489,7 @@ class Debugger:
 
     def _set_depth(self) -> None:
         everywhere = self._watches_nan or self._interrupted
+        self._debugger.stop_in_kernels(self._in_kernels or self._interrupted)
         self._debugger.stop_within(MAX_DEPTH if everywhere else max(self._within, 0))
 
     def _paused(self) -> Stop:
@@ -531,5 +563,5 @@ def _source_line(origin: str) -> str:
 
 
 def _skips(by: str) -> bool:
-    expect_choice("by", by, ("value", "instruction"))
+    expect_choice("by", by, ("value", "instruction", "kernel"))
     return by == "value"

@@ -51,14 +51,17 @@ class RegisterValue:
         Name of the value in the program, or empty if it has none or the name is ambiguous.
     shown
         Summary of the value: for a tensor its dtype, shape and range.
+    label
+        The register as the listing names it: "r3", or in a kernel "s3", "v0", "w1" or, for a buffer, "b2".
     """
 
     number: int
     name: str
     shown: str
+    label: str
 
     def __str__(self) -> str:
-        return terminal(f"r{self.number}  {self.name or '-'}  {self.shown}")
+        return terminal(f"{self.label}  {self.name or '-'}  {self.shown}")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,275 @@
+"""Kernels in bytecode inside the debugger: their instructions, and the values of their registers and buffers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from relvm.bytecode.kernel_printer import instruction_texts
+from relvm.bytecode.kernel_program import KernelProgram
+from relvm.errors import RelvmNameError, near_matches
+from relvm.explore.debugger.frames import RegisterValue
+from relvm.numpy_dtypes import numpy_dtype
+from relvm.runtime.debug_hook import MachineDebugger
+from relvm.tables import DTYPES, KERNEL_OPCODES, element_function_dtypes, numbers
+
+_NUMBERS = numbers(DTYPES)
+_LANES = 16  # RVM_SUM_LANES in csrc/codegen/reproducible.h
+_BY_SIZE = {1: "u8", 2: "u16", 4: "f32", 8: "i64"}  # elements of memory whose dtype the program does not state
+_CACHED = 64  # instructions whose registers are remembered
+_NAMES = 20  # limit on the names in a message
+_MAX_AXES = 32  # of an array of NumPy 1
+_COMPARISONS = ("lt", "le", "eq", "ne")
+
+
+class Content(NamedTuple):
+    """What a register holds: the dtype, and for a strip that is not the current one the number of elements, or the
+    scalar register with their number."""
+
+    dtype: str
+    size: int | None = None
+    counter: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class KernelCode:
+    """The instructions of a kernel in bytecode, with the attributes of FunctionCode.
+
+    Attributes
+    ----------
+    name
+        Name of the kernel.
+    index
+        Its index in the function table.
+    parameters
+        Names of the parameters, which are the first buffers.
+    program
+        The kernel.
+    """
+
+    name: str
+    index: int
+    parameters: tuple[str, ...]
+    program: KernelProgram
+
+    @property
+    def code(self) -> tuple[tuple[int, ...], ...]:
+        """The instructions."""
+        return self.program.code
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The instructions as text."""
+        return instruction_texts(self.program, self.name)
+
+    @cached_property
+    def names(self) -> tuple[tuple[str, ...], ...]:
+        """No names for each instruction: values inside a kernel have none."""
+        return ((),) * len(self.code)
+
+    @property
+    def origins(self) -> tuple[tuple[str, ...], ...]:
+        """No source locations for each instruction."""
+        return self.names
+
+    def is_housekeeping(self, instruction: int) -> bool:
+        """Return False: each instruction of a kernel is part of its computation."""
+        return False
+
+    @cached_property
+    def tensors(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """The dtype and the dimensions of each tensor, as in KernelProgram.tensors."""
+        words, found = iter(self.program.tensors), []
+        for _ in range(self.program.inputs + self.program.outputs):
+            dtype, rank = DTYPES[next(words)].name, next(words)
+            found.append((dtype, tuple(next(words) for _ in range(rank))))
+        return tuple(found)
+
+    def label(self, register: int) -> str:
+        """Return the name of a register in the listing."""
+        scalars, strips, _ = self.program.registers
+        if register < scalars:
+            return f"s{register}"
+        return f"v{register - scalars}" if register < scalars + strips else f"w{register - scalars - strips}"
+
+    def contents(self, instruction: int) -> tuple[dict[int, Content], dict[int, str]]:
+        """Return the registers, and the dtypes of the buffers, before an instruction.
+
+        The registers are those that an earlier instruction, in the order of the code, writes.  Their dtypes are those
+        of the last such instruction.
+        """
+        if instruction not in self._known:
+            if len(self._known) == _CACHED:
+                self._known.clear()
+            self._known[instruction] = self._contents(instruction)
+        return self._known[instruction]
+
+    @cached_property
+    def _known(self) -> dict[int, tuple[dict[int, Content], dict[int, str]]]:
+        return {}
+
+    def _contents(self, instruction: int) -> tuple[dict[int, Content], dict[int, str]]:
+        registers = {number: Content("i64") for number in range(self.program.sizes)}
+        constants = range(self.program.sizes, self.program.sizes + len(self.program.constants))
+        registers |= {number: Content(self._constant_dtypes.get(number, "i64")) for number in constants}
+        buffers = {number: dtype for number, (dtype, _) in enumerate(self.tensors)}
+        for step in self.code[:instruction]:
+            for register, content in self._written(step, registers, buffers):
+                registers[register] = content
+        return registers, buffers
+
+    @cached_property
+    def _constant_dtypes(self) -> dict[int, str]:
+        """The dtypes of scalar registers that the functions that read them take."""
+        found: dict[int, str] = {}
+        for step in self.code:
+            if KERNEL_OPCODES[step[0]].name == "apply":
+                for register in step[2:4]:
+                    found.setdefault(register, element_function_dtypes[step[4]].operand)
+        return found
+
+    def _written(
+        self, step: tuple[int, ...], registers: dict[int, Content], buffers: dict[int, str]
+    ) -> Iterator[tuple[int, Content]]:
+        """Yield the registers that an instruction writes.  Note in `buffers` the dtype of elements that it stores."""
+        row = KERNEL_OPCODES[step[0]]
+        operands = dict(zip("abcdefg", step[1:], strict=False))
+        size = operands["abcdefg"[row.operands.index("z")]] if "z" in row.operands else 8
+
+        def like(register: int) -> Content:
+            known = registers.get(register, Content("i64")).dtype
+            return Content(known if _size(known) == size else _BY_SIZE[size])
+
+        stored = {"store": "c", "store_rows": "f", "scatter": "c", "store_strided": "d"}.get(row.name)
+        if stored and operands["a"] >= len(self.tensors):
+            buffers[operands["a"]] = like(operands[stored]).dtype
+        match row.name:
+            case "load" | "view" | "view_written" | "gather" | "strided" | "load_rows":
+                dtype = buffers.get(operands["b"], _BY_SIZE[size])
+                yield operands["a"], Content(dtype if _size(dtype) == size else _BY_SIZE[size])
+            case "apply":
+                yield operands["a"], Content(element_function_dtypes[operands["d"]].result)
+            case "accumulate":
+                yield operands["a"], Content(element_function_dtypes[operands["c"]].result, size=2 * _LANES)
+            case "fold" | "fold_lanes":
+                yield operands["a"], Content(element_function_dtypes[operands["d"]].result)
+            case "copy":
+                yield operands["a"], registers.get(operands["b"], Content("i64"))
+            case "select":
+                yield operands["a"], registers.get(operands["c"], Content("i64"))
+            case "move":
+                yield operands["a"], like(operands["b"])
+            case "choose":
+                yield operands["a"], like(operands["c"])
+            case "fill":
+                yield operands["a"], Content(like(operands["b"]).dtype, counter=operands["c"])
+            case name:
+                dtype = "bool" if name in _COMPARISONS else "i64"
+                letters = zip(row.operands, step[1:], strict=False)
+                yield from ((register, Content(dtype)) for letter, register in letters if letter in "SV")
+
+
+class KernelValues:
+    """The registers that hold a value, and the buffers, of a kernel that has stopped.
+
+    Parameters
+    ----------
+    code, instruction
+        The kernel, and its next instruction.
+    debugger, frame
+        The debugger, and the number of the kernel's frame.
+    """
+
+    def __init__(self, code: KernelCode, instruction: int, debugger: MachineDebugger, frame: int) -> None:
+        self._code = code
+        self._contents, self._dtypes = code.contents(instruction)
+        self._debugger = debugger
+        self._frame = frame
+
+    def rows(self) -> Iterator[tuple[RegisterValue, Any]]:
+        """Yield the registers and buffers, without `shown`, and their values.
+
+        The arrays are not copied.  They are valid until the run continues.
+        """
+        for label, (number, name) in self._labels().items():
+            value = self._buffer(number) if label[0] == "b" else self._register(number)
+            if value is not None:
+                yield RegisterValue(number, name, "", label), value
+
+    def value(self, wanted: str | int) -> Any:
+        """Return a copy of the value of a register or buffer, given by its label or name.
+
+        Raises
+        ------
+        RelvmNameError
+            There is no such value.
+        """
+        labels = self._labels()
+        for label, (number, name) in labels.items():
+            if wanted in (label, name) and wanted:
+                value = self._buffer(number) if label[0] == "b" else self._register(number)
+                return np.array(value) if isinstance(value, np.ndarray) else value
+        known = [name for _, name in labels.values() if name] + list(labels)
+        raise RelvmNameError(
+            f"{wanted!r} is no register or buffer of {self._code.name} that holds a value here; expected one of"
+            f" {', '.join(known[:_NAMES])}{near_matches(str(wanted), known)}; `registers` lists all of them, and"
+            " frame 1 has the values of the caller"
+        )
+
+    def _labels(self) -> dict[str, tuple[int, str]]:
+        """Return the number and the name of each register and buffer by its label in the listing."""
+        code, parameters = self._code, self._code.parameters
+        labels = {code.label(register): (register, "") for register in sorted(self._contents)}
+        for buffer in range(len(code.tensors) + len(code.program.arrays)):
+            is_named = buffer < min(len(parameters), len(code.tensors))
+            labels[f"b{buffer}"] = buffer, parameters[buffer] if is_named else ""
+        return labels
+
+    def _register(self, register: int) -> Any:
+        content, found = self._contents[register], self._debugger.kernel_register(self._frame, register)
+        if found is None:
+            return None
+        memory, count = found
+        if register < self._code.program.registers[0]:
+            return _array(memory, content.dtype, 1).item()
+        if content.counter is not None:
+            count = self._integer(content.counter)
+        return _array(memory, content.dtype, count if content.size is None else content.size)
+
+    def _integer(self, register: int) -> int:
+        found = self._debugger.kernel_register(self._frame, register)
+        return 0 if found is None else int(_array(found[0], "i64", 1)[0])
+
+    def _buffer(self, buffer: int) -> np.ndarray | None:
+        memory = self._debugger.kernel_buffer(self._frame, buffer)
+        if memory is None:
+            return None
+        array = _array(memory, self._dtypes.get(buffer, "u8"), None)
+        if buffer >= len(self._code.tensors):
+            return array
+        dims = self._code.tensors[buffer][1]
+        shape = [dim if dim >= 0 else self._integer(-1 - dim) for dim in dims]
+        # A program may have overwritten the sizes: then the array is flat.
+        is_sound = len(shape) <= _MAX_AXES and min(shape, default=0) >= 0 and math.prod(shape) == array.size
+        return array.reshape(shape) if is_sound else array
+
+
+def _size(dtype: str) -> int:
+    return (DTYPES[_NUMBERS[dtype]].bits + 7) // 8
+
+
+def _array(memory: memoryview, dtype: str, count: int | None) -> np.ndarray:
+    """Return the first `count` elements of memory, or as many as it has.  None: all of them."""
+    size = _size(dtype)
+    room = len(memory) // size
+    count = room if count is None else max(0, min(count, room))
+    if count == 0:
+        return np.zeros(0, numpy_dtype(_NUMBERS[dtype]))
+    if dtype == "bool":
+        return np.frombuffer(memory, np.uint8, count) != 0
+    return np.frombuffer(memory, np.uint8, count * size).view(numpy_dtype(_NUMBERS[dtype]))

@@ -1,0 +1,115 @@
+"""Profiles of kernels in bytecode: the count and the time of each instruction, measured in C (csrc/vm/profile.c)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from relvm._native import lib
+from relvm.bytecode.kernel_printer import enclosing_loops, instruction_texts
+from relvm.bytecode.kernel_program import KernelProgram
+from relvm.quoting import terminal
+
+_HOT = 0.1  # a row with this share of the time is marked
+
+
+@dataclass(frozen=True)
+class InstructionRow:
+    """The measurements of one instruction of a kernel.
+
+    Attributes
+    ----------
+    index
+        The number of the instruction.
+    text
+        The instruction as text, as in `relvm show --stage kernels`.
+    count
+        How often it ran.
+    seconds
+        The time that it took, without the time of the measurement.
+    share
+        The fraction of the time of the kernel, 0 to 1.
+    loops
+        The loops around the instruction, outermost first: for each the number of its first instruction.
+    """
+
+    index: int
+    text: str
+    count: int
+    seconds: float
+    share: float
+    loops: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class KernelProfile:
+    """The profile of the instructions of a kernel.  `str(profile)` is a table of at most 40 instructions.
+
+    Attributes
+    ----------
+    name
+        The name of the kernel.
+    rows
+        A row for each instruction that ran, in the order of the code.
+    """
+
+    name: str
+    rows: tuple[InstructionRow, ...]
+
+    @property
+    def seconds(self) -> float:
+        """The time of all instructions."""
+        return sum(row.seconds for row in self.rows)
+
+    @property
+    def hottest(self) -> tuple[InstructionRow, ...]:
+        """The rows by their time, the largest first."""
+        return tuple(sorted(self.rows, key=lambda row: (-row.seconds, row.index)))
+
+    def table(self, limit: int | None = 40) -> str:
+        """Return a table of the instructions, in the order of the code and indented by loops.
+
+        An asterisk marks the hottest instruction, and each one with at least 10 % of the time.
+
+        Parameters
+        ----------
+        limit
+            The maximum number of instructions, of which the hottest are shown.  None: all of them.
+        """
+        hottest = self.hottest
+        shown = {row.index for row in hottest[:limit]}
+        lines = [("", "count", "ms", "share", terminal(self.name))]
+        for row in self.rows:
+            if row.index in shown:
+                mark = "*" if row is hottest[0] or row.share >= _HOT else ""
+                text = f"{'  ' * len(row.loops)}{row.index}: {terminal(row.text)}"
+                lines.append((mark, str(row.count), f"{row.seconds * 1e3:.4f}", f"{row.share:.1%}", text))
+        if left := hottest[len(shown) :]:
+            seconds, share = sum(row.seconds for row in left), sum(row.share for row in left)
+            text = f"({len(left)} more instructions)"
+            lines.append(("", str(sum(row.count for row in left)), f"{seconds * 1e3:.4f}", f"{share:.1%}", text))
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join(
+            "  ".join([*(cell.rjust(width) for cell, width in zip(line[:4], widths, strict=False)), line[4]])
+            for line in lines
+        )
+
+    def __str__(self) -> str:
+        return self.table()
+
+
+def read_kernel(name: str, index: int, program: KernelProgram, profile: Any) -> KernelProfile | None:
+    """Return the profile of function `index` from the rvm_profile `profile`, or None if no instruction of it ran."""
+    measured = [(k, lib.rvm_profile_instruction(profile, index, k)) for k in range(len(program.code))]
+    measured = [(k, row) for k, row in measured if row.count]
+    if not measured:
+        return None
+    total = sum(row.nanoseconds for _, row in measured)
+    texts, loops = instruction_texts(program, name), enclosing_loops(program)
+    rows = (
+        InstructionRow(
+            k, texts[k], row.count, row.nanoseconds / 1e9, row.nanoseconds / total if total else 0.0, loops[k]
+        )
+        for k, row in measured
+    )
+    return KernelProfile(name, tuple(rows))
