@@ -71,7 +71,7 @@ def test_what_bench_refuses(folder: Path) -> None:
     ("arguments", "suggestion"),
     [
         (("rnu", "model.onnx"), "; did you mean run?"),
-        (("run", "model.onnx", "--profil", "--repaet", "3"), "; did you mean --repeat?"),
+        (("run", "model.onnx", "--repaet", "3"), "; did you mean --repeat?"),
         (("show", "model.onnx", "--stage", "parsde"), "; did you mean parsed?"),
     ],
 )
