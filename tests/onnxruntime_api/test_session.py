@@ -215,6 +215,21 @@ def test_results_own_their_memory_and_are_writable() -> None:
     assert ours.InferenceSession(constant).run(["c"], {"x": x})[0].tolist() == [1, 2]
 
 
+class Pickled(ours.InferenceSession):
+    """As packages define it."""
+
+    def __getstate__(self) -> dict[str, bytes]:
+        return {"content": TWO}
+
+    def __setstate__(self, state: dict[str, bytes]) -> None:
+        self.__init__(state["content"])  # type: ignore[misc]
+
+
+def test_a_subclass_may_be_pickled() -> None:
+    copy = pickle.loads(pickle.dumps(Pickled(TWO)))
+    np.testing.assert_array_equal(copy.run(["z"], {"x": A, "y": A})[0], 2 * A)
+
+
 def test_threads_share_a_session() -> None:
     session = ours.InferenceSession(TWO)
 
