@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from relvm.bytecode.container import section_places
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError, expect_path
 from relvm.runtime.elf import MAGIC, find_section
+from relvm.runtime.trust import only_user_can_write
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -25,7 +26,6 @@ LIBRARY_SECTION = ".relvm"  # csrc/library/module.c
 _PARTIAL = ".part"
 _MAP_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)  # the value on Linux; defined in Python from 3.13 on
 _ABANDONED_SECONDS = 3600
-_ROOT = 0  # the user who can change any file
 _BLOCK_BYTES = 512  # the unit of st_blocks on every file system
 _SPARSE_BYTES = 1 << 30
 
@@ -69,15 +69,6 @@ def map_executable(path: str | os.PathLike) -> memoryview:
         raise RelvmFormatError(f"{path}: the shared library contains no executable; create one with export_library")
     _detach(section)
     return section.toreadonly()
-
-
-def only_user_can_write(status: os.stat_result) -> bool:
-    """Return whether only root and the user of this process can write to a file or folder, judging by its owner and
-    mode.
-
-    Access control lists need no check, because the group bits of the mode limit them.
-    """
-    return status.st_uid in (os.geteuid(), _ROOT) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _detach(executable: memoryview) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Part = bytes | memoryview
+_ROOT = 0  # the user who can change any file
 
 
 def cache_directory() -> Path:
@@ -68,4 +69,13 @@ def _is_private(folder: Path) -> bool:
         status = folder.lstat()
     except OSError:
         return False
-    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and only_user_can_write(status)
+
+
+def only_user_can_write(status: os.stat_result) -> bool:
+    """Return whether only root and the user of this process can write to a file or folder, judging by its owner and
+    mode.
+
+    Access control lists need no check, because the group bits of the mode limit them.
+    """
+    return status.st_uid in (os.geteuid(), _ROOT) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
