@@ -6,7 +6,7 @@ from client import main, page
 from rapidocr import RapidOCR
 
 LINES = ("Hello tensor programs", "invoice 2026-11-25", "total 1234.50 EUR")
-PICTURES = (page(*LINES), page("One more line", size=40, width=400))
+PICTURES = (page(*LINES), page("One more line", size=36, width=420))
 
 
 def start():
