@@ -306,6 +306,8 @@ def _tensor_converter(info: OnnxValue, element: str) -> Converter:
                 raise InvalidArgument.of(f"Unexpected input data type. Actual: (tensor({got})) , expected: ({wanted})")
             array = plain_array(array)
         if shape is not None:
+            if not shape and array.size == 1:  # a scalar may be given as an array of one element
+                array = array.reshape(())
             _expect_shape(info, array.shape, shape)
         return array
 
