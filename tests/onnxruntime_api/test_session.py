@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import tempfile
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -70,6 +71,18 @@ def metadata(ort: Any) -> Any:
     meta = ort.InferenceSession(with_initializer(8)).get_modelmeta()
     texts = meta.producer_name, meta.graph_name, meta.domain, meta.description, meta.graph_description
     return *texts, meta.version, meta.custom_metadata_map
+
+
+def private_attributes(content: bytes) -> Callable[[Any], Any]:
+    def act(ort: Any) -> Any:
+        with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
+            Path(file.name).write_bytes(content)
+            sessions = [ort.InferenceSession(each) for each in (content, file.name, Path(file.name))]
+            paths = [each._model_path and each._model_path == file.name for each in sessions]
+        sides = sessions[0]._inputs_meta, sessions[0]._outputs_meta
+        return paths, [[(each.name, each.type, each.shape) for each in side] for side in sides]
+
+    return act
 
 
 def override(content: bytes, value: Any) -> Callable[[Any], Any]:
@@ -151,6 +164,7 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "arguments, initializer": arguments(with_initializer(8)),
     "arguments, constant": arguments(with_initializer(3)),
     "metadata": metadata,
+    "private attributes": private_attributes(TWO),
     "a fixed dimension": fixed(3),
     "another size of a fixed dimension": fixed(2),
     "run_async": asynchronous({"x": A, "y": A}),
