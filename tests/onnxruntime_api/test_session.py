@@ -146,6 +146,7 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "no rows": run(TWO, {"x": A[:0], "y": A[:0]}),
     "strings": run(STRINGS, {"x": np.array(["a", "bü"], object)}),
     "strings of fixed length": run(STRINGS, {"x": np.array(["a", "bü"])}),
+    "objects as strings": run(STRINGS, {"x": np.array([1, None, 2.5, True, b"x", "y", np.nan], object)}),
     "a list of strings": run(STRINGS, {"x": ["a", "bü"]}),
     "16-bit floats": run(HALVES, {"x": np.float16([1, 2])}),
     "a sequence as output": run(SEQUENCE, {"x": V}),
