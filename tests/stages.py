@@ -1,4 +1,4 @@
-"""Test stages: each test belongs to one, and `pytest -m fast` (or `docs`, `cross`, `full`) runs the tests of a stage.
+"""Test stages: each test belongs to one, and `pytest -m fast` (or `docs`, `cross`, `clients`, `full`) runs a stage.
 
 The lists name files, folders and single tests below tests/.
 """
@@ -63,7 +63,11 @@ DOCS = (
 # Tests that compile for other processors and run the result in an emulator.
 CROSS = ("aot/test_boards.py",)
 
-_LISTED = {"fast": tuple(entry for entries in FAST.values() for entry in entries), "docs": DOCS, "cross": CROSS}
+# Tests that install packages which use onnxruntime.  CI does not run them, and `pytest` only with `-m clients`.
+CLIENTS = ("clients/test_clients.py",)
+
+_FAST = tuple(entry for entries in FAST.values() for entry in entries)
+_LISTED = {"fast": _FAST, "docs": DOCS, "cross": CROSS, "clients": CLIENTS}
 STAGES = (*_LISTED, "full")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from documents import ROOT
-from stages import CROSS, DOCS, FAST, SLOW, may_hold, stage_of
+from stages import CLIENTS, CROSS, DOCS, FAST, SLOW, may_hold, stage_of
 
 
 def test_every_folder_has_fast_tests() -> None:
@@ -13,7 +13,8 @@ def test_every_folder_has_fast_tests() -> None:
 
 def test_listed_tests_exist() -> None:
     fast = tuple(entry for entries in FAST.values() for entry in entries)
-    for stage, entries in (("full", SLOW), ("fast", fast), ("docs", DOCS), ("cross", CROSS)):
+    listed = {"full": SLOW, "fast": fast, "docs": DOCS, "cross": CROSS, "clients": CLIENTS}
+    for stage, entries in listed.items():
         for entry in entries:
             file, _, test = entry.partition("::")
             path = ROOT / "tests" / file

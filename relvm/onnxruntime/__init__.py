@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import sys
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -235,6 +236,8 @@ def _modules() -> dict[str, ModuleType]:
     capi = ModuleType("onnxruntime.capi", "The parts of onnxruntime.")
     capi.__path__ = []
     capi.__dict__.update(parts)
+    for module in (capi, state, collection):  # importlib.util.find_spec needs a spec
+        module.__spec__ = ModuleSpec(module.__name__, None, is_package=module is capi)
     return {"onnxruntime": here, "onnxruntime.capi": capi} | {f"onnxruntime.capi.{name}": parts[name] for name in parts}
 
 

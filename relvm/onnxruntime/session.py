@@ -165,6 +165,9 @@ class InferenceSession:
         model = self._model_of(_Variant())
         self._output_names = model.output_names
         self._outputs = _with_inferred_sizes(self._info, model.signature)
+        # Private attributes of ONNX Runtime's class that packages read, and some of them set.
+        self._model_path = None if isinstance(path_or_bytes, bytes) else os.fspath(path_or_bytes)
+        self._inputs_meta, self._outputs_meta = self.get_inputs(), self.get_outputs()
 
     def _read(self) -> OnnxInfo:
         if isinstance(self._model, bytes):

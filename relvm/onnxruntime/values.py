@@ -305,11 +305,22 @@ def _tensor_converter(info: OnnxValue, element: str) -> Converter:
             if (got := element_type(array.dtype)) != element:
                 raise InvalidArgument.of(f"Unexpected input data type. Actual: (tensor({got})) , expected: ({wanted})")
             array = plain_array(array)
+        elif element == "string":
+            array = _texts(array)
         if shape is not None:
+            if not shape and array.size == 1:  # a scalar may be given as an array of one element
+                array = array.reshape(())
             _expect_shape(info, array.shape, shape)
         return array
 
     return convert
+
+
+def _texts(array: np.ndarray) -> np.ndarray:
+    """Return an array of objects with each object converted to a string."""
+    if all(isinstance(each, str) for each in array.flat):
+        return array
+    return np.array([str(each) for each in array.flat], STRINGS).reshape(array.shape)
 
 
 def _array_of_list(info: OnnxValue, value: list, expected: np.dtype) -> np.ndarray:

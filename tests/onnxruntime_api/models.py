@@ -19,6 +19,7 @@ def model(text: str) -> bytes:
 TWO = model("g (float[n, 2] x, float[n, 2] y) => (float[n, 2] z, float w) { z = Add(x, y)  w = Mul(x, y) }")
 STRINGS = model("g (string[n] x) => (string[n] z) { z = Identity(x) }")
 HALVES = model("g (float16[n] x) => (float16[n] z) { z = Add(x, x) }")
+SCALED = model("g (float[n] x, float s) => (float[n] z) { z = Mul(x, s) }")
 RESHAPE = model("g (float[n, 2] x, int64[2] s) => (float[a, b] z) { z = Reshape(x, s) }")
 GATHER = model("g (float[n] x, int64[m] i) => (float[m] z) { z = Gather(x, i) }")
 UNKNOWN = model("g (float[2] x) => (float[2] z) { z = Nope(x) }")

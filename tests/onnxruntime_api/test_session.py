@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import tempfile
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ from onnxruntime_api.models import (
     GATHER,
     HALVES,
     RESHAPE,
+    SCALED,
     STRINGS,
     TWO,
     UNDEFINED,
@@ -71,6 +73,18 @@ def metadata(ort: Any) -> Any:
     return *texts, meta.version, meta.custom_metadata_map
 
 
+def private_attributes(content: bytes) -> Callable[[Any], Any]:
+    def act(ort: Any) -> Any:
+        with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
+            Path(file.name).write_bytes(content)
+            sessions = [ort.InferenceSession(each) for each in (content, file.name, Path(file.name))]
+            paths = [each._model_path and each._model_path == file.name for each in sessions]
+        sides = sessions[0]._inputs_meta, sessions[0]._outputs_meta
+        return paths, [[(each.name, each.type, each.shape) for each in side] for side in sides]
+
+    return act
+
+
 def override(content: bytes, value: Any) -> Callable[[Any], Any]:
     return run(content, {"x": V, "b": value})
 
@@ -120,6 +134,10 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "a ragged list": run(TWO, {"x": [[1.0], [1.0, 2.0]], "y": A}),
     "a number": run(TWO, {"x": 1.0, "y": A}),
     "a NumPy number": run(TWO, {"x": np.float32(1), "y": A}),
+    "a scalar": run(SCALED, {"x": V, "s": np.array(2, np.float32)}),
+    "an array of one element as scalar": run(SCALED, {"x": V, "s": np.float32([2])}),
+    "a list of one number as scalar": run(SCALED, {"x": V, "s": [2.0]}),
+    "a number as scalar": run(SCALED, {"x": V, "s": 2.0}),
     "a strided array": run(TWO, {"x": np.ones((2, 3), np.float32).T, "y": A[::-1]}),
     "a read-only array": run(TWO, {"x": read_only(), "y": A}),
     "an OrtValue": run(TWO, lambda ort: {"x": ort.OrtValue.ortvalue_from_numpy(A), "y": A}),
@@ -128,6 +146,7 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "no rows": run(TWO, {"x": A[:0], "y": A[:0]}),
     "strings": run(STRINGS, {"x": np.array(["a", "bü"], object)}),
     "strings of fixed length": run(STRINGS, {"x": np.array(["a", "bü"])}),
+    "objects as strings": run(STRINGS, {"x": np.array([1, None, 2.5, True, b"x", "y", np.nan], object)}),
     "a list of strings": run(STRINGS, {"x": ["a", "bü"]}),
     "16-bit floats": run(HALVES, {"x": np.float16([1, 2])}),
     "a sequence as output": run(SEQUENCE, {"x": V}),
@@ -146,6 +165,7 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "arguments, initializer": arguments(with_initializer(8)),
     "arguments, constant": arguments(with_initializer(3)),
     "metadata": metadata,
+    "private attributes": private_attributes(TWO),
     "a fixed dimension": fixed(3),
     "another size of a fixed dimension": fixed(2),
     "run_async": asynchronous({"x": A, "y": A}),

@@ -223,10 +223,12 @@ def test_what_relvm_does_not_have_is_rejected(call: Callable[[], Any]) -> None:
 
 
 PROGRAM = """
-import sys
+import importlib.util, sys
 import onnxruntime, onnxruntime.capi.onnxruntime_pybind11_state as state
 from onnxruntime.capi.onnxruntime_inference_collection import InferenceSession
 assert InferenceSession is onnxruntime.InferenceSession
+for name in ("onnxruntime", "onnxruntime.capi", state.__name__):
+    assert importlib.util.find_spec(name) is not None
 try:
     InferenceSession("/nonexistent.onnx")
 except state.NoSuchFile:

@@ -1,0 +1,29 @@
+"""Run a program on relvm, and wait for native code, for benchmarks/clients.py.
+
+The command is `python benchmarks/clients_child.py PROGRAM`.  Otherwise a process ends without waiting, and the next one
+compiles the rest.
+"""
+
+from __future__ import annotations
+
+import runpy
+import sys
+import threading
+from pathlib import Path
+
+import relvm.onnxruntime
+
+
+def main(program: str) -> None:
+    relvm.onnxruntime.install()
+    sys.argv = [program]
+    sys.path[0] = str(Path(program).parent)
+    globals_of_program = runpy.run_path(program, run_name="__main__")
+    for thread in threading.enumerate():
+        if thread.name == "relvm upgrade":
+            thread.join()
+    del globals_of_program  # kept until here, so that no session is released before its code is ready
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
