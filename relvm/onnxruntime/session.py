@@ -146,7 +146,6 @@ class InferenceSession:
         if not isinstance(path_or_bytes, str | os.PathLike | bytes):
             raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
         self._model = path_or_bytes if isinstance(path_or_bytes, bytes) else Path(path_or_bytes)
-        self._model_path = None if isinstance(path_or_bytes, bytes) else os.fspath(path_or_bytes)  # packages read it
         self._sess_options = options = SessionOptions() if sess_options is None else sess_options
         self._threads = options.intra_op_num_threads or None
         self._fused = options.graph_optimization_level != GraphOptimizationLevel.ORT_DISABLE_ALL
