@@ -49,7 +49,7 @@ def interpreter(client: Client) -> Path:
     if done.exists():
         return python
     subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip", environment], check=True)
-    command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps"]
+    command = [sys.executable, "-m", "pip", "--python", str(python), "install", "-qq", "--no-deps"]
     subprocess.run([*command, *client.requirements], check=True, stdout=subprocess.DEVNULL)
     (packages,) = environment.glob("lib/python*/site-packages")
     lines = (f"import site; site.addsitedir({path!r})\n" for path in _package_folders())
