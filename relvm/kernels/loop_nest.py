@@ -340,7 +340,7 @@ class _Lanes:
 
     @contextmanager
     def lanes(self, around: Scope):
-        """Open a loop over the LANES rows.  Yield a scope inside the loop, and the loop counter."""
+        """Open a loop over the rows that are processed together.  Yield a scope inside it, and its counter."""
         scope = Scope(self.k, around)
         with self.k.loop(self.width, name="l", simd=True) as lane:
             scope.counters = [(self.lane, self.first + lane)]
