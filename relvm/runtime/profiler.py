@@ -79,7 +79,7 @@ class Profile:
 
     @property
     def other_seconds(self) -> float:
-        """The time that is not in `rows`: of the machine itself, Python functions passed as arguments, and the
+        """The time outside of `rows`: for the machine itself, Python functions passed as arguments, and the
         measurement."""
         return self.seconds - sum(row.seconds for row in self.rows)
 
