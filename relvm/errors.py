@@ -44,8 +44,7 @@ class RelvmShapeError(RelvmTypeError, ValueError):
     Attributes
     ----------
     unproven
-        If an operator requires two dimensions to be equal and this cannot be decided, these two dimensions.  Otherwise
-        None.
+        The two dimensions, if an operator requires them to be equal and this cannot be decided.  Otherwise None.
     """
 
     unproven: tuple | None = None

@@ -68,9 +68,9 @@ class Model:
     executable
         The executable.
     function
-        The name of the function that the model is.
+        The name of the function that a call of the model runs.
     source
-        What `explore` reads: the model that was loaded, or None.
+        The model that was loaded, which `explore` reads, or None.
     dims
         The sizes of symbolic dimensions that `source` was loaded with.
     **options
@@ -133,7 +133,8 @@ class Model:
         Parameters
         ----------
         *arguments, **inputs
-            The inputs, in their order or by name.  `model(**{"input.1": x})` takes names that are no identifiers.
+            The inputs, in their order or by name.  A name that is not an identifier is passed as in
+            `model(**{"input.1": x})`.
 
         Returns
         -------
@@ -193,20 +194,20 @@ class Model:
         return self.plain(names, self(**inputs))
 
     def plain(self, names: Iterable[str], result: Any) -> list[Any]:
-        """Return the outputs `names` in the form that `run` describes.  result: what a call returned."""
+        """Return the outputs `names` in the form that `run` describes.  result: the result of a call."""
         values = (result,) if len(self.output_names) == 1 else result
         found = dict(zip(self.output_names, values, strict=True))
         plain = {name: plain_value(found[name]) for name in dict.fromkeys(names)}
         return [map_value(plain[name]) if name in self._maps else plain[name] for name in names]
 
     def computes_only(self, names: Iterable[str]) -> bool:
-        """Return whether a run computes nothing that the outputs `names` do not need."""
+        """Return whether the outputs `names` need everything that a run computes."""
         indices = {self.output_names.index(name) for name in names}
         return all(not group.isdisjoint(indices) for group in self._groups)
 
     @contextmanager
     def borrowed_machine(self) -> Iterator[VirtualMachine]:
-        """Lend a machine, and keep it for later calls."""
+        """Lend a machine to the body of a `with` statement.  Afterwards, keep the machine for later calls."""
         try:
             machine = self._idle.pop()
         except IndexError:

@@ -25,7 +25,10 @@ _MIN_RUNS = 3
 
 @dataclass(frozen=True)
 class _Row:
-    """first_seconds: from the model file to the first result.   milliseconds: the median of a run."""
+    """A row of the table.
+
+    first_seconds: the time from reading the model file to the first result.   milliseconds: the median time of a run.
+    """
 
     runtime: str
     first_seconds: float
@@ -83,7 +86,9 @@ def bench(options: argparse.Namespace) -> int:
 
 
 def _measured(runs: dict[str, Callable[[], Any]], seconds: float) -> dict[str, list[float]]:
-    """Run each function for about `seconds`, in blocks by turns, and return the times of the runs in seconds."""
+    """Run each function for about `seconds` in total, and return the times of the runs in seconds.
+
+    The functions take turns: each runs for a part of its time, then the next one."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(_BLOCKS):
         for name, run in runs.items():

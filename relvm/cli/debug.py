@@ -54,7 +54,7 @@ class Prompt(cmd.Cmd):
     # ---- what stops a run ----
 
     def do_break(self, text: str) -> None:
-        """break WHERE [in FUNCTION]: stop there; without WHERE: list what stops.
+        """break WHERE [in FUNCTION]: stop there; without WHERE: list the breakpoints.
         WHERE: a value, a function, a kernel, FUNCTION:INSTRUCTION, FILE:LINE, a line's number, or an ONNX node."""
         if not text:
             put("\n".join(map(str, self.debugger.breakpoints)) or "no breakpoints")
@@ -68,7 +68,7 @@ class Prompt(cmd.Cmd):
         self.debugger.delete(_number(text))
 
     def do_nan(self, text: str) -> None:
-        """nan [off]: stop behind the first instruction that makes a NaN, or no longer."""
+        """nan [off]: stop after the first instruction that computes a NaN; with off: do not."""
         if text not in ("", "off"):
             raise RelvmArgumentError(f"nan {text}: expected no argument, or off")
         self.debugger.watch_nan(not text)

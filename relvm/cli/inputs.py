@@ -134,8 +134,8 @@ class _Random:
         raise RelvmArgumentError(f"--random: {tried}; set them with --dim NAME=SIZE.  Size 1: {failed}") from failed
 
     def candidates(self) -> Iterator[dict[str, int]]:
-        """Yield candidates for the sizes that are free: first 1 for all, then for each usual size, a batch of 1 with
-        that size for the others, and that size for all."""
+        """Yield candidates for the sizes that are free.  The first candidate is 1 for all sizes.  For each usual size,
+        two candidates follow: 1 for the batch and the usual size for the others, then the usual size for all."""
         yield dict.fromkeys(self.free, 1)
         batches = [name for name in self.free if re.search("batch|^n$|^b$", name.lower())] or self.free[:1]
         for size in _USUAL_SIZES:

@@ -1,8 +1,8 @@
 """Kernel bytecode: converts the loop nest of a kernel to a program for csrc/kernels/kernel_interpreter.c.
 
 Scalar instructions compute loops, positions and sizes.  A SIMD loop runs over strips: each instruction in it processes
-up to STRIP elements.  A load of contiguous elements does not copy them.  It creates a view, which is a strip that is
-stored in its buffer.  Loop-invariant scalar expressions are moved out of loops.
+up to STRIP elements.  A load of contiguous elements does not copy them.  It creates a view: a strip whose elements
+remain in the buffer.  Loop-invariant scalar expressions are moved out of loops.
 Source: Boncz, Zukowski and Nes, MonetDB/X100: Hyper-Pipelining Query Execution, 2005.
 """
 
@@ -213,7 +213,8 @@ class _Printer:
 
     @contextmanager
     def inside(self) -> Iterator[Block]:
-        """Open a block for the duration of the context.  The caller appends the code of the block."""
+        """Open a block in a `with` statement, in which code is emitted to the block.  The caller then appends the
+        block's code to the enclosing block."""
         block = self.block = Block(self.block.depth + 1, self.block)
         yield block
         assert block.parent is not None

@@ -64,9 +64,9 @@ def build(
     Parameters
     ----------
     module
-        A module from a front end, at stage PARSED, TYPED or ANF.  A class that is decorated by `script` is a module,
-        too.  The annotation includes `type`, because type checkers see such a class as a type.  Or the path of an .onnx
-        model or a .relvm text.
+        A module from a front end, at stage PARSED, TYPED or ANF, or the path of an .onnx model or a .relvm text.  A
+        class that is decorated by `script` is a module, too.  The annotation includes `type`, because type checkers see
+        such a class as a type.
     exec_mode
         "bytecode": the interpreter runs functions.  "compiled": functions are native code.  Both modes give the same
         results, bit for bit.
@@ -202,7 +202,7 @@ def _portable(module: Module, *, fused: bool, debug: bool, verified: bool) -> Pr
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Disable Python's garbage collection for the duration of the context.
+    """Disable Python's garbage collection in a `with` statement.
 
     The data of a build contains no reference cycles.  The search for cycles would take a third of the time of a large
     build.  If garbage collection is already disabled, for example by a concurrent build, nothing changes.

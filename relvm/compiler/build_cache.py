@@ -33,8 +33,8 @@ def place_of(
 
     A build is not cached if the origin of its module is not known, or if the target is "numpy".
 
-    The path depends on the version of the C compiler if the build waits for the compiler.  With exec_mode="auto", it
-    does not, because native code of another compiler stays valid.
+    The path depends on the version of the C compiler if the build waits for the compiler.  With exec_mode="auto", the
+    path does not depend on the version, because native code of another compiler stays valid.
     """
     from relvm.ir.fingerprint import origin_of  # a start from the cache does not need it
 
@@ -76,7 +76,8 @@ def _place(*settings: object) -> Path:
 def has_bytecode(executable: Executable) -> bool:
     """Return whether some functions of an executable are bytecode.
 
-    With exec_mode="auto", this is the case until an executable with native code replaces the first one.
+    With exec_mode="auto", this is the case for the first executable in a cache file.  An executable with native code
+    replaces it later.
     """
     return "bytecode" in map(executable.function_kind, range(executable.function_count))
 
@@ -93,7 +94,7 @@ def cached_executable(place: Path) -> Executable | None:
 
 @contextlib.contextmanager
 def claim(place: Path) -> Iterator[None]:
-    """Lock the cache file `place` for the duration of the context, so that only one process builds its executable.
+    """Lock the cache file `place` in a `with` statement, so that only one process builds its executable.
 
     Wait while another process has the lock.  If the cache is not writable, do not wait.
     """

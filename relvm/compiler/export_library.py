@@ -23,7 +23,7 @@ def export_library(executable: Executable, path: str | os.PathLike) -> None:
     executable.  The library depends on the C library only.
 
     Each such library contains its own runtime.  A program that uses several of them must therefore open them with
-    dlopen.  The program must register packed functions that are not builtins with rvm_register, including those of
+    dlopen.  The program must call rvm_register for each packed function that is not a builtin, including those of
     target="numpy".
 
     `load` can open the file as well.  It does not run code of the library, and requires trust in native code as for any

@@ -165,7 +165,7 @@ _BACKGROUND_NICENESS = 10
 
 @contextlib.contextmanager
 def in_background() -> Iterator[None]:
-    """Let compilers that this thread starts inside the context yield the processors to other work."""
+    """Lower the priority of the compilers that this thread starts in a `with` statement."""
     _here.is_background = True
     try:
         yield
@@ -213,7 +213,8 @@ def _digest(compiler: Compiler, what: Any) -> str:
 
 
 def _kept(digest: str, make: Callable[[], bytes]) -> bytes:
-    """Return the content of the cache file for `digest`.  If it is not valid, store the result of `make` there."""
+    """Return the content of the cache file for `digest`.  If the file is missing or not valid, call `make`, store its
+    result in the file, and return the result."""
     place = cache_place("compiled", digest)
     try:
         kept = place.read_bytes()

@@ -42,7 +42,7 @@ class OnnxValue:
 
 @dataclass(frozen=True)
 class OnnxInfo:
-    """What a model states about itself.
+    """The inputs, outputs and metadata of an ONNX model.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class _Message:
         return self.grouped(number)[0]
 
     def grouped(self, *numbers: int) -> list[list[_Message]]:
-        """Return the contents of each of some fields, in the order of `numbers`."""
+        """Return a list for each field number in `numbers`: the contents of all fields with that number."""
         found: dict[int, list[_Message]] = {number: [] for number in numbers}
         for number, wire, _, begin, stop in fields(self.data, self.start, self.end):
             if wire == LENGTH and number in found:

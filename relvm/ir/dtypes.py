@@ -65,7 +65,7 @@ class DType:
 
     @property
     def is_narrow_float(self) -> bool:
-        """Whether the dtype is a float narrower than f32.  Operators compute in f32 and round each result to it."""
+        """Whether the dtype is a float narrower than f32.  Operators compute in f32 and round each result."""
         return self.is_float and self.bits < 32
 
     @property

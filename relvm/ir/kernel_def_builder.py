@@ -164,7 +164,7 @@ class KernelDefBuilder:
 
     @contextmanager
     def loop(self, counter: str, start: kd.Operand, stop: kd.Operand, kind: str, origin: str = "") -> Iterator[None]:
-        """Open a loop for the duration of the context.  `kind` is one of LOOPS."""
+        """Open a loop in a `with` statement, in which the body of the loop is built.  `kind` is one of LOOPS."""
         assert kind in kd.LOOPS
         first, last = kd.index(start), kd.index(stop)
         self._new(counter)

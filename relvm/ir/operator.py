@@ -327,7 +327,7 @@ _inferred: dict[tuple, tuple[Type, _Claims]] = {}  # by operator, types of argum
 
 
 def forget_inferred_types() -> None:
-    """Free the memory of the cached types of operator calls, which a build needs only for itself."""
+    """Clear the cache of the types of operator calls.  Only the build that filled the cache uses it."""
     _inferred.clear()
 
 

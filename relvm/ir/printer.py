@@ -273,7 +273,7 @@ class _Printer:
         self.expr(value, var.type if typed or void else None)
 
     def expr(self, expr: Expr, stated: Type | None = None) -> None:
-        """Append the text of `expr`. stated: the type of `expr` that the text before it already states."""
+        """Append the text of `expr`. stated: the type of `expr` if the preceding text states it, otherwise None."""
         put = self.out.append
         if isinstance(expr, OpCall | KernelCall):
             self.note(expr.origins)
@@ -405,7 +405,7 @@ class _Printer:
 
 
 def is_void_call(value: Expr) -> bool:
-    """Return whether `_ = value` without a type is read as a value of type void."""
+    """Return whether the parser reads `_ = value` without a type annotation as a value of type void."""
     return isinstance(value, KernelRun | Kill | BuiltinCall)
 
 

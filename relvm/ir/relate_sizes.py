@@ -54,7 +54,7 @@ def relate(
     attributes: Attributes,
     replacement: Callable[[AnyDim, AnyDim], tuple[DimVar, AnyDim] | None],
 ) -> tuple[tuple[Type, ...], Type]:
-    """Make the dimensions equal that the type rule of `op` requires to be equal, by replacing variables.
+    """Replace variables so that dimensions become equal if the type rule of `op` requires them to be equal.
 
     Return the argument types after the replacements, and the result type.
 

@@ -287,7 +287,7 @@ class _Inference:
 
     @contextlib.contextmanager
     def at_place(self) -> Iterator[None]:
-        """Add the current position to errors that are raised inside the context and have no position."""
+        """Add the current position to errors that the body of a `with` statement raises, if they have no position."""
         try:
             yield
         except RelvmError as error:

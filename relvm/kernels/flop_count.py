@@ -19,15 +19,15 @@ def matrix_operations(*shapes: Shape, transpose_a: bool = False, **attributes) -
 
 def window_operations(*shapes: Shape, **attributes) -> AnyDim:
     """Return the operations of a convolution.  The second shape is that of the weights, (filters, channels of a group,
-    window...).  Padding counts like elements."""
+    window...).  Products with padding are counted, too."""
     return 2 * product(shapes[-1]) * product(shapes[1][1:])
 
 
 def pooling_operations(*shapes: Shape, kernel: tuple[int, ...], **attributes) -> AnyDim:
-    """Return one operation for each element of each window.  Padding counts like elements."""
+    """Return the operations of pooling: one for each element of each window, including padding."""
     return product(shapes[-1]) * product(kernel)
 
 
 def one_for_each(*shapes: Shape, **attributes) -> AnyDim:
-    """Return one operation for each element of the first argument."""
+    """Return the number of elements of the first argument, for operators with one operation per element."""
     return product(shapes[0])

@@ -232,7 +232,7 @@ class FusedExprBuilder:
         return self.at(self.buffers[expr], at, shape)
 
     def at(self, buffer: Buffer, at: IndexExprs, shape: tuple[AnyDim, ...]) -> BufferLoad:
-        """Return the load of an element of a buffer, which is indexed as a tensor of shape `shape`."""
+        """Return the load of an element of a buffer.  The buffer is indexed as a tensor of shape `shape`."""
         position = IndexExpr()
         for place, stride in zip(at, strides_of(shape), strict=True):
             position = position + place * stride

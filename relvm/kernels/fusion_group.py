@@ -34,8 +34,8 @@ class Group:
     variables that are used outside the group.   name: the stem of the kernel's name, without the dtype; if it is empty,
     the names of the operators are used.
 
-    In a group of several members, each member has a lowering rule with a tree (relvm/kernels/lowering_rules.py).  A
-    single member may also be a CustomKernel.
+    In a group of several members, each member has a lowering rule that can be an expression tree
+    (relvm/kernels/lowering_rules.py).  A single member may also be a CustomKernel.
     """
 
     members: Mapping[Var, OpCall]

@@ -173,7 +173,7 @@ def _may_vary(part: kd.Scalar, own: set[kd.Variable]) -> bool:
 
 
 def _accesses(statement: kd.Statement) -> Iterator[tuple[kd.KernelBuffer, tuple[kd.Scalar, ...]]]:
-    """Yield the elements of outputs that a statement reads or writes, without the statements inside it."""
+    """Yield the elements of outputs that a statement itself reads or writes.  Statements inside it are not visited."""
     for scalar in kd.scalars_of(statement):
         for part in kd.parts_of(scalar):
             if isinstance(part, kd.Element) and part.buffer.is_output:
@@ -185,8 +185,8 @@ def _accesses(statement: kd.Statement) -> Iterator[tuple[kd.KernelBuffer, tuple[
 def _is_split(accesses: list[tuple[_Index, ...]], invariant: set[DimVar]) -> bool:
     """Return whether no two iterations access the same element.
 
-    This is so if, along some axis, all indices have the form a * counter + b with the same nonzero a.  In addition, all
-    indices must have the same b, and the loop must not change it, or each b must be in [0, |a|).
+    This is so if, along some axis, all indices have the form a * counter + b with the same nonzero a.  In addition,
+    either all indices have the same b, which the loop does not change, or each b is in [0, |a|).
     """
     for indices in zip(*accesses, strict=True):
         first = indices[0]

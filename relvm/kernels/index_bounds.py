@@ -139,8 +139,8 @@ class IndexBounds:
 
     @contextmanager
     def loop(self, loop: kd.For) -> Iterator[DimVar]:
-        """Enter a loop: record the bounds of its counter until the context ends.  Yield the variable that represents
-        the counter in polynomials."""
+        """Enter a loop: record the bounds of its counter until the end of the `with` statement.  Yield the variable
+        that represents the counter in polynomials."""
         counter = DimVar(loop.counter.name, signed=True)
         first, stop = self.dim(loop.start), self.dim(loop.stop)
         self.values[loop.counter] = var_dim(counter)
@@ -163,7 +163,7 @@ class IndexBounds:
 
     @contextmanager
     def condition(self, cond: kd.Scalar, *, holds: bool) -> Iterator[None]:
-        """Record that a condition holds, or that it does not hold, until the context ends."""
+        """Record that a condition holds, or that it does not hold, until the end of the `with` statement."""
         outer = len(self.facts)
         with contextlib.suppress(RelvmUnsupportedError):  # a polynomial is too large
             self.facts += list(self.facts_of(cond, holds=holds))

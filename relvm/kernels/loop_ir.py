@@ -311,7 +311,8 @@ class Kernel:
     comment: the operators that the kernel implements.   work: the work of a call, for profiles, or None if it is
     unknown.   in_place: the numbers of the inputs that the single output may overwrite.  Such an input has the shape
     and dtype of the output, and an element of it is read only to compute the output element in the same place.  Another
-    input may share that memory if it has the same number of elements, because it is read in the same way.
+    input may be a view of the overwritten memory with the same number of elements, because the kernel reads both inputs
+    in the same way.
     """
 
     name: str

@@ -186,7 +186,7 @@ class _Rows:
     ) -> list[CollapsedLoop]:
         """Return the loops of one pass over a row.
 
-        over: the loop axes.   trees: the trees that the pass computes.   extra: other leaves that it accesses.
+        over: the loop axes.   trees: the trees that the pass computes.   extra: other leaves that the pass accesses.
         """
         return join(over, [*leaves_of(trees, into_totals=False), *extra])
 
@@ -265,8 +265,8 @@ class _Rows:
         return next((key for key, count in found.items() if count > 1), None)
 
     def _kept(self, tree: FusedExpr, over: tuple[LoopAxis, ...]) -> dict[tuple, BufferLoad]:
-        """Return the load of the shared value, by its key, in the pass over `over`.  Return an empty dict if `tree`
-        does not contain the shared value."""
+        """Return a dict that maps the key of the shared value to its load in the pass over `over`.  The dict is empty
+        if `tree` does not contain the shared value."""
         if self.shared is None:
             return {}
         parts = [part for part in post_order((tree,), into_totals=False) if isinstance(part, ApplyExpr)]
@@ -340,7 +340,7 @@ class _Lanes:
 
     @contextmanager
     def lanes(self, around: Scope):
-        """Open a loop over the rows of the block.  Yield a scope inside the loop, and the loop counter."""
+        """Open a loop over the rows that are processed together.  Yield a scope inside it, and its counter."""
         scope = Scope(self.k, around)
         with self.k.loop(self.width, name="l", simd=True) as lane:
             scope.counters = [(self.lane, self.first + lane)]

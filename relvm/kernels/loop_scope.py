@@ -46,7 +46,8 @@ class Scope:
     """A scope: some open loops, and the values known inside them, nested in an outer scope.
 
     counters: the loops opened by this scope, with their counters.   values: the values of trees that are computed.
-    bases: for a leaf, the variable with its position as far as it depends on this scope and outer scopes.
+    bases: for a leaf, the variable that contains the part of the leaf's position that depends on this scope and outer
+    scopes.
     """
 
     def __init__(self, k: KernelBuilder, outer: Scope | None = None) -> None:
@@ -162,8 +163,7 @@ def store_all(scope: Scope, outputs: list[tuple[BufferLoad, FusedExpr]]) -> None
 
 
 def prepare(scope: Scope, outputs: Iterable[tuple[BufferLoad | None, FusedExpr]], inside: set[LoopAxis]) -> None:
-    """Generate loop-invariant code: compute everything that does not depend on the loops `inside` before those
-    loops."""
+    """Generate the code before the loops `inside`: it computes all values that do not depend on these loops."""
     waiting: list[FusedExpr] = []
     for leaf, tree in outputs:
         waiting.append(tree)

@@ -221,7 +221,7 @@ class _Lowering:
 
     @contextmanager
     def inside(self, loop: kd.For) -> Iterator[None]:
-        """Enter a loop: within the context, `unchecked` is the innermost `simd` or `parallel` loop."""
+        """Enter a loop: in the `with` statement, `unchecked` is the innermost `simd` or `parallel` loop."""
         outer = self.unchecked
         if loop.kind != "range":
             self.unchecked = loop
@@ -412,8 +412,9 @@ def _remainder(x: ir.Scalar, y: ir.Scalar) -> ir.Scalar:
 def is_written_whole(kernel: kd.KernelDef, buffer: kd.KernelBuffer) -> bool:
     """Return whether each element of an output is certainly written before it is read.
 
-    The kernel must have an assignment with the counters of loops over all axes of the output as indices, in no other
-    loop and in no `if`.  Every read of the output must come after that assignment and have the same indices.
+    The kernel must assign to the output inside loops over all of its axes, with the counters of these loops as indices.
+    The assignment must not be inside an `if` or any other loop.  Every read of the output must come after that
+    assignment and have the same indices.
     """
     put = _covering_put(kernel.body, buffer, ())
     if put is None:

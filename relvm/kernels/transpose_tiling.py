@@ -77,7 +77,7 @@ def _bring_tile(
     at: list[tuple[CollapsedLoop, Scalar]],
     counts: list[Local],
 ) -> None:
-    """Generate the copy, transposed, of the elements of a tensor that a tile of the result needs."""
+    """Generate code that copies and transposes the elements of a tensor that a tile of the result needs."""
     (across, first_row), (inner, first_column) = at
     rows, columns = counts
 

@@ -107,7 +107,7 @@ def get_device() -> str:
 
 
 def get_version_string() -> str:
-    """Return the version of onnxruntime whose API this is."""
+    """Return the version of onnxruntime whose API this module has."""
     return __version__
 
 
@@ -129,7 +129,7 @@ def set_seed(seed: int) -> None:
 
 
 def set_default_logger_severity(severity: int) -> None:
-    """Have no effect: use the logger "relvm" of the module logging.  severity: ignored."""
+    """Have no effect: relvm uses the logger "relvm" of the module logging.  severity: ignored."""
     ignore("set_default_logger_severity")
 
 
@@ -139,12 +139,12 @@ def set_default_logger_verbosity(verbosity: int) -> None:
 
 
 def set_default_logger_callback(callback: Any, *arguments: Any) -> None:
-    """Have no effect: use the logger "relvm" of the module logging.  callback, arguments: ignored."""
+    """Have no effect: relvm uses the logger "relvm" of the module logging.  callback, arguments: ignored."""
     ignore("set_default_logger_callback")
 
 
 def set_global_thread_pool_sizes(intra_op_num_threads: int, inter_op_num_threads: int) -> None:
-    """Have no effect: set the threads of each session.  intra_op_num_threads, inter_op_num_threads: ignored."""
+    """Have no effect: each session has its own threads.  intra_op_num_threads, inter_op_num_threads: ignored."""
     ignore("set_global_thread_pool_sizes")
 
 

@@ -1,6 +1,7 @@
-"""Exceptions with the names, messages and circumstances of onnxruntime.capi.onnxruntime_pybind11_state.
+"""Exceptions with the names and messages of those in onnxruntime.capi.onnxruntime_pybind11_state.
 
-A relvm error that causes one is its `__cause__`.
+relvm raises them in the same cases as ONNX Runtime.
+If an error of relvm is the reason for an exception, it is the `__cause__` of the exception.
 """
 
 from __future__ import annotations
@@ -64,19 +65,19 @@ class NoSuchFile(Status):
 
 
 class NoModel(Status):
-    """A session has no model.  relvm does not raise it."""
+    """A session has no model.  relvm does not raise this error."""
 
     number, name = 4, "NO_MODEL"
 
 
 class EngineError(Status):
-    """relvm does not raise it."""
+    """An error of ONNX Runtime that relvm does not raise."""
 
     number, name = 5, "ENGINE_ERROR"
 
 
 class RuntimeException(Status):
-    """The memory or a limit is exhausted."""
+    """There is not enough memory, or a run exceeds a limit."""
 
     number, name = 6, "RUNTIME_EXCEPTION"
 
@@ -88,7 +89,7 @@ class InvalidProtobuf(Status):
 
 
 class ModelLoaded(Status):
-    """relvm does not raise it."""
+    """An error of ONNX Runtime that relvm does not raise."""
 
     number, name = 8, "MODEL_LOADED"
 
@@ -106,25 +107,25 @@ class InvalidGraph(Status):
 
 
 class EPFail(Status):
-    """relvm does not raise it."""
+    """An error of ONNX Runtime that relvm does not raise."""
 
     number, name = 11, "EP_FAIL"
 
 
 class ModelLoadCanceled(Status):
-    """relvm does not raise it."""
+    """An error of ONNX Runtime that relvm does not raise."""
 
     number, name = 12, "MODEL_LOAD_CANCELED"
 
 
 class ModelRequiresCompilation(Status):
-    """relvm does not raise it."""
+    """An error of ONNX Runtime that relvm does not raise."""
 
     number, name = 13, "MODEL_REQUIRES_COMPILATION"
 
 
 class NotFound(Status):
-    """relvm does not raise it."""
+    """An error of ONNX Runtime that relvm does not raise."""
 
     number, name = 14, "NOT_FOUND"
 

@@ -129,7 +129,7 @@ class IOBinding:
 
 
 def _expect(check: Callable[[str], None], name: str) -> None:
-    """Check a name.  ONNX Runtime, too, raises RuntimeError for all errors of bindings."""
+    """Check a name.  Raise RuntimeError if it is invalid, as ONNX Runtime does for all errors of bindings."""
     try:
         check(name)
     except Status as error:

@@ -224,7 +224,8 @@ class RunOptions:
             threading.Thread(target=self._interrupt, name="relvm terminate", daemon=True).start()
 
     def _interrupt(self) -> None:
-        """Interrupt the machines until they end.  A machine that has not begun its run yet ignores an interrupt."""
+        """Interrupt the machines repeatedly until their runs end, because a machine ignores an interrupt before its
+        run."""
         while self._terminate and self._running:
             for machine in tuple(self._running):
                 machine.interrupt()

@@ -66,7 +66,7 @@ class NodeArg:
 
 @dataclass
 class ModelMetadata:
-    """What a model states about itself.
+    """The metadata of a model.
 
     Attributes
     ----------
@@ -89,8 +89,8 @@ class ModelMetadata:
 
 @dataclass(frozen=True)
 class _Variant:
-    """How the model is built for a kind of run: the outputs that it computes (None: all), the initializers that are
-    inputs, and the symbolic dimensions whose name is a mere hint."""
+    """A variant of the model, built for a kind of run.  The fields are the outputs that it computes (None: all), the
+    initializers that are inputs, and the symbolic dimensions whose name is a mere hint."""
 
     outputs: tuple[str, ...] | None = None
     overridden: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ class _Variant:
 
 @dataclass(frozen=True)
 class _Plan:
-    """How runs with certain inputs and outputs work.
+    """The plan of runs with certain inputs and outputs.
 
     inputs: the name and the converter of each argument.  shared: for each symbolic dimension of several arguments,
     the numbers of these arguments and the axes.
@@ -218,7 +218,7 @@ class InferenceSession:
         return [NodeArg(value.name, value.type, value.shape or ()) for value in values]
 
     def get_modelmeta(self) -> ModelMetadata:
-        """Return what the model states about itself."""
+        """Return the metadata of the model."""
         info = self._info
         version = _NO_VERSION if info.version is None else info.version
         texts = info.producer_name, info.graph_name, info.domain, info.description, info.graph_description
@@ -326,7 +326,7 @@ class InferenceSession:
         return model.plain(plan.outputs, self._result(model, arguments, run_options))
 
     def _planned(self, outputs: tuple[str, ...], inputs: tuple[str, ...]) -> _Plan:
-        """Check the names of outputs and inputs, and keep how such a run works."""
+        """Check the names of outputs and inputs, and return the plan of such a run.  Keep the plan for later runs."""
         key = outputs, inputs
         missing = [value.name for value in self._info.inputs if value.name in self._needed.difference(inputs)]
         if missing:
@@ -384,8 +384,8 @@ class InferenceSession:
     ) -> None:
         """Run the model on another thread.
 
-        output_names, input_feed, run_options: as for `run`.   callback: a function that is called there with the
-        results, `user_data` and an error message, which is empty if the run succeeded.
+        output_names, input_feed, run_options: as for `run`.   callback: a function that is called on that thread with
+        the results, `user_data` and an error message, which is empty if the run succeeded.
         """
 
         def work() -> None:
@@ -459,7 +459,7 @@ class InferenceSession:
         return self._model_of(replace(plan.variant, hints=hints))
 
     def _model_of(self, variant: _Variant) -> Model:
-        """Return the model of a variant, and build it if this is its first run."""
+        """Return the model of a variant.  Build the model at the first call for the variant."""
         model = self._models.get(variant)
         if model is None:
             with self._lock:
@@ -487,7 +487,7 @@ class InferenceSession:
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:
-    """Return what changes if a file is written or replaced."""
+    """Return a key of a file, which changes if the file is written or replaced."""
     status = os.stat(path)
     return status.st_mtime_ns, status.st_size, status.st_ino
 

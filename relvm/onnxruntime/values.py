@@ -265,7 +265,7 @@ def type_of(value: Any) -> str:
 
 
 def raw(value: Any) -> Any:
-    """Return what an OrtValue holds, and any other value as it is."""
+    """Return the value that an OrtValue contains.  Return any other value unchanged."""
     return value._value if isinstance(value, OrtValue) else value
 
 

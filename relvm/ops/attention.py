@@ -126,8 +126,8 @@ def attention(
     absent: str = "nan",
     transposed: bool = False,
 ) -> TensorType:
-    """Scaled dot-product attention: softmax(scores) v, for each batch element.  The score of a query and a key is the
-    dot product of both times `scale`, plus `bias`, where `allowed` is true; elsewhere the score is `hidden`.
+    """Scaled dot-product attention: softmax(scores) v, for each batch element.  Where `allowed` is true, the score of a
+    query and a key is their dot product, multiplied by `scale`, plus `bias`.  Elsewhere the score is `hidden`.
 
     q: f32, (..., m, d).   k: f32, (..., n, d), or (..., d, n) if `transposed`.   v: f32, (..., n, e).   d and e must be
     known numbers in [1, 256].   allowed: bool.   bias: f32.   Both broadcast to the shape of the scores, (..., m, n).

@@ -32,7 +32,8 @@ from relvm.ops.convolution import convolved_shape, fill_from_windows, numpy_conv
 
 
 def _conv_integer(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilations, groups: int) -> None:
-    """Generate a matrix product for each image and group: the signed weights times the windows of x, made unsigned."""
+    """Generate a matrix product for each image and group: the signed weights times the windows of x.  The elements of x
+    are first converted to unsigned."""
     x, w, x_zero = inputs
     window = window_of("conv_integer", w.shape[2:], strides, pads, dilations)
     filters, padding = w.shape[0] // groups, k.let("padding", x_zero.flat(Literal(0, I64)))

@@ -125,7 +125,7 @@ def tree_leaves(
     conditions: u8, the comparison, an index in `tests`; of shape (0) if there is only one test.   yes, no: i32, the
     next node if the test is true, and if it is false.  The next node of a leaf is the leaf itself.   roots: i32,
     (trees,), the root node of each tree.
-    tests: the comparisons, of `<= < >= > == !=`.  NaN fails a test, but passes one that is followed by `?`.
+    tests: the comparisons, each one of `<= < >= > == !=`.  NaN fails a test, but passes one that is followed by `?`.
     depth: the length of the longest path to a leaf, not negative.
     Result: i64, (rows, trees), numbers of nodes.  The index of a node, feature or test that is out of range is clamped.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: tables of different lengths; at run time, no

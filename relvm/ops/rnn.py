@@ -130,7 +130,7 @@ def lstm(
 ) -> TupleType:
     """Long short-term memory.  x has the parts x_i, x_o, x_f and x_n:
 
-        i = f(x_i + h * r_i + p_i . c)    f = f(x_f + h * r_f + p_f . c), or 1 - i where they are coupled
+        i = f(x_i + h * r_i + p_i . c)    f = f(x_f + h * r_f + p_f . c), or 1 - i if `coupled`
         c' = f . c + i . g(x_n + h * r_n)    o = f(x_o + h * r_o + p_o . c')    h' = o . h(c')
 
     Products with the weights r_i, r_f, r_n and r_o are matrix products; the others are elementwise.

@@ -176,7 +176,7 @@ def _lexsort_rows(k: KernelBuilder, inputs, outputs) -> None:
     count, width = as_scalar(x.shape[0], I64), as_scalar(x.shape[1], I64)
 
     def is_better(p: Scalar, q: Scalar) -> Scalar:
-        """Return whether row p comes before row q in lexicographic order, or before an equal row by position."""
+        """Return whether row p comes before row q in lexicographic order.  Equal rows are ordered by position."""
         first, second = (k.let("row", at * width) for at in (p, q))
         order = k.let("order", Literal(0, I64))
         less, more = Literal(-1, I64), Literal(1, I64)

@@ -43,16 +43,16 @@ def fold_scales(module):
 
     The pass folds a factor before or after a convolution or a matrix product with constant weights.  The factor must be
     the same for all results of a filter or column.  Between the product and the factor, constant terms may be added.
-    These terms are multiplied by the factor as well.  Transpositions and views are also allowed in between, and if the
-    factor is a single number, products of two computed matrices.  Only values with a single user change.
+    These terms are multiplied by the factor as well.  Transpositions and views are also allowed in between.  If the
+    factor is a single number, so are products of two computed matrices.  Only values with a single user change.
 
     Two consecutive constant terms are added, unless one of them is so large that it would round away digits of the
     other.  A division by powers of two becomes a multiplication.
 
     A folded factor changes rounding: the product of weight and factor is rounded once, instead of each result.  A
-    factor is not folded if it would make a weight infinite.  It is not folded either if the result reaches a rounding
-    to whole numbers through elementwise operators, as in quantization or the computation of coordinates.  The changed
-    values take over the origins of the factor or term.
+    factor is not folded if it would make a weight infinite.  It is not folded either if the result is later rounded to
+    whole numbers, as in quantization or the computation of coordinates, with only elementwise operators and data
+    movement before the rounding.  The changed values take over the origins of the factor or term.
     """
     folder = _Folder(module)
     return module.with_functions(tuple(map(folder.function, module.functions)))

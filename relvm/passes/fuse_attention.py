@@ -122,8 +122,8 @@ class _Match:
     def shares(self, expr: Expr) -> tuple[str, OpCall | None, int]:
         """Match the softmax and an optional `where` after it: where(p != p, 0, p) or where(max(s) == -inf, 0, p).
 
-        Here p = softmax(s).  Return the attribute `absent`, which tells how rows whose scores are all -inf are treated,
-        the softmax or None, and the number of uses that s must have.
+        Here p = softmax(s).  Return three items: the attribute `absent`, the softmax (None if there is no match), and
+        the number of uses that s must have.  `absent` tells how rows whose scores are all -inf are treated.
         """
         call = self.calls.get(expr) if isinstance(expr, Var) else None
         guard = self.own(call.args[0]) if call is not None and call.op is ops.where else None

@@ -90,9 +90,9 @@ def _grow(
 ) -> set[int]:
     """Return the group of bindings, as indices, whose last member is `root`.
 
-    Only members of the group use the members other than `root`.  Later bindings are tried first.  A check of a group
-    takes time in proportion to its size.  The group is therefore first checked with all candidates, then binary search
-    finds how many of them fit.
+    The members other than `root` are used only by members of the group.  Later bindings are tried first.  A check of a
+    group takes time in proportion to its size.  The group is therefore first checked with all candidates, then binary
+    search finds how many of them fit.
     """
     members = {root}
     refused = set(taken)

@@ -356,7 +356,7 @@ class _Lowering:
     def match(
         self, where: str, dims: tuple[AnyDim, ...] | None, value: Expr, scope: _Scope, *, proven: bool = False
     ) -> None:
-        """Append the check that `value` has shape `dims`.  A dimension variable that occurs first is stored instead.
+        """Append the check that `value` has shape `dims`.  A dimension variable without a heap slot is stored instead.
 
         If `proven`, only store variables.
         """

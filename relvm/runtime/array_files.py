@@ -21,7 +21,7 @@ def named_outputs(result: Any, names: list[str] | None) -> dict[str, np.ndarray]
     """Return the outputs of a function as arrays, by name.
 
     names: the names of the outputs in the model.  If None, a single output is called output, and the items of a tuple
-    output0, output1...
+    are called output0, output1...
 
     Raises
     ------

@@ -22,9 +22,9 @@ class Upgrade(Generic[ExecutableT]):
     Parameters
     ----------
     compile
-        A function that compiles and returns the executable with native code, or, if native code is not possible, the
-        error that says why.  The argument of the function is a callback.  It is to be called with the executables that
-        become `parts`.
+        A function that compiles to native code and returns the executable with it.  If native code is not possible, the
+        function returns an error that gives the reason.  The argument of the function is a callback, which the function
+        calls with the executables for `parts`.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Callbacks from C to Python: error handling for such functions, and the hooks that the machine calls."""
+"""Callbacks from C to Python: their error handling, and the hooks that the machine calls."""
 
 from __future__ import annotations
 

@@ -40,5 +40,5 @@ class Closure(Callable):
 
 
 def misfit(callee: Closure, k: int, error: BaseException) -> BaseException:
-    """Return `error` with the name of argument k, which could not be passed, in its message."""
+    """Return `error`, which occurred when argument k was passed, with the name of the argument in its message."""
     return located(error, callee.argument(k))

@@ -308,8 +308,8 @@ def _taken_dims(objects: Objects, shape: Any) -> list[int]:
 
 
 def _count_taken(objects: Objects, size_bytes: int) -> None:
-    """Add to the memory size of the values converted from a machine.  Raise RelvmMemoryError or RelvmTimeoutError if
-    the machine's limit of memory or time is exceeded."""
+    """Add `size_bytes` to the memory size of the values converted from a machine.  Raise RelvmMemoryError or
+    RelvmTimeoutError if the machine's limit of memory or time is exceeded."""
     if objects.taken < 0:
         return
     objects.taken += size_bytes

@@ -69,12 +69,12 @@ class KernelProfile:
     def table(self, limit: int | None = 40) -> str:
         """Return a table of the instructions, in the order of the code and indented by loops.
 
-        An asterisk marks the hottest instruction, and each one with at least 10 % of the time.
+        An asterisk marks the hottest instruction, and every other instruction that takes at least 10 % of the time.
 
         Parameters
         ----------
         limit
-            The maximum number of instructions, of which the hottest are shown.  None: all of them.
+            The maximum number of instructions in the table.  The hottest ones are shown.  None: all of them.
         """
         hottest = self.hottest
         shown = {row.index for row in hottest[:limit]}

@@ -79,7 +79,8 @@ class Profile:
 
     @property
     def other_seconds(self) -> float:
-        """The rest of the time: the machine itself, Python functions that are arguments, and the measurement."""
+        """The time outside of `rows`: for the machine itself, Python functions passed as arguments, and the
+        measurement."""
         return self.seconds - sum(row.seconds for row in self.rows)
 
     def __str__(self) -> str:

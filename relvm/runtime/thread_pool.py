@@ -124,10 +124,10 @@ class ThreadPoolRunner:
     def map(self, inputs: Iterable[Any], *, ahead: int | None = None) -> Iterator[Any]:
         """Return an iterator of the results for all inputs, in order.
 
-        `inputs` is read on the caller's thread, at most `ahead` inputs before the results that were taken, so it may be
-        infinite.  If a run or `inputs` raises an exception, the iterator raises it after the preceding results, with a
-        note that contains the number of the input.  The exception ends the iterator, but not the runner.  If the
-        iterator is closed or ends early, pending inputs are cancelled.
+        `inputs` is read on the caller's thread, at most `ahead` inputs ahead of the results taken so far.  It may
+        therefore be infinite.  If a run or `inputs` raises an exception, the iterator raises it after the preceding
+        results, with a note that contains the number of the input.  The exception ends the iterator, but not the
+        runner.  If the iterator is closed or ends early, pending inputs are cancelled.
 
         Parameters
         ----------

@@ -411,8 +411,9 @@ class VirtualMachine:
         *arguments, **named
             The arguments, as for a call.  If no arguments are given, the pre-bound inputs are used, if there are any.
         kernels
-            Whether to also count and time each instruction of the kernels in bytecode (`Profile.kernels`).  They are
-            slower meanwhile, and use one thread.  A parameter of this name must be given by position.
+            Whether to also count and time each instruction of the kernels in bytecode (`Profile.kernels`).  The kernels
+            then run more slowly, and on one thread.  If the function has a parameter named `kernels`, its argument must
+            be given by position.
 
         Raises RelvmBusyError if the machine is running, and the error of the run if it fails.
 

@@ -20,7 +20,7 @@ def constants_bytes(constants: Sequence[TensorStorage], alignment: int) -> int:
 
 
 def print_constants_type(constants: Sequence[TensorStorage], prefix: str, alignment: int) -> str:
-    """Return the C text of the type of the struct of constants, and of its declaration."""
+    """Return the C text that defines the struct type of the constants, and declares the struct."""
     members = [
         f"  RVM_ALIGNED({alignment}) {storage.dtype.ctype} c{number}[{_count(storage)}];"
         for number, storage in enumerate(constants)
@@ -30,7 +30,7 @@ def print_constants_type(constants: Sequence[TensorStorage], prefix: str, alignm
 
 
 def print_constants(constants: Sequence[TensorStorage], prefix: str) -> str:
-    """Return the C text of the definition of the struct of constants."""
+    """Return the C text that defines the struct of constants."""
     lines = [f"const struct {prefix}_constants {prefix}_constants = {{"]
     for number, storage in enumerate(constants):
         lines.append(f"  /* c{number} */ {{")

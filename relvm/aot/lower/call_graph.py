@@ -24,8 +24,8 @@ class RecursiveGroup:
 def call_order(functions: Mapping[str, Function], entry: str) -> list[RecursiveGroup]:
     """Return the groups of the entry and of all functions that it uses, callers before callees.
 
-    A function without recursion forms a group of its own.  Functions that call each other form a group for each of them
-    that is called from outside.
+    A function without recursion forms a group of its own.  A set of functions that call each other appears once for
+    each member that other functions call.  This member is the head of the group.
 
     Raises
     ------

@@ -160,8 +160,8 @@ class Move:
 class Continue:
     """Jump to a section of the function: a tail call of the function itself or of a member of its recursive group.
 
-    All arguments are read before any parameter changes.  The exception are tensors that are copied: they are copied one
-    after the other.
+    All arguments are read before any parameter changes, except for tensors that are copied.  These are copied one after
+    the other.
     """
 
     section: int

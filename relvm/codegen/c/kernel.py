@@ -389,7 +389,8 @@ def _confusing(function: str, outer: int) -> bool:
 
 
 def literal(value: bool | int | float, dtype: DType) -> str:
-    """Return a number as a C constant of `dtype`.  Narrow floats and integers of less than a byte are their bits."""
+    """Return a number as a C constant of `dtype`.  For narrow floats and for integers of less than a byte, the constant
+    contains the bits of the number."""
     if dtype.is_narrow_float or dtype.bits < 8:
         code = np.asarray(value).astype(dtype.numpy).view(f"u{dtype.size_bytes}")
         return str(int(code))

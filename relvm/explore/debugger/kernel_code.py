@@ -28,8 +28,10 @@ _COMPARISONS = ("lt", "le", "eq", "ne")
 
 
 class Content(NamedTuple):
-    """What a register holds: the dtype, and for a strip that is not the current one the number of elements, or the
-    scalar register with their number."""
+    """The dtype and the number of elements of a register.
+
+    size: the number of elements, if it is fixed.   counter: the scalar register that contains the number of elements,
+    if there is one.   If both are None, a strip or view has as many elements as the current strip."""
 
     dtype: str
     size: int | None = None
@@ -69,12 +71,12 @@ class KernelCode:
 
     @cached_property
     def names(self) -> tuple[tuple[str, ...], ...]:
-        """No names for each instruction: values inside a kernel have none."""
+        """An empty tuple for each instruction, because values inside a kernel have no names."""
         return ((),) * len(self.code)
 
     @property
     def origins(self) -> tuple[tuple[str, ...], ...]:
-        """No source locations for each instruction."""
+        """An empty tuple for each instruction, because instructions of a kernel have no source locations."""
         return self.names
 
     def is_housekeeping(self, instruction: int) -> bool:
@@ -100,8 +102,8 @@ class KernelCode:
     def contents(self, instruction: int) -> tuple[dict[int, Content], dict[int, str]]:
         """Return the registers, and the dtypes of the buffers, before an instruction.
 
-        The registers are those that an earlier instruction, in the order of the code, writes.  Their dtypes are those
-        of the last such instruction.
+        The registers are the sizes, the constants, and all registers that an earlier instruction, in the order of the
+        code, writes.  The dtype of a written register is that of the last such instruction.
         """
         if instruction not in self._known:
             if len(self._known) == _CACHED:
@@ -125,7 +127,7 @@ class KernelCode:
 
     @cached_property
     def _constant_dtypes(self) -> dict[int, str]:
-        """The dtypes of scalar registers that the functions that read them take."""
+        """The operand dtype of the first function that reads a scalar register, by the number of the register."""
         found: dict[int, str] = {}
         for step in self.code:
             if KERNEL_OPCODES[step[0]].name == "apply":
@@ -136,7 +138,7 @@ class KernelCode:
     def _written(
         self, step: tuple[int, ...], registers: dict[int, Content], buffers: dict[int, str]
     ) -> Iterator[tuple[int, Content]]:
-        """Yield the registers that an instruction writes.  Note in `buffers` the dtype of elements that it stores."""
+        """Yield the registers that an instruction writes.  If it stores elements, record their dtype in `buffers`."""
         row = KERNEL_OPCODES[step[0]]
         operands = dict(zip("abcdefg", step[1:], strict=False))
         size = operands["abcdefg"[row.operands.index("z")]] if "z" in row.operands else 8
@@ -192,7 +194,7 @@ class KernelValues:
         self._frame = frame
 
     def rows(self) -> Iterator[tuple[RegisterValue, Any]]:
-        """Yield the registers and buffers, without `shown`, and their values.
+        """Yield the registers and buffers, with an empty `shown`, and their values.
 
         The arrays are not copied.  They are valid until the run continues.
         """

@@ -21,10 +21,10 @@ ELEMENTWISE = {
 def common_dim(first: AnyDim, second: AnyDim) -> AnyDim | None:
     """Return the size that two sizes broadcast to, or None if they must be assumed equal.
 
-    Two kinds of sizes are assumed equal.  For `n` and `min(512, n)`, as where a position table is cut to the length of
-    a sentence, the second is 1 only if the first is.  Sizes that are rounded down, such as the sides of an image that
-    is halved and doubled, are also assumed equal.  A match_cast checks such sizes at run time instead, which keeps the
-    loops of kernels simple.
+    Two kinds of sizes are assumed equal.  The first kind is a pair such as `n` and `min(512, n)`, the lengths of a
+    sentence and of its position table.  The second size is then 1 only if the first size is 1.  The second kind is
+    sizes that are rounded down, such as the sides of an image that is halved and doubled.  A match_cast checks such
+    sizes at run time instead, which keeps the loops of kernels simple.
     """
     if first == 1 or difference(first, second) == 0:
         return second
@@ -78,7 +78,7 @@ def require_broadcast(node: OnnxNode, dim: AnyDim, wanted: AnyDim) -> None:
 
 
 def expanded(node: OnnxNode, value: Expr, dims: Sequence[AnyDim]) -> Expr:
-    """Broadcast `value` to the last of `dims`, aligned at the last axis.
+    """Broadcast `value` to `dims`, aligned at the last axis.  Dimensions in front of its own axes are ignored.
 
     Axes with the known size 1 are not expanded.  If no axis needs to be expanded, `value` is returned unchanged.
     """

@@ -40,16 +40,16 @@ def chosen_axes(axes: TensorExpr, rank: int) -> TensorExpr:
 
 
 def placed(found: TensorExpr, numbers: TensorExpr, otherwise: int) -> TensorExpr:
-    """Return for each axis the element of `numbers` at the entry that names the axis, or `otherwise` if no entry does.
+    """Return a number for each axis: `numbers[i]` if entry i of the vector `axes` is the axis, otherwise `otherwise`.
 
-    found: the result of `matches`.
+    found: the result of `matches` for `axes`.
     """
     chosen = (found.cast(I64) * numbers).apply(ops.sum, axes=(1,))
     return (found.cast(I64).apply(ops.sum, axes=(1,)) > 0).where(chosen, otherwise)
 
 
 def rest_of(numbers: TensorExpr, gone: TensorExpr, count: int) -> TensorExpr:
-    """Return the elements of `numbers` at which `gone` is false.  count: their number."""
+    """Return the elements of `numbers` at which `gone` is false.  count: the number of these elements."""
     shape = numbers.node.shape([count])
     return numbers.apply(ops.gather, gone.apply(ops.logical_not).apply(ops.nonzero, shape), axis=0)
 

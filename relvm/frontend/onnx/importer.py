@@ -247,12 +247,13 @@ class GraphImporter(ImportContext):
         return (("map_outputs", names),) if names else ()
 
     def output_groups(self, graph: Any, outputs: list[str]) -> Attributes:
-        """Return the sets of outputs that some node alone computes, as an attribute of the function."""
+        """Return, as an attribute of the function, the sets of outputs to which a node contributes, except the set of
+        all outputs."""
         groups = tuple(group for group in users_of_nodes(graph, outputs) if len(group) < len(outputs))
         return (("output_groups", groups),) if groups else ()
 
     def expect_known(self, kind: str, names: Collection[str], infos: Any) -> None:
-        """Raise RelvmNameError if one of the names is not that of a graph input or output.  kind: which of these."""
+        """Raise RelvmNameError if one of `names` is not in `infos`.  kind: "input" or "output", for the message."""
         known = {info.name for info in infos}
         for name in names:
             if name not in known:

@@ -25,8 +25,9 @@ def pads_of(
     """Return the padding before each spatial axis of input 0, then after each axis.
 
     The attributes auto_pad and pads determine the padding.  With SAME_UPPER and SAME_LOWER an axis has ceil(n / stride)
-    output positions.  If only the padding after the axis depends on a symbolic n, return the largest padding with that
-    number of positions.  It does not depend on n.  The surplus has no effect where padding does not count.
+    output positions.  If only the padding after the axis depends on a symbolic n, return instead the largest padding
+    that gives this number of positions, which does not depend on n.  The surplus has no effect on operators that ignore
+    padding.
     """
     rank, mode = len(window), node.attribute("auto_pad", "NOTSET")
     if mode in ("NOTSET", ""):

@@ -26,7 +26,7 @@ _MAX_REPEATED = 20_000
 
 
 class _Assigned(ast.stmt):
-    """The assignment `target = item` of a Python value, which unrolling a loop creates."""
+    """An assignment of a Python value, `target = item`, created when a loop is unrolled."""
 
     _fields = ("target",)
     target: ast.expr

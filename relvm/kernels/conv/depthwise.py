@@ -40,7 +40,8 @@ class _Shape:
 
     A block has a plane for each channel of a group and each phase.  The phase of a window position is its offset in
     rows and columns, each modulo the stride.  A plane has a row for each output row of the block, and `reach[0]` more
-    rows.  A row has an element for each output position, and `reach[1]` more elements.  The rows are contiguous.
+    rows.  A row has an element for each output position, and `reach[1]` more elements.  The window of the last output
+    position reads these additional rows and elements.  The rows are contiguous.
     phases: the phases that the window reads.   room: the number of elements of a plane.
     """
 
@@ -203,8 +204,8 @@ def _bring_planes(
     count: tuple[Local, Local],
     is_whole: bool,
 ) -> None:
-    """Copy to the block the elements of a channel of x that the output positions from `at` on read.  Padding becomes
-    zeros.  If `is_whole` is set, the block contains these zeros already."""
+    """Copy to the block the elements of a channel of x that are read by `count` output positions, beginning at `at`.
+    Padding becomes zeros.  If `is_whole` is set, the block contains these zeros already."""
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     high, wide = dims if len(dims) == 2 else (Literal(1, I64), dims[0])
     columns = k.let("needed", count[1] + shape.reach[1])

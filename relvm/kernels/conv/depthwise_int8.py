@@ -40,7 +40,8 @@ class _Shape:
 
 
 def is_byte_depthwise(w: Buffer, window: Window) -> bool:
-    """Return whether `write_byte_depthwise` can generate a convolution by weights w, (filters, 1, window...)."""
+    """Return whether `write_byte_depthwise` can generate a convolution with the weights w.  Their shape is (filters, 1,
+    window...)."""
     if not all(isinstance(size, int) and size > 0 for size in window.sizes) or len(window.sizes) > 2:
         return False
     shape = _Shape(window, None)
@@ -119,7 +120,7 @@ def _bring_rows(
     padding: Local,
     pad_word: Local,
 ) -> None:
-    """Convert to words the input rows that output row `y` reads and no earlier output row has read."""
+    """Convert the input rows that output row `y` is the first to read, and store their words in the ring buffer."""
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     high, wide = dims if len(dims) == 2 else (Literal(1, I64), dims[0])
     kept = shape.rows - min(shape.strides[0], shape.rows)

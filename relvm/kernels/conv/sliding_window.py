@@ -108,8 +108,8 @@ def each_tap(
     row: Sequence[Scalar],
     body: Callable[[Scalar, Scalar, Scalar, Scalar], None],
 ) -> None:
-    """Generate code for one output row: for each window position in order, the output positions that read inside the
-    input.
+    """Generate code for one output row.  For each window position, in order, `body` generates the code for the output
+    positions that read inside the input.
 
     dims, indices: the spatial dimensions of the input and the output.   row: the output position along all spatial axes
     except the last.   body(tap, source, first, stop): generates the code for window position `tap`, counted in
@@ -136,7 +136,8 @@ def each_row(
     row: Sequence[Scalar],
     body: Callable[[Scalar, Scalar], None],
 ) -> None:
-    """Generate code for one output row: for each row of the window in order, if that row is inside the input.
+    """Generate code for one output row.  `body` generates the code for each row of the window, in order.  At run time,
+    rows of the window that are outside the input are skipped.
 
     body(tap, source): generates the code for row `tap` of the window, which reads row `source` of the input channel.
     Both are numbered in row-major order over all spatial axes except the last.

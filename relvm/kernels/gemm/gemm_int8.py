@@ -54,7 +54,7 @@ class Zeros:
 
     left(row), right(column): the zero point of a row of the left matrix and of a column of the right matrix, i32; None:
     all are 0.   row_sum(row): the sum of a row of the left matrix.   column_sum(first, column): the sum of a column of
-    the panel that begins with column `first`.  If the panel contains only some rows, the sum of these rows.
+    the panel that begins with column `first`, over the rows that the panel contains.
     """
 
     left: Callable[[Scalar], Scalar] | None

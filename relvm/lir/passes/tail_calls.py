@@ -71,7 +71,7 @@ def _ends_in(body: tuple[Statement, ...], merged: Register) -> bool:
 def _into(body: tuple[Statement, ...], copy: CallStatement) -> tuple[Statement, ...]:
     """Return a branch that writes its value to the destination of `copy`.
 
-    `body` ends with a copy of the value, whose destination is replaced.
+    `body` ends with a copy of its value.  The destination of that copy is replaced.
     """
     match body:
         case [*before, CallStatement() as last]:

@@ -162,8 +162,8 @@ def _log_softmax(node: OnnxNode) -> Expr:
 def _axes(node: OnnxNode) -> tuple[int, ...]:
     """Return the axes of a LogSoftmax or Hardmax.
 
-    Since opset 13 it is one axis.  Earlier opsets flatten the input to a matrix whose columns are all axes from `axis`
-    on.
+    Since opset 13 it is one axis.  Earlier opsets flatten the input to a matrix: `axis` and the axes after it become
+    the columns.
     """
     rank = node.type(0).known_rank
     axis = node.axis(-1 if node.opset >= 13 else 1, rank, end=int(node.opset < 13))
@@ -174,7 +174,7 @@ def _axes(node: OnnxNode) -> tuple[int, ...]:
 def _hardmax(node: OnnxNode) -> Expr:
     """Returns 1 at the first maximum along the axis, and 0 elsewhere.
 
-    Before opset 13, the input is flattened to a matrix whose columns are all axes from `axis` on.
+    Before opset 13, the input is flattened to a matrix: `axis` and the axes after it become the columns.
     """
     x, axes, shape = term(node, 0), _axes(node), node.type(0).shape
     if shape is None:

@@ -250,7 +250,7 @@ def _gather(node: OnnxNode) -> Expr:
 def _softmax(node: OnnxNode) -> Expr:
     """Computes the softmax along an axis.
 
-    Before opset 13, the input is flattened to a matrix whose columns are all axes from `axis` on.
+    Before opset 13, the input is flattened to a matrix: `axis` and the axes after it become the columns.
     """
     x, rank = node.tensor(0), node.type(0).known_rank
     axis = node.axis(-1 if node.opset >= 13 else 1, rank, end=int(node.opset < 13))

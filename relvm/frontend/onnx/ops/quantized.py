@@ -232,8 +232,8 @@ def _qlinear_matmul(node: OnnxNode) -> Expr:
 def _requantised(node: OnnxNode, total: Expr, scales: tuple[Expr, Expr, Expr], zero: Expr) -> Expr:
     """Requantize sums of integer products to the scale and zero point of the result.
 
-    scales: of the left factor, the right factor and the result.  They are combined into one factor, as in ONNX Runtime,
-    so that ties are rounded in the same way.
+    scales: the scales of the left factor, the right factor and the result.  They are combined into one number, as in
+    ONNX Runtime, so that ties are rounded in the same way.
     """
     left, right, result = scales
     factor = node.emit(ops.divide(node.emit(ops.multiply(left, right)), result))
@@ -251,7 +251,7 @@ def _conv_integer(node: OnnxNode) -> Expr:
 def _integer_convolution(
     node: OnnxNode, x: int, w: int, x_zero: Expr | None, w_zero: Expr | None, bias: Expr | None
 ) -> Expr:
-    """Return the integer convolution of two inputs as i32.  Padding counts as the zero point.
+    """Return the integer convolution of two inputs as i32.  Padding has the value of the zero point of x.
 
     x, w: the indices of the inputs.   x_zero, w_zero: a zero point of one element must have rank 0.
     """

@@ -273,7 +273,7 @@ def _unless_same(
 
 
 def _repeats(dim: AnyDim, target: _Target, how: str, rounding: str) -> int | None:
-    """Return how often each element is repeated, or None if the resized axis is not such a repetition."""
+    """Return how often each element is repeated, or None if the elements are not repeated equally often."""
     by_floor = how == "asymmetric" and rounding in ("floor", "")
     by_middle = how in ("half_pixel", "half_pixel_symmetric") and rounding.startswith("round")
     scale, size, count = target.scale, target.size, None

@@ -60,7 +60,7 @@ def mapped(x: TensorExpr, keys: np.ndarray, values: np.ndarray, default: object)
 
 @converts("LabelEncoder", domain=DOMAIN)
 def _label_encoder(node: OnnxNode) -> Expr:
-    """Replaces each element by the value for this key.
+    """Replaces each element, which is a key, by the value of that key.
 
     Before version 2, a single list of strings maps each string to its index, and each index to its string.
     """

@@ -251,7 +251,8 @@ def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
 def binary_scores(node: OnnxNode, score: TensorExpr, all_positive: bool) -> TensorExpr:
     """Return the scores of two classes from the score of the second class: (rows, 1) -> (rows, 2).
 
-    Source: ONNX Runtime, which ignores SOFTMAX here, and with PROBIT writes half of its result.
+    Source: ONNX Runtime.  It ignores SOFTMAX here.  PROBIT is not supported, because ONNX Runtime then writes only half
+    of the result.
     """
     match node.attribute("post_transform", "NONE"):
         case "PROBIT":
@@ -263,7 +264,8 @@ def binary_scores(node: OnnxNode, score: TensorExpr, all_positive: bool) -> Tens
 
 @converts("TreeEnsemble", domain=DOMAIN)
 def _ensemble(node: OnnxNode) -> Expr:
-    """Stores nodes and leaves in separate tables.  A set-membership test becomes a chain of nodes."""
+    """Returns the scores of an ensemble whose nodes and leaves are in separate tables.  A set-membership test becomes a
+    chain of nodes."""
     targets, own = node.attribute("n_targets", 1), node.type(0).known_dtype
     forest = _tabled_forest(node, targets)
     scores = forest.scores(rows_of(node, 0), _meant(node, "aggregate_function", 1, _AGGREGATES))
