@@ -135,7 +135,8 @@ class _Printer:
                     self.conditional(statement)
 
     def conditional(self, statement: IfStatement) -> None:
-        """Emit an `if`: a conditional jump over the first branch, and at its end a jump over the second branch."""
+        """Emit an `if`: a conditional jump over the first branch, and a jump over the second branch at the end of the
+        first."""
         condition = self.condition(statement.cond)
         test = self.emit(program.unless(condition, 0), origins=statement.origins)
         self.places.append(test)

@@ -17,8 +17,8 @@ from relvm.runtime.executable import Executable
 def adapt(executable: Executable) -> Executable:
     """Return the executable in a form that this machine can run.
 
-    If this machine can run `executable`, return `executable` itself.  Otherwise warn with the logger "relvm" which
-    requirement is not met, and return the first of these executables that is possible:
+    If this machine can run `executable`, return `executable` itself.  Otherwise log a warning with the logger "relvm"
+    that names the requirement that is not met, and return the first of these executables that is possible:
 
     1. The executable with its C source compiled for this processor.  The constants, the bytecode and the function table
     are unchanged.  Its results are bit for bit the same as if the module were built on this machine.  This requires a C

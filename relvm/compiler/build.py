@@ -183,8 +183,8 @@ def _read(path: Path) -> Module:
 
 
 def _compile_in_parts(lir: LirModule, target: Target, publish: Publish[Executable]) -> Executable:
-    """Return the executable with all functions and kernels as native code.  First publish executables of the kernels of
-    each unit of C code, when the unit is compiled."""
+    """Return the executable with all functions and kernels as native code.  Before that, when a unit of C code is
+    compiled, publish an executable of its kernels."""
 
     def each_unit(index: int, native: NativeCode) -> None:
         if kernels := unit_kernels(lir.kernels, index):

@@ -62,8 +62,9 @@ def compile_native(
     Parameters
     ----------
     each_unit
-        Called with the index of a unit of kernels and a library of this unit alone, as soon as it is compiled, on
-        several threads.  Not called if the whole library is in the cache, or has a single unit of kernels.
+        A function that is called when a unit of kernels is compiled, with the index of the unit and a library of this
+        unit alone.  Several threads may call it.  It is not called if the whole library is in the cache, or has a
+        single unit of kernels.
 
     Raises
     ------

@@ -38,7 +38,7 @@ class FunctionSignature:
         return cls(types, parameters, attributes.get("output_names"))
 
     def named(self, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        """Convert arrays by input name to arguments by parameter name.
+        """Convert a mapping from input names to arrays to a mapping from parameter names to arguments.
 
         Raises
         ------

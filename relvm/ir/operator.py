@@ -405,7 +405,7 @@ def op(
     strings: bool = False,
     traits: Traits = _NO_TRAITS,
 ) -> Callable[..., Operator]:
-    """Declare an operator.  The decorated function is its type rule, with the documentation as its docstring.
+    """Declare an operator.  The decorated function is the type rule.  Its docstring is the documentation.
 
     Parameters
     ----------

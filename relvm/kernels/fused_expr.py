@@ -185,7 +185,7 @@ class FusedExprBuilder:
         Raises
         ------
         NotFusable
-            The indices of a view cannot be computed, or a member has a lowering rule that has no tree.
+            The indices of a view cannot be computed, or a member has a lowering rule that cannot be a tree.
         """
         key = (expr, at)
         if key not in self.grown:

@@ -71,8 +71,8 @@ def scalar_operations(result: Scalar) -> int:
 
 
 def _elements_read(group: Group, arg: Expr) -> AnyDim | None:
-    """Return the maximum number of elements of an argument that the kernel reads.  Return None, which means all
-    elements, unless all operators that use the argument only select elements of it."""
+    """Return the maximum number of elements of an argument that the kernel reads.  The result is None, which means all
+    elements, unless every operator that uses the argument only selects elements of it."""
     total: AnyDim = 0
     for call in group.members.values():
         used = [place for place, each in enumerate(call.args) if each is arg]
@@ -87,6 +87,6 @@ def _elements_read(group: Group, arg: Expr) -> AnyDim | None:
 
 
 def _takes_some(call: OpCall) -> bool:
-    """Return whether each element of the result is copied from the first argument, or from no argument."""
+    """Return whether each element of the result is an element of the first argument, or comes from no argument."""
     lower = call.op.lower
     return isinstance(lower, DataMovement | GatherKernel) or (isinstance(lower, CustomKernel) and call.op.moves)

@@ -77,7 +77,8 @@ class Scope:
         return _sum(self.outer.base(leaf), self.outer.position(leaf))
 
     def prepare(self, leaf: BufferLoad) -> None:
-        """Assign the part of a leaf's position that is known in this scope to a variable, which inner scopes use."""
+        """Assign to a variable the part of a leaf's position that is known in this scope.  Inner scopes use the
+        variable."""
         position = _sum(self.base(leaf), self.position(leaf))
         if position is not None and not isinstance(position, Local | Literal | Size):
             self.bases[leaf] = self.k.let(f"{leaf.buffer.name}at", position)

@@ -63,9 +63,9 @@ class CallStatement:
     """A call.  `kernel` and `destination` determine which of four printed forms it has.
 
     function: the name of the callee.   args: the arguments.   destination: the register for the result, or None.
-    kernel: True for a direct call of a kernel of this module.  False for a call through the function table, of a packed
-    function or, after LIR passes, of another routine.   comment: the name of the IR value that the call computes, for
-    readers.   origins: the source locations of that value (Var.origins).
+    kernel: True for a direct call of a kernel of this module.  False for a call through the function table.  The callee
+    is then a packed function or, after LIR passes, another routine.   comment: the name of the IR value that the call
+    computes, for readers.   origins: the source locations of that value (Var.origins).
     """
 
     function: str

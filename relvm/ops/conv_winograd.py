@@ -1,4 +1,5 @@
-"""Winograd convolution with 3 x 3 windows: fewer multiplications, on tiles of the result (csrc/codegen/winograd.h)."""
+"""Winograd convolution with 3 x 3 windows.  It computes tiles of the result with fewer multiplications
+(csrc/codegen/winograd.h)."""
 
 from __future__ import annotations
 

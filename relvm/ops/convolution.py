@@ -159,8 +159,8 @@ def fill_from_windows(
 class ColumnRun:
     """The columns [low, high) of a panel that are consecutive positions on one line of the output.
 
-    At a window position, columns [first, end) lie inside the input, column j at index `source + j * stride`.  The other
-    columns are padding.
+    At a window position, columns [first, end) lie inside the input, and column j is at index `source + j * stride`.
+    The other columns are padding.
     """
 
     low: Local
@@ -227,9 +227,9 @@ def each_run(
 
 
 def _places_of(k: KernelBuilder, line: Local, lines: list[Scalar]) -> list[Scalar]:
-    """Return the indices of a line of the output along all spatial axes but the last, along which the line runs.
+    """Return the indices of a line of the output along all spatial axes but the last.  A line runs along the last axis.
 
-    line: the number of the line, in row-major order.   lines: the sizes of the other spatial axes.
+    line: the number of the line, in row-major order.   lines: the sizes of all spatial axes but the last.
     """
     rest: Scalar = line
     indices: list[Scalar] = []

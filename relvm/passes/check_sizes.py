@@ -163,7 +163,8 @@ class _Checker:
         return replace(call, args=args, type=result)
 
     def replacement(self, first: AnyDim, second: AnyDim) -> tuple[DimVar, AnyDim] | None:
-        """Return a variable and the dimension that replaces it, so that two dimensions become equal, or None.
+        """Return a variable and the dimension that must replace it to make two dimensions equal, or None if there is
+        none.
 
         A variable that this pass created is preferred to a variable of the program.
         """

@@ -50,9 +50,9 @@ def fold_scales(module):
     other.  A division by powers of two becomes a multiplication.
 
     A folded factor changes rounding: the product of weight and factor is rounded once, instead of each result.  A
-    factor is not folded if it would make a weight infinite.  It is not folded either if the result is later rounded to
-    whole numbers, as in quantization or the computation of coordinates, with only elementwise operators and data
-    movement before the rounding.  The changed values take over the origins of the factor or term.
+    factor is not folded if it would make a weight infinite.  It is not folded either if only elementwise operators and
+    data movement are between the result and a rounding to whole numbers, as in quantization or the computation of
+    coordinates.  The changed values take over the origins of the factor or term.
     """
     folder = _Folder(module)
     return module.with_functions(tuple(map(folder.function, module.functions)))
@@ -255,7 +255,7 @@ class _Folder:
 
 
 def _of_input(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
-    """Return the factor of the weights that has the same effect as `factor` on the first argument, or None."""
+    """Return the factor for the weights that has the same effect as `factor` for the first argument, or None."""
     attributes, weights, vector = dict(call.attributes), call.args[1], factor.reshape(-1)
     if call.op is ops.matmul:
         if (weights.tensor_type.rank or 0) < 2 or attributes["transpose_a"] or not varies_along(factor, -1):

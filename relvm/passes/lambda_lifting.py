@@ -122,7 +122,7 @@ class _Lifter:
         return replace(block, bindings=tuple(bindings), result=substitute(block.result, references))
 
     def references(self, known: _Known) -> dict[Var, Expr]:
-        """Return a mapping from each function that captures nothing and is used as a value to a reference to it."""
+        """Return a reference to each function that captures nothing and is used as a value, by its variable."""
         return {var: lifted.reference for var, lifted in known.items() if not lifted.captured and var in self.values}
 
     def functions(

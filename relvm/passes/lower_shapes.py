@@ -286,7 +286,7 @@ class _Lowering:
         return replace(block, bindings=tuple(bindings))
 
     def read_pairs(self, pairs: Sequence[Expr]) -> list[Expr]:
-        """Return pairs of code and value with ANY instead of each STORE to a slot that is never read."""
+        """Return the pairs of code and value.  ANY replaces each STORE to a slot that is never read."""
         kept: list[Expr] = []
         for code, value in zip(pairs[::2], pairs[1::2], strict=True):
             unread = code == _CODE["STORE"] and isinstance(value, Prim) and value.value not in self.read

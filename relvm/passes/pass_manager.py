@@ -37,7 +37,8 @@ class Pass:
 
 
 def module_pass(name: str, *, at: Stage, to: Stage | None = None) -> Callable[[Callable[[Module], Module]], Pass]:
-    """Return a decorator that makes a function on modules a pass.  `name`, `at` and `to` are the fields of the pass."""
+    """Return a decorator that turns a function on modules into a pass.  `name`, `at` and `to` are the fields of the
+    pass."""
 
     def declare(run: Callable[[Module], Module]) -> Pass:
         return Pass(name, run, at, at if to is None else to)
@@ -46,7 +47,9 @@ def module_pass(name: str, *, at: Stage, to: Stage | None = None) -> Callable[[C
 
 
 def function_pass(name: str, *, at: Stage, to: Stage | None = None) -> Callable[[Callable[[Function], Function]], Pass]:
-    """Return a decorator that makes a function on IR functions a pass, which applies it to each function of a module.
+    """Return a decorator that turns a function on IR functions into a pass.
+
+    The pass applies the function to each IR function of a module.
 
     `name`, `at` and `to` are the fields of the pass.
     """

@@ -22,7 +22,7 @@ class Upgrade(Generic[ExecutableT]):
     Parameters
     ----------
     compile
-        A function that compiles to native code and returns the executable with it.  If native code is not possible, the
+        A function that compiles the executable and returns it with native code.  If native code is not possible, the
         function returns an error that gives the reason.  The argument of the function is a callback, which the function
         calls with the executables for `parts`.
 

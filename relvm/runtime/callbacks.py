@@ -25,7 +25,7 @@ def carry(kind: type[BaseException], exception: BaseException, traceback: Traceb
 
 
 def store_exception(objects: Objects | None, exception: BaseException) -> bytes:
-    """Store an exception, for the caller of the machine to raise, in the machine's objects.  Return its message."""
+    """Store an exception in the machine's objects, so that the call of the machine raises it.  Return the message."""
     if objects is not None:
         objects.exception = exception
     kind = type(exception).__name__

@@ -160,7 +160,7 @@ def _internal(module: LoweredModule, names: Names, config: AotConfig) -> str:
 
 
 def _kernels(module: LoweredModule, names: Names, config: AotConfig) -> dict[str, str]:
-    """Return the path and text of the file of kernels, or an empty dict if there are no kernels."""
+    """Return a dict from the path of the file of kernels to its text, or an empty dict if there are no kernels."""
     texts = []
     for name, kernel in module.kernels.items():
         symbol, kernel = names.kernel(name), without_unread(kernel)

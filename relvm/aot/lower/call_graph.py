@@ -14,8 +14,8 @@ from relvm.ir.node import walk
 
 @dataclass(frozen=True)
 class RecursiveGroup:
-    """A set of functions that call each other in tail position (`members`).  head: the member that functions outside of
-    the group call."""
+    """A set of functions that call each other in tail position (`members`).  head: the member that is called from
+    outside of the group."""
 
     head: str
     members: frozenset[str]

@@ -133,7 +133,7 @@ def _output(port: Port, value: Any, scalars: dict[str, type]) -> list[str]:
 
 
 def _memory(config: AotConfig) -> str:
-    """Return the C definition of the memory from which the pools are allocated as from a stack."""
+    """Return the C definition of the memory for the pools.  A stack allocator places the pools in it."""
     sizes = " + ".join(_bytes(config, pool) for pool in config.pools)
     count = len(config.pools)
     return f"static uint8_t memory[{sizes} + {count} * ({config.base_alignment} + sizeof(rvm_stack_tag))];"

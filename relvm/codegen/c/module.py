@@ -121,8 +121,8 @@ def _kernel_units(kernels: Sequence[Kernel]) -> Iterator[str]:
 
 
 def without_kernels(module: LirModule) -> LirModule:
-    """Return the module without its kernels, for kernels in kernel bytecode.  Calls of kernels go through the function
-    table."""
+    """Return the module without its kernels, for programs whose kernels are in kernel bytecode.  Calls of kernels go
+    through the function table."""
 
     def block(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
         return tuple(map(statement, body))

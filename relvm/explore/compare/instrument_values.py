@@ -48,7 +48,7 @@ def watched_values(function: Function) -> tuple[Watched, ...]:
 
 
 def watched_outputs(function: Function, order: Sequence[str]) -> tuple[Watched, ...]:
-    """Return the values to compare of an imported ONNX model, with their names in the model.
+    """Return the values of an imported ONNX model that are compared, with their names in the model.
 
     The model must come from `with_all_outputs`, which makes the result of every node an output.
 

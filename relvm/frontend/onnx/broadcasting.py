@@ -78,7 +78,7 @@ def require_broadcast(node: OnnxNode, dim: AnyDim, wanted: AnyDim) -> None:
 
 
 def expanded(node: OnnxNode, value: Expr, dims: Sequence[AnyDim]) -> Expr:
-    """Broadcast `value` to `dims`, aligned at the last axis.  Dimensions in front of its own axes are ignored.
+    """Broadcast `value`, of rank r, to the last r dimensions in `dims`.
 
     Axes with the known size 1 are not expanded.  If no axis needs to be expanded, `value` is returned unchanged.
     """

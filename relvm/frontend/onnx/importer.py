@@ -242,7 +242,7 @@ class GraphImporter(ImportContext):
         return tuple((kind, tuple(zip((n for n, _ in named), sizes, strict=True))) for kind, sizes in limits)
 
     def map_outputs(self, graph: Any, outputs: list[str]) -> Attributes:
-        """Return the names of outputs that are maps, or sequences of maps, as an attribute of the function."""
+        """Return, as an attribute of the function, the names of outputs that are maps or sequences of maps."""
         names = tuple(info.name for info in graph.output if types.is_map(info.type) and info.name in outputs)
         return (("map_outputs", names),) if names else ()
 

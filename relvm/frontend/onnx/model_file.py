@@ -255,7 +255,7 @@ _MAX_IN_A_FIELD = 4  # 2-bit elements in one number
 def _without_weights(content: memoryview) -> bytes:
     """Return a serialized model without the large raw_data of its initializers.
 
-    It is replaced by external data without a location, which refers to positions in `content`.
+    Each raw_data is replaced by external data without a location, which refers to a position in `content`.
     """
 
     def graph(data: memoryview, start: int, end: int) -> list[bytes | memoryview]:

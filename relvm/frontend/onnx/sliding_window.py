@@ -60,7 +60,7 @@ def _total(node: OnnxNode, axis: int, span: AnyDim, stride: int) -> AnyDim:
 def split_pads(mode: str, totals: Sequence[Size]) -> tuple[Size, ...]:
     """Split the total padding of each axis into the padding before and after the axis.
 
-    mode: SAME_UPPER or SAME_LOWER.  If the total is odd, it tells which side gets the extra element.
+    mode: SAME_UPPER or SAME_LOWER.  If the total is odd, the mode tells which side gets the extra element.
     """
     if mode not in ("SAME_UPPER", "SAME_LOWER"):
         raise RelvmUnsupportedError(f"auto_pad {mode!r} is not supported")

@@ -42,7 +42,7 @@ def needed_nodes(graph: Any, outputs: Collection[str]) -> list[Any]:
 
 
 def users_of_nodes(graph: Any, outputs: Sequence[str]) -> list[tuple[int, ...]]:
-    """Return, without duplicates, the sets of outputs that a node of a sorted graph contributes to.
+    """Return the set of outputs to which each node of a sorted graph contributes, without duplicate sets.
 
     outputs: names of outputs.   Each set lists its outputs by their indices, in increasing order.
     """

@@ -42,7 +42,7 @@ class Continuation:
 class LoopExits:
     """The two ways in which control flow leaves the body of a loop.
 
-    Each is a function that returns the expression to end a branch of the body with.   next: continue with the next
+    Each is a function that returns the expression with which a branch of the body ends.   next: continue with the next
     iteration.   leave: end the loop.
     """
 

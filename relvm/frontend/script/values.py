@@ -97,7 +97,7 @@ def error_at_node(source: Source, kind: type[RelvmError], reason: str, node: Loc
 
 
 class SourceReader:
-    """Base class of translators of a function's source, which creates errors with a position in the source.
+    """Base class of translators of a function's source.  It creates errors with a position in the source.
 
     where: the kind of source, for messages.
     """

@@ -53,9 +53,9 @@ class SequenceBatch:
     """A batch of adjacent sequences of one direction, at step t.
 
     first, count: the number of the first sequence, and how many sequences the batch has.   counts: the possible values
-    of `count`.   at_h: the position of the first state.   lengths: None if all sequences have all steps.   sums: for
-    each sequence, a row of the length of a row of r.   alone: whether this is the only batch.  In this case, threads
-    divide its products.
+    of `count`.   at_h: the position of the first state.   lengths: None if all sequences have all steps.   sums: a row
+    for each sequence, as long as a row of r.   alone: whether this is the only batch.  In this case, threads divide its
+    products.
     """
 
     k: KernelBuilder

@@ -10,7 +10,7 @@ _INVOKE = "vm.builtin.invoke_closure"
 
 
 def devirtualize_calls(module: LirModule) -> LirModule:
-    """Replace calls of a function of the function table through `invoke_closure` by direct calls:
+    """Replace a call through `invoke_closure` by a direct call if the callee is in the function table:
 
     call_packed("vm.builtin.invoke_closure", ctx_ptr, f[3], x)   ->   call_packed("foo", x)
     """

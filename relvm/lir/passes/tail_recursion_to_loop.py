@@ -1,4 +1,4 @@
-"""Loop variables: update of the parameters of a tail-recursive routine in their own registers."""
+"""Loop variables: update the parameters of a tail-recursive routine directly in the parameter registers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DynamicQuantizeLSTM: an LSTM with dynamically quantized inputs of its matrix products.
+"""DynamicQuantizeLSTM: an LSTM that quantizes the inputs of its matrix products dynamically.
 
 The input x is quantized once, by the range of all its elements.  The state is quantized at every step, by the range of
 the states of all sequences of a batch.  Each direction has its own range.

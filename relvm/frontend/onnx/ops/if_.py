@@ -58,7 +58,7 @@ def _ranks(type_: Type) -> list[int | None]:
 
 
 def _taken(graph: ImportContext, branch: Any) -> tuple[Value, ...]:
-    """Import the branch that is known to be taken into the enclosing block, and return its outputs."""
+    """Import the branch that is known to be taken.  Add its bindings to the enclosing block, and return its outputs."""
     inner = graph.inner(branch)
     values = inner.outputs(branch)
     graph.bindings += inner.bindings

@@ -274,9 +274,9 @@ class _Repeated:
         return (*(finals.get(state.input, state.initial) for state in self.states), *stacked)
 
     def stated(self, state: _State, type_: Type) -> Type:
-        """Complete the type of a state that is an empty list or null before the loop.  Return other types unchanged.
+        """Complete the type of an empty list or null with the type that the body declares for the state.
 
-        The type that the body declares completes the type.
+        Other types are returned unchanged.
         """
         if type_ not in (ListType(None), OptionalType(None)):
             return type_

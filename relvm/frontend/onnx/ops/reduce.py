@@ -42,7 +42,7 @@ def _of_bools_too(op: Operator) -> Callable[..., TensorExpr]:
 
 
 def _through_floats(function: Callable[..., TensorExpr]) -> Callable[..., TensorExpr]:
-    """Extend a reduction of floats to integers.
+    """Extend a reduction that is defined for floats, so that it also accepts integers.
 
     Integers are converted to f64, and the result is converted back.
     """

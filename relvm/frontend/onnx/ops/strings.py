@@ -32,7 +32,7 @@ def strings_of(values: Sequence[str]) -> np.ndarray:
 
 
 def place_among(x: TensorExpr, keys: np.ndarray) -> TensorExpr:
-    """Return for each string of x the index of the first key that equals it, or -1 if it is not a key, as i64."""
+    """Return, as i64, the index of the first key that equals each string of x, or -1 for a string that is not a key."""
     different = strings_of(list(dict.fromkeys(keys)))
     table = constant(string_table(different))
     place = x.apply(ops.string_lookup, constant(different), table)
