@@ -10,7 +10,8 @@ from typing import Any
 from relvm.compiler import build_cache
 from relvm.compiler.upgrade import compile_in_background
 from relvm.errors import RelvmArgumentError, expect_type
-from relvm.frontend.model_origin import content_digest, onnx_origin
+from relvm.frontend.model_origin import onnx_origin
+from relvm.frontend.onnx_bytes import model_digest
 from relvm.runtime.executable import Executable
 from relvm.runtime.file_io import read_file
 
@@ -68,8 +69,13 @@ def build_onnx(
 
     is_file = isinstance(model, str | os.PathLike | bytes)
     if is_file and (exec_mode, target) == ("auto", "c") and all(isinstance(name, str) for name in dims):
-        content, source = (model, "model") if isinstance(model, bytes) else (read_file(model), str(model))
-        origin = onnx_origin(content_digest(content), dims, inputs, outputs)
+        if isinstance(model, bytes):
+            source, (digest, _) = "model", model_digest(model, None)
+        else:
+            source, (digest, _) = str(model), model_digest(read_file(model), Path(model).parent)
+        if not digest:
+            return built(exec_mode, progress)
+        origin = onnx_origin(digest, dims, inputs, outputs)
         place = build_cache.auto_place(origin, (("source", source),), target, None, fused=fused)
         executable = build_cache.cached_executable(place)
         if executable:

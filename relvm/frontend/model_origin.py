@@ -6,7 +6,6 @@ They are computed without reading the graph, and normally without importing onnx
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,21 +14,16 @@ from pathlib import Path
 def onnx_origin(
     digest: str, dims: Mapping[str, object], inputs: Collection[str] = (), outputs: Sequence[str] | None = None
 ) -> str:
-    """Return the origin of a module imported from an ONNX file without external data.
+    """Return the origin of a module imported from an ONNX file.
 
     Parameters
     ----------
     digest
-        `content_digest` of the file.
+        The digest that `relvm.frontend.onnx_bytes.model_digest` returned.
     dims, inputs, outputs
         The arguments of `from_onnx`.
     """
     return f"{_onnx_version()} {digest} {sorted(dims.items())} {sorted(inputs)} {outputs}"
-
-
-def content_digest(content: bytes) -> str:
-    """Return the SHA-256 of a file's bytes in hexadecimal."""
-    return hashlib.sha256(content).hexdigest()
 
 
 @functools.cache

@@ -66,7 +66,7 @@ def test_external_data_are_read_once(tmp_path: Path) -> None:
     (tmp_path / "sub" / "weights").write_bytes(b"12345678" + LARGE.tobytes() + b"rest")
     external(tmp_path / "model.onnx", location="sub/weights", offset=8, length=LARGE.nbytes)
     file = read_model(tmp_path / "model.onnx")
-    assert file.digest == ""
+    assert "sub/weights" in file.digest
     array = file.array(file.proto.graph.initializer[0], "w")
     assert isinstance(owner(array), bytes)
     np.testing.assert_array_equal(array, LARGE)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,10 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedError, shortened
-from relvm.frontend.model_origin import content_digest
-from relvm.frontend.protobuf import LENGTH, VARINT, NotAMessage, fields, key, string, varint
+from relvm.frontend.onnx_bytes import file_in, model_digest, without_weights
+from relvm.frontend.protobuf import NotAMessage
 from relvm.runtime.file_io import read_file
 
-_LEFT_OUT_BYTES = 4096  # raw_data of at least this size stays in the file
-_GRAPH, _INITIALIZER, _RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION = 7, 5, 9, 13, 14  # field numbers in onnx.proto
 _PACKED_BITS = {21: 4, 22: 4, 23: 4, 25: 2, 26: 2}  # element types with several elements in a byte
 _LONGEST_DIMS = 64
 _FREE_BYTES = 1 << 28  # a model may always expand to this size
@@ -45,7 +42,7 @@ class ModelFile:
     place
         The model's name in messages: its path, or the name of the graph.
     digest
-        The SHA-256 of the model's bytes, or "" if the model has external data or was not read from bytes.
+        A digest of the model and of the files with its external data, or "" if it is not known (`model_digest`).
     folder
         The folder of the files with external data, or None if it is not known.
     content
@@ -180,11 +177,10 @@ class ModelFile:
             raise RelvmUnsupportedError(
                 f"{here}: the elements are in the file {location!r}; pass the path of the model"
             )
-        is_name = bool(location) and "\0" not in location
-        folder = os.path.realpath(self.folder)  # realpath treats links in a cycle as files, so opening them fails
-        path = Path(os.path.realpath(os.path.join(folder, location if is_name else "..")))
-        if not path.is_relative_to(folder):
-            raise RelvmFormatError(f"{here}: external data must be a file in the model's folder, got {location!r}")
+        try:
+            path = file_in(self.folder, location)
+        except ValueError as error:
+            raise RelvmFormatError(f"{here}: {error}") from None
         if path not in self.files:
             try:
                 self.files[path] = np.frombuffer(read_file(path), np.uint8)
@@ -221,15 +217,16 @@ def read_model(model: Any) -> ModelFile:
     place = "model" if isinstance(model, bytes) else str(model)
     content = model if isinstance(model, bytes) else read_file(model)
     try:
-        skeleton = _without_weights(memoryview(content))
+        skeleton = without_weights(content)
         proto = onnx.ModelProto.FromString(skeleton)
     except (DecodeError, NotAMessage) as error:
         raise RelvmFormatError(f"{place} is not an ONNX model: {error}") from None
     if not proto.HasField("graph") or not proto.opset_import:
         raise RelvmFormatError(f"{place} is not an ONNX model: it has no graph or no opset")
-    is_one_file = b"location" not in skeleton  # the key of external data in another file
-    digest = content_digest(content) if is_one_file else ""
-    return ModelFile(proto, place, digest, None if isinstance(model, bytes) else Path(model).parent, content)
+    folder = None if isinstance(model, bytes) else Path(model).parent
+    digest, files = model_digest(content, folder)
+    arrays = {path: np.frombuffer(data, np.uint8) for path, data in files.items()}
+    return ModelFile(proto, place, digest, folder, content, arrays)
 
 
 def _of_fields(tensor: Any, dims: tuple[int, ...], here: str) -> np.ndarray:
@@ -247,45 +244,3 @@ def _of_fields(tensor: Any, dims: tuple[int, ...], here: str) -> np.ndarray:
 
 _FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
 _MAX_IN_A_FIELD = 4  # 2-bit elements in one number
-
-
-# ---- models without weights ----
-
-
-def _without_weights(content: memoryview) -> bytes:
-    """Return a serialized model without the large raw_data of its initializers.
-
-    Each raw_data is replaced by external data without a location, which refers to a position in `content`.
-    """
-
-    def graph(data: memoryview, start: int, end: int) -> list[bytes | memoryview]:
-        return _changed(data, start, end, _INITIALIZER, _tensor)
-
-    return b"".join(_changed(content, 0, len(content), _GRAPH, graph))
-
-
-def _changed(data: memoryview, start: int, end: int, number: int, change: Callable) -> list[bytes | memoryview]:
-    """Rewrite a field of a serialized message, and return the parts of the new message.
-
-    Each large value of the field `number` is replaced by the parts that `change(data, start, end)` returns.
-    """
-    parts, kept = [], start
-    for field_number, wire, at, begin, stop in fields(data, start, end):
-        if (field_number, wire) != (number, LENGTH) or stop - begin < _LEFT_OUT_BYTES:
-            continue
-        inner = change(data, begin, stop)
-        parts += [data[kept:at], key(number, LENGTH), varint(sum(map(len, inner))), *inner]
-        kept = stop
-    return [*parts, data[kept:end]]
-
-
-def _tensor(data: memoryview, start: int, end: int) -> list[bytes | memoryview]:
-    """Return the parts of a serialized TensorProto, with large raw_data replaced by its position in the file."""
-    parts = list(fields(data, start, end))
-    raw = [part for part in parts if part[0] == _RAW_DATA]
-    if len(raw) != 1 or raw[0][4] - raw[0][3] < _LEFT_OUT_BYTES or any(part[0] == _DATA_LOCATION for part in parts):
-        return [data[start:end]]
-    _, _, at, begin, stop = raw[0]
-    entries = [string(1, name) + string(2, str(place)) for name, place in (("offset", begin), ("length", stop - begin))]
-    places = b"".join(key(_EXTERNAL_DATA, LENGTH) + varint(len(entry)) + entry for entry in entries)
-    return [data[start:at], data[stop:end], places, key(_DATA_LOCATION, VARINT), varint(1)]
