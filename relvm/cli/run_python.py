@@ -18,7 +18,7 @@ def run_python(options: argparse.Namespace) -> int:
         os.stat(options.program)  # raises an OSError that names the file
     onnxruntime.install()
     sys.argv = [options.program, *options.arguments]
-    sys.path[0] = os.getcwd() if options.is_module else str(Path(options.program).resolve().parent)
+    sys.path.insert(0, os.getcwd() if options.is_module else str(Path(options.program).resolve().parent))
     try:
         if options.is_module:
             runpy.run_module(options.program, run_name="__main__", alter_sys=True)
