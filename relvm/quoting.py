@@ -161,7 +161,8 @@ def terminal_lines(text: str) -> str:
 def terminal_message(text: str) -> str:
     """Escape the message of an error for a terminal.
 
-    A newline stays only before two spaces, as in the source excerpt below a syntax error.  Untrusted text in a message
+    A newline is kept only if the next line is indented by at least two spaces, as in the source excerpt below a syntax
+    error.  Any other newline is escaped.  Untrusted text in a message
     therefore cannot begin a new, unindented line.
     """
     return terminal_lines(re.sub("\n(?!  )", r"\\n", text))

@@ -119,7 +119,7 @@ def _messages(content: bytes, count: int) -> tuple[str, ...]:
     try:
         messages = tuple(text.decode() for text in texts)
     except UnicodeDecodeError:
-        raise RelvmFormatError("a message of a kernel program is not UTF-8 text") from None
+        raise RelvmFormatError("an error message stored in a kernel program is not UTF-8 text") from None
     if rest or len(messages) != count:
         raise RelvmFormatError(f"a kernel program has {len(messages)} messages, its header says {count}")
     return messages

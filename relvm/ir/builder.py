@@ -281,8 +281,8 @@ class Builder:
     def match_cast(self, value: Expr, type_: Type, name: str | None = None) -> Var:
         """Bind `value` to a new variable of type `type_`, which is checked at run time.
 
-        Plain dimension variables that occur first in `type_` take the actual sizes.  `name` is the name of the
-        variable.
+        If a dimension of `type_` is a dimension variable that has not occurred before, such as `n`, the variable gets
+        the actual size.  `name` is the name of the new variable.
         """
         frame = self._frame()
         typed = self._typed(Block((MatchCast(Var("v", type=type_), value),), value), name)

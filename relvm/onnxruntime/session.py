@@ -453,7 +453,7 @@ class InferenceSession:
     # ---- building ----
 
     def _model_for(self, plan: _Plan, arguments: list[Any]) -> Model:
-        """Return the model for inputs that have different sizes for one symbolic dimension."""
+        """Return a model for a call in which several inputs give different sizes to the same symbolic dimension."""
         sizes = {name: {arguments[k].shape[axis] for k, axis in places} for name, places in plan.shared}
         hints = tuple(sorted(name for name, found in sizes.items() if len(found) > 1))
         return self._model_of(replace(plan.variant, hints=hints))

@@ -55,8 +55,8 @@ def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilation
 
 
 def _width(k: KernelBuilder, indices: AnyDim) -> int:
-    """Return the panel width: the smallest one that covers all output positions, or the largest if none does.  If the
-    code must be compact, return the smallest width."""
+    """Return a panel width out of WIDTHS: the smallest that covers all output positions, or the largest if none does.
+    If the code must be compact, always return the smallest."""
     if k.is_compact:
         return WIDTHS[-1]
     return min((width for width in WIDTHS if isinstance(indices, int) and width >= indices), default=WIDTHS[0])

@@ -213,8 +213,8 @@ def list_stack(x: ListType, *, axis: int) -> TensorType:
 
     x: a list of tensors of one dtype and shape.   axis: the new axis of the result, in [-rank - 1, rank].   Result: a
     tensor of the same dtype, with one more axis.
-    Raises RelvmTypeError: x is not a list of tensors or has no items, or the axis is out of range.  At run time,
-    RelvmIndexError: the list is empty.  RelvmShapeError: sizes differ.
+    Raises RelvmTypeError: x is not a list of tensors, its type says that it is empty, or the axis is out of range.  At
+    run time, RelvmIndexError: a list of unknown length is empty.  RelvmShapeError: sizes differ.
     Source: ONNX ConcatFromSequence-11 with new_axis.
     """
     item = _expect_tensors("list_stack", x)

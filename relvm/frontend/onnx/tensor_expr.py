@@ -156,7 +156,8 @@ def operands(node: OnnxNode) -> list[Expr]:
     behind = first - (axis % first if first else 0) - second
     if not -first <= axis < first or behind < 0:
         raise RelvmShapeError(
-            f"axis {axis}: an input of rank {second} cannot be broadcast to rank {first} from this axis on"
+            f"the second input has rank {second}; aligned at axis {axis}, it does not fit into the first,"
+            f" of rank {first}"
         )
     after = tuple(range(second, second + behind))
     return [inputs[0], node.emit(ops.expand_dims(inputs[1], axes=after)) if after else inputs[1]]

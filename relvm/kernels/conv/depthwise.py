@@ -59,7 +59,7 @@ class _Shape:
         self.room = _ROOM // (channels * len(self.phases))
 
     def plane(self, channel: int, phase: tuple[int, int]) -> int:
-        """Return the position in the block at which a plane starts."""
+        """Return the position in the block at which the plane of a channel and a phase starts."""
         return (channel * len(self.phases) + self.phases.index(phase)) * self.room
 
     @property

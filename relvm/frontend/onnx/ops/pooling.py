@@ -71,7 +71,7 @@ def _max_pool(node: OnnxNode) -> tuple[Expr, ...]:
 
 @converts("MaxUnpool")
 def _max_unpool(node: OnnxNode) -> Expr:
-    """Scatters each element to its position before pooling, and sets all other elements to 0.
+    """Writes each element to the position that it had before the pooling, and sets all other elements to 0.
 
     If the output shape is larger than the size that the window implies, zeros are appended.
     """

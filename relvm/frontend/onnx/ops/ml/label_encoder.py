@@ -178,7 +178,8 @@ def _cast_map(node: OnnxNode) -> Expr:
     name, form = node.attribute("cast_to", "TO_FLOAT"), node.attribute("map_form", "DENSE")
     if name not in _CAST_TO or form not in ("DENSE", "SPARSE"):
         raise RelvmFormatError(
-            f"cast_to is {name!r} and map_form is {form!r}, expected one of {', '.join(_CAST_TO)} and DENSE or SPARSE"
+            f"expected cast_to to be one of {', '.join(_CAST_TO)}, got {name!r}, and map_form to be DENSE or SPARSE,"
+            f" got {form!r}"
         )
     if keys.type.dtype != I64:
         raise RelvmFormatError(f"keys have dtype {keys.type.dtype}, expected i64")
