@@ -389,16 +389,17 @@ def load_model(
     Tensor([[0.125, 2.75 ]], shape=(1, 2), dtype=float32)
     """
     options = {"num_threads": threads, "function": function, **options}
-    build = exec_mode or "auto", target or "c"
+    build = "auto" if exec_mode is None else exec_mode, "c" if target is None else target
+    sizes: Dims = {} if dims is None else dims
     if isinstance(model, bytes | bytearray | memoryview) or hasattr(model, "SerializeToString"):
         source = model if hasattr(model, "SerializeToString") else bytes(model)
-        return Model(build_onnx(source, dims or {}, *build), source=source, dims=dims, **options)
+        return Model(build_onnx(source, sizes, *build), source=source, dims=dims, **options)
     expect_path("model", model)
     path = Path(model)
     if path.suffix in EXECUTABLE_SUFFIXES:
         expect_to_build(path, {"dims": dims, "exec_mode": exec_mode, "target": target})
         return Model(adapt(load(path, trust_native=trust_native, elsewhere=True)), **options)
-    return Model(build_file(path, dims or {}, *build), source=path, dims=dims, **options)
+    return Model(build_file(path, sizes, *build), source=path, dims=dims, **options)
 
 
 def _restored(executable: Executable, function: str, source: Any, dims: Dims | None, options: dict) -> Model:

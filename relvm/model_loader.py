@@ -28,6 +28,7 @@ def build_file(
     progress: Callable | None = None,
 ) -> Executable:
     """Build the executable of an .onnx or .relvm file, or take it from the cache, as `build_onnx` does."""
+    expect_type("dims", dims, Mapping, "a mapping of names to sizes")
     if path.suffix == ".onnx":
         return build_onnx(path, dims, exec_mode, target, fused=fused, progress=progress)
     from relvm.compiler.build import build

@@ -29,7 +29,7 @@ FAST = {
     "ir": ["ir"],
     "kernels": ["kernels", "ops/test_work.py"],
     "lir": ["codegen/test_lir_passes.py"],
-    "onnxruntime": ["onnxruntime_api/test_values.py"],
+    "onnxruntime": ["onnxruntime_api/test_ort_values.py"],
     "ops": [
         "ops/test_operators.py::test_declaration_is_whole",
         "ops/test_operators.py::test_mistakes_are_told",
