@@ -179,6 +179,8 @@ def _read(path: Path) -> Module:
 
     if path.suffix in EXECUTABLE_SUFFIXES:
         raise RelvmTypeError(f"build: {path} is already compiled; load it with relvm.vm.load or relvm.load_model")
+    if path.suffix not in (".onnx", ".relvm"):
+        raise RelvmTypeError(f"build: expected an ir.Module, or the path of an .onnx or .relvm file, got {str(path)!r}")
     return read_model(path)
 
 
