@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from relvm.bytecode.program import stated_signature
+from relvm.bytecode.program import input_names, stated_signature
 from relvm.errors import (
     RelvmArgumentError,
     RelvmFormatError,
@@ -95,7 +95,7 @@ def batch_signature(executable: Executable, function: str = "main") -> Signature
     attributes, types = stated["attributes"], [each["type"] for each in stated["params"]]
     if max(map(len, (stated["result"], *types))) > _LONGEST_TYPE:
         raise RelvmUnsupportedError(f"{function}: a type of more than {_LONGEST_TYPE} characters")
-    names = attributes.get("input_names", [each["name"] for each in stated["params"]])
+    names = input_names(stated)
     result = stated["result"]
     results = re.findall(r"\w+\[[^\]]*\]", result) if result.startswith("(") else [result]
     if result.startswith("(") and f"({', '.join(results)})" != result:

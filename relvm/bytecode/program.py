@@ -269,6 +269,14 @@ def stated_signature(signature: Mapping[str, Any], function: str) -> dict[str, A
     raise RelvmFormatError(f"{function}: the executable has a malformed signature for this function: {stated!r:.200}")
 
 
+def input_names(stated: Mapping[str, Any]) -> list[str]:
+    """Return the names of the inputs of a function: those of the model, or else those of the parameters.
+
+    stated: an entry of a signature, as `stated_signature` returns it.
+    """
+    return list(stated["attributes"].get("input_names", [each["name"] for each in stated["params"]]))
+
+
 def _is_param(stated: Any) -> bool:
     return isinstance(stated, dict) and _are_texts([stated.get("name"), stated.get("type")])
 

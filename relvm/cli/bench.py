@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from relvm.bytecode.program import input_names
 from relvm.cli.inputs import input_values, signature_of
 from relvm.cli.models import Progress, executable_of
 from relvm.cli.output import note, put, put_json
@@ -61,8 +62,7 @@ def bench(options: argparse.Namespace) -> int:
         progress.step("C compilation")
         machine.wait_compiled()
     runs: dict[str, Callable[[], Any]] = {"relvm": lambda: function(*values)}
-    names = signature["attributes"].get("input_names", [each["name"] for each in signature["params"]])
-    feed = {name: np.asarray(value) for name, value in zip(names, values, strict=True)}
+    feed = {name: np.asarray(value) for name, value in zip(input_names(signature), values, strict=True)}
     for name in against:
         started = time.perf_counter()
         runs[name] = _RUNTIMES[name](options.model, feed, options.threads)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.bytecode.program import scalar_kind, stated_signature
+from relvm.bytecode.program import input_names, scalar_kind, stated_signature
 from relvm.cli.models import parse_dims
 from relvm.cli.output import note
 from relvm.errors import (
@@ -81,7 +81,7 @@ def input_values(
         A file is not a .npy file.
     """
     params = signature["params"]
-    names = list(signature["attributes"].get("input_names", [param["name"] for param in params]))
+    names = input_names(signature)
     given = _read_inputs(options.input, names, params)
     missing = [f"{n} ({p['type']})" for n, p in zip(names, params, strict=True) if n not in given]
     if missing and not options.random:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.bytecode.program import scalar_kind, stated_signature
+from relvm.bytecode.program import input_names, scalar_kind, stated_signature
 from relvm.errors import RelvmArgumentError, near_matches
 from relvm.runtime.array_files import from_file
 from relvm.vm import Executable
@@ -34,7 +34,7 @@ class FunctionSignature:
         attributes = found["attributes"]
         types = {each["name"]: each["type"] for each in found["params"]}
         names = [each["name"] for each in found["params"]]
-        parameters = dict(zip(attributes.get("input_names", names), names, strict=True))
+        parameters = dict(zip(input_names(found), names, strict=True))
         return cls(types, parameters, attributes.get("output_names"))
 
     def named(self, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
