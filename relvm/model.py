@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from relvm.bytecode.program import stated_signature
+from relvm.bytecode.program import input_names, stated_signature
 from relvm.compiler.adapt import adapt
 from relvm.errors import (
     RelvmArgumentError,
@@ -25,7 +25,7 @@ from relvm.quoting import terminal
 from relvm.runtime.executable import Executable, load
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 from relvm.runtime.function import Function
-from relvm.runtime.plain_values import map_value, plain_value
+from relvm.runtime.plain_values import plain_output
 from relvm.runtime.virtual_machine import VirtualMachine
 
 if TYPE_CHECKING:
@@ -107,12 +107,11 @@ class Model:
         self._dims = dims
         self._options = options
         self._is_closed = False
-        self._idle: list[VirtualMachine] = []
-        self._free = [self._new_function()]
+        self._free = [self._new_machine()]
         stated = stated_signature(executable.signature, function)
-        parameters = self._free[0].parameters
+        parameters = self._free[0][1].parameters
         attributes = stated["attributes"] if stated else {}
-        self.input_names = tuple(attributes.get("input_names", parameters))
+        self.input_names = tuple(input_names(stated) if stated else parameters)
         self._types = [each["type"] for each in stated["params"]] if stated else [""] * len(parameters)
         self._results = type_fields(stated["result"]) if stated else [""]
         names = attributes.get("output_names", ())
@@ -150,15 +149,12 @@ class Model:
         """
         if inputs:
             inputs = {self._parameters.get(name, name): value for name, value in inputs.items()}
+        free = self._take()
         try:
-            function = self._free.pop()
-        except IndexError:
-            function = self._new_function()
-        try:
-            return function(*arguments, **inputs)
+            return free[1](*arguments, **inputs)
         finally:
             if not self._is_closed:
-                self._free.append(function)
+                self._free.append(free)
 
     def run(self, outputs: Iterable[str] | None, inputs: Mapping[str, Any]) -> list[Any]:
         """Run the model on inputs by name, and return some of the outputs.
@@ -197,8 +193,8 @@ class Model:
         """Return the outputs `names` in the form that `run` describes.  result: the result of a call."""
         values = (result,) if len(self.output_names) == 1 else result
         found = dict(zip(self.output_names, values, strict=True))
-        plain = {name: plain_value(found[name]) for name in dict.fromkeys(names)}
-        return [map_value(plain[name]) if name in self._maps else plain[name] for name in names]
+        plain = {name: plain_output(found[name], name in self._maps) for name in dict.fromkeys(names)}
+        return [plain[name] for name in names]
 
     def computes_only(self, names: Iterable[str]) -> bool:
         """Return whether the outputs `names` need everything that a run computes."""
@@ -208,15 +204,12 @@ class Model:
     @contextmanager
     def borrowed_machine(self) -> Iterator[VirtualMachine]:
         """Lend a machine to the body of a `with` statement.  Afterwards, keep the machine for later calls."""
+        free = self._take()
         try:
-            machine = self._idle.pop()
-        except IndexError:
-            machine = self.machine()
-        try:
-            yield machine
+            yield free[0]
         finally:
             if not self._is_closed:
-                self._idle.append(machine)
+                self._free.append(free)
 
     def machine(self) -> VirtualMachine:
         """Return a new machine for the executable, for uses that a call does not cover."""
@@ -302,7 +295,6 @@ class Model:
         """Free the machines.  Later calls raise RelvmArgumentError."""
         self._is_closed = True
         self._free.clear()
-        self._idle.clear()
 
     def __enter__(self) -> Model:
         return self
@@ -318,12 +310,20 @@ class Model:
     def __repr__(self) -> str:
         return f"<Model {self.signature}>"
 
-    def _new_function(self) -> Function:
+    def _take(self) -> tuple[VirtualMachine, Function]:
+        """Return a machine that no other call uses, and its function."""
+        try:
+            return self._free.pop()
+        except IndexError:
+            return self._new_machine()
+
+    def _new_machine(self) -> tuple[VirtualMachine, Function]:
         if self._is_closed:
             raise RelvmArgumentError("the model is closed; load it again")
-        function = self.machine()[self._function]
+        machine = self.machine()
+        function = machine[self._function]
         assert isinstance(function, Function), "a new machine has no saved functions"
-        return function
+        return machine, function
 
 
 def load_model(
@@ -407,7 +407,10 @@ def _restored(executable: Executable, function: str, source: Any, dims: Dims | N
 
 
 def type_fields(text: str) -> list[str]:
-    """Return the fields of a tuple type in text form, or the text itself if it is another type."""
+    """Return the fields of a tuple type in text form, or the text itself if it is another type.
+
+    The parser of the text form would do the same, but a start from the cache does not import it.
+    """
     if not (text.startswith("(") and text.endswith(")")):
         return [text]
     fields, depth, start = [], 0, 1

@@ -20,7 +20,7 @@ from relvm import vm
 from relvm.errors import RelvmArgumentError, RelvmNameError, near_matches
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.onnx.model_checker import newest_versions
-from relvm.runtime.plain_values import map_value, plain_value
+from relvm.runtime.plain_values import plain_output
 
 __all__ = ["RelvmBackend", "RelvmRep", "is_compatible", "prepare", "run_model", "run_node", "supports_device"]
 
@@ -71,8 +71,8 @@ class RelvmRep(BackendRep):
             raise RelvmArgumentError(f"run: unknown option {next(iter(kwargs))}")
         result = self.machine["main"](*self._in_order(inputs))
         results = (result,) if len(self.outputs) == 1 else result
-        pairs = zip(self.outputs, map(plain_value, results), strict=True)
-        return tuple(map_value(value) if name in self.maps else value for name, value in pairs)
+        pairs = zip(self.outputs, results, strict=True)
+        return tuple(plain_output(value, name in self.maps) for name, value in pairs)
 
     def _in_order(self, inputs: Any) -> list[Any]:
         if isinstance(inputs, np.ndarray):

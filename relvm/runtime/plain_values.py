@@ -10,6 +10,12 @@ import numpy as np
 from relvm.runtime.tensor import Tensor
 
 
+def plain_output(value: Any, is_map: bool) -> Any:
+    """Convert an output of a model.  is_map: whether the output is a map, or a sequence of maps."""
+    plain = plain_value(value)
+    return map_value(plain) if is_map else plain
+
+
 def plain_value(value: Any) -> Any:
     """Convert a value of a machine: tensors become writable arrays, and tuples become lists."""
     match value:
