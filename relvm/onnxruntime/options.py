@@ -30,6 +30,15 @@ def rejected(what: str, instead: str) -> Exception:
     return NotImplemented.of(f"{what} is not supported by relvm; {instead}")
 
 
+def rejecting(what: str, instead: str) -> Callable[..., Any]:
+    """Return a function that stands for something that relvm does not have: a call raises the error of `rejected`."""
+
+    def reject(*arguments: Any, **named: Any) -> Any:
+        raise rejected(what, instead)
+
+    return reject
+
+
 class ExecutionMode(enum.IntEnum):
     """Whether nodes run at the same time.  relvm runs them one after another, each on several threads."""
 
@@ -46,7 +55,7 @@ class ExecutionOrder(enum.IntEnum):
 
 
 class GraphOptimizationLevel(enum.IntEnum):
-    """How far a model is optimized.  At ORT_DISABLE_ALL, relvm gives each operator a kernel of its own."""
+    """The optimization level of a session.  At ORT_DISABLE_ALL, relvm gives each operator a kernel of its own."""
 
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1
@@ -169,7 +178,7 @@ class SessionOptions:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name not in REJECTED_OPTIONS:
             raise AttributeError(f"SessionOptions has no attribute {name!r}")
-        return _rejecting(f"SessionOptions.{name}", REJECTED_OPTIONS[name])
+        return rejecting(f"SessionOptions.{name}", REJECTED_OPTIONS[name])
 
 
 REJECTED_OPTIONS = {
@@ -183,13 +192,6 @@ REJECTED_OPTIONS = {
     "set_provider_selection_policy": "relvm runs on the CPU",
     "set_provider_selection_policy_delegate": "relvm runs on the CPU",
 }
-
-
-def _rejecting(what: str, instead: str) -> Callable[..., Any]:
-    def reject(*arguments: Any, **named: Any) -> Any:
-        raise rejected(what, instead)
-
-    return reject
 
 
 class RunOptions:

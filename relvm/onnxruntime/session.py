@@ -21,7 +21,7 @@ from relvm.model import Model, Signature, type_fields
 from relvm.model_loader import build_onnx
 from relvm.onnxruntime.errors import Fail, InvalidArgument, InvalidProtobuf, NoSuchFile, load_error, run_error
 from relvm.onnxruntime.io_binding import IOBinding
-from relvm.onnxruntime.options import GraphOptimizationLevel, RunOptions, SessionOptions, ignore, rejected
+from relvm.onnxruntime.options import GraphOptimizationLevel, RunOptions, SessionOptions, ignore, rejecting
 from relvm.onnxruntime.values import Converter, OrtValue, converter
 from relvm.runtime.file_io import read_file
 from relvm.runtime.virtual_machine import VirtualMachine
@@ -274,10 +274,10 @@ class InferenceSession:
         """Have no effect: relvm does not tune.  results, error_on_invalid: ignored."""
         ignore("InferenceSession.set_tuning_results")
 
-    def __getattr__(self, name: str) -> NoReturn:
-        if name in REJECTED_METHODS:
-            raise rejected(f"InferenceSession.{name}", REJECTED_METHODS[name])
-        raise AttributeError(f"InferenceSession has no attribute {name!r}")
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name not in REJECTED_METHODS:
+            raise AttributeError(f"InferenceSession has no attribute {name!r}")
+        return rejecting(f"InferenceSession.{name}", REJECTED_METHODS[name])
 
     # ---- running ----
 
@@ -391,7 +391,7 @@ class InferenceSession:
         def work() -> None:
             try:
                 results, message = self.run(output_names, input_feed, run_options), ""
-            except Exception as error:
+            except Exception as error:  # the callback gets it, because nobody waits for this thread
                 results, message = [], str(error)
             callback(results, user_data, message)
 
