@@ -15,7 +15,7 @@ typedef struct open_call {
   int32_t instruction;    /* of a kernel; -1: none */
 } open_call;
 
-/* How often an instruction of a kernel ran, and the time with that of measuring it. */
+/* The count and the time of an instruction of a kernel.  The time includes that of measuring it. */
 typedef struct instruction_row {
   int64_t count, nanoseconds;
 } instruction_row;
@@ -193,6 +193,11 @@ rvm_status rvm_profile_count(rvm_profile *profile, int32_t function, const int64
   return RVM_OK;
 }
 
+static void release_instructions(instruction_row **rows, int32_t function_count) {
+  for (int32_t i = 0; i < function_count && rows; i++) rvm_free(rows[i]);
+  rvm_free(rows);
+}
+
 /* Returns the time that reading the clock takes: the least mean of several series, which interrupts do not disturb. */
 static int64_t measure_clock(void) {
   enum { SERIES = 16, READS = 64 };
@@ -219,8 +224,7 @@ rvm_status rvm_profile_kernels(rvm_profile *profile, rvm_value *error) {
     is_complete = rows[i] != NULL;
   }
   if (!is_complete) {
-    for (int32_t i = 0; i < profile->function_count && rows; i++) rvm_free(rows[i]);
-    rvm_free(rows);
+    release_instructions(rows, profile->function_count);
     return rvm_out_of_memory(error);
   }
   profile->clock_picoseconds = measure_clock();
@@ -250,8 +254,7 @@ rvm_profile_row rvm_profile_read(const rvm_profile *profile, int32_t function) {
 void rvm_profile_release(rvm_profile *profile) {
   if (!profile) return;
   for (int32_t i = 0; i < profile->function_count; i++) rvm_free(profile->counts[i].code);
-  for (int32_t i = 0; i < profile->function_count && profile->instructions; i++) rvm_free(profile->instructions[i]);
-  rvm_free(profile->instructions);
+  release_instructions(profile->instructions, profile->function_count);
   rvm_free(profile->counts);
   rvm_free(profile->open);
   rvm_free(profile);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from relvm.bytecode.kernel_program import KernelProgram
 from relvm.errors import RelvmFormatError
@@ -25,17 +26,22 @@ def kernel_listing(program: KernelProgram, name: str = "kernel") -> str:
     RelvmFormatError
         The program refers to a table entry that does not exist.  The verifier would reject it.
     """
-    try:
+    with _printing(name):
         return "".join(f"{line}\n" for line in _lines(program, name))
-    except (IndexError, RuntimeError):  # a table that ends too soon ends a generator with RuntimeError
-        raise RelvmFormatError(f"the kernel program {name} names something that it does not have") from None
 
 
 def instruction_texts(program: KernelProgram, name: str = "kernel") -> tuple[str, ...]:
     """Return the text of each instruction, as in `kernel_listing`.  The errors are the same, too."""
-    try:
+    with _printing(name):
         return tuple(_instruction_text(program, step) for step in program.code)
-    except IndexError:
+
+
+@contextmanager
+def _printing(name: str) -> Iterator[None]:
+    """Raise RelvmFormatError if the kernel program `name` refers to a table entry that does not exist."""
+    try:
+        yield
+    except (IndexError, RuntimeError):  # a table that ends too soon ends a generator with RuntimeError
         raise RelvmFormatError(f"the kernel program {name} names something that it does not have") from None
 
 

@@ -86,12 +86,15 @@ def _of_onnx(path: Path, dims: dict[str, Any]) -> dict[str, Any]:
 
 def _contents(proto: Any) -> tuple[list[Any], list[Any]]:
     """Return the nodes and the constant tensors of the graph, and of its subgraphs and functions."""
-    graphs, nodes = [proto.graph], [node for function in proto.functions for node in function.node]
+    from relvm.frontend.onnx.model_checker import graphs_of
+
+    nodes = [node for function in proto.functions for node in function.node]
+    graphs = [proto.graph, *(graph for node in nodes for graph in graphs_of(node))]
     tensors: list[Any] = []
     for graph in graphs:  # which grows
         nodes += graph.node
         tensors += graph.initializer
-        graphs += [inner for node in graph.node for each in node.attribute for inner in (each.g, *each.graphs)]
+        graphs += [inner for node in graph.node for inner in graphs_of(node)]
     tensors += [
         each.t for node in nodes if node.op_type == "Constant" for each in node.attribute if each.name == "value"
     ]

@@ -24,7 +24,7 @@ def run_python(options: argparse.Namespace) -> int:
             runpy.run_module(options.program, run_name="__main__", alter_sys=True)
         else:
             runpy.run_path(options.program, run_name="__main__")
-    except Exception:
+    except Exception:  # an error of the program, which is shown as Python shows it
         traceback.print_exc()
         return 1
     return 0

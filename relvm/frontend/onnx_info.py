@@ -146,6 +146,10 @@ def _model(model: _Message) -> OnnxInfo:
     is_overridable = (model.number(1) or 0) >= 4
     producer_name, producer_version, domain, description = model.texts(2, 3, 4, 6)
     graph_name, graph_description = graph.texts(2, 10)
+    metadata: dict[str, str] = {}
+    for part in model.parts(14):
+        name, value = part.texts(1, 2)
+        metadata[name] = value
     return OnnxInfo(
         tuple(value for value in values if value.name not in given),
         tuple(map(_value, outputs)),
@@ -157,7 +161,7 @@ def _model(model: _Message) -> OnnxInfo:
         graph_name,
         graph_description,
         model.number(5),
-        dict(tuple(part.texts(1, 2)) for part in model.parts(14)),  # type: ignore[misc]
+        metadata,
     )
 
 

@@ -280,13 +280,13 @@ def converter(info: OnnxValue) -> Converter:
     inner = inner[:-1]
     if kind == "tensor":
         return _tensor_converter(info, inner)
-    item = converter(OnnxValue(info.name, inner)) if kind in ("seq", "optional") else None
-    if kind == "optional":
-        return lambda value: None if raw(value) is None else item(raw(value))  # type: ignore[misc]
-    if kind == "seq":
-        return lambda value: list(map(item, _items(info, raw(value))))  # type: ignore[arg-type]
     if kind == "map":
         return lambda value: _columns(info, raw(value), inner)
+    if kind in ("seq", "optional"):
+        item = converter(OnnxValue(info.name, inner))
+        if kind == "seq":
+            return lambda value: [item(each) for each in _items(info, raw(value))]
+        return lambda value: None if raw(value) is None else item(raw(value))
     return raw
 
 

@@ -185,7 +185,7 @@ static void a_profile_counts_instructions(void) {
   check_over();
 }
 
-/* Of an executable whose functions are no kernels. */
+/* The profile of one executable, used for another, whose functions are no kernels. */
 static void a_profile_belongs_to_one_executable(void) {
   image others = {0};
   loaded other;

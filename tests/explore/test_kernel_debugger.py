@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from kernel_programs import KERNELS
 
 from relvm import vm
 from relvm.bytecode.kernel_program import KernelProgram
@@ -19,22 +20,7 @@ from relvm.frontend.text import parse_module
 from relvm.runtime.executable import Executable
 from relvm.tables import DTYPES, KERNEL_OPCODES, numbers
 
-TEXT = """
-kernel doubled(x: f32[n]) -> (out: f32[n]) {
-  for i in range(n) { out[i] = x[i] * 2.0 }
-}
-kernel spread(x: f32[n, m]) -> (out: f32[n]) {
-  for i in parallel(n) {
-    let sum = 0.0
-    for j in simd(m) { sum += x[i, j] }
-    out[i] = sum
-  }
-}
-kernel at(x: f32[n], i: i64) -> (out: f32) { out = x[i] }
-def main(x: f32[n]) -> f32[n] = kernel doubled(x)
-def sums(x: f32[n, m]) -> f32[n] = kernel spread(x)
-def pick(x: f32[n], i: i64) -> f32[] = kernel at(x, i)
-"""
+TEXT = KERNELS + "def main(x: f32[n]) -> f32[n] = kernel doubled(x)"
 X = np.arange(600, dtype=np.float32)
 ROWS = np.arange(6, dtype=np.float32).reshape(3, 2)
 

@@ -59,7 +59,7 @@ def sequences() -> tuple[bytes, bytes]:
 
 
 def outcome(action: Callable[[], Any]) -> Any:
-    """What a call returns, with arrays as lists, or the name of the exception that it raises."""
+    """Return the result of a call, with arrays as lists, or the name of the exception that it raises."""
     try:
         return _plain(action())
     except Exception as error:

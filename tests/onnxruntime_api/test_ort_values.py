@@ -25,7 +25,7 @@ A = np.arange(6, dtype=np.float32).reshape(3, 2)
 
 
 def described(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """What the methods of an OrtValue return."""
+    """The results of the methods of an OrtValue, to compare."""
 
     def describe(ort: Any) -> Any:
         value = make(ort)

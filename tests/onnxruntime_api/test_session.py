@@ -190,7 +190,7 @@ def test_a_call_does_what_it_does_in_onnxruntime(case: str) -> None:
     assert outcome(lambda: CASES[case](ours)) == outcome(lambda: CASES[case](theirs))
 
 
-# Where relvm is more careful, or names its own reason.
+# Calls whose exception differs from that of onnxruntime: the call, the exception there, and that of relvm.
 OTHERS = {
     "a node that fails": (run(RESHAPE, {"x": A, "s": np.int64([4, 4])}), "Fail", "InvalidArgument"),
     "an unknown operator": (lambda ort: ort.InferenceSession(UNKNOWN), "InvalidGraph", "NotImplemented"),

@@ -4,28 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from kernel_programs import KERNELS
 
 from relvm import vm
 from relvm.bytecode.kernel_printer import instruction_texts
 from relvm.errors import RelvmArgumentError, RelvmBusyError, RelvmIndexError
 from relvm.frontend.text import parse_module
 
-TEXT = """
-kernel doubled(x: f32[n]) -> (out: f32[n]) {
-  for i in range(n) { out[i] = x[i] * 2.0 }
-}
-kernel spread(x: f32[n, m]) -> (out: f32[n]) {
-  for i in parallel(n) {
-    let sum = 0.0
-    for j in simd(m) { sum += x[i, j] }
-    out[i] = sum
-  }
-}
-kernel at(x: f32[n], i: i64) -> (out: f32) { out = x[i] }
-def main(x: f32[n]) -> f32[n] = kernel doubled(kernel doubled(x))
-def sums(x: f32[n, m]) -> f32[n] = kernel spread(x)
-def pick(x: f32[n], i: i64) -> f32[] = kernel at(x, i)
-"""
+TEXT = KERNELS + "def main(x: f32[n]) -> f32[n] = kernel doubled(kernel doubled(x))"
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +25,7 @@ def machine(executable: vm.Executable) -> vm.VirtualMachine:
 
 
 def counts(profile: vm.Profile, kernel: str) -> dict[str, int]:
-    """How often each opcode of a kernel ran."""
+    """The number of executions of each opcode of a kernel."""
     found: dict[str, int] = {}
     for row in profile.kernels[kernel].rows:
         opcode = row.text.split()[0]

@@ -14,12 +14,12 @@ from relvm.bytecode.kernel_printer import instruction_texts
 from relvm.bytecode.kernel_program import KernelProgram
 from relvm.errors import RelvmNameError, near_matches
 from relvm.explore.debugger.frames import RegisterValue
+from relvm.kernels.loop_ir import SUM_LANES
 from relvm.numpy_dtypes import numpy_dtype
 from relvm.runtime.debug_hook import MachineDebugger
 from relvm.tables import DTYPES, KERNEL_OPCODES, element_function_dtypes, numbers
 
 _NUMBERS = numbers(DTYPES)
-_LANES = 16  # RVM_SUM_LANES in csrc/codegen/reproducible.h
 _BY_SIZE = {1: "u8", 2: "u16", 4: "f32", 8: "i64"}  # elements of memory whose dtype the program does not state
 _CACHED = 64  # instructions whose registers are remembered
 _NAMES = 20  # limit on the names in a message
@@ -157,7 +157,7 @@ class KernelCode:
             case "apply":
                 yield operands["a"], Content(element_function_dtypes[operands["d"]].result)
             case "accumulate":
-                yield operands["a"], Content(element_function_dtypes[operands["c"]].result, size=2 * _LANES)
+                yield operands["a"], Content(element_function_dtypes[operands["c"]].result, size=2 * SUM_LANES)
             case "fold" | "fold_lanes":
                 yield operands["a"], Content(element_function_dtypes[operands["d"]].result)
             case "copy":
@@ -199,7 +199,7 @@ class KernelValues:
         The arrays are not copied.  They are valid until the run continues.
         """
         for label, (number, name) in self._labels().items():
-            value = self._buffer(number) if label[0] == "b" else self._register(number)
+            value = self._value(label, number)
             if value is not None:
                 yield RegisterValue(number, name, "", label), value
 
@@ -214,7 +214,7 @@ class KernelValues:
         labels = self._labels()
         for label, (number, name) in labels.items():
             if wanted in (label, name) and wanted:
-                value = self._buffer(number) if label[0] == "b" else self._register(number)
+                value = self._value(label, number)
                 return np.array(value) if isinstance(value, np.ndarray) else value
         known = [name for _, name in labels.values() if name] + list(labels)
         raise RelvmNameError(
@@ -231,6 +231,9 @@ class KernelValues:
             is_named = buffer < min(len(parameters), len(code.tensors))
             labels[f"b{buffer}"] = buffer, parameters[buffer] if is_named else ""
         return labels
+
+    def _value(self, label: str, number: int) -> Any:
+        return self._buffer(number) if label[0] == "b" else self._register(number)
 
     def _register(self, register: int) -> Any:
         content, found = self._contents[register], self._debugger.kernel_register(self._frame, register)
