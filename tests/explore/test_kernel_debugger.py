@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from kernel_programs import KERNELS
+from own_kernels import KERNELS
 
 from relvm import vm
 from relvm.bytecode.kernel_program import KernelProgram
