@@ -333,7 +333,7 @@ typedef struct rvm_debugger {
 typedef struct rvm_place {
   int32_t function;    /* index into the function table; -1: a function without debug information */
   int32_t instruction; /* 0-based index of the next instruction; for a caller, the index of its call */
-  int32_t count;       /* number of registers */
+  int32_t count;       /* number of registers; 0 for a kernel (rvm_machine_kernel_register) */
   const rvm_value *registers;
 } rvm_place;
 

@@ -217,6 +217,6 @@ rvm_place rvm_machine_place(const rvm_machine *machine, int64_t index) {
   int64_t instruction = stop->step ? rvm_code_instruction(stop->function->code, stop->step) : stop->instruction;
   return (rvm_place){.function = (int32_t)(stop->function - machine->functions),
                      .instruction = (int32_t)instruction,
-                     .count = stop->function->registers,
+                     .count = stop->registers ? stop->function->registers : 0, /* a kernel has none of these */
                      .registers = stop->registers};
 }

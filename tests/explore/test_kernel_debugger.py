@@ -17,6 +17,7 @@ from relvm.bytecode.program import FunctionEntry, Program, call, register, ret
 from relvm.errors import RelvmArgumentError, RelvmIndexError, RelvmNameError, RelvmTimeoutError
 from relvm.explore import Debugger
 from relvm.frontend.text import parse_module
+from relvm.runtime.debug_hook import MAX_DEPTH
 from relvm.runtime.executable import Executable
 from relvm.tables import DTYPES, KERNEL_OPCODES, numbers
 
@@ -283,7 +284,7 @@ def kernel_of(code: list[tuple]) -> Executable:
     )
     functions = (
         FunctionEntry("main", "bytecode", ("x", "y"), 2, (call(-1, 1, register(0), register(1)), ret(0))),
-        FunctionEntry("k", "kernel", ("x", "y"), symbol="k"),
+        FunctionEntry("k", "kernel", ("x", "y"), registers=3, symbol="k"),  # it has no registers of a function
     )
     return Executable.from_program(Program(functions, (), kernels={"k": program}))
 
@@ -316,6 +317,21 @@ def test_reading_stays_inside_of_the_memory(name: str) -> None:
                     read += 1
             stop = debugger.step("kernel")
         assert read > 0
+
+
+def test_a_kernel_has_no_registers_of_a_function() -> None:
+    machine = vm.VirtualMachine(kernel_of([("end",)]))
+    seen = []
+
+    def stop(failed: Exception | None) -> None:
+        if debugger.place(debugger.depth - 1).function == "k":
+            seen.extend(debugger.register(debugger.depth - 1, number) for number in range(3))
+
+    debugger = machine.attach_debugger(stop)
+    debugger.stop_in_kernels(True)
+    debugger.stop_within(MAX_DEPTH)
+    machine["main"](np.ones(8, np.float32), np.ones(8, np.float32))
+    assert seen == [None, None, None]
 
 
 def test_a_view_keeps_the_elements_that_it_was_made_with() -> None:
