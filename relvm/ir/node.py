@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 _Node = TypeVar("_Node", bound="Node")
 
@@ -19,6 +19,8 @@ _field_names: dict[type, tuple[str, ...]] = {}
 @dataclasses.dataclass(frozen=True, eq=False)
 class Node:
     """Base class of IR nodes."""
+
+    _children: ClassVar[tuple[Node, ...]]  # of each object, see `children`
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
@@ -44,16 +46,23 @@ def fields_of(item: Node) -> tuple[str, ...]:
     return _field_names[type(item)]
 
 
-def children(item: Node) -> list[Node]:
-    """Return the child nodes of `item`, in field order."""
-    found: list[Node] = []
-    for name in _field_names[type(item)]:
-        value = getattr(item, name)
-        if isinstance(value, Node):
-            found.append(value)
-        elif isinstance(value, tuple):
-            _collect(value, found)
-    return found
+def children(item: Node) -> tuple[Node, ...]:
+    """Return the child nodes of `item`, in field order.
+
+    A node keeps its children once they have been asked for, because passes visit a node many times.
+    """
+    try:
+        return item._children
+    except AttributeError:
+        found: list[Node] = []
+        for name in _field_names[type(item)]:
+            value = getattr(item, name)
+            if isinstance(value, Node):
+                found.append(value)
+            elif isinstance(value, tuple):
+                _collect(value, found)
+        object.__setattr__(item, "_children", tuple(found))
+        return item._children
 
 
 def _collect(values: tuple, found: list[Node]) -> None:
@@ -66,24 +75,31 @@ def _collect(values: tuple, found: list[Node]) -> None:
 
 def map_children(function: Callable[[Any], Node], item: _Node) -> _Node:
     """Return `item` with `function` applied to each child node, or `item` itself if nothing changed."""
+    old = children(item)
+    new = []  # a plain loop, because a generator would need a stack frame for every level of nesting
+    changed = False
+    for child in old:
+        mapped = function(child)
+        new.append(mapped)
+        changed = changed or mapped is not child
+    return _with_children(item, iter(new)) if changed else item
+
+
+def _with_children(item: _Node, new: Iterator[Node]) -> _Node:
+    """Return a copy of `item` in which the nodes of `new` replace the children, in field order."""
     changes = {}
     for name in _field_names[type(item)]:
-        old = getattr(item, name)
-        new = _map_value(function, old)
-        if new is not old:
-            changes[name] = new
-    return dataclasses.replace(item, **changes) if changes else item
+        value = getattr(item, name)
+        if isinstance(value, Node | tuple):
+            changes[name] = _replaced(value, new)
+    return dataclasses.replace(item, **changes)
 
 
-def _map_value(function: Callable[[Any], Node], value: Any) -> Any:
+def _replaced(value: Any, new: Iterator[Node]) -> Any:
+    """Return `value` with the next nodes of `new` in place of the nodes in it."""
     if isinstance(value, Node):
-        return function(value)
-    if isinstance(value, tuple):
-        mapped = []  # a plain loop, because a generator would need a stack frame for every level of nesting
-        for part in value:
-            mapped.append(function(part) if isinstance(part, Node) else _map_value(function, part))
-        return value if all(a is b for a, b in zip(mapped, value, strict=True)) else tuple(mapped)
-    return value
+        return next(new)
+    return tuple(_replaced(part, new) for part in value) if isinstance(value, tuple) else value
 
 
 def walk(item: Node) -> Iterator[Node]:
