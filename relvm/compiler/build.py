@@ -157,7 +157,7 @@ def build(
             forget_inferred_types()
         report("code generation")
         lir = lower(module)
-        compiled = _compiled(lir, {"*": "bytecode"} if exec_mode == "auto" else exec_mode)
+        compiled = native_functions(lir, {"*": "bytecode"} if exec_mode == "auto" else exec_mode)
         program = assemble(lir, compiled, report, first, source if debug else None)
         if portable and program.native:
             report("portable program")
@@ -228,7 +228,7 @@ def lower(module: Module) -> LirModule:
     return lir
 
 
-def _compiled(lir: LirModule, exec_mode: str | Mapping[str, str]) -> frozenset[str]:
+def native_functions(lir: LirModule, exec_mode: str | Mapping[str, str]) -> frozenset[str]:
     """Return the names of the functions that `exec_mode` makes native code."""
     modes = {"*": exec_mode} if isinstance(exec_mode, str) else exec_mode
     routines = {routine.name: routine for routine in lir.routines}
