@@ -119,6 +119,7 @@ def make_parser() -> argparse.ArgumentParser:
         _add_json(command)
         command.set_defaults(run=_later("list_tables.print_table"), table=name)
     _add_cache(commands)
+    _add_config(commands)
     _add_completion(commands)
     for command in set(commands.choices.values()):
         _add_verbosity(command)
@@ -174,6 +175,24 @@ def _add_bench(commands) -> None:
     _add_json(command)
     _add_trust_native(command)
     command.set_defaults(run=_later("bench.bench"))
+
+
+def _add_config(commands) -> None:
+    command = commands.add_parser(
+        "config",
+        help="print what a C program needs to embed the runtime",
+        description="Print paths and options for C programs that embed the runtime. For the compiler: cc program.c "
+        "$(relvm config --cflags --libs). For CMake: cmake -Drelvm_DIR=$(relvm config --cmake-dir) ...; the target is "
+        "relvm::relvm. Without an option, everything is printed.",
+    )
+    command.add_argument("--include-dir", action="store_true", help="directory of relvm.h")
+    command.add_argument("--library", action="store_true", help="path of the static library")
+    command.add_argument("--cmake-dir", action="store_true", help="directory of relvmConfig.cmake")
+    command.add_argument("--cflags", action="store_true", help="options for the compiler")
+    command.add_argument("--libs", action="store_true", help="options for the linker")
+    command.add_argument("--version", action="store_true", help="version of relvm")
+    _add_json(command)
+    command.set_defaults(run=_later("config.print_config"))
 
 
 def _add_completion(commands) -> None:
