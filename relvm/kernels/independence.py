@@ -139,7 +139,10 @@ def _index_of(index: AnyDim, counter: DimVar, bounds: IndexBounds) -> _Index:
 
 
 def _invariant_atoms(bounds: IndexBounds, own: set[kd.Variable], counter: DimVar) -> set[DimVar]:
-    """Return the signed variables that occur in polynomials and do not change inside of the loop."""
+    """Return the variables in the polynomials of values that are defined before a loop, and so do not change in it.
+
+    own: the variables that the loop defines.   counter: the variable that represents its counter in polynomials.
+    """
     outer = (value for variable, value in bounds.values.items() if variable not in own)
     return {var for value in outer for var in dim_vars(value)} - {counter}
 

@@ -309,7 +309,7 @@ class Kernel:
     """A kernel: a loop nest that reads `inputs` and writes every element of `outputs`.
 
     comment: the operators that the kernel implements.   work: the work of a call, for profiles, or None if it is
-    unknown.   in_place: the numbers of the inputs that the single output may overwrite.  Such an input has the shape
+    unknown.   in_place: the positions of the inputs that the single output may overwrite.  Such an input has the shape
     and dtype of the output, and an element of it is read only to compute the output element in the same place.  Another
     input may be a view of the overwritten memory with the same number of elements, because the kernel reads both inputs
     in the same way.

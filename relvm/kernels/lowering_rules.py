@@ -227,7 +227,7 @@ def part_loops(
     """Open nested loops over `extents`, and divide the iterations of the first two loops among threads.  Yield the
     counters, outermost first.
 
-    If an iteration of the first loop is known to take very little time, only that loop is divided.
+    If an iteration of the first loop is known to take very little time, only the first loop is divided.
 
     work: the time of one iteration of the second loop, or of the only loop (see KernelBuilder.parallel).   simd:
     whether the innermost loop is a SIMD loop.

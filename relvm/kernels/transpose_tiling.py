@@ -77,7 +77,10 @@ def _bring_tile(
     at: list[tuple[CollapsedLoop, Scalar]],
     counts: list[Local],
 ) -> None:
-    """Generate code that copies and transposes the elements of a tensor that a tile of the result needs."""
+    """Generate code that copies the elements of `leaf` that a tile of the result needs to `tile`, transposed.
+
+    at: the two loops over the tile, each with its first index.   counts: the number of iterations of each loop.
+    """
     (across, first_row), (inner, first_column) = at
     rows, columns = counts
 

@@ -191,7 +191,10 @@ class _Lowering:
         return replace(block, bindings=tuple(scope.out), result=result)
 
     def is_checked(self, call: PackedCall | Call, is_tail: bool, block: Block, binding: Binding) -> bool:
-        """Return whether the result of a call is checked.  is_tail: whether `block` is in tail position."""
+        """Return whether the result of `call`, the value of `binding`, must be checked at run time.
+
+        is_tail: whether `block`, which contains the binding, is in tail position.
+        """
         if isinstance(call, PackedCall):
             return call.type != VOID
         is_tail_call = is_tail and in_tail_position(block, binding)
@@ -286,7 +289,7 @@ class _Lowering:
         return replace(block, bindings=tuple(bindings))
 
     def read_pairs(self, pairs: Sequence[Expr]) -> list[Expr]:
-        """Return the pairs of code and value.  ANY replaces each STORE to a slot that is never read."""
+        """Return `pairs`, a flat list of codes and values, with ANY for each STORE to a slot that is never read."""
         kept: list[Expr] = []
         for code, value in zip(pairs[::2], pairs[1::2], strict=True):
             unread = code == _CODE["STORE"] and isinstance(value, Prim) and value.value not in self.read
@@ -296,8 +299,9 @@ class _Lowering:
     def check(self, where: str, type_: Type, value: Expr, known: Type, scope: _Scope) -> None:
         """Append the checks that `value` is of type `type_`.
 
-        known: the type that `value` is proven to have.  Checks that it makes unnecessary are omitted.  Checks of
+        known: the type that `value` is proven to have.  Checks that this type makes unnecessary are omitted.  Checks of
         compound dimensions and of the contents of lists and optionals are added to `scope.pending`.
+        where: the beginning of the error message.
         """
         place = String(where)
         match type_:
