@@ -155,7 +155,7 @@ class _Printer:
         )
 
     def _numbered(self, code: list[Instruction | Label]) -> tuple[dict[Reg, int], tuple[int, int, int]]:
-        """Assign numbers to the registers.  Return them, and the counts of scalar, strip and view registers.
+        """Return the number of each register, and the counts of scalar, strip and view registers.
 
         Scalar registers come first: sizes, constants and others.  Strips follow, then views.
         """
@@ -406,7 +406,9 @@ class _Printer:
         return self.apply(NAMES[function], dtype, left, right)
 
     def folded(self, function: str, left: Reg, right: Reg) -> Reg | None:
-        """Return the register with the result of an operation on i64 if it needs no instruction, otherwise None.
+        """Return the register with the result of an i64 operation, if no instruction is needed to compute it.
+
+        Return None if an instruction is needed.
 
         This is constant folding, and simplification of operations with 0 or 1.
         """

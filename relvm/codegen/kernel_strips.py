@@ -204,8 +204,9 @@ class StripPrinter:
             p.emit("scatter", number, where, value, size)
 
     def write_in_place(self, value: Reg, buffer: Buffer, first: Reg) -> bool:
-        """If the last instruction computes `value`, change it to write its result directly to the buffer.
+        """If the last instruction computes `value`, change it to write its result directly to `buffer`.
 
+        first: the register with the position in the buffer at which to write.
         Return whether the instruction was changed.
         """
         p, size = self.p, buffer.dtype.size_bytes
@@ -283,9 +284,9 @@ class StripPrinter:
         return value
 
     def mask_of(self, scalar: Scalar, outer: Reg | None, *, inverted: bool = False) -> Reg:
-        """Return a mask: a strip of bools that are true where a condition and the mask `outer` hold.
+        """Return a mask: a strip of bools that are true where `outer`, another mask, and the condition `scalar` hold.
 
-        inverted: whether the mask is true where the condition does not hold.
+        outer: None if there is no other mask.   inverted: whether the condition must be false instead.
         """
         p = self.p
         mask = self.strip_of(self.value(scalar, outer), BOOL)

@@ -299,8 +299,8 @@ class _Evaluator:
     def check_sizes(self, call: OpCall, values: tuple, dims: Mapping[DimVar, int]) -> None:
         """Check at run time the sizes of the arguments, as the operator's type rule requires.
 
-        A dimension broadcasts only if its type is the constant 1.  Any other dimension must equal the corresponding
-        dimension of the other argument, even if its size happens to be 1.
+        A dimension broadcasts only if the type of the argument states that its size is 1.  Any other dimension must
+        equal the corresponding dimension of the other argument, even if its size happens to be 1.
 
         Raises
         ------

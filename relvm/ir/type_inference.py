@@ -154,7 +154,8 @@ def _finish(
 ) -> None:
     """Infer the types of function `name` and add it to `finished`.
 
-    Functions to which it refers come first if their result types are not annotated.
+    First, finish the functions to which it refers, if their result types are not annotated.  trail: the functions that
+    wait for this one.   stated: as in `infer_types`.
     """
     if name in finished:
         return
@@ -287,7 +288,7 @@ class _Inference:
 
     @contextlib.contextmanager
     def at_place(self) -> Iterator[None]:
-        """Add the current position to errors that the body of a `with` statement raises, if they have no position."""
+        """Add the current position to an error that the body of the `with` statement raises without a position."""
         try:
             yield
         except RelvmError as error:
@@ -541,7 +542,7 @@ class _Inference:
         return typed
 
     def bind_dims(self, type_: Type) -> None:
-        """Record that a value of `type_` binds its plain dimension variables.  Check that all others are bound."""
+        """Record that the plain dimension variables in `type_` are now bound.  Check that all its others are bound, too."""
         self.known.update(plain_dim_vars(type_))
         if not isinstance(type_, FuncType):
             self.check_vars(type_vars(type_))
