@@ -542,7 +542,7 @@ class _Inference:
         return typed
 
     def bind_dims(self, type_: Type) -> None:
-        """Record that the plain dimension variables in `type_` are now bound.  Check that all its others are bound, too."""
+        """Record that the plain dimension variables of `type_` are bound.  Check that its other variables are, too."""
         self.known.update(plain_dim_vars(type_))
         if not isinstance(type_, FuncType):
             self.check_vars(type_vars(type_))

@@ -169,10 +169,10 @@ class _Lowering:
             self.plain_loop(loop)
 
     def vectorized(self, loop: kd.For) -> bool:
-        """Lower an innermost `range` loop as a `simd` loop if both are proven to be equivalent.  Return whether this
-        was done.
+        """Lower an innermost `range` loop as a `simd` loop and return True, if the two are proven to be equivalent.
 
-        A loop that reduces floats is not lowered, so that the order of the additions stays the same.
+        Otherwise emit nothing and return False.  A loop that reduces floats is not equivalent, because the order of the
+        additions would change.
         """
         if any(isinstance(statement, kd.For) for statement in kd.statements_in(loop.body)):
             return False

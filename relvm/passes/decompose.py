@@ -36,7 +36,10 @@ def _block(block: Block) -> Block:
 
 
 def expanded(binding: Binding) -> list[Binding]:
-    """Return the bindings that replace the binding of a composite operator."""
+    """Return the bindings that replace `binding`, whose value is a composite operator.
+
+    The last one binds the same variable as `binding`.
+    """
     bindings: list[Binding] = []
     value = _flat(binding.value, binding.var, {}, bindings)
     return [*bindings, replace(binding, value=value)]

@@ -96,9 +96,9 @@ class _Match:
         return call
 
     def attention(self, call: OpCall) -> OpCall | None:
-        """Return the attention operator that replaces `call`, the second product, or None if there is no match.
+        """Match `call` as the product of the softmax and v.  Return the attention operator that replaces it, or None.
 
-        The arguments of the operator may be calls.
+        The arguments of the attention operator are calls or atoms.
         """
         if call.op is not ops.matmul or any(dict(call.attributes).values()) or not _is_matrix(call.args[0]):
             return None
@@ -123,8 +123,8 @@ class _Match:
         """Match `expr` as p = softmax(s), as where(p != p, 0, p), or as where(max(s) == -inf, 0, p).
 
         Return three items.  The first is the value of `absent` for the attention operator, which states how to treat
-        rows whose scores are all -inf.  The second is the softmax call, or None if there is no match.  The third is the
-        number of times that s must be used.
+        rows whose scores are all -inf.  The second is the call that computes p, or None if there is no match.  The
+        caller checks that this call is a softmax.  The third is the number of times that s must be used.
         """
         call = self.calls.get(expr) if isinstance(expr, Var) else None
         guard = self.own(call.args[0]) if call is not None and call.op is ops.where else None

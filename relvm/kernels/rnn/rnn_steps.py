@@ -200,13 +200,13 @@ def each_step(
         walk.apart(counts[1:])  # avoids a remainder of one sequence
 
 
-def _counts(batch: object) -> range:
-    """Return the possible sizes of a batch.  The sequences are divided into as few batches as possible, of sizes as
-    equal as possible."""
-    if not isinstance(batch, int):
+def _counts(sequences: object) -> range:
+    """Return the sizes that a batch can have if `sequences` sequences are divided into batches.  There are as few
+    batches as possible, of sizes as equal as possible."""
+    if not isinstance(sequences, int):
         return range(1, _ROWS + 1)
-    groups = max(1, -(-batch // _ROWS))
-    return range(batch // groups, -(-batch // groups) + 1)
+    groups = max(1, -(-sequences // _ROWS))
+    return range(sequences // groups, -(-sequences // groups) + 1)
 
 
 @dataclass(frozen=True)

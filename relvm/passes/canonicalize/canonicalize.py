@@ -97,9 +97,10 @@ class _Canonicalizer:
         return call
 
     def part(self, expr: Expr, whole: Var, bindings: list) -> Expr:
-        """Return the atom for an argument of a call that a rule created.
+        """Return an atom for `expr`, an argument of a call that a rule created.
 
-        If the argument is a call, simplify it and bind it to a new variable.
+        If `expr` is a call, simplify it, and append its binding to a new variable to `bindings`.  whole: as in
+        `simplest`.
         """
         if not isinstance(expr, OpCall):
             return expr

@@ -66,7 +66,10 @@ class Liveness:
     escape: dict[Value, Escape] = field(default_factory=dict)
 
     def need(self, value: object, point: int, escape: Escape = Escape.NONE) -> None:
-        """Record a use of `value` at `point`.  Ignore `value` unless it is a variable or a field of a variable."""
+        """Record a use of `value` at `point`.  Ignore `value` unless it is a variable or a field of a variable.
+
+        escape: how the value escapes through this use.
+        """
         if isinstance(value, Var | tuple):
             self.last[value] = max(self.last.get(value, point), point)
             self.escape[value] = max(self.escape.get(value, escape), escape)
