@@ -86,7 +86,7 @@ def print_kernel_bytecode(kernel: Kernel) -> KernelProgram:
 
 
 def literal_bits(value: bool | int | float, dtype: DType) -> int:
-    """Return the bits of a number in a scalar register: those of the dtype, in the low bytes of the register."""
+    """Return the bits of a scalar register that contains `value` as a number of dtype `dtype`, in its low bytes."""
     if type(value) is int and dtype.is_integer and dtype.bits >= 8:
         return value & ((1 << dtype.bits) - 1)
     with np.errstate(all="ignore"):

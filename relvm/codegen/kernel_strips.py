@@ -244,9 +244,9 @@ class StripPrinter:
         return not adds and value.kind == "strip" and not value.is_mutable
 
     def copy_views(self, stored: Buffer) -> None:
-        """Copy the values of variables that are views of buffer `stored`, because a store is about to change it.
+        """Emit copies of the variables that are views of buffer `stored`, before a store to this buffer.
 
-        If the kernel may overwrite an input, copy all views, because the store may change them as well.
+        If an output of the kernel can be in the memory of an input, copy all views, because the store can change them.
         """
         p = self.p
         for name, value in p.env.items():

@@ -231,8 +231,8 @@ class IndexBounds:
         """Return whether a polynomial is proven to be at least 0 without subtracting a fact first.
 
         A min or max is replaced by each of its operands in turn.  For a max with a positive factor, or a min with a
-        negative factor, the proof must hold for one operand, otherwise for both.   splits: how many more times the
-        proof may replace an operator or remove divisions.
+        negative factor, the proof must hold for one of the operands.  In the other cases, it must hold for each one.
+        splits: how many more times the proof can replace an operator or remove divisions.
         """
         if self.free > 0:
             self.free -= 1

@@ -459,7 +459,10 @@ class KernelBuilder:
 
     @contextmanager
     def loop(self, stop, *, start=0, name: str = "i", simd: bool = False, reduce=()) -> Iterator[Local]:
-        """Open a loop over [start, stop), and yield its counter.  The C compiler removes loops of one iteration."""
+        """Open a loop over [start, stop) until the end of the `with` statement.  Yield its counter.
+
+        The C compiler removes loops of one iteration.
+        """
         counter = self.local(name, I64)
         self.blocks.append([])
         yield counter
@@ -468,7 +471,8 @@ class KernelBuilder:
 
     @contextmanager
     def parallel(self, count, work, *, least=1) -> Iterator[tuple[Local, Local]]:
-        """Open a parallel loop over [0, count), and yield the bounds `first` and `last` of a part (see Parallel).
+        """Open a parallel loop over [0, count) until the end of the `with` statement.  Yield the bounds `first` and
+        `last` of a part (see Parallel).
 
         work: the approximate time of one iteration, in eighths of a nanosecond.   least: the minimum number of
         iterations in a part.

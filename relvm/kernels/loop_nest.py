@@ -342,7 +342,8 @@ class _Lanes:
 
     @contextmanager
     def lanes(self, around: Scope):
-        """Open a loop over the rows that are processed together.  Yield a scope inside it, and its counter."""
+        """Open a loop over the rows that are processed together, until the end of the `with` statement.  Yield the
+        scope of the loop, inside scope `around`, and the loop counter."""
         scope = Scope(self.k, around)
         with self.k.loop(self.width, name="l", simd=True) as lane:
             scope.counters = [(self.lane, self.first + lane)]

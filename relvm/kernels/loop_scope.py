@@ -129,7 +129,7 @@ def c_name(name: str) -> str:
 
 @contextmanager
 def loops(scope: Scope, joined: list[CollapsedLoop], *, simd: bool = False, reduce=()):
-    """Open loops over `joined` inside a scope, and yield the inner scope."""
+    """Open loops over `joined` inside `scope`, until the end of the `with` statement.  Yield the scope of the loops."""
     inner = Scope(scope.k, scope)
     with loop_nest(scope.k, [one.extent for one in joined], simd=simd, reduce=tuple(reduce)) as counters:
         inner.counters = list(zip(joined, counters, strict=True))
@@ -138,8 +138,8 @@ def loops(scope: Scope, joined: list[CollapsedLoop], *, simd: bool = False, redu
 
 @contextmanager
 def shared_loops(scope: Scope, joined: list[CollapsedLoop], work: Scalar, *, simd: bool = False):
-    """Open parallel loops over `joined`, and yield the scope inside them.   work: the time of one iteration of the
-    innermost loop (see KernelBuilder.parallel)."""
+    """Open parallel loops over `joined` inside `scope`, until the end of the `with` statement.  Yield the scope of the
+    loops.   work: the time of one iteration of the innermost loop (see KernelBuilder.parallel)."""
     inner = Scope(scope.k, scope)
     deeper = product(one.extent for one in joined[2:])
     with part_loops(scope.k, [one.extent for one in joined], work * as_scalar(deeper, I64), simd=simd) as counters:

@@ -110,7 +110,7 @@ class _Lowering:
         return k.finish()
 
     def clear(self, out: ir.Buffer) -> None:
-        """Set all elements of an output to 0."""
+        """Emit code that sets all elements of an output to 0."""
         with self.k.loop(self.k.size(out.shape), name="cleared", simd=True) as i:
             self.k.add(ir.Store(out, (i,), ir.Literal(False if out.dtype.is_bool else 0, out.dtype)))
 

@@ -277,10 +277,10 @@ def _of_input(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
 
 
 def _stepped(items: list[Node]) -> set[Expr]:
-    """Return the values that are rounded to whole numbers later.
+    """Return the values that are later rounded to whole numbers.
 
-    Only elementwise operators and data movement may be between a value and the rounding.  items: the nodes of the
-    module, in program order.
+    A value counts only if there are only elementwise operators and data movement between the value and the rounding.
+    items: the nodes of the module, in program order.
     """
     found: set[Expr] = set()
     for item in reversed(items):

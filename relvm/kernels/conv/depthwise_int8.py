@@ -96,7 +96,8 @@ def write_byte_depthwise(
 
 
 def _set_weights(k: KernelBuilder, w: Buffer, weights: Buffer, shape: _Shape, filter_: Local) -> Local:
-    """Pack the weights of a filter into words.  Return the sum of the weights."""
+    """Generate code that packs the weights of filter `filter_` of w into words, stored in `weights`.  Return a variable
+    with the sum of the weights."""
     total = k.let("total", Literal(0, I32))
     rows, wide = shape.sizes
     with k.loop(rows, name="r") as r:

@@ -407,8 +407,8 @@ def copy_run(
 
 
 def clear_rest(k: KernelBuilder, panel: Buffer, rows: Scalar, count: Scalar, width: int) -> None:
-    """Clear the columns of a panel from `count` on.  Their results are not used, but uninitialized memory may contain
-    denormal numbers, which are slow to add."""
+    """Generate code that sets the columns of a panel from `count` on to 0.  The results of these columns are not used,
+    but uninitialized memory may contain denormal numbers, which are slow to add."""
     with (
         k.branch(count < width),
         k.loop(rows, name="p") as p,

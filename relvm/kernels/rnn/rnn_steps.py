@@ -76,7 +76,8 @@ class SequenceBatch:
 
     @contextmanager
     def each(self) -> Iterator[SequenceStep]:
-        """Open a loop over the sequences, including sequences that have no step t."""
+        """Open a loop over the sequences until the end of the `with` statement.  Yield the step t of a sequence, even
+        if the sequence is shorter."""
         k, (batch, directions), (_, hidden, width) = self.k, self.sizes, self.r.shape
         with k.loop(self.count, name="row") as row:
             n = k.let("n", self.first + row)
@@ -87,15 +88,16 @@ class SequenceBatch:
 
     @contextmanager
     def each_active(self) -> Iterator[SequenceStep]:
-        """Open a loop over the sequences that have a step t."""
+        """Open a loop like `each`, but only over the sequences that have a step t."""
         with self.each() as row:
             lengths = self.lengths
             with nullcontext() if lengths is None else self.k.branch(self.t < lengths[row.n].to(I64)):
                 yield row
 
     def multiply(self, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
-        """Set the columns [first, first + columns) of `sums` to the product of a matrix and r.  The matrix has a row
-        for each sequence.  Its first row begins at position `start` of `left`, and rows are `step` elements apart."""
+        """Generate code that sets columns [first, first + columns) of `sums` to the product of a matrix and the same
+        columns of r.  The matrix has a row for each sequence.  Its first row begins at position `start` of `left`, and
+        its rows are `step` elements apart."""
         k = self.k
         for count in self.counts:
             with nullcontext() if len(self.counts) == 1 else k.branch(self.count.eq(count)):
@@ -106,8 +108,8 @@ class SequenceBatch:
                     self._multiply_row(left, k.let("at", start + row * step), row, first, columns)
 
     def _multiply_tiles(self, count: int, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
-        """Compute the product of `multiply` in tiles, for a batch of `count` sequences.  The last tile may overlap the
-        previous tile, so that it is full."""
+        """Generate the product of `multiply` in tiles, for a batch of `count` sequences.  The last tile may overlap the
+        previous tile, so that the last tile is full."""
         k, r, (_, hidden, width) = self.k, self.r, map(known_size, self.r.shape)
 
         def tile(column: Scalar, wide: int) -> None:
@@ -124,7 +126,7 @@ class SequenceBatch:
             tile(Literal(first + columns - _STEP, I64), _STEP)
 
     def _multiply_row(self, left: Buffer, start: Local, row: Local, first: int, columns: int) -> None:
-        """Compute row `row` of the product of `multiply` with simple loops.  They read r in memory order, because
+        """Generate row `row` of the product of `multiply` with simple loops.  They read r in memory order, because
         reading r takes most of the time."""
         k, r, sums, (_, hidden, width) = self.k, self.r, self.sums, map(known_size, self.r.shape)
         at_sums = k.let("at_sums", row * width + first)
@@ -153,7 +155,8 @@ class SequenceBatch:
 
     @contextmanager
     def _part(self, count: int, work: int) -> Iterator[tuple[Scalar, Scalar]]:
-        """Yield the bounds of a part of [0, count): the whole range, or the part of a thread if `alone` is set."""
+        """Yield the bounds of a part of [0, count): the whole range, or the part of a thread if `alone` is set.  The
+        `with` statement generates the code for this part.  work: as in KernelBuilder.parallel."""
         if self.alone:
             with self.k.parallel(count, work) as part:
                 yield part

@@ -136,7 +136,7 @@ def _common_parts(first: Shape, second: Shape) -> list[tuple[list[int], list[int
 
     The shapes must have the same number of elements in total.  The groups are as small as possible, and axes of size 1
     are left out.  For example, shapes (2, 3, 4) and (6, 4) give the pairs ([0, 1], [0]) and ([2], [1]).
-    Return None if neither of two sizes is a multiple of the other, as in (2, 3) and (3, 2).
+    Return None if the sizes do not divide one another, as in (2, 3) and (3, 2), or are not proven to.
     """
     ours, theirs = ([axis for axis, dim in enumerate(shape) if dim != 1] for shape in (first, second))
     parts = []
