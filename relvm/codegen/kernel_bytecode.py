@@ -303,7 +303,10 @@ class _Printer:
         self.block.code += [past, *long.code, end]
 
     def close_loop(self, body: Block, counter: Reg, start: Reg, stop: Reg, top: Label, end: Label) -> None:
-        """Emit the instructions of a loop around the code of `body`."""
+        """Emit the instructions of a loop over [start, stop) around the code of `body`.
+
+        top, end: the labels at the start of the body and after the loop.
+        """
         self.emit("loop", counter, start, stop, end)
         self.block.code += [top, *body.code]
         self.emit("next", counter, stop, top)

@@ -372,7 +372,10 @@ class StripPrinter:
         return self.applied(f"{NAMES[function]}_{dtype}", first, second)
 
     def affine(self, function: str, left: StripValue, right: StripValue) -> StripValue | None:
-        """Return the sum, difference or product of two values if it is affine in the counters, otherwise None."""
+        """Return the sum, difference or product of two values if the result is affine in the loop counters.
+
+        Otherwise return None.   function: +, - or *.
+        """
         p = self.p
         zero = p.constant(0)
         pairs = []

@@ -95,7 +95,7 @@ def _expect_dims(name: str, dims: object) -> None:
 
 
 def _expect_possible(dtype: DType | None, shape: tuple[AnyDim, ...]) -> None:
-    """Raise RelvmUnsupportedError if the product of the known nonzero sizes gives a tensor of 2^63 bytes or more."""
+    """Raise RelvmUnsupportedError if the known nonzero sizes in `shape` give a tensor of 2^63 bytes or more."""
     bytes_ = math.prod(dim for dim in shape if isinstance(dim, int) and dim) * (dtype.size_bytes if dtype else 1)
     if abs(bytes_) >= _TOO_MANY_BYTES:
         sizes = ", ".join(map(str, shape))

@@ -114,7 +114,8 @@ def _find_accesses(
     bounds: IndexBounds,
     accesses: dict[kd.KernelBuffer, list[tuple[_Index, ...]]],
 ) -> None:
-    """Add to `accesses` the indices of all accesses to outputs in the body of a loop."""
+    """Add to `accesses` the indices of all accesses to outputs in the body of a loop.  counter, bounds: as in
+    `check_independent`."""
     for statement in body:
         for buffer, indices in _accesses(statement):
             split = tuple(_index_of(bounds.dim(index), counter, bounds) for index in indices)
@@ -186,10 +187,12 @@ def _accesses(statement: kd.Statement) -> Iterator[tuple[kd.KernelBuffer, tuple[
 
 
 def _is_split(accesses: list[tuple[_Index, ...]], invariant: set[DimVar]) -> bool:
-    """Return whether no two iterations access the same element.
+    """Return whether no two iterations of a loop access the same element of an output.
 
     This is so if, along some axis, all indices have the form a * counter + b with the same nonzero a.  In addition,
     either all indices have the same b, which the loop does not change, or each b is in [0, |a|).
+
+    accesses: the indices of each access to the output.   invariant: the result of `_invariant_atoms`.
     """
     for indices in zip(*accesses, strict=True):
         first = indices[0]

@@ -402,7 +402,7 @@ def reduces_floats(loop: Loop) -> bool:
 
 
 def identity_of(clause: str, dtype: DType) -> int | float:
-    """Return the identity element of a reduction operator: the result of reducing no elements."""
+    """Return the identity element of the reduction operator `clause`: the result of reducing no elements."""
     return {"+": 0, "*": 1, "|": 0, "max": dtype.lowest, "min": dtype.highest}[clause]
 
 
@@ -461,7 +461,7 @@ class KernelBuilder:
     def loop(self, stop, *, start=0, name: str = "i", simd: bool = False, reduce=()) -> Iterator[Local]:
         """Open a loop over [start, stop) until the end of the `with` statement.  Yield its counter.
 
-        The C compiler removes loops of one iteration.
+        The C compiler removes loops of one iteration.   name: the name of the counter.   simd, reduce: as in Loop.
         """
         counter = self.local(name, I64)
         self.blocks.append([])
@@ -491,7 +491,10 @@ class KernelBuilder:
         self.add(IfThen(cond, tuple(self.blocks.pop())))
 
     def fail(self, cond: Scalar, status: str, message: str, *values) -> None:
-        """End the kernel with an error if `cond` holds.  Not allowed inside a SIMD loop."""
+        """End the kernel with an error if `cond` holds.  Not allowed inside a SIMD loop.
+
+        status, message, values: as in Fail.
+        """
         values = tuple(as_scalar(value, I64) for value in values)
         self.add(IfThen(cond, (Fail(status, message, values),)))
 

@@ -97,7 +97,7 @@ def recomputes(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, Fused
 
 
 def row_axes(root: tuple[LoopAxis, ...], totals: list[ReduceExpr]) -> list[LoopAxis]:
-    """Return the loops that contain all reductions.
+    """Return the loops of `root` that contain all the reductions `totals`.
 
     Raises
     ------

@@ -255,7 +255,11 @@ class _Lowering:
     def indices(
         self, buffer: kd.KernelBuffer, indices: tuple[kd.Scalar, ...], guard: ir.Scalar | None, origin: str
     ) -> tuple[ir.Scalar, ...]:
-        """Return the indices of an access.  Emit a check for each index that is not proven to be inside of its axis."""
+        """Return the lowered indices of an access to `buffer`.
+
+        Emit a check for each index that is not proven to be inside of its axis.  guard: the condition under which the
+        access is executed, or None if there is no condition.   origin: the position of the access in the source.
+        """
         made = []
         for axis, index in enumerate(indices):
             scalar = self.scalar(index, guard)
@@ -271,7 +275,10 @@ class _Lowering:
     def checked(
         self, buffer: kd.KernelBuffer, axis: int, index: ir.Scalar, size: AnyDim, guard: ir.Scalar | None, origin: str
     ) -> ir.Scalar:
-        """Emit the check of an index, and return the index."""
+        """Emit the check that `index` is inside of an axis of size `size`, and return the index.
+
+        guard, origin: as in `indices`.
+        """
         where = f"kernel {self.definition.name}"
         if self.unchecked is not None:
             kind, shown = self.unchecked.kind, format_dim(buffer.shape[axis])

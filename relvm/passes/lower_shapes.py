@@ -201,10 +201,10 @@ class _Lowering:
         return not is_tail_call and is_unchecked(call.callee, self.closures, self.unchecked)
 
     def value(self, expr: Expr, scope: _Scope) -> Expr:
-        """Return the lowered form of an atom.
+        """Return the lowered form of `expr`, an atom.
 
-        A removed variable is replaced by its value.  For a symbolic shape or dimension, append the binding that
-        computes it, unless there is one already, and return its variable.
+        If `expr` is a removed variable, return its replacement.  If it is a symbolic shape or dimension, return the
+        variable with its value.  Append the binding of this variable to the block of `scope` unless it exists.
         """
         match expr:
             case Var():
@@ -338,9 +338,9 @@ class _Lowering:
                     self.match_value(where, expected, value, scope)
 
     def bind(self, where: str, type_: Type, value: Expr, scope: _Scope) -> None:
-        """Append the statements that store the dimension variables of `type_` that have no heap slot yet.
+        """Append the statements that store dimension variables, namely those of `type_` that have no heap slot yet.
 
-        `value` is proven to be of type `type_`, so its dimensions are not checked.
+        `value` is proven to be of type `type_`, so its dimensions are not checked.  where: as in `check`.
         """
         match type_:
             case TensorType(shape=dims) | ShapeType(dims=dims):
@@ -362,7 +362,7 @@ class _Lowering:
     ) -> None:
         """Append the check that `value` has shape `dims`.  A dimension variable without a heap slot is stored instead.
 
-        If `proven`, only store variables.
+        proven: whether the shape is proven, so that nothing is checked.   where: as in `check`.
         """
         if not dims:
             return
@@ -384,7 +384,10 @@ class _Lowering:
             scope.pending.append((where, value, left))
 
     def match_value(self, where: str, dim: AnyDim, value: Expr, scope: _Scope) -> None:
-        """Append the check that the scalar `value` equals `dim`, or store `value` if `dim` is a new variable."""
+        """Append the check that the scalar `value` equals `dim`.  If `dim` is a new variable, store `value` instead.
+
+        where: as in `check`.
+        """
         if not isinstance(dim, int) and dim not in scope.slots:
             if as_var(dim) is None:
                 scope.pending.append((where, value, dim))

@@ -100,8 +100,8 @@ def has_few_filters(x: Buffer, w: Buffer, window: Window) -> bool:
 
 
 def _is_whole(shape: _Shape, indices: tuple[AnyDim, ...]) -> bool:
-    """Return whether all output positions are known to fit in one block.  In this case, the margins of the block are
-    set to zero only once."""
+    """Return whether a block is known to have room for all output positions.  In this case, the margins of the block
+    are set to zero only once.  indices: the spatial dimensions of the output."""
     high, wide = indices if len(indices) == 2 else (1, *indices)
     if not isinstance(high, int) or not isinstance(wide, int) or wide > _WIDEST:
         return False
@@ -160,7 +160,7 @@ def _sums_of(
 ) -> Callable[[Scalar, Local, Local], None]:
     """Return a function that generates code to convolve a block with one filter.  The arguments of the function are
     the start of the filter in w, the number of output rows, and the number of output positions in a row.  The results
-    are written to `sums`.
+    are written to `sums`.   pitch, lanes: the distance between the rows of a plane of the block, and of `sums`.
 
     Window positions in the same column are processed together, to share loads.  If the convolution has one spatial axis
     (`is_line`), all window positions are processed together.

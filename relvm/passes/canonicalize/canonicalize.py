@@ -115,7 +115,10 @@ class _Canonicalizer:
 
 
 def one_step(call: OpCall, definitions: Definitions, budget: FoldingBudget) -> Expr | None:
-    """Return `call` rewritten once: folded to a constant, or by the first rule that applies.  Otherwise return None."""
+    """Return `call` folded to a constant, or rewritten by the first rule that applies.  Return None if none applies.
+
+    definitions: the definitions that rules may look at.   budget: the limits on constant folding.
+    """
     if all(isinstance(arg, Constant | Shape) for arg in call.args) and (folded := evaluate(call, budget)):
         return folded
     for rule in rules_of(call.op):

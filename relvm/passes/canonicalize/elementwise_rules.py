@@ -1,7 +1,7 @@
 """Rules of `canonicalize` for elementwise operators.
 
-A rule takes a call and the definitions of its arguments (relvm/passes/canonicalize/rule.py).  Each docstring shows
-the rewrite: the call before it, an arrow, and the replacement.
+A rule takes a call and the definitions of its arguments, and returns the replacement of the call, or None if the rule
+does not apply (relvm/passes/canonicalize/rule.py).  Each docstring shows the call, an arrow, and the replacement.
 """
 
 from __future__ import annotations

@@ -185,7 +185,7 @@ def _overwritten(call: KernelCall, kernel: object, slot_of: Mapping[Var, BufferS
     """Return the argument that a kernel call overwrites with its result, or None if there is none.
 
     The kernel must allow it (Kernel.in_place).  The argument must be in a slot of this block that is not used after
-    this call and does not escape.
+    this call and does not escape.  slot_of: the slot of each tensor.   point: the point of the call.
     """
     for position in kernel.in_place if isinstance(kernel, Kernel) else ():
         arg = call.args[position]
