@@ -221,7 +221,7 @@ def _own_nodes(body: Expr) -> Iterator[Node]:
 
 
 def is_impure_call(item) -> bool:
-    """Return whether evaluating this node may have a side effect.  The evaluation of its arguments does not count."""
+    """Return whether evaluating the node `item` can have a side effect, apart from the evaluation of its arguments."""
     match item:
         case PackedCall(pure=pure):
             return not pure

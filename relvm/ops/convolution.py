@@ -88,9 +88,10 @@ def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilation
 def without_points(
     buffers: tuple[Buffer, ...], result: Epilogue, window: Window
 ) -> tuple[tuple[Buffer, ...], Epilogue, Window]:
-    """Remove spatial axes of size 1 with windows of size 1, but keep at least one spatial axis.  Such an axis makes
-    loops inefficient, because its rows have only one position.
+    """Return `buffers`, `result` and `window` without spatial axes of size 1, but with at least one spatial axis.  An
+    axis of size 1 makes loops inefficient, because its rows have only one position.
 
+    An axis is removed only if the window has size 1 and no padding along it.
     buffers: the input, then other buffers with the same spatial axes.
     """
     rank, (_, _, *dims) = len(window.sizes), buffers[0].shape
