@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from relvm import __version__
 from relvm.cli.output import NoReaderError, complain, flush, message_text, note, prepare_streams, report, set_verbosity
+from relvm.cli.shell_terms import in_shell_terms
 from relvm.errors import RelvmArgumentError, RelvmError, near_matches
 
 PICTURES = ("dataflow", "calls", "memory", "liveness")
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finally:
             flush()
     except RelvmError as error:
-        complain(f"{type(error).__name__}: {error}")
+        complain(f"{type(error).__name__}: {in_shell_terms(str(error))}")
         return 1
     except NoReaderError:
         return 0
@@ -320,6 +321,7 @@ def _add_run(commands) -> None:
     )
     _add_limits(command)
     _add_trust_native(command)
+    _add_json(command)
     command.set_defaults(run=_later("run.run"))
 
 
@@ -499,6 +501,7 @@ def _add_compare(commands) -> None:
         default=1e-4,
         help="largest difference of floats, relative to the largest element of the tensor (default: 1e-4)",
     )
+    _add_json(command)
     command.set_defaults(run=_later("compare.compare_model"))
 
 
