@@ -120,6 +120,8 @@ def make_parser() -> argparse.ArgumentParser:
         _add_json(command)
         command.set_defaults(run=_later("list_tables.print_table"), table=name)
     _add_cache(commands)
+    _add_fmt(commands)
+    _add_lsp(commands)
     _add_config(commands)
     _add_completion(commands)
     for command in set(commands.choices.values()):
@@ -176,6 +178,23 @@ def _add_bench(commands) -> None:
     _add_json(command)
     _add_trust_native(command)
     command.set_defaults(run=_later("bench.bench"))
+
+
+def _add_fmt(commands) -> None:
+    command = commands.add_parser("fmt", help="format .relvm files in place: indentation, spaces and blank lines")
+    command.add_argument("files", nargs="+", metavar="FILE", help=".relvm files, or - for standard input")
+    command.add_argument("--check", action="store_true", help="change nothing; exit with 1 if a file would change")
+    command.set_defaults(run=_later("fmt.format_files"))
+
+
+def _add_lsp(commands) -> None:
+    command = commands.add_parser(
+        "lsp",
+        help="serve an editor: errors, types, definitions, completion and formatting of .relvm files",
+        description="Speak the Language Server Protocol on the standard streams. Editors start this command themselves."
+        " It needs the package pygls: pip install 'relvm[editor]'.",
+    )
+    command.set_defaults(run=_later("lsp.serve_editor"))
 
 
 def _add_config(commands) -> None:

@@ -14,7 +14,7 @@ DEEPEST_NESTING = 150
 _SHOWN_AROUND = 150  # maximum number of characters shown on each side of an error
 
 _SPACE = re.compile(r"(?:\s+|#[^\n]*)*")
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"""(?P<name>[^\W\d]\w*)
       | (?P<float>\d+(?:\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+))
       | (?P<int>\d+)
@@ -28,7 +28,7 @@ _TOKEN = re.compile(
 
 
 class Token(NamedTuple):
-    """A token.  kind: the name of a group of _TOKEN.  first: whether the token is the first of its line."""
+    """A token.  kind: the name of a group of TOKEN.  first: whether the token is the first of its line."""
 
     kind: str
     text: str
@@ -116,7 +116,7 @@ def tokenize(source: Source) -> list[Token]:
         assert space is not None  # the pattern matches the empty string too
         offset = space.end()
         first = start == 0 or source.text.find("\n", start, offset) >= 0
-        match = _TOKEN.match(source.text, offset)
+        match = TOKEN.match(source.text, offset)
         if match is None:
             character = source.text[offset]
             reason = "unterminated string" if character == '"' else f"unexpected character {character!r}"
