@@ -1,8 +1,8 @@
 """Identify the type of a file with a real model:   python examples/identify_file.py FILE...
 
 The model is Magika (Apache-2.0), extracted from its pip package.  The network reads the first and the last kilobyte of
-a file, and distinguishes about 200 file types.  With a C compiler, it runs as bytecode
-and as native code, and the results are compared.
+a file, and distinguishes about 200 file types.  With a C compiler, it runs as bytecode and as native code, and the
+results are compared.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def decode_signature(buffer: Any, *, portable: bool = False) -> dict[str, Any]:
 
 @contextmanager
 def _malformed() -> Iterator[None]:
-    """Turn the errors of decoding malformed bytes into RelvmFormatError."""
+    """Context manager: turn the exceptions that decoding malformed bytes raises into RelvmFormatError."""
     try:
         yield
     except RelvmFormatError:

@@ -150,7 +150,7 @@ class Prompt(cmd.Cmd):
             put(terminal(f"{row.label:<5} {row.name:{width}}  {row.shown}"))
 
     def do_print(self, text: str) -> None:
-        """print NAME: print a value, by its name or its register: print y, print r3, or in a kernel print v0."""
+        """print NAME: print a value, given by name (`print y`) or register (`print r3`, or in a kernel `print v0`)."""
         value = self.debugger.value(text, self.frame)
         if isinstance(value, np.ndarray):
             put(

@@ -52,8 +52,10 @@ def map_model(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _client(scheduler: str | None, processes: int, retries: int) -> Iterator[Client]:
-    """Yield a Dask client of the cluster at address `scheduler`.  If it is None, start a local cluster with `processes`
-    processes, which end with the block."""
+    """Context manager: yield a Dask client of the cluster at address `scheduler`.
+
+    If `scheduler` is None, start a local cluster with `processes` processes, and stop it at the end of the block.
+    """
     try:
         import dask
         from distributed import Client, LocalCluster

@@ -32,7 +32,7 @@ def read_module(options: argparse.Namespace) -> Module:
     RelvmFormatError
         The file is of another kind.
     RelvmArgumentError
-        --dim is given for a .relvm text without --random.
+        --dim is given for a .relvm file without --random.
     """
     from relvm.frontend.load_model import read_model  # imported here, because a start from the cache does not need it
 

@@ -187,7 +187,8 @@ def _cached(compiler: Compiler, cpu: str, units: list[_Unit], publish: Callable[
     """Return the shared library of translation units, from the cache if possible.
 
     cpu: the processor features that the flags select.  It is part of the cache key, because a flag may have different
-    meanings on different machines.   publish: a function to call with the index and the object file of each unit.
+    meanings on different machines.   publish: a function that is called with the
+    index and the object file of each unit, but not if the whole library is in the cache.
     """
 
     def compiled(index: int) -> bytes:

@@ -131,8 +131,10 @@ class Runner:
 
 @contextmanager
 def machine_of(runner: Runner) -> Iterator[VirtualMachine]:
-    """Yield a virtual machine of this process for exclusive use during the block.  Raise the errors of loading the
-    executable or creating the machine."""
+    """Context manager: yield a virtual machine of this process that nothing else uses during the block.
+
+    Raise the errors of loading the executable or creating the machine.
+    """
     made = _made_of(runner)
     machine = made.take() or VirtualMachine(made.executable, **runner.options)
     try:

@@ -112,7 +112,7 @@ class StorageMap:
     results: StorageInfo = StorageInfo()
 
     def of(self, expr: Expr) -> StorageInfo:
-        """Return the storages of a variable or a constant.  Any other expression has no storages."""
+        """Return the storages of a variable or a constant.  For any other expression, the result has no storages."""
         match expr:
             case Var():
                 return self.infos[expr]

@@ -147,7 +147,9 @@ class CallFunction:
 class Move:
     """A new tensor for a parameter in a `Continue`.
 
-    home: the storage to which the tensor is copied.  None: the tensor stays in `source`, which is not written again.
+    param, source: the numbers of the storages of the parameter and of the new tensor.   home: the storage to which the
+    tensor is copied, or None if it stays in `source`, which is then not written again.   size_bytes: the size of the
+    tensor.
     """
 
     param: int
@@ -239,7 +241,10 @@ class LoweredModule:
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output of the entry.  name: its name in C.  value: the number of a storage, a scalar, or a size."""
+    """An input or output of the entry.
+
+    name: its name in C.   value: the number of its storage for a tensor, its variable for a scalar or a size.
+    """
 
     name: str
     value: int | ScalarVar | DimVar

@@ -215,7 +215,7 @@ class _Lowering:
         return self.sections[name]
 
     def stated_values(self, head: _Section) -> Iterator[Statement]:
-        """Yield checks of the scalar parameters with a value in their type, except those that are sizes."""
+        """Yield checks that scalar parameters have the values that their types state, as in `i64(2 * n)`."""
         params = head.source.params
         for type_, var in scalars_of(params, map(self.values.__getitem__, params)):
             if type_.value is not None and isinstance(var, ScalarVar):

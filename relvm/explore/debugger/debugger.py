@@ -62,8 +62,8 @@ class Debugger:
     Raises
     ------
     RelvmArgumentError
-        Build options are given for an executable, or `dims` is given for a module or a text.  These state their own
-        sizes.
+        Build options are given for an executable, or `dims` is given for a module or a .relvm file, which state
+        their sizes themselves.
     RelvmUnsupportedError
         The executable has only native functions that were not built for debugging, so that no run can stop.
 
@@ -225,9 +225,10 @@ class Debugger:
         return self._go(MAX_DEPTH, _skips(by), by == "kernel")
 
     def step_over(self, by: str = "value") -> Stop:
-        """Continue to the next instruction of this function or of its caller.
+        """Continue to the next instruction of the innermost function or of its caller.
 
-        Called functions stop only at breakpoints.  A function called in tail position replaces this one.
+        Functions that it calls stop only at breakpoints.  A function that it calls in tail position replaces it, and is
+        the innermost function from then on.
 
         Parameters
         ----------
@@ -237,7 +238,7 @@ class Debugger:
         return self._go(self._paused().depth, _skips(by), by == "kernel")
 
     def step_out(self) -> Stop:
-        """Continue until this function has returned to its caller."""
+        """Continue until the innermost function has returned to its caller."""
         return self._go(self._paused().depth - 1, True)
 
     def close(self) -> None:

@@ -127,7 +127,7 @@ class KernelCode:
 
     @cached_property
     def _constant_dtypes(self) -> dict[int, str]:
-        """The operand dtype of the first function that reads a scalar register, by the number of the register."""
+        """The dtype that the first `apply` instruction reading a scalar register requires, by register number."""
         found: dict[int, str] = {}
         for step in self.code:
             if KERNEL_OPCODES[step[0]].name == "apply":
