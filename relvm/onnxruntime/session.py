@@ -71,7 +71,7 @@ class ModelMetadata:
     Attributes
     ----------
     producer_name, graph_name, domain, description, graph_description
-        Texts; "" where the model states none.
+        Texts of the model; "" if it states none.
     version
         The version of the model; the largest 64-bit integer if it states none.
     custom_metadata_map
@@ -132,7 +132,7 @@ class InferenceSession:
     Raises
     ------
     NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented, InvalidArgument, Fail
-        The file does not exist, is not an ONNX model, is inconsistent, or uses what relvm does not have.
+        The file does not exist, is not an ONNX model, is inconsistent, or uses a feature that relvm does not have.
     """
 
     def __init__(

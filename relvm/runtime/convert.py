@@ -201,9 +201,8 @@ def _store_function(objects: Objects, value: Callable[..., Any], words: Any) -> 
 
 
 def _store_sequence(objects: Objects, value: Sequence[Any], words: Any) -> bool:
-    """Store a tuple or list without recursion.  `opened` is a stack of the nested tuples and lists that are not stored
-    completely, outermost first."""
-    opened = [_Opened(value)]
+    """Store a tuple or list, without recursion.  Return True: the stored value owns a reference."""
+    opened = [_Opened(value)]  # the nested tuples and lists that are not stored completely, outermost first
     try:
         while True:
             innermost = opened[-1]
@@ -297,8 +296,11 @@ _LOOK_INTERVAL = 4096  # items between checks of the time limit
 
 
 def _taken_dims(objects: Objects, shape: Any) -> list[int]:
-    """Return the dimensions of a shape of the machine.  They are converted in portions, because a shape may have
-    millions of dimensions."""
+    """Return the dimensions of `shape`, a virtual machine's shape object, as Python integers.
+
+    A shape can have millions of dimensions.  They are therefore converted in portions, with a check of the machine's
+    limits before each.
+    """
     dims: list[int] = []
     while len(dims) < shape.rank:
         portion = min(shape.rank - len(dims), _LOOK_INTERVAL)
@@ -320,8 +322,7 @@ def _count_taken(objects: Objects, size_bytes: int) -> None:
 
 
 def _taken_sequence(objects: Objects, tag: int, address: int) -> tuple | list:
-    """Convert a borrowed tuple or list to Python without recursion.  `opened` is a stack of the nested tuples and lists
-    that are not converted completely, outermost first.
+    """Convert a borrowed tuple or list, which has the given tag and address, to Python, without recursion.
 
     A machine object that occurs several times becomes one shared Python object.  The memory of the result is therefore
     proportional to the memory of the value.
@@ -333,7 +334,7 @@ def _taken_sequence(objects: Objects, tag: int, address: int) -> tuple | list:
         _count_taken(objects, _SEQUENCE_BYTES + size * _ITEM_BYTES)
         return address, tag, words, size, []
 
-    opened = [begin(address, tag)]
+    opened = [begin(address, tag)]  # the nested tuples and lists that are not converted completely, outermost first
     while True:
         address, tag, words, size, items = opened[-1]
         if len(items) % _LOOK_INTERVAL == _LOOK_INTERVAL - 1:

@@ -499,8 +499,11 @@ def _with_target(instruction: Instruction) -> Instruction:
 
 
 def _as_written(message: str, orders: dict[str, list[int]]) -> str:
-    """Return a note with the register number before renumbering, for a verifier's message that names a register.
-    Return an empty string if the number is the same or the message names no register."""
+    """Return a note for a message of the verifier that names a register: its number before renumbering.
+
+    Return an empty string if the number is unchanged or the message names no register.   orders: for each renumbered
+    function, the old number of each register.
+    """
     found = re.search(r"function (.*), instruction \d+: register (\d+) ", message)
     if not found or found[1] not in orders:
         return ""

@@ -90,7 +90,7 @@ class Executable:
     on the machine where it was built; elsewhere, unpickling raises RelvmUnsupportedError.  To send one to another
     machine, use `to_bytes` here, and `from_bytes` with trust_native=True there.
 
-    Made by `Executable.from_program`, `from_bytes` and `open`.
+    Create an Executable with `from_program`, `from_bytes` or `open`.
 
     Attributes
     ----------
@@ -332,7 +332,10 @@ class Executable:
         return bytes(self._content())
 
     def _content(self) -> Any:
-        """Return the bytes of the executable.  For a portable program, these are not the bytes of the whole buffer."""
+        """Return the bytes of the executable.
+
+        An executable returned by `portable` is encoded anew, because its buffer is that of the whole executable.
+        """
         return encode(self.program) if self._is_portable else self._buffer
 
     @cached_property
@@ -496,8 +499,8 @@ def _function_names(functions: Iterable[str]) -> list[str]:
 
 
 def _parts_of_native(buffer: Any, where: str) -> tuple[Part, ...]:
-    """Return everything that determines the meaning of native code: all sections except the elements of tensors.
-    Return an empty tuple if there is no native code."""
+    """Return the parts of an executable that determine the meaning of its native code: all sections except the elements
+    of tensors.  Return an empty tuple if there is no native code.  where: the beginning of error messages."""
     sections = _sections(buffer, where)
     return tuple(_parts(sections)) if "native" in sections else ()
 
@@ -516,7 +519,7 @@ def _parts(sections: dict[str, memoryview]) -> Iterator[Part]:
 
 
 def _sections(buffer: Any, where: str) -> dict[str, memoryview]:
-    """Call unpack_sections, and add `where` in front of its error messages."""
+    """Return the sections of an executable (`unpack_sections`).  where: the beginning of error messages."""
     try:
         return unpack_sections(buffer)
     except (RelvmFormatError, RelvmUnsupportedError) as error:

@@ -80,11 +80,14 @@ class Invoker(Objects):
             self.end(outer)
 
     def install(self, name: str, instrument: Any) -> None:
-        """Set the machine's C instrument.  Raise RelvmBusyError if the machine is running."""
+        """Set the machine's C instrument.
+
+        Raise RelvmBusyError if the machine is running.  name: the operation that the message names.
+        """
         self._change(name, lib.rvm_machine_instrument, instrument)
 
     def install_debugger(self, debugger: Any) -> None:
-        """Set the machine's C debugger.  Raise RelvmBusyError if the machine is running."""
+        """Set the C debugger of the machine.  Raise RelvmBusyError if the machine is running."""
         self._change("the debugger", lib.rvm_machine_debug, debugger)
 
     def _change(self, name: str, setter: Callable[..., int], what: Any) -> None:

@@ -1,8 +1,8 @@
 """Trust in native code: code that this user built on this machine may run without confirmation.
 
 A build is recorded as a file in the folder `built` of the cache directory.  The file name is a SHA-256.  A record is
-made for each library of the ahead-of-time compiler, for each executable with native code, and for each object of the
-compiler together with its inputs.  Any other native code requires the caller's permission (`trust_native=True`).
+made for each library of the ahead-of-time compiler, for each executable with native code, and for each file that the C
+compiler wrote to the cache, together with the name of that file.  Any other native code requires the caller's permission (`trust_native=True`).
 """
 
 from __future__ import annotations

@@ -435,16 +435,18 @@ class VirtualMachine:
         function of the module.
 
         The callback is called as `callback(name, before, result, *arguments)`.  Before a call, `before` is True and
-        `result` is None.  After a call that did not raise an exception, `before` is False and `result` is its result.
+        `result` is None.  After a call that did not raise an exception, `before` is False and `result` is the result of
+        the call.
 
         Before a call, the callback returns None or vm.SKIP.  With vm.SKIP, the call is not made, its result is None,
-        and the callback is not called after it.  The memory that a skipped kernel would have written is unchanged.  If
-        the callback raises an exception, the run ends and its caller gets the exception.
+        and there is no second call of the callback for it.  A skipped kernel leaves its outputs unchanged.  If the
+        callback raises an exception, the run ends with this exception.
 
         A call through `vm.builtin.invoke_closure` is reported as a call of the function itself, with the captured
-        values after its arguments.  The machine, which some builtins receive, is omitted.  A value that cannot be
-        converted to Python is passed as Opaque.  Tensors are not copied, and their memory is reused later, so copy the
-        tensors that you want to keep.  Calls that the callback itself makes are not reported.
+        values after its arguments.  The machine itself, which some builtins receive as an argument, is left out of
+        `arguments`.  A value that cannot be converted to Python is passed as Opaque.  Tensors are not copied, and their
+        memory is reused later, so copy the tensors that you want to keep.  Calls that the callback itself makes are not
+        reported.
 
         Parameters
         ----------

@@ -35,7 +35,10 @@ class Unimported(Exception):
 
 @dataclass
 class Imported:
-    """Counter of imported nodes, with a limit.  The nodes of a function body count once per call."""
+    """Counter of imported nodes, with a limit.  The nodes of a function body count once per call.
+
+    nodes: the number of nodes imported so far.   most: the limit.
+    """
 
     nodes: int
     most: int
@@ -175,16 +178,20 @@ class ImportContext(ABC):
         return Var(name, type=type_, origins=(self.origin,))
 
     def known_shape(self, value: Expr) -> Expr:
-        """If only the rank of a value is known, give its sizes names, so that shapes can refer to the sizes."""
+        """Return `value` with known sizes, so that shapes can refer to them.
+
+        If only the rank of `value` is known, each size becomes a new dimension variable.  Otherwise `value` is returned
+        unchanged.
+        """
         type_ = value.type
         if not isinstance(type_, TensorType) or type_.shape is not None or type_.rank is None:
             return value
         return self.named(value, (None,) * type_.rank)
 
     def named(self, value: Expr, dims: tuple[AnyDim | None, ...]) -> Expr:
-        """Return `value` with the sizes `dims`, which are checked at run time.
+        """Return `value` with the sizes `dims`, which are checked at run time unless they are proven.
 
-        A size of None becomes a new dimension variable.
+        A None in `dims` becomes a new dimension variable.
         """
         stem = value.name if isinstance(value, Var) else "value"
         shape = tuple(dim_var(f"{stem}_dim{axis}") if dim is None else dim for axis, dim in enumerate(dims))

@@ -23,7 +23,11 @@ from relvm.ir.types import TensorType
 
 @dataclass(frozen=True, eq=False)
 class _Call:
-    """A function and the default values of its attributes: AttributeProtos by name."""
+    """A function to inline.
+
+    key: the key of the function (`key_of`).   body: its FunctionProto.   defaults: the default values of its
+    attributes, AttributeProtos by name.
+    """
 
     key: Key
     body: Any

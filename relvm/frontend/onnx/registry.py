@@ -101,7 +101,7 @@ class OnnxNode:
     def require_equal(self, left: AnyDim, right: AnyDim, message: str) -> None:
         """Check that two sizes are equal, at import time if possible, otherwise at run time.
 
-        message: the error message, in which the sizes replace two {}.
+        message: the error message, with two {} in place of the sizes.
         """
         self.graph.require(SizeClaim("equal", left, right, f"{self.here}: {message}"))
 

@@ -169,7 +169,10 @@ def with_margins(
     after: Sequence[AnyDim],
     margin: Callable[[TensorExpr, int, int], TensorExpr],
 ) -> TensorExpr:
-    """Pad x along each axis with copies of margin(x, axis, end), where end is 0 in front and 1 behind."""
+    """Pad x along each axis with copies of margin(x, axis, end), where end is 0 in front and 1 behind.
+
+    before, after: the number of copies in front of and behind each axis.
+    """
     for axis, counts in enumerate(zip(before, after, strict=True)):
         parts = [x]
         for end, count in enumerate(counts):

@@ -84,7 +84,7 @@ class ControlFlowTranslator(ExpressionTranslator):
     value_type: Type | None = None
 
     def take(self, ways: OpenPaths) -> Expr:
-        """End a path at the current statement, and return its open call."""
+        """End a path at the current statement, add it to `ways`, and return its open call."""
         values = {name: self.scope[name] for name in ways.names}
         arguments: dict[str, Expr] = {}
         reasons: dict[str, str] = {}

@@ -202,6 +202,9 @@ class LoopTranslator(ControlFlowTranslator):
         """Translate a loop to a local function whose carried names have the given types.
 
         Raise _WiderError if an iteration computes values that do not fit these types.
+
+        exits: receives the paths that leave the loop.   whole: whether the local function returns the result of
+        the enclosing function, because it includes the statements after the loop.
         """
         params: list[tuple[str, Type]] = [(f"{counter.name}_count", PrimType(I64))] if counter else []
         params += zip(carried, types, strict=True)

@@ -153,7 +153,7 @@ def _shrink(node: OnnxNode) -> Expr:
 
 @converts("LogSoftmax")
 def _log_softmax(node: OnnxNode) -> Expr:
-    """Computes x - max - log(sum(exp(x - max)))."""
+    """Computes x - max - log(sum(exp(x - max))), where max is the maximum of x along the axis."""
     x, axes = term(node, 0), _axes(node)
     shifted = x - x.apply(ops.max, axes=axes, keepdims=True)
     return (shifted - shifted.apply(ops.exp).sum(axes).apply(ops.log)).expr

@@ -70,7 +70,7 @@ def rotated(x: TensorExpr, cos: TensorExpr, sin: TensorExpr, turned: int, neighb
 
 
 def _angles(node: OnnxNode, index: int) -> TensorExpr:
-    """Return the cosines or sines of each position: (batch, 1, length, half)."""
+    """Return input `index`, the cosines or sines, for each position: (batch, 1, length, rotated elements / 2)."""
     table = term(node, index)
     if node.has(3):
         table = table.apply(ops.gather, term(node, 3), axis=0)

@@ -180,7 +180,7 @@ def _turned(node: OnnxNode, index: int) -> int:
 
 
 def _angles(table: TensorExpr, at: TensorExpr) -> TensorExpr:
-    """Return the rows of a table of cosines or sines at the positions `at`: (batch, 1, length, half)."""
+    """Return the rows of a table of cosines or sines at the positions `at`: (batch, 1, length, columns)."""
     return table.apply(ops.gather, at, axis=0).apply(ops.expand_dims, axes=(1,))
 
 

@@ -110,7 +110,7 @@ def _skip_layer_normalization(node: OnnxNode) -> tuple[Expr, Expr, Expr, Expr]:
 
 
 def _normal(node: OnnxNode, x: TensorExpr, gamma: int, beta: int) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """Normalize x along its last axis, scale it by input `gamma` and shift it by input `beta`.
+    """Normalize x along its last axis, scale it by input number `gamma`, and shift it by input number `beta`.
 
     Return the result, the mean, and the inverse of the standard deviation.
     """

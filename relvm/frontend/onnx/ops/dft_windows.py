@@ -81,7 +81,11 @@ def _dft(node: OnnxNode) -> Expr:
 
 @converts("STFT")
 def _stft(node: OnnxNode) -> Expr:
-    """Becomes a convolution whose filters are the rows of the DFT matrix, each multiplied by the window."""
+    """Computes a convolution whose filters are the rows of the DFT matrix, each multiplied by the window.
+
+    If the frame step or the frame length is only known at run time, it gathers the frames and multiplies them by the
+    DFT matrix instead.
+    """
     x = TensorExpr(node, node.known_shape(0))
     if len(x.shape) != 3:
         raise RelvmShapeError(f"signal has rank {len(x.shape)}, expected 3")

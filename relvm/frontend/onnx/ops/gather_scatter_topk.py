@@ -28,7 +28,7 @@ def _scatter_elements(node: OnnxNode) -> Expr:
 
 @converts("GatherND")
 def _gather_nd(node: OnnxNode) -> Expr:
-    """Converts batch dimensions to additional leading indices."""
+    """Gathers slices.  Batch dimensions are flattened to one axis, whose index precedes the other indices."""
     batch, x, indices = node.attribute("batch_dims", 0), term(node, 0), term(node, 1)
     depth = _depth(indices)
     if batch == 0:

@@ -219,9 +219,10 @@ class _Round:
 class _Repeated:
     """A loop.
 
-    limit: maximum number of iterations, or None.  go: whether the first iteration runs.  condition: name of the body
-    output that tells whether to continue, or None if there is no such output.  given: a function that defines the body
-    inputs that depend on the iteration number.
+    limit: maximum number of iterations, or None.  go: whether the first iteration runs.  states: the loop-carried
+    states.  rows: names of the body outputs that are collected as scan outputs.  condition: name of the body output
+    that tells whether to continue, or None if there is no such output.  given: a function that defines the body inputs
+    that depend on the iteration number; its arguments are the context of the body and that number.
     """
 
     node: OnnxNode
@@ -339,7 +340,9 @@ class _Repeated:
     def joined(self, round_: _Round, rounds: Expr, rows: Expr, row: Expr, place: tuple[int, bool]) -> Expr:
         """Stack the rows of a scan output.
 
-        If there are no iterations, the sizes that only an iteration would determine are 0.
+        If there are no iterations, sizes that only an iteration would determine are 0.   rounds: the number of
+        iterations.   rows: the list of rows.   row: the row that an iteration computes, which has the type of all rows.
+        place: the axis along which the rows are stacked, and whether their order is reversed.
         """
         node, (axis, reverse) = self.node, place
         if not isinstance(row.type, TensorType):

@@ -36,7 +36,10 @@ def _computed_in(node: OnnxNode, own: DType) -> tuple[DType, DType]:
 
 @converts("BatchNormalization")
 def _batch_normalization(node: OnnxNode) -> Expr | tuple[Expr, ...]:
-    """Multiplies by a scale and adds a shift for each channel.  Both are constants if the statistics are constants."""
+    """Multiplies by a scale and adds a shift for each channel.
+
+    The scale and the shift become constants if all inputs except x are constants.
+    """
     if node.attribute("spatial", 1) != 1:
         raise RelvmUnsupportedError("spatial=0 is not supported")
     x, epsilon = term(node, 0), node.attribute("epsilon", 1e-5)
@@ -131,7 +134,7 @@ def _mean_variance_normalization(node: OnnxNode) -> Expr:
 
 @converts("LpNormalization")
 def _lp_normalization(node: OnnxNode) -> Expr:
-    """Divides each element by the norm of its row.  A row of norm 0 gives 0."""
+    """Divides each vector along the axis by its norm.  A vector of norm 0 gives zeros."""
     x, p, axes = term(node, 0), node.attribute("p", 2), (node.attribute("axis", -1),)
     if p not in (1, 2):
         raise RelvmUnsupportedError(f"p is {p}, expected 1 or 2")

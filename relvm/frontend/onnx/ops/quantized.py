@@ -29,7 +29,7 @@ _MICROSOFT = "com.microsoft"
 def quantized(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None, dtype: DType) -> Expr:
     """Return round(x / scale) + zero, clamped to the range of an integer dtype.
 
-    Ties are rounded to even.  The shapes broadcast.
+    Ties are rounded to even.  scale and zero are broadcast to x.
     """
     x = node.emit(ops.round(node.emit(ops.divide(x, scale))))
     if zero is not None:
@@ -203,14 +203,14 @@ def _product(node: OnnxNode, a: Expr, b: Expr, a_zero: Expr | None, b_zero: Expr
 
 
 def _zero_of(node: OnnxNode, x: Expr, zero: Expr | None, new: tuple[int, ...]) -> Expr:
-    """Reshape a zero point of x for matmul_integer.  A vector gets a new axis `new`.  The default is 0."""
+    """Reshape a zero point of x for matmul_integer, as `_scale_of` does.  If `zero` is None, return 0."""
     if zero is None:
         return constant(np.zeros((), x.known_element_type.numpy))
     return _scale_of(node, zero, new)
 
 
 def _scale_of(node: OnnxNode, scale: Expr, new: tuple[int, ...]) -> Expr:
-    """Reshape a scale or a zero point.  A vector gets a new axis `new`, and one element becomes a scalar."""
+    """Reshape a scale or a zero point: one element becomes a scalar, and a vector gets an axis of size 1 at `new`."""
     scale = single(node, scale)
     return node.emit(ops.expand_dims(scale, axes=new)) if scale.tensor_type.rank == 1 else scale
 

@@ -125,10 +125,10 @@ def places_on(axis: ResizeAxis, how: str) -> TensorExpr:
 
 
 def _whole_numbers(roi: Roi) -> tuple[float | Fraction | TensorExpr, float | Fraction | TensorExpr, float]:
-    """Return the start and the end of a region of interest, and the value of 1 in the same unit.
+    """Return the start and the end of a region of interest, each multiplied by a factor, and the factor.
 
-    Known ends are multiplied by a common denominator, so that they become whole numbers.  Positions between elements
-    and on the edge are then exact.
+    If both ends are known, the factor is their common denominator, so that they become whole numbers.  Positions
+    between elements and on the edge are then exact.  Otherwise the factor is 1.
     """
     start, end = roi
     if not isinstance(start, Fraction) or not isinstance(end, Fraction):
@@ -165,8 +165,9 @@ def nearest_positions(axis: ResizeAxis, places: TensorExpr, how: str) -> TensorE
 def table(node: OnnxNode, axis: ResizeAxis, places: TensorExpr, mode: str) -> tuple[TensorExpr, TensorExpr]:
     """Return the indices and the weights of the elements near each position: two tensors f64[taps, size].
 
-    The indices may be out of range.  The weights of a position have the sum 1.   mode: linear or cubic.  With
-    antialias, the filter of a shrinking axis is widened by the ratio of the sizes.
+    The indices may be out of range.  The weights of a position have the sum 1.  If the node sets antialias, the filter
+    of a shrinking axis is widened by the ratio of the sizes.   places: the input coordinate of each output position.
+    mode: linear or cubic.
     """
     reach = 1 if mode == "linear" else 2
     shrink = _shrink(axis) if node.attribute("antialias", 0) else 1.0
@@ -213,7 +214,7 @@ def _cubic(distance: TensorExpr, a: float) -> TensorExpr:
 
 
 def clamped_table(axis: ResizeAxis, made: tuple[TensorExpr, TensorExpr]) -> tuple[TensorExpr, TensorExpr]:
-    """Replace indices of `table` that are out of range by the nearest valid index."""
+    """Replace indices that are out of range by the nearest valid index.  made: the result of `table`."""
     indices, weights = made
     return _clamped(axis, indices).cast(I64), weights
 

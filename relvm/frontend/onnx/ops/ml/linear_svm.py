@@ -47,7 +47,7 @@ def _regressor(node: OnnxNode) -> Expr:
 
 @converts("LinearClassifier", domain=DOMAIN)
 def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
-    """Returns the predicted class and the linear scores.
+    """Returns the predicted class and the score of each class.
 
     If there are two classes but only one row of coefficients, the row belongs to the second class.
     """

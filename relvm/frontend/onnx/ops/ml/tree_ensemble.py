@@ -48,9 +48,10 @@ _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 class Forest:
     """Trees as tables with a row for each node.  The successor of a leaf is the leaf itself.
 
-    tests: the condition of each node, as named by the operator tree_leaves.   weights: (nodes, targets), or
-    (leaves, targets) if the leaves are the first nodes.  A weight is the number that a leaf adds to a target, or NaN if
-    the leaf has no weight for the target.
+    features, thresholds, tests: the condition of each node, as in the operator tree_leaves.   yes, no: the successor of
+    each node if its condition holds, and if it does not.   roots: the root of each tree.   weights: (nodes, targets),
+    or (leaves, targets) if the leaves are the first nodes.  A weight is the number that a leaf adds to a target, or NaN
+    if the leaf has no weight for the target.
     """
 
     features: np.ndarray
@@ -251,8 +252,8 @@ def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
 def binary_scores(node: OnnxNode, score: TensorExpr, all_positive: bool) -> TensorExpr:
     """Return the scores of two classes from the score of the second class: (rows, 1) -> (rows, 2).
 
-    Source: ONNX Runtime.  It ignores SOFTMAX here.  PROBIT is not supported, because ONNX Runtime then writes only half
-    of the result.
+    all_positive: whether no leaf has a negative weight.   Source: ONNX Runtime, which ignores SOFTMAX here.  PROBIT is
+    not supported, because ONNX Runtime then writes only half of the result.
     """
     match node.attribute("post_transform", "NONE"):
         case "PROBIT":
