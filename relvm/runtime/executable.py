@@ -90,7 +90,7 @@ class Executable:
     on the machine where it was built; elsewhere, unpickling raises RelvmUnsupportedError.  To send one to another
     machine, use `to_bytes` here, and `from_bytes` with trust_native=True there.
 
-    Create an Executable with `from_program`, `from_bytes` or `open`.
+    Made by `Executable.from_program`, `from_bytes` and `open`.
 
     Attributes
     ----------

@@ -2,7 +2,8 @@
 
 A build is recorded as a file in the folder `built` of the cache directory.  The file name is a SHA-256.  A record is
 made for each library of the ahead-of-time compiler, for each executable with native code, and for each file that the C
-compiler wrote to the cache, together with the name of that file.  Any other native code requires the caller's permission (`trust_native=True`).
+compiler wrote to the cache, together with its name there.  Any other native code requires the caller's permission
+(`trust_native=True`).
 """
 
 from __future__ import annotations

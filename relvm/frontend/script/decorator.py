@@ -23,7 +23,7 @@ from relvm.runtime.file_io import open_file
 
 
 class Script(ScriptFunction):
-    """A function decorated by @script, whose source is a program.  `script` creates it.  It is never run as Python."""
+    """A function decorated by @script, whose source is a program.  Made by `script`.  It is never run as Python."""
 
     @property
     def module(self) -> Module:
