@@ -116,7 +116,7 @@ class _Line:
         return self.convert(f"{letter} and a number", lambda token: _index(token, letter))
 
     def list(self, opening: str, closing: str, item: Callable[[], Any]) -> list:
-        """Parse a list of items that are separated by commas.  A comma may follow the last item."""
+        """Parse a comma-separated list between `opening` and `closing`, which may end with a comma.  item: parses an item."""
         self.expect(opening)
         items = []
         while not self.accept(closing):

@@ -73,7 +73,10 @@ def _portable_sections(sections: dict[str, memoryview]) -> dict[str, memoryview]
 
 
 def decode_signature(buffer: Any, *, portable: bool = False) -> dict[str, Any]:
-    """Return the signature of an executable, or of its portable program.  Raise the errors of `decode`."""
+    """Return the signature of an executable, or of its portable program if `portable` is set.
+
+    The errors are those of `decode`.
+    """
     with _malformed():
         sections = unpack_sections(buffer)
         return _json(_portable_sections(sections) if portable else sections, "signature")
@@ -91,7 +94,10 @@ def _malformed() -> Iterator[None]:
 
 
 def decode_constants(buffer: Any, *, portable: bool = False) -> tuple[Constant, ...]:
-    """Return the constants of an executable, or of its portable program.  Tensors are read-only views."""
+    """Return the constants of an executable, or of its portable program if `portable` is set.
+
+    Tensors are read-only views of `buffer`.
+    """
     sections = unpack_sections(buffer)
     sections = _portable_sections(sections) if portable else sections
     return _constants(sections["constants"], _strings(sections["strings"]), sections["data"])

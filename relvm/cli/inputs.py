@@ -208,7 +208,7 @@ def _number(text: str) -> bool | int | float | None:
 
 
 def _element(setting: str, number: bool | int | float, type_text: str) -> np.ndarray:
-    """Convert a number to an array of rank 0.
+    """Convert a number to an array of rank 0, with the dtype that `type_text` names.  setting: the option in messages.
 
     Raises
     ------

@@ -70,7 +70,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _near_words(message: str, parser: argparse.ArgumentParser) -> str:
-    """Return a text that names commands or options like the unknown one in a message of argparse."""
+    """Return "; did you mean ...?" with commands or options like the unknown one in a message of argparse, or ""."""
     if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
         return near_matches(found[1], re.findall(r"[\w.-]+", found[2]))
     if found := re.search(r"unrecognized arguments: .*?(--[\w-]+)", message):

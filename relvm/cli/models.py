@@ -134,7 +134,7 @@ def limits_of(options: argparse.Namespace) -> dict[str, Any]:
 def build_model(
     module: Module, options: argparse.Namespace, exec_mode: str, *, debug: bool = False, portable: bool = False
 ) -> Executable:
-    """Build a module.  If this takes longer than a second, show progress on standard error."""
+    """Build a module with the command-line options.  After a second, show progress on standard error."""
     from relvm.compiler.build import build  # imported here, because a start from the cache does not need it
 
     target, fused = chosen_target(options), not options.unfused

@@ -35,7 +35,7 @@ def scratch_bytes(kernel: Kernel) -> int:
 
 
 def print_plain_kernel(kernel: Kernel, symbol: str) -> str:
-    """Return the C definition of a kernel.  `plain_signature` returns its declaration."""
+    """Return the C definition of a kernel as the function `symbol`.  `plain_signature` returns its declaration."""
     scratch = _Scratch(kernel)
     pointers, sizes = _pointers(kernel), size_names((*kernel.inputs, *kernel.outputs))
     body = _PlainBody(symbol, sizes, pointers, scratch)
@@ -48,7 +48,7 @@ def print_plain_kernel(kernel: Kernel, symbol: str) -> str:
 
 
 def plain_signature(kernel: Kernel, symbol: str) -> str:
-    """Return the C declaration of a kernel.  The C function returns a status if the kernel can fail."""
+    """Return the C declaration of a kernel as the function `symbol`, which returns a status if the kernel can fail."""
     parts = [*_pointers(kernel).values()]
     parts += [f"int64_t {name}" for name in size_names((*kernel.inputs, *kernel.outputs)).values()]
     if scratch_bytes(kernel):

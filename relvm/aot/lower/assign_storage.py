@@ -199,7 +199,10 @@ class _Assigner:
         self.found = found
 
     def new(self, name: str, type_: Type, place: MemoryKind, wanted: Wanted = ()) -> StorageInfo:
-        """Return storages for the tensors in a type.  A tensor without a storage in `wanted` gets a new storage."""
+        """Return storages for the tensors in a type.
+
+        wanted: for each tensor, the storage to use, or None for a new storage in memory of kind `place`.
+        """
         leaves = list(tensor_leaves(type_))
         ids = []
         for position, leaf in enumerate(leaves):
@@ -270,6 +273,8 @@ class _Assigner:
 
 def _wishes(block: Block, wanted: Wanted) -> dict[Var, Wanted]:
     """Return the storages in which the variables that become part of a block's result should be computed.
+
+    wanted: the storages in which the result should be computed.
 
     A value that occurs twice in the result is computed in the first storage and copied to the second.  A value that is
     bound outside the block is also copied.

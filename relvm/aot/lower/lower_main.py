@@ -257,7 +257,7 @@ class _Lowering:
         return self.refuse(name, f"a value of type {type_} as the result of a function or an if")
 
     def size_bytes(self, number: int) -> int:
-        """Return the maximum size of a storage in bytes, or 0 if the caller provides it."""
+        """Return the maximum size of storage `number` in bytes, or 0 if the caller provides the storage."""
         storage = self.storages[number]
         if storage.place in (MemoryKind.INPUT, MemoryKind.OUTPUT):
             return 0
@@ -386,7 +386,7 @@ class _Lowering:
         return made
 
     def made(self, var: Var) -> Value:
-        """Return a value for a variable, with tensors in its storages and scalars in new variables."""
+        """Return a Value for `var`: its tensors are in the storages of `var`, and its scalars are new C variables."""
         return self.target(var.name, var.type, list(self.found.infos[var].ids), [])
 
     def builtin(self, var: Var, name: str, args: tuple[Expr, ...]) -> Value:
@@ -485,7 +485,7 @@ class _Lowering:
         return made
 
     def sizes_of(self, function: Function, args: tuple[Value, ...]) -> dict[DimVar, AnyDim]:
-        """Return the values of the dimension variables of a called function, and append checks of other dimensions."""
+        """Return the values of a called function's dimension variables, and append checks of its other dimensions."""
         sizes: dict[DimVar, AnyDim] = {}
         checks: list[tuple[AnyDim, AnyDim]] = []
         for param, arg in zip(function.params, args, strict=True):

@@ -356,7 +356,11 @@ class Debugger:
     def _reason(
         self, failed: RelvmError | None, depth: int, code: FunctionCode | KernelCode, instruction: int
     ) -> tuple[str, str]:
-        """Return the reason to stop here and its details, or two empty strings if the run does not stop."""
+        """Return the reason to stop here and its details, or two empty strings if the run does not stop.
+
+        failed: the exception of the instruction that just failed, or None.   depth: the number of active functions.
+        code, instruction: the innermost function and its next instruction.
+        """
         if failed is not None:
             return "error", f"{type(failed).__name__}: {failed}"
         if (
@@ -380,9 +384,10 @@ class Debugger:
         return made.when is None or bool(made.when(_Values(self, depth - 1)))
 
     def _new_nan(self, depth: int, code: FunctionCode, instruction: int) -> str:
-        """Return a description of the NaNs that the last instruction of this frame computed, or "" for no NaNs.
+        """Return a description of the NaNs that the previous instruction of the innermost function computed, or "".
 
-        An instruction may call functions.  It is therefore complete only when its own function reaches the next one.
+        Remember `instruction` as the previous one of frame `depth`.  An instruction that calls a function is complete
+        only when its own function reaches the next instruction, so this must be remembered for each frame.
         """
         last = self._ran[depth - 1] if depth <= len(self._ran) else None
         self._ran[depth - 1 :] = [None] * (depth - 1 - len(self._ran)) + [(code, instruction)]
@@ -410,7 +415,7 @@ class Debugger:
         return self.code.functions.get(place.function), place.instruction
 
     def _kernel_values(self, number: int) -> KernelValues | None:
-        """Return the values of a kernel in bytecode, or None if the frame is no kernel."""
+        """Return the values of frame `number`, or None if that frame is not a kernel in bytecode."""
         place = self._debugger.place(number)
         kernel = self.code.kernels.get(place.function)
         return None if kernel is None else KernelValues(kernel, place.instruction, self._debugger, number)
@@ -454,7 +459,7 @@ class Debugger:
         )
 
     def _is_script(self, number: int) -> bool:
-        """Return whether a function comes from a Python script, in which a name may be assigned several times."""
+        """Return whether frame `number` runs a function of a Python script, which can assign a name several times."""
         code, _ = self._code_at(number)
         return code is not None and any(".py:" in origin for origins in code.origins for origin in origins[:1])
 

@@ -138,7 +138,10 @@ class KernelCode:
     def _written(
         self, step: tuple[int, ...], registers: dict[int, Content], buffers: dict[int, str]
     ) -> Iterator[tuple[int, Content]]:
-        """Yield the registers that an instruction writes.  If it stores elements, record their dtype in `buffers`."""
+        """Yield the registers that the instruction `step` writes, with their contents.
+
+        If the instruction stores elements in a buffer, record their dtype in `buffers`.
+        """
         row = KERNEL_OPCODES[step[0]]
         operands = dict(zip("abcdefg", step[1:], strict=False))
         size = operands["abcdefg"[row.operands.index("z")]] if "z" in row.operands else 8
