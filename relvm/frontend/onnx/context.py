@@ -44,7 +44,10 @@ class Imported:
     most: int
 
     def count(self, nodes: int, place: str) -> None:
-        """Count nodes that are imported or copied.  Raise RelvmUnsupportedError if they exceed the limit."""
+        """Add a number of imported or copied nodes.  Raise RelvmUnsupportedError if the total exceeds the limit.
+
+        place: the beginning of the message.
+        """
         self.nodes += nodes
         if self.nodes > self.most:
             raise RelvmUnsupportedError(
@@ -134,7 +137,10 @@ class ImportContext(ABC):
         return constant(array) if array.flags.writeable else Constant(array)
 
     def element_type(self, number: int, what: str) -> DType:
-        """Return the dtype of an onnx.TensorProto.DataType number."""
+        """Return the dtype of an onnx.TensorProto.DataType number.
+
+        Raise RelvmUnsupportedError if relvm does not have the dtype.   what: the name of the value in messages.
+        """
         from onnx import TensorProto, helper
 
         try:
@@ -199,7 +205,7 @@ class ImportContext(ABC):
         return self.checked(value, shape)
 
     def own(self, dims: Iterable[AnyDim]) -> None:
-        """Record that this graph created the variables in these dimensions."""
+        """Record that this graph created the dimension variables in `dims`."""
         self.own_dims.update(var for dim in dims for var in dim_vars(dim))
 
     def checked(self, value: Expr, shape: tuple[AnyDim, ...]) -> Expr:
@@ -295,6 +301,8 @@ class ImportContext(ABC):
         """Return the importer of a function body.
 
         The importer adds its bindings to this block, but it does not see the values of this graph.
+
+        opsets: the opset of each domain in the body.   place: the start of messages.   key: the key of the function.
         """
         scope = type(self)(opsets, self.fixed_dims, self.file, self)
         scope.outer, scope.bindings, scope.own_dims = None, self.bindings, self.own_dims

@@ -35,9 +35,9 @@ class _Call:
 
 
 def converter_of(graph: ImportContext, proto: Any, opset: int) -> Converter | None:
-    """Return the converter of a node, or None if its operator is not supported.
+    """Return the converter of a node, or None if its operator is not supported.  opset: the opset of its domain.
 
-    The first of these that exists is used: a function of the model, a registered converter, a function of ONNX.
+    It is the first of these that exists: a function of the model, a registered converter, a function of ONNX.
     """
     key = key_of(proto)
     if own := graph.functions.get(key):
@@ -51,7 +51,10 @@ def converter_of(graph: ImportContext, proto: Any, opset: int) -> Converter | No
 
 
 def _of_onnx(node: OnnxNode, key: Key, schema: Any) -> _Call:
-    """Return the function body that the onnx package defines for a node.  It may depend on the types of the inputs."""
+    """Return the function that the onnx package defines for a node.  Its body can depend on the types of the inputs.
+
+    key: the key of the function.   schema: the schema of the operator.
+    """
     from onnx import FunctionProto
 
     versions = schema.function_opset_versions or schema.context_dependent_function_opset_versions

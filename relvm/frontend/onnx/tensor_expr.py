@@ -44,7 +44,7 @@ class TensorExpr:
         return self.type.shape
 
     def apply(self, op: Operator, *others: Any, **attributes: Any) -> TensorExpr:
-        """Apply an operator to this tensor and to other tensors or numbers."""
+        """Apply the operator `op` to this tensor and the other operands, which are tensors or numbers."""
         return TensorExpr(self.node, self.node.emit(op(self.expr, *map(self.operand, others), **attributes)))
 
     def operand(self, value: Any) -> Expr:
@@ -74,7 +74,7 @@ class TensorExpr:
         return self.apply(ops.sum, axes=axes, keepdims=True)
 
     def at(self, index: int, axis: int) -> TensorExpr:
-        """Select one position along an axis and remove the axis."""
+        """Select the position `index` along an axis, and remove the axis."""
         return self.apply(ops.slice, begin=(index,), end=(index + 1,), axes=(axis,)).apply(ops.squeeze, axes=(axis,))
 
     def backwards(self, axis: int) -> TensorExpr:
@@ -91,7 +91,7 @@ class TensorExpr:
         return TensorExpr(self.node, self.node.emit(ops.where(self.expr, like.operand(then), like.operand(orelse))))
 
     def to_the_power(self, exponent: float) -> TensorExpr:
-        """Raise to a constant power, with roots and squares where possible."""
+        """Raise this tensor to a constant power.  Use a square root or products instead of a power where possible."""
         match exponent:
             case 1:
                 return self

@@ -87,7 +87,8 @@ def _given(graph: Any) -> set[str]:
 def _order(nodes: Any, given: set[str]) -> list[int]:
     """Return the indices of the nodes in topological order.
 
-    Among the possible nodes, the one with the smallest index is next.  Nodes in a cycle, and nodes that depend on a
+    given: the names of the values defined before the nodes.   Among the possible nodes, the one with the smallest index
+    is next.  Nodes in a cycle, and nodes that depend on a
     cycle, come last.
     """
     makers = {name: at for at, node in enumerate(nodes) for name in node.output if name and name not in given}

@@ -121,7 +121,10 @@ def _scale(node: OnnxNode, q: TensorExpr) -> float:
 def _result(
     node: OnnxNode, qkv: tuple[TensorExpr, TensorExpr, TensorExpr], past: AnyDim, mask: int, bias: int
 ) -> TensorExpr:
-    """Return softmax(q k' * scale + bias + mask) v.  mask, bias: the indices of the node's inputs with these names."""
+    """Return softmax(q k' * scale + bias + mask) v.  mask, bias: the indices of these inputs.
+
+    past: the number of past keys.
+    """
     q, k, v = qkv
     scores = scores_of(q, k) * _scale(node, q)
     if node.has(bias):
@@ -138,7 +141,8 @@ def _result(
 
 
 def _seen(node: OnnxNode, index: int, queries: AnyDim, keys: AnyDim) -> TensorExpr:
-    """Return 1 for each visible key and 0 for each masked key, broadcastable to (batch, heads, queries, keys)."""
+    """Return whether each key is visible, according to input `index`, the mask: a bool tensor that broadcasts to
+    (batch, heads, queries, keys)."""
     mask = shaped(node, index)
     match len(mask.shape):
         case 1:
@@ -238,7 +242,7 @@ def _grouped(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
 def _kept(
     node: OnnxNode, index: int, new: TensorExpr, where: tuple[TensorExpr, TensorExpr], total: AnyDim
 ) -> TensorExpr:
-    """Return the updated cache of keys or values: past ones, new ones at their positions, and zeros elsewhere.
+    """Return the updated cache of keys or values: the past ones in input `index`, new ones, and zeros elsewhere.
 
     where: the number of past positions of each sequence, and the positions of the new keys or values.   total: the
     minimum number of positions in the cache.

@@ -49,9 +49,9 @@ def transform(
 
 
 def frames(x: TensorExpr, parts: int, *, onesided: bool) -> TensorExpr:
-    """Compute the frames of an STFT of x, (batch, n, parts).
+    """Compute an STFT of x, (batch, n, parts): the spectra of frames, (batch, frames, frequencies, 2).
 
-    The step, the frame length and the window are inputs of the node.
+    The step, the frame length and the window are inputs of the node.   parts: 1 for a real signal, 2 for a complex one.
     """
     node, (batch, size, _) = x.node, x.shape
     step = scalar(node, 1).cast(I64)

@@ -107,7 +107,7 @@ def _non_zero(node: OnnxNode) -> Expr:
 
 
 def coordinates(positions: TensorExpr, shape: tuple[AnyDim, ...]) -> list[TensorExpr]:
-    """Convert a vector of row-major positions to indices along each axis."""
+    """Convert a vector of row-major positions in a tensor of shape `shape` to indices along each axis."""
     indices = []
     for dim, stride in zip(shape, strides_of(shape), strict=True):
         above, size = positions / number_of(positions.node, stride), number_of(positions.node, dim)

@@ -26,7 +26,8 @@ def inverse_deviation(variance: TensorExpr, epsilon: float) -> TensorExpr:
 def _computed_in(node: OnnxNode, own: DType) -> tuple[DType, DType]:
     """Return the dtype that stash_type names, and the dtype to compute in.
 
-    The dtype to compute in is f64 if stash_type or the input is f64, otherwise that of stash_type.
+    The dtype to compute in is f64 if stash_type or `own`, the dtype of the input, is f64.  Otherwise it is that of
+    stash_type.
     """
     stash = node.graph.element_type(node.attribute("stash_type", 1), "stash_type")
     if not stash.is_float:

@@ -54,12 +54,12 @@ def _optional(node: OnnxNode, index: int) -> Expr | None:
 
 
 def _zero_point(node: OnnxNode, index: int) -> Expr | None:
-    """Return an optional zero point, of rank 0 if it has one element."""
+    """Return input `index`, a zero point, with rank 0 if it has one element.  Return None if it is omitted."""
     return single(node, node.tensor(index)) if node.has(index) else None
 
 
 def _scale_and_zero(node: OnnxNode, x: TensorType, axis: int, block: int) -> tuple[Expr, Expr | None]:
-    """Return the scale and the zero point, inputs 1 and 2, reshaped to broadcast with x."""
+    """Return the scale and the zero point, inputs 1 and 2, reshaped to broadcast with x.  axis, block: see `_along`."""
     scale = _along(node, node.tensor(1), x, axis, block)
     return scale, _along(node, node.tensor(2), x, axis, block) if node.has(2) else None
 
@@ -230,7 +230,7 @@ def _qlinear_matmul(node: OnnxNode) -> Expr:
 
 
 def _requantised(node: OnnxNode, total: Expr, scales: tuple[Expr, Expr, Expr], zero: Expr) -> Expr:
-    """Requantize sums of integer products to the scale and zero point of the result.
+    """Requantize `total`, sums of integer products, to the scale and the zero point of the result.
 
     scales: the scales of the left factor, the right factor and the result.  They are combined into one number, as in
     ONNX Runtime, so that ties are rounded in the same way.

@@ -138,10 +138,10 @@ def _whole_numbers(roi: Roi) -> tuple[float | Fraction | TensorExpr, float | Fra
 
 
 def nearest_positions(axis: ResizeAxis, places: TensorExpr, how: str) -> TensorExpr:
-    """Return the index of the nearest element: i64[size].
+    """Return the index of the element nearest to each position: i64[size].
 
-    how: one of NEAREST_MODES, or "" before opset 11.  With "", positions are rounded up if the axis shrinks, otherwise
-    down.
+    places: the input coordinate of each output position.   how: one of NEAREST_MODES, or "" before opset 11.  With "",
+    positions are rounded up if the axis shrinks, otherwise down.
     """
     match how:
         case "":
@@ -207,7 +207,10 @@ def _shrink(axis: ResizeAxis) -> float | TensorExpr:
 
 
 def _cubic(distance: TensorExpr, a: float) -> TensorExpr:
-    """Return Keys' piecewise cubic kernel of the distance: one polynomial up to 1, another up to 2, then 0."""
+    """Return Keys' piecewise cubic kernel, with the coefficient `a`, of a distance.
+
+    It is one polynomial up to the distance 1, another up to 2, and 0 beyond.
+    """
     near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
     far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
     return (distance < 1).where(near, (distance < 2).where(far, 0))

@@ -60,7 +60,7 @@ def _index(node: OnnxNode, index: int) -> Expr:
 
 
 def _place(index: Expr, items: tuple[Expr, ...] | None, past: int = 0) -> int | None:
-    """Return a position counted from the front of the list, or None if the position or the items are not known.
+    """Return `index` counted from the front of the list, or None if the index or the items are not known.
 
     past: the number of positions behind the last item that are allowed.
     """

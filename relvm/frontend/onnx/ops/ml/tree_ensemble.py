@@ -100,7 +100,7 @@ class Forest:
         )
 
     def scores(self, x: TensorExpr, aggregate: str) -> TensorExpr:
-        """Return the scores, (rows, targets), without base values."""
+        """Return the scores, (rows, targets), without base values.  aggregate: the aggregate_function."""
         if aggregate not in _AGGREGATES:
             raise RelvmFormatError(f"unknown aggregate_function {aggregate!r}")
         columns = x.shape[1] if isinstance(x.shape[1], int) else 2**31
@@ -198,7 +198,7 @@ def _integers(node: OnnxNode, name: str) -> np.ndarray:
 
 
 def _tracks(node: OnnxNode, count: int) -> np.ndarray:
-    """Return for each node whether a missing value (NaN) takes the true branch."""
+    """Return for each of the `count` nodes whether a missing value (NaN) takes the true branch."""
     found = numbers(node, "nodes_missing_value_tracks_true", np.int64)
     return np.zeros(count, np.int64) if found is None else found
 
@@ -277,7 +277,7 @@ def _ensemble(node: OnnxNode) -> Expr:
 
 
 def _meant(node: OnnxNode, name: str, default: int, names: tuple[str, ...]) -> str:
-    """Return the name for the numeric value of an attribute.  names: the names, indexed by that value."""
+    """Return the name for the numeric value of the attribute `name`.  names: the names, indexed by that value."""
     number = node.attribute(name, default)
     if not 0 <= number < len(names):
         raise RelvmFormatError(f"{name} is {number}, expected 0 to {len(names) - 1}")
@@ -322,9 +322,9 @@ def _tabled_forest(node: OnnxNode, targets: int) -> Forest:
 
 
 def _member_sets(node: OnnxNode, modes: np.ndarray) -> dict[int, list[float]]:
-    """Return the member set of each set-membership node.
+    """Return the member set of each set-membership node, by the index of the node.  modes: the mode of each node.
 
-    The attribute contains the sets in the order of the nodes, each followed by NaN.
+    The attribute membership_values contains the sets in the order of the nodes, each followed by NaN.
     """
     nodes = [i for i, mode in enumerate(modes) if _MODES_5[mode] == "BRANCH_MEMBER"]
     sets: list[list[float]] = [[]]
