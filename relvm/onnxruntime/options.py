@@ -19,19 +19,19 @@ _logged: set[str] = set()
 
 
 def ignore(what: str) -> None:
-    """Log, once in a process and at level INFO, that relvm ignores an option or a call."""
+    """Log that relvm ignores the option or call `what`, once in a process and at level INFO."""
     if what not in _logged:
         _logged.add(what)
         _LOGGER.info("%s has no effect in relvm", what)
 
 
 def rejected(what: str, instead: str) -> Exception:
-    """Return the error for a call of something that relvm does not have.  instead: what to do instead."""
+    """Return the exception for the use of `what`, a name that relvm does not support.  instead: what to do instead."""
     return NotImplemented.of(f"{what} is not supported by relvm; {instead}")
 
 
 def rejecting(what: str, instead: str) -> Callable[..., Any]:
-    """Return a function that stands for something that relvm does not have: a call raises the error of `rejected`."""
+    """Return a substitute for the function `what`, which relvm lacks.  A call raises the error of `rejected`."""
 
     def reject(*arguments: Any, **named: Any) -> Any:
         raise rejected(what, instead)

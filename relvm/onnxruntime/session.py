@@ -453,7 +453,10 @@ class InferenceSession:
     # ---- building ----
 
     def _model_for(self, plan: _Plan, arguments: list[Any]) -> Model:
-        """Return a model for a call in which several inputs give different sizes to the same symbolic dimension."""
+        """Return a model for a call in which inputs give different sizes to the same symbolic dimension.
+
+        In this model, the names of such dimensions are mere hints, as in ONNX Runtime.
+        """
         sizes = {name: {arguments[k].shape[axis] for k, axis in places} for name, places in plan.shared}
         hints = tuple(sorted(name for name, found in sizes.items() if len(found) > 1))
         return self._model_of(replace(plan.variant, hints=hints))
@@ -487,7 +490,7 @@ class InferenceSession:
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:
-    """Return a key of a file, which changes if the file is written or replaced."""
+    """Return a key of the state of a file.  It changes if the file is written or replaced."""
     status = os.stat(path)
     return status.st_mtime_ns, status.st_size, status.st_ino
 
@@ -526,14 +529,14 @@ class _Trace:
         )
 
     def write(self, prefix: str) -> str:
-        """Write the events, and return the name of the file."""
+        """Write the events to a file, and return the name of the file, which begins with `prefix`."""
         name = f"{prefix}_{datetime.now().strftime('%Y-%m-%d_%H-%M-%S_%f')[:-3]}.json"
         Path(name).write_text(json.dumps(sorted(self._events, key=lambda event: event["ts"])))
         return name
 
 
 def _with_sizes(values: Sequence[OnnxValue], sizes: Mapping[str, int]) -> tuple[OnnxValue, ...]:
-    """Return values with the sizes of some symbolic dimensions."""
+    """Return the values with the symbolic dimensions that `sizes` names replaced by numbers."""
 
     def shape(value: OnnxValue) -> tuple[int | str | None, ...] | None:
         return value.shape and tuple(sizes.get(size, size) if isinstance(size, str) else size for size in value.shape)
@@ -542,7 +545,10 @@ def _with_sizes(values: Sequence[OnnxValue], sizes: Mapping[str, int]) -> tuple[
 
 
 def _with_inferred_sizes(info: OnnxInfo, signature: Signature) -> list[OnnxValue]:
-    """Return the outputs with the sizes that type inference found, where the model does not state them."""
+    """Return the outputs of a model.  Sizes that the model does not state are taken from the inferred types.
+
+    signature: the inferred types.
+    """
     names: dict[str, str] = {}  # of symbolic dimensions, by their identifiers in the signature
     for value in info.inputs:
         shape, inferred = value.shape or (), _dimensions(signature.inputs[value.name])

@@ -275,7 +275,7 @@ Converter = Callable[[Any], Any]
 
 
 def converter(info: OnnxValue) -> Converter:
-    """Return a function that checks a value for an input, and returns it in the form that a machine takes."""
+    """Return a function that checks a value for the input `info`, and converts it to a value that machines accept."""
     kind, _, inner = info.type.partition("(")
     inner = inner[:-1]
     if kind == "tensor":
@@ -352,7 +352,10 @@ def _items(info: OnnxValue, value: Any) -> list:
 
 
 def _columns(info: OnnxValue, value: Any, inner: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the keys and the values of a dict as arrays."""
+    """Return the keys and the values of the dict `value` as arrays.
+
+    inner: the types of keys and values, such as "int64,tensor(float)".
+    """
     if not isinstance(value, Mapping):
         raise RuntimeError(f"Unable to handle object of type {type(value)}")
     key, _, item = inner.partition(",")
@@ -364,7 +367,10 @@ def _columns(info: OnnxValue, value: Any, inner: str) -> tuple[np.ndarray, np.nd
 
 
 def array_at(address: int, dtype: Any, shape: Sequence[int]) -> np.ndarray:
-    """Return the array at an address.  dtype: a NumPy type, or a number of onnx.TensorProto.DataType."""
+    """Return the array at an address in memory, without a copy.
+
+    dtype: a NumPy type, or a number of onnx.TensorProto.DataType.   shape: its sizes.
+    """
     wanted = _dtype(dtype)
     if wanted == STRINGS:
         raise RelvmTypeError("strings have no address; bind an OrtValue")

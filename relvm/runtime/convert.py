@@ -37,12 +37,12 @@ def new_words(count: int) -> Any:
 
 
 def value_at(words: Any, k: int) -> Any:
-    """Return value k as an `rvm_value *`."""
+    """Return value k of the array `words` as an `rvm_value *`."""
     return ffi.cast("rvm_value *", words + 2 * k)
 
 
 def release(words: Any, k: int) -> None:
-    """Release the reference that value k owns."""
+    """Release the reference that value k of the array `words` owns."""
     lib.rvm_value_release(value_at(words, k))
 
 
@@ -50,7 +50,7 @@ def release(words: Any, k: int) -> None:
 
 
 def store(objects: Objects, value: Any, words: Any, k: int) -> bool:
-    """Store `value` as value k.
+    """Store `value` as value k of the array `words`.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def store(objects: Objects, value: Any, words: Any, k: int) -> bool:
 
 
 def store_all(objects: Objects, values: Sequence[Any], words: Any, where: Callable[[int], str]) -> list[int]:
-    """Store values[k] as value k, for all k.
+    """Store values[k] as value k of the array `words`, for all k.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def _store_function(objects: Objects, value: Callable[..., Any], words: Any) -> 
 
 
 def _store_sequence(objects: Objects, value: Sequence[Any], words: Any) -> bool:
-    """Store a tuple or list, without recursion.  Return True: the stored value owns a reference."""
+    """Store a tuple or list as value 0 of `words`, without recursion.  Return True: value 0 owns a reference."""
     opened = [_Opened(value)]  # the nested tuples and lists that are not stored completely, outermost first
     try:
         while True:
@@ -258,7 +258,7 @@ def _made(status: int, words: Any) -> bool:
 
 
 def take_borrowed(objects: Objects, words: Any, k: int) -> Any:
-    """Convert a borrowed machine value to Python.
+    """Convert value k of the array `words`, which is borrowed, to Python.
 
     Raises
     ------
@@ -269,12 +269,12 @@ def take_borrowed(objects: Objects, words: Any, k: int) -> Any:
 
 
 def take_all(objects: Objects, words: Any, count: int) -> list[Any]:
-    """Convert `count` borrowed machine values to Python."""
+    """Convert the first `count` values of the array `words`, which are borrowed, to Python."""
     return [take_borrowed(objects, words, k) for k in range(count)]
 
 
 def take_other(objects: Objects, address: int) -> Any:
-    """Convert to Python a borrowed machine value of a type that binding.c does not handle."""
+    """Convert the borrowed machine value at `address`, of a type that binding.c does not handle, to Python."""
     tag, payload = ffi.cast("int64_t *", address)[0:2]
     if tag == DTYPE:
         return numpy_dtype(payload)

@@ -404,7 +404,7 @@ class ExecBuilder:
         return self._own(function(row.index))
 
     def _own(self, argument: Argument) -> Argument:
-        """Mark an operand as one that refers to a row of this builder's tables."""
+        """Return the operand marked as one that refers to a row of this builder's tables."""
         own = _OwnArgument(*argument)
         own.builder = self
         return own

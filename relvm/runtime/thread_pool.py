@@ -256,7 +256,7 @@ class ThreadPoolRunner:
 
 
 def _take_machine(own: threading.local, functions: SimpleQueue) -> None:
-    """Initialize a worker thread: take the function of a machine that no other worker uses."""
+    """Initialize a worker thread: move a function, whose machine no other worker uses, from `functions` to `own`."""
     own.function = functions.get_nowait()
 
 

@@ -521,7 +521,8 @@ class VirtualMachine:
         return self._functions[name]
 
     def _prepared(self, name: str, arguments: tuple, named: dict[str, Any]) -> PreparedCall:
-        """Return a PreparedCall of a function or saved function: with the given arguments, or with the bound inputs."""
+        """Return a PreparedCall with the given arguments.  If there are none, use the saved or pre-bound ones.  Raise
+        RelvmArgumentError if there are both."""
         given = bool(arguments or named)
         function = self[name]
         if isinstance(function, SavedFunction):

@@ -91,7 +91,7 @@ class ScriptFunction(SourceFunction):
 
 
 def error_at_node(source: Source, kind: type[RelvmError], reason: str, node: Located) -> RelvmError:
-    """Return an error with the position of `node`.  Columns of syntax trees are counted in bytes."""
+    """Return an error of class `kind` at the position of `node`.  Columns of syntax trees are counted in bytes."""
     line = source.text.split("\n")[node.lineno - 1]
     return source.error_at(kind, reason, node.lineno, len(line.encode()[: node.col_offset].decode()))
 

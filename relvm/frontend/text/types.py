@@ -100,7 +100,10 @@ class TypeReader(TokenReader):
         return PrimType(dtype, value)
 
     def holder(self, kind: Callable[[Type | None], Type]) -> Type:
-        """Parse the type in the brackets of a list or optional type.  `[]` has no item type."""
+        """Parse the rest of a list or optional type after the `[`.  kind: constructs the type from its item type.
+
+        `[]` has no item type: None is passed to `kind`.
+        """
         if self.accept("]"):
             return kind(None)
         inner = self.type()
