@@ -33,7 +33,7 @@ def c_comment(text: str) -> str:
 
 
 def c_identifier(name: str) -> str:
-    """Return a readable C identifier for a name.  Different names may get the same identifier.
+    """Return a readable C identifier for a name.  Different names can get the same identifier.
 
     Each character that C does not allow becomes _.  A _ is appended to a keyword or macro, and an x is prepended to a
     name that is reserved for compilers.

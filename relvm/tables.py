@@ -158,7 +158,7 @@ class BuiltinSignature:
     result: str
 
     def accepts(self, count: int) -> bool:
-        """Return whether a call may have `count` arguments."""
+        """Return whether the builtin accepts `count` arguments."""
         extra = count - len(self.before) - len(self.after)
         return extra >= 0 and extra % len(self.repeated) == 0 if self.repeated else extra == 0
 

@@ -62,9 +62,9 @@ def _decode(sections: dict[str, memoryview]) -> Program:
 
 
 def _portable_sections(sections: dict[str, memoryview]) -> dict[str, memoryview]:
-    """Return the sections of the portable program of an executable.
+    """Return the sections of the portable program of an executable.  sections: the sections of the executable.
 
-    Its section `data` is that of the executable, unless the portable program contains its own.
+    If the portable program has no section `data` of its own, it uses that of the executable.
     """
     inner = unpack_sections(sections["portable"])
     if forbidden := [name for name in ("native", "portable") if name in inner]:

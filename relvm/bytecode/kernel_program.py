@@ -35,7 +35,7 @@ class KernelProgram:
     code
         The instructions.  Each is an opcode of csrc/tables/kernel_opcodes.def, followed by at most 7 operands.
     arguments
-        The argument table.  It contains the operands of instructions that take any number of them.
+        The argument table: the operands of instructions that take any number of operands.
     messages
         The error messages of `fail` instructions.
     scratch_bytes

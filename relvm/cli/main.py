@@ -508,8 +508,10 @@ def _file(text: str) -> str:
 
 
 def _picture_file(text: str) -> str:
-    """Check the value of --roofline, and return it.  The value is optional, so argparse would take the model in
-    `--roofline model.onnx` as the value.  This is rejected."""
+    """Check the value of --roofline, and return it.  Reject a model, as in `--roofline model.onnx`.
+
+    The value of --roofline is optional, so argparse takes a model that follows it as the value.
+    """
     from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 
     if Path(text).suffix in (".onnx", ".relvm", *EXECUTABLE_SUFFIXES):

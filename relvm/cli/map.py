@@ -90,5 +90,5 @@ def _client(scheduler: str | None, processes: int, retries: int) -> Iterator[Cli
 
 
 def _processors() -> int:
-    """Return the number of processors that this process may use."""
+    """Return the number of processors that this process is allowed to use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

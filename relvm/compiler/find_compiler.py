@@ -1,8 +1,8 @@
 """The search for a C compiler.
 
 The environment variable RELVM_CC is the command of the compiler, or `none` to use no compiler.  If it is not set, CC is
-the command.  If neither is set, the compiler is the first of gcc, clang and zig cc that is installed.  zig cc may also
-be installed as the Python package ziglang.
+the command.  If neither is set, the compiler is the first of gcc, clang and zig cc that is installed.  zig cc is also
+found as the Python package ziglang.
 """
 
 from __future__ import annotations

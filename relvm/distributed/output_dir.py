@@ -57,7 +57,7 @@ class OutputFolder:
     A record file in the folder identifies the function and the executable.  Existing outputs are complete, because
     outputs are written atomically.
 
-    path: the path of the folder, which may not exist yet.   runner: the runner that computes the outputs.
+    path: the path of the folder, which need not exist.   runner: the runner that computes the outputs.
     """
 
     def __init__(self, path: str | os.PathLike, runner: Runner) -> None:

@@ -363,7 +363,7 @@ class InferenceSession:
             raise run_error(error) from error
 
     def _observed(self, machine: VirtualMachine, arguments: list[Any], options: RunOptions) -> Any:
-        """Run the machine, which `options` may interrupt, and add the run to the profile."""
+        """Run the machine on the arguments, so that `options` can interrupt it, and add the run to the profile."""
         if self._profile:
             machine.set_instrument(self._profile.instrument)
         try:

@@ -94,7 +94,7 @@ class ExecBuilder:
             b.emit_ret(b.r(2))
         executable = b.get()
 
-    The parameters of a function are in registers 0 to n-1.  Other registers may have any numbers, because `get`
+    The parameters of a function are in registers 0 to n-1.  Other registers can have any numbers, because `get`
     renumbers the registers.  Constants and functions are added to their tables in the order in which they are first
     named.
 
@@ -166,15 +166,15 @@ class ExecBuilder:
         return self._own(constant(self._shared[key]))
 
     def f(self, name: str) -> Argument:
-        """Return the operand for the function `name` as a value.  The function may be a function of this builder, even
-        one that is defined later, or a registered packed function."""
+        """Return the operand for the function `name` as a value.  The function is one of this builder, even one that
+        is defined later, or a registered packed function."""
         return self._own(function(self._row(name).index))
 
     # ---- functions ----
 
     def declare(self, name: str, parameters: Sequence[str]) -> Argument:
-        """Declare a bytecode function with these parameters, and add its row to the function table.  It is defined
-        later.
+        """Declare a bytecode function with these parameters, and add its row to the function table.  The function
+        must be defined later.
 
         Raises
         ------
@@ -224,7 +224,7 @@ class ExecBuilder:
         private
             Whether only the program itself may call the function, so that a host cannot find it by name.
         impure
-            Whether a call of the function may have effects.  An impure function is not a value of a function type
+            Whether a call of the function can have side effects.  An impure function is not a value of a function type
             without effects.
 
         Raises
@@ -254,7 +254,8 @@ class ExecBuilder:
         row.body = body
 
     def label(self) -> Label:
-        """Return a new label in the function being defined.  It may be placed before or after the jumps to it."""
+        """Return a new label in the function being defined.  Call `place` for it before or after emitting jumps to
+        it."""
         return Label(self._open("label"))
 
     def place(self, label: Label) -> None:

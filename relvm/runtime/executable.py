@@ -176,8 +176,8 @@ class Executable:
         program
             A program from code generation, ExecBuilder or a listing.
         elsewhere
-            Whether native code may be for another processor.  Such an executable can be saved, but this machine cannot
-            run it.
+            Whether to accept native code for another processor.  Such an executable can be saved, but this machine
+            cannot run it.
 
         Raises
         ------
@@ -256,8 +256,9 @@ class Executable:
             code can do everything that the calling process can.  A file counts as built here even if the elements of
             its tensors have changed.
         elsewhere
-            Whether native code may be untrusted, or for another processor, architecture, version or system.  Such an
-            executable cannot run, but it can be saved, and `vm.adapt` converts it to an executable that runs here.
+            Whether to accept native code that is untrusted, or for another processor, architecture, version or system.
+            Such an executable cannot run, but it can be saved, and `vm.adapt` converts it to an executable that runs
+            here.
         check_data
             Whether to also check the elements of tensors and a portable program, however large they are.
         functions

@@ -198,7 +198,7 @@ def complete_file(path: str | os.PathLike) -> Iterator[Path]:
 
 
 def _open_at_once(path: str, flags: int) -> int:
-    """Open a file and return its descriptor.  This does not block, even for a pipe without a writer."""
+    """Open a file and return its descriptor, without blocking, even if the file is a pipe without a writer."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 

@@ -341,8 +341,8 @@ class VirtualMachine:
             raise
 
     def get_outputs(self, name: str) -> Any:
-        """Return the result of the last `invoke_stateful` of the function `name`.  It has the same form as the result
-        of a call: a value, or a (nested) tuple.
+        """Return the result of the last `invoke_stateful` of the function `name`, in the same form as the result of a
+        call: a value, or a (nested) tuple.
 
         Raises
         ------
@@ -594,6 +594,6 @@ def _nanoseconds(seconds: float) -> int:
 
 
 def _processors() -> int:
-    """Return the number of processors that this process may use."""
+    """Return the number of processors that this process is allowed to use."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(count, lib.RVM_MAX_THREADS)

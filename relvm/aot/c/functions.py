@@ -84,7 +84,7 @@ def signature(function: LoweredFunction, placement: FunctionPlacement, names: Na
 
 
 def _size_names(function: LoweredFunction) -> dict[DimVar, str]:
-    """Return the C names of all sizes of a function, parameters first.  The names are numbered, because two sizes may
+    """Return the C names of all sizes of a function, parameters first.  The names are numbered, because two sizes can
     have the same name in the source."""
     given = [var for var, _, _ in function.sizes]
     found = []

@@ -126,8 +126,8 @@ class _PlainBody(KernelBody):
         return f"return RVM_{fail.status};"
 
     def parallel(self, loop: Parallel, indent: str) -> None:
-        """Print a parallel loop as a single part.  The body may assume at least one iteration, so the part runs only if
-        the count is not 0."""
+        """Print a parallel loop as a single part.  The body is compiled for at least one iteration, so the
+        part runs only if the count is not 0."""
         first, last = loop.first.name, loop.last.name
         self.own |= {first, last}
         self.lines.append(f"{indent}if ({self.scalar(loop.count)} > 0) {{")

@@ -219,7 +219,8 @@ class _Assigner:
         return self.found.info(ids)
 
     def block(self, block: Block, wanted: Wanted) -> None:
-        """Assign storages to the values of a block.  Its result is computed in the storages `wanted` where possible."""
+        """Assign storages to the values of a block.  The result of the block is in the storages `wanted` where
+        possible."""
         made = _wishes(block, wanted)
         for binding in block.bindings:
             self.constants(binding.value)

@@ -203,9 +203,9 @@ class _Planner:
                     break
 
     def may_follow(self, source: int, result: int, point: int) -> bool:
-        """Return whether the kernel at `point` may write storage `result` in place of storage `source`.
+        """Return whether the kernel at `point` can write storage `result` in place of storage `source`.
 
-        This requires that `result` is first written and `source` last read at `point`, and that both have equal sizes.
+        This requires that `result` is first written and `source` last read at `point`, and that they have equal sizes.
         """
         before = self.lives.get(("storage", self.root(source)))
         after = self.lives.get(("storage", result))

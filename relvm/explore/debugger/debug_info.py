@@ -95,7 +95,7 @@ class FunctionCode:
         return registers[-len(self.names[instruction]) :]
 
     def register_names(self, instruction: int) -> dict[int, str]:
-        """Return the registers that may have been written before an instruction, with the names of their values.
+        """Return the registers that can have been written before an instruction, with the names of their values.
 
         A name is empty if it is unknown or depends on the path taken.  A tensor y that is allocated but not yet written
         has the name "room for y".

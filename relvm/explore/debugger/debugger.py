@@ -213,14 +213,14 @@ class Debugger:
         return self._go(0, True)
 
     def step(self, by: str = "value") -> Stop:
-        """Continue to the next instruction, which may be in a called function.
+        """Continue to the next instruction, also if it is in a called function.
 
         Parameters
         ----------
         by
-            "value": the next instruction that computes a value of the program.  "instruction": the very next one, which
-            may allocate memory, check an argument, or release a value.  "kernel": the very next one, also inside a
-            kernel in bytecode.
+            "value": the next instruction that computes a value of the program.  "instruction": the very next one, also
+            if it only allocates memory, checks an argument, or releases a value.  "kernel": the very next one, also
+            inside a kernel in bytecode.
         """
         return self._go(MAX_DEPTH, _skips(by), by == "kernel")
 

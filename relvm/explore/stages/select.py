@@ -63,7 +63,7 @@ def function_name(built: Module, name: str | None) -> str:
     Parameters
     ----------
     built
-        The module after the passes.  They remove inlined functions and lift local functions to the top level.
+        The module after the passes, which remove inlined functions and lift local functions to the top level.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Broadcasting of symbolic sizes.  Whether such a size is 1 may be known only at run time."""
+"""Broadcasting of symbolic sizes, which can turn out to be 1 at run time."""
 
 from __future__ import annotations
 

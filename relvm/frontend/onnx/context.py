@@ -167,7 +167,7 @@ class ImportContext(ABC):
     def emit(self, expr: Expr, name: str) -> Expr:
         """Bind `expr` to a new variable and return the variable.
 
-        An atom is returned unchanged.  An expression of small constants is evaluated, because its value may be used as
+        An atom is returned unchanged.  An expression of small constants is evaluated, so that its value can be used as
         a shape.
         """
         assert expr.type is not None, f"{name}: an untyped {type(expr).__name__}"
@@ -251,7 +251,8 @@ class ImportContext(ABC):
         return constant(np.asarray(expr.op.numpy(*args, **dict(expr.attributes)), expr.type.known_dtype.numpy))
 
     def outside(self, type_: Type) -> Type:
-        """Return the type without dimensions that this graph created.  They are not defined outside the graph."""
+        """Return the type without dimensions that this graph created, because these are not defined outside the
+        graph."""
         return forget_vars(type_, lambda var: var not in self.own_dims)
 
     def initializers(self, graph: Any, overridden: Collection[str] = ()) -> None:
@@ -271,7 +272,7 @@ class ImportContext(ABC):
         return self.block(self.outputs(graph))
 
     def block(self, values: list[Value]) -> Block:
-        """Return a block of all bindings so far.  Its result is the value, or the tuple of several values.
+        """Return a block of all bindings so far, whose result is the only value in `values`, or a tuple of them.
 
         The type of the block does not mention dimensions that this graph created.
         """

@@ -35,9 +35,10 @@ class _Call:
 
 
 def converter_of(graph: ImportContext, proto: Any, opset: int) -> Converter | None:
-    """Return the converter of a node, or None if its operator is not supported.  opset: the opset of its domain.
+    """Return the converter of a node, or None if its operator is not supported.
 
-    It is the first of these that exists: a function of the model, a registered converter, a function of ONNX.
+    The converter inlines a function of the model, or else is a registered converter, or else inlines the function by
+    which ONNX defines the operator.   opset: the opset of the node's domain.
     """
     key = key_of(proto)
     if own := graph.functions.get(key):
@@ -82,7 +83,7 @@ def _of_onnx(node: OnnxNode, key: Key, schema: Any) -> _Call:
 
 
 def _type_of(value: Expr | HostValue | None) -> Any:
-    """Return the type of an input as a TypeProto.  It is empty if the input is omitted."""
+    """Return the type of an input as a TypeProto, which is empty if the input is omitted."""
     from onnx import TypeProto, helper
 
     if value is None:

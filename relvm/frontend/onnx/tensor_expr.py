@@ -146,8 +146,8 @@ def per_channel(node: OnnxNode, index: int, rank: int) -> TensorExpr:
 def operands(node: OnnxNode) -> list[Expr]:
     """Return the inputs of an elementwise operator.
 
-    Before opset 7, the axes of the second input may be aligned with axes of the first input that begin at the attribute
-    `axis`.  The second input is then broadcast along the remaining axes.
+    Before opset 7, the attribute `axis` aligns the axes of the second input with axes of the first input, beginning at
+    that axis.  The second input is then broadcast along the remaining axes.
     """
     inputs, axis, broadcast = node.tensors(), node.attribute("axis"), node.attribute("broadcast", 0)
     if axis is None or not broadcast:

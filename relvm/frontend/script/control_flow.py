@@ -43,8 +43,8 @@ class ControlPath:
 class OpenPaths:
     """The paths to one join point.
 
-    names: the names that the paths may assign and that are used later.  taken: the paths, by the callee of their open
-    calls.
+    names: the names that some of the paths assign and that are used later.  taken: the paths, by the callee of their
+    open calls.
     """
 
     names: list[str]
@@ -160,7 +160,7 @@ class ControlFlowTranslator(ExpressionTranslator):
     def visible(self, type_: Type) -> Type:
         """Return the type without dimensions local to an inner block, and without the known value of a scalar.
 
-        The value of a scalar may differ between paths.
+        The value of a scalar can differ between paths.
         """
         type_ = PrimType(type_.dtype) if isinstance(type_, PrimType) else type_
         return forget_vars(type_, self.builder.known_dims().__contains__)

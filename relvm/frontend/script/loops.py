@@ -307,5 +307,5 @@ def _never_ends_by_itself(statement: ast.While | ast.For) -> bool:
 
 
 def _plain(type_: Type) -> Type:
-    """Return the type without the known value of a scalar, because each iteration may change the value."""
+    """Return the type without the known value of a scalar, because each iteration can change the value."""
     return PrimType(type_.dtype) if isinstance(type_, PrimType) else type_

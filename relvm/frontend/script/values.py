@@ -141,7 +141,7 @@ def cells_of(python: Any) -> dict[str, Value]:
 def is_static(value: Value) -> bool:
     """Return whether Python evaluates operations on `value` during translation.
 
-    This is not the case for arrays and values of the program.
+    The result is False for arrays and for values of the program.
     """
     if isinstance(value, tuple):
         return all(map(is_static, value))

@@ -95,7 +95,7 @@ def joined(x: TensorExpr) -> TensorExpr:
 def _attention(node: OnnxNode) -> tuple[Expr, ...]:
     """Computes softmax(q * k' * scale + mask) * v for each head.
 
-    Several heads of q may share one head of k and v.  The result is zero for a query if all its keys are masked.  Types
+    Several heads of q can share one head of k and v.  The result is zero for a query if all its keys are masked.  Types
     narrower than f32 are computed as f32.
     """
     q, k, v = (shaped(node, i) for i in range(3))

@@ -125,7 +125,7 @@ def nonzero(cond: TensorExpr) -> tuple[TensorExpr, AnyDim]:
 def _compress(node: OnnxNode) -> Expr:
     """Selects the elements along an axis at which the condition is true.
 
-    Without an axis, the input is flattened.  The condition may be shorter than the axis.  A longer condition is cut
+    Without an axis, the input is flattened.  The condition can be shorter than the axis.  A longer condition is cut
     off.
     """
     axis, x = node.attribute("axis"), term(node, 0)

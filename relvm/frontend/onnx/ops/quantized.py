@@ -86,7 +86,7 @@ def _along(node: OnnxNode, value: Expr, x: TensorType, axis: int, block: int) ->
 def of_blocks(node: OnnxNode, value: Expr, x: TensorType, axis: int, block: int) -> Expr:
     """Repeat each scale or zero point for all positions of its block.
 
-    The last block may be shorter, because it ends at the end of the axis.
+    The last block is shorter if the size of the axis is not a multiple of `block`.
     """
     shape = value.tensor_type.shape
     if x.shape is None or shape is None or len(shape) != len(x.shape):

@@ -165,7 +165,7 @@ def nearest_positions(axis: ResizeAxis, places: TensorExpr, how: str) -> TensorE
 def table(node: OnnxNode, axis: ResizeAxis, places: TensorExpr, mode: str) -> tuple[TensorExpr, TensorExpr]:
     """Return the indices and the weights of the elements near each position: two tensors f64[taps, size].
 
-    The indices may be out of range.  The weights of a position have the sum 1.  If the node sets antialias, the filter
+    The indices can be out of range.  The weights of a position have the sum 1.  If the node sets antialias, the filter
     of a shrinking axis is widened by the ratio of the sizes.   places: the input coordinate of each output position.
     mode: linear or cubic.
     """

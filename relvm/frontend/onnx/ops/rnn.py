@@ -84,7 +84,7 @@ class _Sizes:
     def recurrence(self) -> Expr:
         """Return the transposed recurrence weights R, (directions, hidden, gates * hidden).
 
-        There is one row for each unit of the previous hidden state.
+        Each row belongs to a unit of the previous hidden state.
         """
         shape = (self.directions, self.gates * self.hidden, self.hidden)
         return self.node.emit(ops.transpose(self.node.graph.checked(self.node.tensor(2), shape), perm=(0, 2, 1)))

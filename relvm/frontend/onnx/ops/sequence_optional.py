@@ -184,7 +184,7 @@ def _split_to_sequence(node: OnnxNode) -> Expr:
 
 
 def _sizes(node: OnnxNode) -> Expr:
-    """Return the sizes of all parts, or one size for all parts, of which the last may be shorter."""
+    """Return the sizes of all parts, or a scalar, the size of all parts except a shorter last one."""
     if not node.has(1):
         return Prim(1, I64)
     sizes = node.tensor(1)

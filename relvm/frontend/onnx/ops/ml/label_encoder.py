@@ -46,7 +46,7 @@ def place_of(x: TensorExpr, keys: np.ndarray) -> TensorExpr:
 def mapped(x: TensorExpr, keys: np.ndarray, values: np.ndarray, default: object) -> Expr:
     """Replace each element of x, used as a key, by its value, or by the default if it is not a key.
 
-    If keys are equal, the last one is used.  NaN may be a key.
+    If keys are equal, the last one is used.  NaN is also a valid key.
     """
     if len(keys) != len(values):
         raise RelvmFormatError(f"expected as many keys as values, got {len(keys)} and {len(values)}")
