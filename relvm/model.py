@@ -138,7 +138,7 @@ class Model:
         Returns
         -------
         Tensor or tuple
-            The output, or a tuple of the outputs.  They own their memory.
+            The output, or a tuple of the outputs.  The returned tensors own their memory.
 
         Raises
         ------

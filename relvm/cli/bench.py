@@ -1,4 +1,4 @@
-"""`relvm bench`: time a model, beside other runtimes."""
+"""`relvm bench`: time a model, and compare it with other runtimes."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def find_compiler() -> Compiler | None:
 def expect_compiler(otherwise: str = "") -> Compiler:
     """Return the C compiler.  Raise RelvmToolchainError if there is none.
 
-    otherwise: the end of the error message.
+    otherwise: the end of the error message, which says what to do instead.
     """
     compiler = find_compiler()
     if compiler is None:

@@ -235,7 +235,7 @@ class InferenceSession:
         return list(PROVIDERS)
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
-        """Return an empty dict for the provider."""
+        """Return {"CPUExecutionProvider": {}}: the provider has no options."""
         return {name: {} for name in PROVIDERS}
 
     def set_providers(
@@ -301,8 +301,8 @@ class InferenceSession:
         Returns
         -------
         list
-            An array for a tensor, a list for a sequence, a dict for a map, and None for an absent value.  They own
-            their memory.
+            An array for a tensor, a list for a sequence, a dict for a map, and None for an absent value.  The values
+            own their memory.
 
         Raises
         ------
@@ -447,7 +447,7 @@ class InferenceSession:
         return name
 
     def get_profiling_start_time_ns(self) -> int:
-        """Return the time at which profiling began, in nanoseconds, or 0."""
+        """Return the time at which profiling began, in nanoseconds, or 0 if profiling is not enabled."""
         return self._profile.started if self._profile else 0
 
     # ---- building ----

@@ -103,7 +103,10 @@ class Invoker(Objects):
     # ---- what messages say ----
 
     def ended(self, status: int, result: Any) -> BaseException:
-        """Return the exception of a failed run.  If a callback raised an exception, return that exception."""
+        """Return the exception of a failed run.  If a callback raised an exception, return that exception.
+
+        status, result: the status of the run, and its result, which contains the error.
+        """
         raised, self.exception = self.exception, None
         error, trace = read_failure(status, result)
         exception = raised if raised is not None and status == _CALLBACK_ERROR else error

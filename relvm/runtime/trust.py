@@ -47,7 +47,7 @@ def record_built(*parts: Part) -> None:
 
 
 def is_built_here(*parts: Part) -> bool:
-    """Return whether this user has recorded exactly these parts on this machine.
+    """Return whether this user has recorded exactly these parts on this machine (`record_built`).
 
     The folder of records is ignored if another user owns it or can write to it, or if it is a symbolic link.
     """

@@ -164,7 +164,7 @@ class VirtualMachine:
 
     @property
     def function_kinds(self) -> dict[str, str]:
-        """How each function that can be called currently runs, by name: "bytecode" or "native"."""
+        """For each function that can be called, by name, how it runs at present: "bytecode" or "native"."""
         machine = self._runner.machine
         indices = [index for index in range(self.executable.function_count) if self._is_callable(index)]
         kinds = {index: KINDS[lib.rvm_machine_function_kind(machine, index)].name for index in indices}

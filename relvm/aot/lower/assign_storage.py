@@ -40,7 +40,7 @@ DEVICE = 0  # the CPU, the only device
 
 
 class MemoryKind(Enum):
-    """The kind of memory that a storage uses."""
+    """The kind of memory that a storage uses.  INPUT and OUTPUT are memory of the caller, and WORKSPACE is a pool."""
 
     INPUT = "input"
     OUTPUT = "output"

@@ -276,7 +276,7 @@ class _Lowering:
     # ---- blocks ----
 
     def block(self, block: Block, target: Value, *, tail: bool) -> None:
-        """Append the statements of a block, which store its result in `target` unless they end with a Continue."""
+        """Append the statements of a block.  They store its result in `target` unless they end with a Continue."""
         for position, binding in enumerate(block.bindings):
             self.origin = binding.var.origin or self.origin
             last = tail and position + 1 == len(block.bindings) and block.result is binding.var

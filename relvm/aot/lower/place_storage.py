@@ -230,7 +230,7 @@ class _Planner:
         return align(arena.size_bytes, self.config.base_alignment)
 
     def fill(self, number: int, pool: Pool, waiting: list[_Life]) -> tuple[list[_Life], Arena, list[_Life]]:
-        """Place blocks in a pool.  Return the blocks in the pool, their arena, and the blocks left for later pools.
+        """Place the blocks `waiting` in pool `number`.  Return the placed blocks, their arena, and the other blocks.
 
         If the blocks do not fit, the largest blocks are left for later pools, one by one, until the rest fits.
         """

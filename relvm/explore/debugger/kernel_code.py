@@ -197,7 +197,7 @@ class KernelValues:
         self._frame = frame
 
     def rows(self) -> Iterator[tuple[RegisterValue, Any]]:
-        """Yield the registers and buffers, with an empty `shown`, and their values.
+        """Yield each register and buffer that has a value, with an empty `shown`, and the value.
 
         The arrays are not copied.  They are valid until the run continues.
         """
@@ -272,7 +272,7 @@ def _size(dtype: str) -> int:
 
 
 def _array(memory: memoryview, dtype: str, count: int | None) -> np.ndarray:
-    """Return the first `count` elements of memory, or as many as it has.  None: all of them."""
+    """Return the first `count` elements of memory as an array, or all if there are fewer or `count` is None."""
     size = _size(dtype)
     room = len(memory) // size
     count = room if count is None else max(0, min(count, room))

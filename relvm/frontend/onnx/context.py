@@ -231,7 +231,8 @@ class ImportContext(ABC):
             self.bindings.append(check_of(claim, claim.message, (self.origin,)))
 
     def _evaluated(self, expr: Expr) -> Expr:
-        """Evaluate an operator on small constants with its NumPy reference implementation."""
+        """Evaluate an operator on small constants with its NumPy implementation.  Return any other expression
+        unchanged."""
         if not isinstance(expr, OpCall) or not expr.args or not isinstance(expr.type, TensorType):
             return expr
         dims = None if expr.type.shape is None else known_sizes(expr.type.shape)

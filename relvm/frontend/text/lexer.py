@@ -183,7 +183,8 @@ class TokenReader:
     def listed(self, closing: str, read: Callable[[], Any]) -> tuple[list[Any], bool]:
         """Parse a comma-separated list up to and including `closing`.  Call `read` for each item.
 
-        Return the items, and whether a parenthesized list is a tuple.  This is false only for one item without a comma.
+        Return the items, and whether the list would be a tuple in parentheses: all lists except one item without a
+        comma.
         """
         items, comma = [], True
         while comma and not self.at(closing):

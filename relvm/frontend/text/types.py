@@ -41,7 +41,7 @@ class TypeReader(TokenReader):
     """The parser of types.
 
     dims: the dimension variables of the function being parsed, by name.  in_scalar: whether the dimension being parsed
-    is the value of a scalar.  New variables in such a dimension may be negative.
+    is the value of a scalar.  New variables in such a dimension can be negative.
     """
 
     def __init__(self, source: Source, dims: dict[str, AnyDim]) -> None:

@@ -162,8 +162,8 @@ def _log_softmax(node: OnnxNode) -> Expr:
 def _axes(node: OnnxNode) -> tuple[int, ...]:
     """Return the axes of a LogSoftmax or Hardmax.
 
-    Since opset 13 it is one axis.  Earlier opsets flatten the input to a matrix: `axis` and the axes after it become
-    the columns.
+    Since opset 13, there is only the axis `axis`.  Earlier opsets flatten the input to a matrix: `axis` and the axes
+    after it become the columns.
     """
     rank = node.type(0).known_rank
     axis = node.axis(-1 if node.opset >= 13 else 1, rank, end=int(node.opset < 13))

@@ -58,7 +58,7 @@ step (float h, float c, uint8 r, float r_scale, uint8 r_zero, float x, bool aliv
 
 @converts("DynamicQuantizeLSTM", domain=_MICROSOFT)
 def _dynamic_quantize_lstm(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
-    """Inputs: x; W; R; the biases; lengths; both states; peepholes; the scale and zero point of W, then of R."""
+    """Inputs: x; W; R; biases; sequence lengths; initial h and c; peepholes; scale and zero point of W, then of R."""
     direction = node.attribute("direction", "forward")
     backwards = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}.get(direction)
     if backwards is None:

@@ -187,7 +187,7 @@ def _named_forest(node: OnnxNode, prefix: str, targets: int) -> Forest:
 def _expect_few_targets(targets: int) -> None:
     """Raise RelvmUnsupportedError if a forest has more targets than any realistic model.
 
-    Each target is a column of a table, so that their number determines the required memory.
+    Each target is a column of a table, so the number of targets determines the required memory.
     """
     if targets > _MAX_TARGETS:
         raise RelvmUnsupportedError(f"n_targets is {targets}, expected at most {_MAX_TARGETS}")
