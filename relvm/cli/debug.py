@@ -68,7 +68,7 @@ class Prompt(cmd.Cmd):
         self.debugger.delete(_number(text))
 
     def do_nan(self, text: str) -> None:
-        """nan [off]: stop after the first instruction that computes a NaN; with off: do not stop."""
+        """nan [off]: stop after the first instruction that computes a NaN; nan off: do not stop."""
         if text not in ("", "off"):
             raise RelvmArgumentError(f"nan {text}: expected no argument, or off")
         self.debugger.watch_nan(not text)
