@@ -44,8 +44,8 @@ class RelvmShapeError(RelvmTypeError, ValueError):
     Attributes
     ----------
     unproven
-        If the error is that an operator requires two dimensions to be equal and this cannot be decided: the two
-        dimensions.  Otherwise None.
+        The two dimensions that an operator requires to be equal, if it cannot be decided whether they are equal.
+        Otherwise None.
     """
 
     unproven: tuple | None = None

@@ -91,8 +91,8 @@ def expect_ranges(options: argparse.Namespace) -> None:
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening TCP socket.
 
-    TCP_NODELAY is set, and its connections inherit it, so that an answer is sent before earlier ones are acknowledged.
-    asyncio sets the option only for sockets that were created with an explicit protocol.
+    The socket sets TCP_NODELAY, so that answers are sent without waiting for acknowledgments of earlier ones.  Its
+    connections inherit the option.  asyncio sets it only for sockets that were created with an explicit protocol.
     """
     listener = socket.create_server((host, port), backlog=2048)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -32,7 +32,8 @@ _DTYPES = {name: dtype for name, dtype in _ALL.items() if dtype.isbuiltin == 1 a
 class TensorOf:
     """An input or an output.
 
-    sizes: the sizes of the axes after the first, in the notation of types, such as "3", "m" or "2 * m".
+    name, type: the name, and the type in text form.   dtype: the NumPy dtype.   sizes: the sizes of the axes after the
+    first, in the notation of types, such as "3", "m" or "2 * m".
     """
 
     name: str

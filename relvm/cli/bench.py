@@ -28,7 +28,8 @@ _MIN_RUNS = 3
 class _Row:
     """A row of the table.
 
-    first_seconds: the time from reading the model file to the first result.   milliseconds: the median time of a run.
+    runtime: the name of the runtime.   first_seconds: the time from reading the model file to the first result.
+    milliseconds: the median time of a run.   ratio: the median time of relvm divided by this one.
     """
 
     runtime: str

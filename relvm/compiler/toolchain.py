@@ -125,7 +125,7 @@ def _zig_option(option: str) -> str:
 
 @functools.lru_cache(maxsize=32)
 def _macros(compiler: Compiler, options: tuple[str, ...]) -> frozenset[str]:
-    """Return the names of the macros that the compiler predefines.  They describe its target processor."""
+    """Return the names of the macros that the compiler predefines, which describe its target processor."""
     with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
         text = run_compiler(compiler, [*options, "-dM", "-E", "-x", "c", os.devnull], Path(folder))
     return frozenset(line.split()[1] for line in text.splitlines() if line.startswith("#define "))

@@ -22,8 +22,8 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Output:
-    """An output file that a worker writes.  record: the text that the record of the folder must still have when the
-    file is written."""
+    """An output file, `path`, that a worker writes.  record: the text that the record of the folder must still have
+    when the file is written."""
 
     path: Path
     record: str

@@ -89,8 +89,11 @@ class ModelMetadata:
 
 @dataclass(frozen=True)
 class _Variant:
-    """A variant of the model, built for a kind of run.  The fields are the outputs that it computes (None: all), the
-    initializers that are inputs, and the symbolic dimensions whose name is a mere hint."""
+    """A variant of the model, built for a kind of run.
+
+    outputs: the outputs that it computes, or None for all.   overridden: the initializers that are inputs.   hints: the
+    symbolic dimensions whose name is a mere hint.
+    """
 
     outputs: tuple[str, ...] | None = None
     overridden: tuple[str, ...] = ()
@@ -101,8 +104,8 @@ class _Variant:
 class _Plan:
     """The plan of runs with certain inputs and outputs.
 
-    inputs: the name and the converter of each argument.  shared: for each symbolic dimension of several arguments,
-    the numbers of these arguments and the axes.
+    model: the model of the variant `variant`.  inputs: the name and the converter of each argument.  shared: for each
+    symbolic dimension of several arguments, the numbers of these arguments and the axes.
     """
 
     variant: _Variant

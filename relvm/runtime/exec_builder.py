@@ -62,7 +62,10 @@ class Label:
 
 @dataclass
 class _Body:
-    """A bytecode function under construction.  The jump targets in `code` are Labels or instruction indices."""
+    """A bytecode function under construction, with the arguments of `ExecBuilder.function`.
+
+    The jump targets in `code` are Labels or instruction indices.
+    """
 
     name: str
     parameters: tuple[str, ...]
@@ -76,7 +79,7 @@ class _Body:
 @dataclass
 class _Row:
     """A row of the function table.  kind, parameters: as given to `declare` or `packed`.  is_called: whether an
-    instruction calls the function by name."""
+    instruction calls the function by name.  body: the definition of a bytecode function, or None."""
 
     index: int
     kind: str | None = None

@@ -19,7 +19,10 @@ NameOf = Callable[[DimVar], str]
 
 
 def dim_text(dim: AnyDim, name_of: NameOf) -> str:
-    """Return a size as a C expression of int64, in parentheses if it is a sum."""
+    """Return a size as a C expression of int64, in parentheses if it is a sum.
+
+    name_of: a function that returns the C name of a dimension variable.
+    """
     if isinstance(dim, int):
         return integer_text(dim)
     terms = []

@@ -52,8 +52,8 @@ class MemoryKind(Enum):
 class TensorStorage:
     """Memory for one tensor at a time.
 
-    name, origin: the name and source location of the first tensor in the storage.   value: the array, if the storage
-    is a constant.
+    name, origin: the name and source location of the first tensor in the storage.   dtype, shape: those of its tensors.
+    value: the array, if the storage is a constant.
     """
 
     name: str

@@ -45,7 +45,7 @@ class RunKernel:
 
 @dataclass(frozen=True)
 class Copy:
-    """Copy the elements of one storage to another."""
+    """Copy the first `size_bytes` bytes of the storage `source` to the storage `target`."""
 
     source: int
     target: int
@@ -163,7 +163,7 @@ class Continue:
     """Jump to a section of the function: a tail call of the function itself or of a member of its recursive group.
 
     All arguments are read before any parameter changes, except for tensors that are copied.  These are copied one after
-    the other.
+    the other.   section: the number of the section.   moves, sizes, scalars: the new tensors, sizes and scalars.
     """
 
     section: int

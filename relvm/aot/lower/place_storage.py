@@ -43,7 +43,8 @@ class BlockAddress:
 
 @dataclass(frozen=True)
 class BlockPlacement:
-    """A block with its address and lifetime, for reports.  first, last: the points between which the block is alive."""
+    """A block with its address (`slot`) and lifetime, for reports.  first, last: the points between which it is
+    alive."""
 
     name: str
     slot: BlockAddress
@@ -107,7 +108,11 @@ def format_placement(placements: Mapping[str, FunctionPlacement], pools: tuple[P
 
 @dataclass
 class _Life:
-    """The lifetime of a block.  pool: the pool in which the block must be placed, or None for any pool."""
+    """The size and the lifetime of a block.
+
+    first, last: the points between which the block is alive.   pool: the pool in which it must be placed, or None for
+    any pool.
+    """
 
     block: Block
     name: str

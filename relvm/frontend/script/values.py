@@ -40,7 +40,7 @@ class ScriptFunctionName:
 
 @dataclass(frozen=True, eq=False)
 class Template:
-    """A lambda, which is inlined at each call.  scope: the variables at its definition."""
+    """The lambda `node`, which is inlined at each call.  scope: the variables at its definition."""
 
     node: ast.Lambda
     scope: dict[str, Value]

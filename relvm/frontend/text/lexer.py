@@ -28,7 +28,11 @@ _TOKEN = re.compile(
 
 
 class Token(NamedTuple):
-    """A token.  kind: the name of a group of _TOKEN.  first: whether the token is the first of its line."""
+    """A token.
+
+    kind: the name of a group of _TOKEN.  offset: its position in the source, in characters.  first: whether it is the
+    first token of its line.
+    """
 
     kind: str
     text: str

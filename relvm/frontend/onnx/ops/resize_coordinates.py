@@ -28,7 +28,7 @@ NEAREST_MODES = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 class Quotient:
     """A scale that is only known at run time, as a fraction of two tensors f64[1].
 
-    If the scale is close to a simple fraction, both are whole numbers.
+    If the scale is close to a simple fraction, numerator and denominator are whole numbers.
     """
 
     numerator: TensorExpr
