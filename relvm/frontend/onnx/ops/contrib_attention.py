@@ -60,8 +60,8 @@ def _attention(node: OnnxNode) -> tuple[Expr, ...]:
 
 @converts("MultiHeadAttention", domain=_MICROSOFT)
 def _multi_head_attention(node: OnnxNode) -> tuple[Expr, ...]:
-    """Inputs: q, k, v, which can be packed in one tensor; their biases; a mask; a bias added to the scores; past keys
-    and values."""
+    """Inputs: q, k, v, all or the last two of which can be packed in one tensor; their biases; a mask; a bias added to
+    the scores; past keys and values."""
     _refuse(node, {8: "past_sequence_length", 9: "cache_indirection"})
     own, count = node.type(0).known_dtype, node.attribute("num_heads", 0)
     q, k, v = _packed(node)
