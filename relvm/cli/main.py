@@ -122,6 +122,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_cache(commands)
     _add_fmt(commands)
     _add_lsp(commands)
+    _add_dap(commands)
     _add_config(commands)
     _add_completion(commands)
     for command in set(commands.choices.values()):
@@ -195,6 +196,17 @@ def _add_lsp(commands) -> None:
         " It needs the package pygls: pip install 'relvm[editor]'.",
     )
     command.set_defaults(run=_later("lsp.serve_editor"))
+
+
+def _add_dap(commands) -> None:
+    command = commands.add_parser(
+        "dap",
+        help="let an editor step through a program",
+        description="Speak the Debug Adapter Protocol on the standard streams. Editors start this command themselves.",
+    )
+    command.set_defaults(
+        run=_later("dap.serve_debugger"), parse_debug_options=lambda words: make_parser().parse_args(["debug", *words])
+    )
 
 
 def _add_config(commands) -> None:

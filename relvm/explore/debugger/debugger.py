@@ -241,6 +241,15 @@ class Debugger:
         """Continue until the innermost function has returned to its caller."""
         return self._go(self._paused().depth - 1, True)
 
+    def interrupt(self) -> None:
+        """Stop the run before its next instruction.  This is for other threads than the one that waits for the run.
+
+        It has no effect if no run is in progress.
+        """
+        if self._run is not None and self._stop is None:
+            self._interrupted = True
+            self._set_depth()
+
     def close(self) -> None:
         """Abort the run if it is unfinished."""
         if self._run is not None and not self._run.is_over:
@@ -482,8 +491,7 @@ class Debugger:
         try:
             what, value = self._run.resume()
         except KeyboardInterrupt:
-            self._interrupted = True
-            self._set_depth()
+            self.interrupt()
             what, value = self._run.resume()
         if what == "paused":
             self._stop = value
