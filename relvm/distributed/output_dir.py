@@ -43,11 +43,13 @@ class Output:
             found = read_text(folder / RECORD)
         except FileNotFoundError:
             raise RelvmArgumentError(
-                f"{folder} does not exist on {os.uname().nodename}, where a worker must write {self.path.name}:"
-                " expected a folder that all workers share"
+                f"the output folder {folder} does not exist on {os.uname().nodename}, where a worker runs;"
+                " choose a folder that all workers share"
             ) from None
         if found != self.record:
-            raise RelvmArgumentError(f"{folder} was claimed by a run of another executable or function")
+            raise RelvmArgumentError(
+                f"{folder} belongs to a run of another executable or function; choose another folder"
+            )
         save_arrays(self.path, arrays)
 
 
@@ -132,8 +134,8 @@ class OutputFolder:
                 raise RelvmArgumentError(f"{self.path} {what}: expected an empty folder or an output folder") from None
             return None
         except (ValueError, RecursionError) as error:
-            raise RelvmFormatError(f"{place} is not a record of outputs: {error}") from None
+            raise RelvmFormatError(f"{place} is not a valid record of outputs: {error}") from None
         match found:
             case {"relvm-map": version, "executable": str(), "function": str()} if version == _VERSION:
                 return found
-        raise RelvmFormatError(f"{place} is not a record of outputs of this version")
+        raise RelvmFormatError(f"{place} is not a valid record of outputs, or is of another version of relvm")

@@ -45,7 +45,7 @@ class Invoker(Objects):
 
     def instrument(self, index: int, before: bool, result: Any, arguments: Sequence[Any]) -> Any:
         """Pass a call of function `index` to the instrument, and return the instrument's answer."""
-        assert self.callback is not None, "an instrument is told of calls only where there is one"
+        assert self.callback is not None, "no instrument is set"
         return self.callback(self.executable.function_name(index), before, result, *arguments)
 
     def poll(self) -> None:

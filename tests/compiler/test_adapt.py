@@ -158,7 +158,7 @@ def changed_source(text: str, *, portable: bool) -> Executable:
     ("text", "words"),
     [
         ("", "it contains no C source"),
-        ("int x;", "does not state the version of the relvm headers"),
+        ("int x;", "does not state which version of the relvm headers"),
         (f"/* headers of relvm: {'0' * 64} */\n/* unit: kernels */\n", "headers of another version"),
         (source_text(CSource(("/* unit: kernels */\nno C\n",), "")), "the C compiler failed"),
         (source_text(CSource((f"/* unit: kernels */\n{NEEDS_MORE}",), "")), "of_a_newer_library"),
@@ -183,7 +183,9 @@ def never_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("never_compiled")
 def test_the_source_of_an_untrusted_file_is_not_compiled() -> None:
-    with pytest.raises(RelvmUnsupportedError, match="compiling its C source requires trust_native=True"):
+    with pytest.raises(
+        RelvmUnsupportedError, match="compiling the C source in the executable requires trust_native=True"
+    ):
         vm.adapt(loaded(foreign(), trust_native=False))
     assert_close(vm.adapt(loaded(foreign(portable=True), trust_native=False)))
 

@@ -201,7 +201,7 @@ def test_folders_that_are_not_of_outputs_are_left_alone(folder: Path, client: Cl
     (folder / "damaged").mkdir()
     for record in ("{", "[]", json.dumps({"relvm-map": 2})):
         (folder / "damaged/relvm-map.json").write_text(record)
-        with pytest.raises(RelvmFormatError, match=r"relvm-map\.json is not a record of outputs"):
+        with pytest.raises(RelvmFormatError, match=r"relvm-map\.json is not a valid record of outputs"):
             map_files(build(), folder / "in", folder / "damaged", client=client, overwrite=True)
     for out, message in [
         ("mine", r"contains a\.npz but no relvm-map\.json"),

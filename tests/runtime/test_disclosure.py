@@ -94,6 +94,6 @@ def test_a_kernel_in_numpy_writes_to_memory_of_the_machine_only() -> None:
     x = np.ones(5000, np.uint8)
     for out in ("r0", "c0"):
         machine = machine_of(NEGATIVE.format(attributes='"{}"', out=out))
-        with pytest.raises(RelvmArgumentError, match="negative: expected a tensor of the machine to write to"):
+        with pytest.raises(RelvmArgumentError, match="negative: expected an output tensor that the machine allocated"):
             machine["main"](x)
     assert x.all()
