@@ -55,7 +55,7 @@ def test_programs_that_are_cut_off_or_too_long_are_rejected() -> None:
 @pytest.mark.parametrize(
     ("word", "value", "message"),
     [
-        (0, 2, "no header of version 1"),
+        (0, 2, "does not begin with a header of version 1"),
         (1, 1 << 31, "shorter than its header states"),
         (3, 0, "does not have the size that its header states"),
         (12, 1, "has 2 messages, but its header states 1"),

@@ -81,7 +81,7 @@ def test_the_source_is_compiled_to_what_a_build_here_is(
     assert all(map(np.array_equal, results(adapted), results(built)))
     (record,) = caplog.records
     assert (record.name, record.levelno) == ("relvm", logging.WARNING)
-    assert "lacks neon9" in record.message and "compiling its C source for this processor" in record.message
+    assert "lacks neon9" in record.message and "compiling the C source for this processor" in record.message
 
 
 @pytest.mark.skipif("xop" not in LACKING, reason="not x86-64, or an AMD processor of 2011 to 2016")
@@ -139,7 +139,7 @@ def test_without_a_compiler_the_portable_program_runs(
     assert_close(adapted)
     (record,) = caplog.records
     assert "lacks neon9" in record.message and "compiler" in record.message
-    assert "running its portable program" in record.message
+    assert "running the portable program" in record.message
 
 
 def test_where_nothing_helps_the_error_says_what_would(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +202,7 @@ def test_native_code_that_was_not_compiled_here_is_not_run_either(
     with pytest.raises(RelvmUnsupportedError, match="was not built on this machine and is not trusted"):
         vm.VirtualMachine(without)
     with pytest.raises(
-        RelvmUnsupportedError, match="was not built on this machine and is not trusted; compiling its C source"
+        RelvmUnsupportedError, match="was not built on this machine and is not trusted; compiling the C source"
     ):
         vm.adapt(without)
     assert_close(vm.adapt(with_portable))

@@ -184,7 +184,7 @@ def test_a_run_whose_folder_was_given_to_another_one_writes_nothing_more(folder:
     next(older)
     newer = map_files(triple, folder / "in", folder / "out", client=client, overwrite=True)
     errors = [each.error for each in older]
-    assert all("claimed by a run of another executable or function" in str(error) for error in errors[1:])
+    assert all("belongs to a run of another executable or function" in str(error) for error in errors[1:])
     list(newer)
     assert outputs(folder) == {f"{number:02}": [[3 * number]] for number in range(FILES)}
 

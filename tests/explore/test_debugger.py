@@ -408,7 +408,7 @@ def test_what_is_run_cannot_use_the_debugger(debugger: Debugger) -> None:
     debugger.close()
     debugger.delete(1)
     debugger.break_at("factorial:2", when=lambda at: debugger.resume())
-    with pytest.raises(RelvmBusyError, match="a condition receives the values"):
+    with pytest.raises(RelvmBusyError, match="a condition of a breakpoint receives the values"):
         debugger.run("factorial", 3)
 
 
