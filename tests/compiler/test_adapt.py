@@ -81,7 +81,7 @@ def test_the_source_is_compiled_to_what_a_build_here_is(
     assert all(map(np.array_equal, results(adapted), results(built)))
     (record,) = caplog.records
     assert (record.name, record.levelno) == ("relvm", logging.WARNING)
-    assert "lacks neon9" in record.message and "compiling the C source for this processor" in record.message
+    assert "lacks neon9" in record.message and "compiling the C source in the executable for this processor" in record.message
 
 
 @pytest.mark.skipif("xop" not in LACKING, reason="not x86-64, or an AMD processor of 2011 to 2016")

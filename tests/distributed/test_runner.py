@@ -167,7 +167,7 @@ def test_a_process_compiles_for_itself_what_its_processor_cannot_run(said: pytes
     assert (
         record.name == "relvm"
         and "neon9" in record.message
-        and "compiling the C source for this processor" in record.message
+        and "compiling the C source in the executable for this processor" in record.message
     )
 
 
