@@ -192,7 +192,7 @@ def test_a_run_whose_folder_was_given_to_another_one_writes_nothing_more(folder:
 def test_a_folder_that_workers_do_not_have_is_named(folder: Path, client: Client) -> None:
     results = map_files(build(), folder / "in/0*.npy", folder / "out", client=client)
     (folder / "out/relvm-map.json").unlink()
-    assert "expected a folder that all workers share" in str(next(results).error)
+    assert "choose a folder that all workers share" in str(next(results).error)
 
 
 def test_folders_that_are_not_of_outputs_are_left_alone(folder: Path, client: Client) -> None:
