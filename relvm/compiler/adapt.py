@@ -72,7 +72,8 @@ def adapt(executable: Executable) -> Executable:
     portable = executable.portable
     if portable is None:
         raise RelvmUnsupportedError(
-            f"{unsupported_reason}; {reason}; it contains no portable program; build it with vm.build(portable=True)"
+            f"{unsupported_reason}; {reason}; the executable contains no portable program; add one with"
+            " vm.build(portable=True)"
         )
     if portable.unsupported_reason:
         raise RelvmUnsupportedError(f"{unsupported_reason}; {reason}; {portable.unsupported_reason}")
@@ -93,7 +94,7 @@ def _compile_source(executable: Executable) -> NativeCode:
     if not executable.is_trusted:
         raise RelvmUnsupportedError("compiling the C source in the executable requires trust_native=True")
     if not executable.source:
-        raise RelvmUnsupportedError("it contains no C source")
+        raise RelvmUnsupportedError("the executable contains no C source")
     from relvm.codegen.c.module import parse_source  # most executables run as they are
     from relvm.compiler.toolchain import compile_native
 

@@ -89,9 +89,11 @@ class OutputFolder:
         if found == self._known and not overwrite:
             return
         if found and not overwrite:
+            other, own = (
+                f"function {e['function']} of executable {e['executable'][:12]}" for e in (found, self._known)
+            )
             raise RelvmArgumentError(
-                f"{self.path} contains outputs of {found['function']} of executable {found['executable'][:12]},"
-                f" expected {self._known['function']} of {self._known['executable'][:12]};"
+                f"{self.path} contains outputs of {other}, but this run is of {own};"
                 " choose another folder, or pass --overwrite (overwrite=True)"
             )
         if found:  # removed before the record changes, so that outputs and record always agree

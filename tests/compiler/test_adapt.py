@@ -81,7 +81,10 @@ def test_the_source_is_compiled_to_what_a_build_here_is(
     assert all(map(np.array_equal, results(adapted), results(built)))
     (record,) = caplog.records
     assert (record.name, record.levelno) == ("relvm", logging.WARNING)
-    assert "lacks neon9" in record.message and "compiling the C source in the executable for this processor" in record.message
+    assert (
+        "lacks neon9" in record.message
+        and "compiling the C source in the executable for this processor" in record.message
+    )
 
 
 @pytest.mark.skipif("xop" not in LACKING, reason="not x86-64, or an AMD processor of 2011 to 2016")
@@ -157,7 +160,7 @@ def changed_source(text: str, *, portable: bool) -> Executable:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "it contains no C source"),
+        ("", "the executable contains no C source"),
         ("int x;", "does not state which version of the relvm headers"),
         (f"/* headers of relvm: {'0' * 64} */\n/* unit: kernels */\n", "headers of another version"),
         (source_text(CSource(("/* unit: kernels */\nno C\n",), "")), "the C compiler failed"),

@@ -168,7 +168,8 @@ def test_outputs_of_another_executable_are_not_mixed_with_new_ones(folder: Path,
     assert [each.source for each in first] == sorted(inputs.iterdir()) and first[7].output == folder / "out/07.npz"
     assert all(each.skipped for each in map_files(double, inputs, "out", client=client))
     with pytest.raises(
-        RelvmArgumentError, match=r"contains outputs of main of executable .*; choose another folder, or pass --o"
+        RelvmArgumentError,
+        match=r"contains outputs of function main of executable .*; choose another folder, or pass --o",
     ):
         map_files(triple, inputs, "out", client=client)
     assert outputs(folder)["07"] == [[14]]

@@ -179,5 +179,5 @@ def test_or_takes_the_portable_program_without_a_compiler_or_trust(said: list, m
     assert runner_of(content, trust_native=True)(np.float32([3])).tolist() == [6]
     assert len(said.records) == 2
     assert all("running the portable program" in record.message for record in said.records)
-    with pytest.raises(RelvmUnsupportedError, match="it contains no portable program"):
+    with pytest.raises(RelvmUnsupportedError, match="the executable contains no portable program"):
         runner_of(plain, trust_native=True)(np.float32([3]))
