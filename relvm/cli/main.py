@@ -137,7 +137,7 @@ def _add_json(command: argparse.ArgumentParser) -> None:
 
 def _add_info(commands) -> None:
     command = commands.add_parser("info", help="print a model's inputs, outputs, operators and parameters")
-    _add_model(command, "an .onnx model, a .relvm text, or an executable (.rvm, .so)")
+    _add_model(command, "an .onnx model, a .relvm file, or an executable (.rvm, .so)")
     command.add_argument("--function", default="main", help="function of --operations (default: main)")
     command.add_argument(
         "--operations", action="store_true", help="also run the model and count its arithmetic operations"
@@ -151,7 +151,7 @@ def _add_info(commands) -> None:
 
 def _add_bench(commands) -> None:
     command = commands.add_parser("bench", help="time a model on random inputs, beside other runtimes")
-    _add_model(command, "an .onnx model, a .relvm text, or an executable (.rvm, .so)")
+    _add_model(command, "an .onnx model, a .relvm file, or an executable (.rvm, .so)")
     command.add_argument("--against", metavar="RUNTIME,...", help="onnxruntime, openvino, or both")
     command.add_argument("--function", default="main", help="function to run (default: main)")
     command.add_argument(
@@ -267,7 +267,7 @@ def _add_limits(command: argparse.ArgumentParser) -> None:
 
 def _add_run(commands) -> None:
     command = commands.add_parser("run", help="run a model")
-    _add_model(command, "an .onnx model, a .relvm text, or an executable (.rvm, .so)")
+    _add_model(command, "an .onnx model, a .relvm file, or an executable (.rvm, .so)")
     command.add_argument("--function", default="main", help="function to run (default: main)")
     _add_inputs(command)
     command.add_argument(
@@ -306,7 +306,7 @@ def _add_run(commands) -> None:
 
 def _add_map(commands) -> None:
     command = commands.add_parser("map", help="run a model on many files, in several processes or on a Dask cluster")
-    _add_model(command, "an .onnx model, a .relvm text, or an executable (.rvm, .so)")
+    _add_model(command, "an .onnx model, a .relvm file, or an executable (.rvm, .so)")
     command.add_argument("--function", default="main", help="function to run (default: main)")
     command.add_argument(
         "--inputs",
@@ -364,7 +364,7 @@ def _add_map(commands) -> None:
 
 def _add_compile(commands) -> None:
     command = commands.add_parser("compile", help="build a model and save the executable")
-    _add_model(command, "an .onnx model or a .relvm text")
+    _add_model(command, "an .onnx model or a .relvm file")
     command.add_argument(
         "-o",
         "--output",
@@ -390,7 +390,7 @@ def _add_export(commands) -> None:
     command = commands.add_parser(
         "export", help="write a model as C sources without a virtual machine, or as a library"
     )
-    command.add_argument("model", type=_file, metavar="MODEL", help="an .onnx model or a .relvm text")
+    command.add_argument("model", type=_file, metavar="MODEL", help="an .onnx model or a .relvm file")
     _add_dim(command)
     command.add_argument(
         "-o",
@@ -440,7 +440,7 @@ def _add_export(commands) -> None:
 
 def _add_show(commands) -> None:
     command = commands.add_parser("show", help="print a model at a compilation stage")
-    _add_model(command, "an .onnx model, a .relvm text, or (stages bytecode, kernels and c) an executable")
+    _add_model(command, "an .onnx model, a .relvm file, or (stages bytecode, kernels and c) an executable")
     what = command.add_mutually_exclusive_group()
     what.add_argument("--stage", choices=STAGES, default="typed")
     what.add_argument("--picture", choices=PICTURES, help="print a diagram as text, or draw it with --output")
@@ -463,7 +463,7 @@ def _add_show(commands) -> None:
 
 def _add_compare(commands) -> None:
     command = commands.add_parser("compare", help="run a model in several modes and find the first value that differs")
-    _add_model(command, "an .onnx model or a .relvm text")
+    _add_model(command, "an .onnx model or a .relvm file")
     command.add_argument("--function", default="main", help="function to run (default: main)")
     _add_inputs(command)
     command.add_argument(
@@ -485,7 +485,7 @@ def _add_compare(commands) -> None:
 
 def _add_debug(commands) -> None:
     command = commands.add_parser("debug", help="run a model step by step, with commands from standard input")
-    _add_model(command, "an .onnx model, a .relvm text, or an executable (.rvm, .so)")
+    _add_model(command, "an .onnx model, a .relvm file, or an executable (.rvm, .so)")
     command.add_argument("--function", default="main", help="function to run (default: main)")
     _add_inputs(command)
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), help="default: bytecode")

@@ -195,7 +195,7 @@ def test_what_is_not_computed_yet_has_no_value(debugger: Debugger) -> None:
     debugger.run("main", X, 2)
     assert "room for y" in [row.name for row in debugger.registers()]
     with pytest.raises(
-        RelvmNameError, match=r"no register holds y here; the named values are: k, .*x; a value may not be computed"
+        RelvmNameError, match=r"no register holds y here; the named values are: k, .*x; a missing value is not computed"
     ):
         debugger["y"]
 
