@@ -11,9 +11,14 @@ from ahead import results_ahead
 from routine_forms import first_of_each_form
 
 from relvm import vm
+from relvm.compiler.build import assemble, lower, native_functions
+from relvm.compiler.target import parse_target
 from relvm.ir.expr import Module
 from relvm.ir.interpreter import evaluate
 from relvm.ir.type_inference import infer_types
+from relvm.lir.routine import LirModule
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.pipeline import build_pipeline
 from relvm.runtime.debug_hook import MAX_DEPTH
 from relvm.runtime.executable import Executable
 from relvm.runtime.packed_func import register_func
@@ -30,7 +35,8 @@ FEWER_WAYS = [*C_WAYS, ("bytecode", "numpy")]  # for modules of hundreds of func
 
 def machines(module: Module, ways: Iterable[tuple[str, str]] = WAYS) -> dict[tuple[str, str], VirtualMachine]:
     """A machine for each mode and target, the module verified after every pass."""
-    return {(mode, target): VirtualMachine(vm.build(module, mode, target, verified=True)) for mode, target in ways}
+    build = Builds(module)
+    return {(mode, target): VirtualMachine(build(mode, target)) for mode, target in ways}
 
 
 def machines_of_forms(
@@ -38,13 +44,32 @@ def machines_of_forms(
 ) -> dict[tuple[str, str], VirtualMachine]:
     """The same of a module of hundreds of functions: in modes other than bytecode, which comes first, only the first
     function of each form (tests/routine_forms.py) is native code; the others are bytecode there, too."""
+    build = Builds(module, verified=verified)
     made: dict[tuple[str, str], VirtualMachine] = {}
     for mode, target in ways:
-        chosen = mode
+        chosen: str | dict[str, str] = mode
         if mode != "bytecode":
             chosen = dict.fromkeys(first_of_each_form(made["bytecode", target].executable), mode)
-        made[mode, target] = VirtualMachine(vm.build(module, chosen, target, verified=verified))
+        made[mode, target] = VirtualMachine(build(chosen, target))
     return made
+
+
+class Builds:
+    """Builds a module in several modes, as `vm.build` does, but runs the passes only once for each target."""
+
+    def __init__(self, module: Module, *, verified: bool = True) -> None:
+        self.module = module
+        self.verified = verified
+        self.lowered: dict[str, LirModule] = {}
+
+    def __call__(self, exec_mode: str | Mapping[str, str], target: str) -> Executable:
+        if exec_mode == "auto":
+            return vm.build(self.module, exec_mode, target, verified=self.verified)
+        if target not in self.lowered:
+            self.lowered[target] = lower(run_passes(self.module, build_pipeline(target), verified=self.verified))
+        lir = self.lowered[target]
+        program = assemble(lir, native_functions(lir, exec_mode), target=parse_target(target))
+        return Executable.from_program(program, elsewhere=True)
 
 
 def stepped(executable: Executable) -> VirtualMachine:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import math
 from typing import Any
 
 from relvm.cli.inputs import input_values
 from relvm.cli.models import chosen_target, parse_dims, read_module
-from relvm.cli.output import put
+from relvm.cli.output import put, put_json
 from relvm.errors import RelvmNameError, near_matches
-from relvm.explore import compare
+from relvm.explore import Comparison, compare
 from relvm.ir.expr import Module
 
 
@@ -29,8 +30,24 @@ def compare_model(options: argparse.Namespace) -> int:
         fused=not options.unfused,
         dims=parse_dims(options.dim) if is_onnx else None,
     )
-    put(compared)
+    if options.json:
+        put_json(_as_json(compared))
+    else:
+        put(compared)
     return 0 if compared.agrees else 1
+
+
+def _as_json(compared: Comparison) -> dict[str, Any]:
+    """Return a comparison as a JSON value, without the values that were compared.
+
+    An infinite difference becomes None.
+    """
+    rows = []
+    for row in compared.rows:
+        found = {mode: value if math.isfinite(value) else None for mode, value in row.differences.items()}
+        described = {"name": row.name, "dtype": row.dtype, "shape": row.shape, "origin": row.origin}
+        rows.append(described | {"largest": row.largest, "differences": found, "differs": row.differs})
+    return {"modes": compared.modes, "agrees": compared.agrees, "rows": rows}
 
 
 def _signature(module: Module, name: str) -> dict[str, Any]:

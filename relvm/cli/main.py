@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from relvm import __version__
 from relvm.cli.output import NoReaderError, complain, flush, message_text, note, prepare_streams, report, set_verbosity
+from relvm.cli.shell_terms import in_shell_terms
 from relvm.errors import RelvmArgumentError, RelvmError, near_matches
 
 PICTURES = ("dataflow", "calls", "memory", "liveness")
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finally:
             flush()
     except RelvmError as error:
-        complain(f"{type(error).__name__}: {error}")
+        complain(f"{type(error).__name__}: {in_shell_terms(str(error))}")
         return 1
     except NoReaderError:
         return 0
@@ -70,7 +71,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _near_words(message: str, parser: argparse.ArgumentParser) -> str:
-    """Return a text that names commands or options like the unknown one in a message of argparse."""
+    """Return "; did you mean ...?" with commands or options like the unknown one in a message of argparse, or ""."""
     if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
         return near_matches(found[1], re.findall(r"[\w.-]+", found[2]))
     if found := re.search(r"unrecognized arguments: .*?(--[\w-]+)", message):
@@ -119,6 +120,9 @@ def make_parser() -> argparse.ArgumentParser:
         _add_json(command)
         command.set_defaults(run=_later("list_tables.print_table"), table=name)
     _add_cache(commands)
+    _add_fmt(commands)
+    _add_lsp(commands)
+    _add_config(commands)
     _add_completion(commands)
     for command in set(commands.choices.values()):
         _add_verbosity(command)
@@ -174,6 +178,41 @@ def _add_bench(commands) -> None:
     _add_json(command)
     _add_trust_native(command)
     command.set_defaults(run=_later("bench.bench"))
+
+
+def _add_fmt(commands) -> None:
+    command = commands.add_parser("fmt", help="format .relvm files in place: indentation, spaces and blank lines")
+    command.add_argument("files", nargs="+", metavar="FILE", help=".relvm files, or - for standard input")
+    command.add_argument("--check", action="store_true", help="change nothing; exit with 1 if a file would change")
+    command.set_defaults(run=_later("fmt.format_files"))
+
+
+def _add_lsp(commands) -> None:
+    command = commands.add_parser(
+        "lsp",
+        help="serve an editor: errors, types, definitions, completion and formatting of .relvm files",
+        description="Speak the Language Server Protocol on the standard streams. Editors start this command themselves."
+        " It needs the package pygls: pip install 'relvm[editor]'.",
+    )
+    command.set_defaults(run=_later("lsp.serve_editor"))
+
+
+def _add_config(commands) -> None:
+    command = commands.add_parser(
+        "config",
+        help="print what a C program needs to embed the runtime",
+        description="Print paths and options for C programs that embed the runtime. For the compiler: cc program.c "
+        "$(relvm config --cflags --libs). For CMake: cmake -Drelvm_DIR=$(relvm config --cmake-dir) ...; the target is "
+        "relvm::relvm. Without an option, everything is printed.",
+    )
+    command.add_argument("--include-dir", action="store_true", help="directory of relvm.h")
+    command.add_argument("--library", action="store_true", help="path of the static library")
+    command.add_argument("--cmake-dir", action="store_true", help="directory of relvmConfig.cmake")
+    command.add_argument("--cflags", action="store_true", help="options for the compiler")
+    command.add_argument("--libs", action="store_true", help="options for the linker")
+    command.add_argument("--version", action="store_true", help="version of relvm")
+    _add_json(command)
+    command.set_defaults(run=_later("config.print_config"))
 
 
 def _add_completion(commands) -> None:
@@ -301,6 +340,7 @@ def _add_run(commands) -> None:
     )
     _add_limits(command)
     _add_trust_native(command)
+    _add_json(command)
     command.set_defaults(run=_later("run.run"))
 
 
@@ -480,6 +520,7 @@ def _add_compare(commands) -> None:
         default=1e-4,
         help="largest difference of floats, relative to the largest element of the tensor (default: 1e-4)",
     )
+    _add_json(command)
     command.set_defaults(run=_later("compare.compare_model"))
 
 
@@ -508,8 +549,10 @@ def _file(text: str) -> str:
 
 
 def _picture_file(text: str) -> str:
-    """Check the value of --roofline, and return it.  The value is optional, so argparse would take the model in
-    `--roofline model.onnx` as the value.  This is rejected."""
+    """Check the value of --roofline, and return it.  Reject a model, as in `--roofline model.onnx`.
+
+    The value of --roofline is optional, so argparse takes a model that follows it as the value.
+    """
     from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 
     if Path(text).suffix in (".onnx", ".relvm", *EXECUTABLE_SUFFIXES):

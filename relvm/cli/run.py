@@ -8,13 +8,16 @@ import logging
 import statistics
 import sys
 import time
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from relvm.cli.inputs import input_values, signature_of
 from relvm.cli.models import Progress, executable_of, expect_writable, limits_of
-from relvm.cli.output import note, put
+from relvm.cli.output import note, put, put_json
 from relvm.compiler.adapt import adapt
 from relvm.errors import RelvmArgumentError, RelvmError
 from relvm.quoting import terminal
@@ -27,6 +30,10 @@ def run(options: argparse.Namespace) -> int:
     """Run a function of a model on inputs from files or on random inputs, and print or save its outputs."""
     if options.output and Path(options.output).suffix != ".npz":
         raise RelvmArgumentError(f"--output {options.output}: expected a file name ending in .npz")
+    if options.json and options.roofline == "":
+        raise RelvmArgumentError(
+            "--roofline prints a table, which --json excludes; use --profile, or --roofline OUT.svg"
+        )
     expect_writable("--output", options.output)
     expect_writable("--roofline", options.roofline)
     if options.profile_kernels and options.target == "auto" and Path(options.model).suffix not in EXECUTABLE_SUFFIXES:
@@ -48,20 +55,38 @@ def run(options: argparse.Namespace) -> int:
     if options.output:
         save_arrays(options.output, outputs)
         note(f"wrote {', '.join(outputs)} to {options.output}")
-    else:
-        for name, value in outputs.items():
-            put(_shown(name, value))
+    profile = None
     if options.profile or options.profile_kernels:
         profile = machine.profile(options.function, *values, kernels=options.profile_kernels)
-        put(profile)
         if options.profile_kernels and not profile.kernels:
             note("no kernel ran as bytecode, so no instructions were measured; build the model with --target bytecode")
+    if options.json:
+        put_json(_as_json(outputs, seconds, profile))
+    else:
+        if not options.output:
+            for name, value in outputs.items():
+                put(_shown(name, value))
+        if profile:
+            put(profile)
     if options.roofline is not None:
         _show_roofline(machine.profile(options.function, *values), options.roofline)
     runs = f", median of {options.repeat} runs" if options.repeat > 1 else ""
     note(f"{statistics.median(seconds) * 1e3:.3f} ms{runs}")
     _finish_compiling(executable)
     return 0
+
+
+def _as_json(outputs: Mapping[str, np.ndarray], seconds: list[float], profile: Profile | None) -> dict[str, Any]:
+    """Return the outputs without their elements, the times of the runs, and the profile as a JSON value."""
+    found: dict[str, Any] = {
+        "outputs": [{"name": name, "dtype": str(value.dtype), "shape": value.shape} for name, value in outputs.items()],
+        "seconds": seconds,
+    }
+    if profile:
+        kernels = [asdict(kernel) for kernel in profile.kernels.values()]
+        rows = list(map(asdict, profile.rows))
+        found["profile"] = {"seconds": profile.seconds, "threads": profile.threads, "rows": rows, "kernels": kernels}
+    return found
 
 
 def _compile_first(machine: VirtualMachine) -> None:

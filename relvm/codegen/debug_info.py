@@ -18,8 +18,8 @@ code
     For a native function, the text of the bytecode instructions that correspond to its code.  The native code reports
     these instructions to a debugger.
 values
-    For a function of the source module, each name -> the locations at which a value of that name is bound.  The program
-    may not contain the function, because it was inlined.
+    For a function of the source module, each name -> the locations at which a value of that name is bound.  If the
+    function was inlined everywhere, the program does not contain it, but the section still does.
 """
 
 from __future__ import annotations

@@ -38,14 +38,15 @@ _IMMEDIATE_LIMIT = 1 << 28  # csrc/tables/arguments.def
 
 @dataclass(frozen=True)
 class Bytecode:
-    """The bytecode of routines, the result of print_bytecode.  All fields but `constants` are by the routine's name.
+    """The bytecode of routines, the result of print_bytecode.  All fields but `constants` are dicts with the name of
+    the routine as the key.
 
     code: the instructions.   comments: for each instruction, the name of the IR value that it computes.
-    origins: for each instruction, its source locations.   places: the indices of the instructions that correspond to
-    the statements of the C code, in the order of the C code.  An `if` has the index of its conditional jump, then the
-    indices of the first branch, then that of the jump at the end of the first branch, then those of the second branch.
-    The return comes last.   registers: the number of registers, including an additional one if a condition is
-    constant.   constants: the constants of the module, then constants that only instructions need.
+    origins: for each instruction, its source locations.   places: for each statement of the routine's C code, in order,
+    the index of the corresponding instruction.  For an `if`, these are the conditional jump, the first branch, the jump
+    at the end of the first branch, and the second branch.  The last item is the return instruction.
+    registers: the number of registers, including an additional one if a condition is constant.
+    constants: the constants of the module, then constants that only instructions need.
     """
 
     code: dict[str, tuple[Instruction, ...]]

@@ -86,7 +86,7 @@ def print_kernel_bytecode(kernel: Kernel) -> KernelProgram:
 
 
 def literal_bits(value: bool | int | float, dtype: DType) -> int:
-    """Return the bits of a number in a scalar register: those of the dtype, in the low bytes of the register."""
+    """Return the bits of a scalar register that contains `value` as a number of dtype `dtype`, in its low bytes."""
     if type(value) is int and dtype.is_integer and dtype.bits >= 8:
         return value & ((1 << dtype.bits) - 1)
     with np.errstate(all="ignore"):
@@ -155,7 +155,7 @@ class _Printer:
         )
 
     def _numbered(self, code: list[Instruction | Label]) -> tuple[dict[Reg, int], tuple[int, int, int]]:
-        """Assign numbers to the registers.  Return them, and the counts of scalar, strip and view registers.
+        """Return the number of each register, and the counts of scalar, strip and view registers.
 
         Scalar registers come first: sizes, constants and others.  Strips follow, then views.
         """
@@ -303,7 +303,10 @@ class _Printer:
         self.block.code += [past, *long.code, end]
 
     def close_loop(self, body: Block, counter: Reg, start: Reg, stop: Reg, top: Label, end: Label) -> None:
-        """Emit the instructions of a loop around the code of `body`."""
+        """Emit the instructions of a loop over [start, stop) around the code of `body`.
+
+        top, end: the labels at the start of the body and after the loop.
+        """
         self.emit("loop", counter, start, stop, end)
         self.block.code += [top, *body.code]
         self.emit("next", counter, stop, top)
@@ -406,7 +409,9 @@ class _Printer:
         return self.apply(NAMES[function], dtype, left, right)
 
     def folded(self, function: str, left: Reg, right: Reg) -> Reg | None:
-        """Return the register with the result of an operation on i64 if it needs no instruction, otherwise None.
+        """Return the register with the result of an i64 operation, if no instruction is needed to compute it.
+
+        Return None if an instruction is needed.
 
         This is constant folding, and simplification of operations with 0 or 1.
         """

@@ -1,4 +1,4 @@
-"""Registers and instructions of kernel bytecode under construction, and helper functions of its printers."""
+"""Registers and blocks of kernel bytecode under construction, and helper functions for its printers."""
 
 from __future__ import annotations
 

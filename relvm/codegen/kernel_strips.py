@@ -204,8 +204,9 @@ class StripPrinter:
             p.emit("scatter", number, where, value, size)
 
     def write_in_place(self, value: Reg, buffer: Buffer, first: Reg) -> bool:
-        """If the last instruction computes `value`, change it to write its result directly to the buffer.
+        """If the last instruction computes `value`, change it to write its result directly to `buffer`.
 
+        first: the register with the position in the buffer at which to write.
         Return whether the instruction was changed.
         """
         p, size = self.p, buffer.dtype.size_bytes
@@ -243,9 +244,9 @@ class StripPrinter:
         return not adds and value.kind == "strip" and not value.is_mutable
 
     def copy_views(self, stored: Buffer) -> None:
-        """Copy the values of variables that are views of buffer `stored`, because a store is about to change it.
+        """Emit copies of the variables that are views of buffer `stored`, before a store to this buffer.
 
-        If the kernel may overwrite an input, copy all views, because the store may change them as well.
+        If an output of the kernel can be in the memory of an input, copy all views, because the store can change them.
         """
         p = self.p
         for name, value in p.env.items():
@@ -283,9 +284,9 @@ class StripPrinter:
         return value
 
     def mask_of(self, scalar: Scalar, outer: Reg | None, *, inverted: bool = False) -> Reg:
-        """Return a mask: a strip of bools that are true where a condition and the mask `outer` hold.
+        """Return a mask: a strip of bools that are true where `outer`, another mask, and the condition `scalar` hold.
 
-        inverted: whether the mask is true where the condition does not hold.
+        outer: None if there is no other mask.   inverted: whether the condition must be false instead.
         """
         p = self.p
         mask = self.strip_of(self.value(scalar, outer), BOOL)
@@ -371,7 +372,10 @@ class StripPrinter:
         return self.applied(f"{NAMES[function]}_{dtype}", first, second)
 
     def affine(self, function: str, left: StripValue, right: StripValue) -> StripValue | None:
-        """Return the sum, difference or product of two values if it is affine in the counters, otherwise None."""
+        """Return the sum, difference or product of two values if the result is affine in the loop counters.
+
+        Otherwise return None.   function: +, - or *.
+        """
         p = self.p
         zero = p.constant(0)
         pairs = []

@@ -35,7 +35,7 @@ def suits_strips(loop: Loop) -> bool:
 
 
 def suits_blocks(loop: Loop) -> bool:
-    """Return whether a strip may be a block of rows.
+    """Return whether strips can be blocks of rows of `loop`, an outer loop.
 
     A row consists of all iterations of the SIMD loop inside `loop`, for one iteration of `loop`.  All rows must have
     the same length, which must be at most MAX_WIDTH or unknown.

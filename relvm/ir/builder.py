@@ -61,8 +61,8 @@ Params = Sequence[tuple[str, Type]]
 class _Frame:
     """A function or block under construction.
 
-    place: the function's name, for messages.  dims: the dimension variables that have a value.  names: the number of
-    times each name was used.  bindings: the bindings added so far.  result: the result, or None until it is given.
+    place: the function's name, for messages.  dims: the dimension variables that have a value.  names: how often each
+    name of a variable was used.  bindings: the bindings added so far.  result: the result, or None until it is given.
     """
 
     place: str
@@ -428,11 +428,11 @@ class Builder:
         return frozenset(self._frame().dims)
 
     def names(self) -> Counter[str]:
-        """Return the number of uses of each name, as a snapshot for `restore_names`."""
+        """Return how often each name of a variable was used in the current function, as a copy for `restore_names`."""
         return Counter(self._frame().names)
 
     def restore_names(self, names: Counter[str]) -> None:
-        """Restore the name counts that `names` returned.  Use this after discarding the expressions emitted since."""
+        """Restore the counts that `names` returned.  Use this after discarding the expressions emitted since then."""
         counts = self._frame().names
         counts.clear()
         counts.update(names)
@@ -451,7 +451,15 @@ class Builder:
         frame.result = self._typed(value)
 
     def module(self) -> Module:
-        """Return the module, at stage TYPED."""
+        """Return the module, at stage TYPED.
+
+        Raises
+        ------
+        RelvmVerifyError
+            A function is not finished.
+        RelvmNameError
+            A function is declared but not built.
+        """
         if self._frames:
             raise RelvmVerifyError("a function is still being built; leave its `with` block first")
         missing = [name for name in self._types if name not in self._functions]
@@ -488,7 +496,7 @@ class Builder:
         return (origin,) if origin else ()
 
     def _line(self) -> str:
-        """Return the file and line of the Python code that calls the builder, or "" if the builder has a place."""
+        """Return the file and line of the Python code that calls the builder, or "" if `place` is set."""
         if self.place is not None:
             return ""
         frame: FrameType | None = sys._getframe(1)

@@ -39,7 +39,7 @@ def _origins():
 def _origin():
     """Return a dataclass field for one origin: a position in the source.
 
-    An origin is `file:line:column` in a text, or a node of an imported model, or "" if it is unknown.
+    An origin is `file:line:column` for source code, a node for an imported model, or "" if it is unknown.
     """
     return field(default="", kw_only=True, metadata={"derived": True})
 
@@ -452,7 +452,7 @@ class Function(Expr):
 
     @property
     def func_type(self) -> FuncType:
-        """The type of the function, with the annotated result type, or `object` if there is no annotation."""
+        """The type of the function.  Its result type is the annotated one, or `object` if there is no annotation."""
         return FuncType(tuple(p.type for p in self.params), self.result_type or OBJECT, self.pure)
 
 
@@ -507,9 +507,10 @@ def constant(value, dtype: str | DType | None = None) -> Constant:
 
 
 def constant_key(array: np.ndarray) -> Hashable:
-    """Return a dictionary key for a constant.  Constants of the same dtype, shape and bits have equal keys.
+    """Return a dictionary key for a constant.  Equal keys mean the same dtype, shape and bits.
 
-    An array of more than 256 bytes is compared by identity only.
+    Equal arrays of at most 256 bytes have equal keys.  The key of a larger array is its id, so the caller must keep the
+    array alive.
     """
     return (array.dtype.name, array.shape, plain_bytes(array).tobytes()) if array.nbytes <= 256 else id(array)
 

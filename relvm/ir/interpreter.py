@@ -297,10 +297,10 @@ class _Evaluator:
         return outputs[0] if len(outputs) == 1 else outputs
 
     def check_sizes(self, call: OpCall, values: tuple, dims: Mapping[DimVar, int]) -> None:
-        """Check at run time the sizes of the arguments, as the operator's type rule requires.
+        """Check that the sizes of `values`, the arguments of `call`, satisfy the operator's type rule.
 
-        A dimension broadcasts only if its type is the constant 1.  Any other dimension must equal the corresponding
-        dimension of the other argument, even if its size happens to be 1.
+        A dimension broadcasts only if the type of the argument states that its size is 1.  Any other dimension must
+        equal the corresponding dimension of the other argument, even if its size happens to be 1.
 
         Raises
         ------

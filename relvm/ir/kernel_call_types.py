@@ -73,6 +73,9 @@ def _to_tensor(arg: Expr, expected: TensorType) -> Expr:
 
 
 def _checked(arg: Expr, type_: Type, where: str) -> Block:
-    """Return a block that checks at run time that `arg` is of `type_`, and returns `arg`."""
+    """Return a block that checks at run time that `arg` is of `type_`, and has `arg` as its result.
+
+    where: the beginning of the error message.
+    """
     unchecked, checked = Var("value", type=arg.type), Var("value", type=type_)
     return Block((Binding(unchecked, arg), MatchCast(checked, unchecked, where)), checked, type=type_)

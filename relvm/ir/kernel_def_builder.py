@@ -155,7 +155,7 @@ class KernelDefBuilder:
 
     @contextmanager
     def block(self) -> Iterator[list[kd.Statement]]:
-        """Open a block in a `with` statement, which gives the list of the block's statements."""
+        """Open a block until the end of the `with` statement.  Yield the list of the statements in the block."""
         self.scopes.append({})
         self.blocks.append([])
         yield self.blocks[-1]
@@ -164,7 +164,10 @@ class KernelDefBuilder:
 
     @contextmanager
     def loop(self, counter: str, start: kd.Operand, stop: kd.Operand, kind: str, origin: str = "") -> Iterator[None]:
-        """Open a loop in a `with` statement, in which the body of the loop is built.  `kind` is one of LOOPS."""
+        """Open a loop.  The statements added until the end of the `with` statement are its body.
+
+        counter: the name of the loop counter.   kind: one of LOOPS.
+        """
         assert kind in kd.LOOPS
         first, last = kd.index(start), kd.index(stop)
         self._new(counter)

@@ -135,9 +135,10 @@ class _Printer:
         raise AssertionError(f"cannot print {type(scalar).__name__}")
 
     def typed(self, scalar: kd.Scalar, *others: kd.Scalar, outer: int = -1) -> str:
-        """Return the text of the first operand of an operation.  `others` are the other operands that share its dtype.
+        """Return the text of `scalar`, the first operand of an operation.
 
-        If all of them are literals, the first one states the dtype.
+        If all operands are literals, the first one states the dtype.  others: the other operands of the same dtype.
+        outer: as in `scalar`.
         """
         literals = all(isinstance(each, kd.Literal) for each in (scalar, *others))
         if literals and isinstance(scalar, kd.Literal):

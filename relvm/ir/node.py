@@ -42,7 +42,7 @@ def _register(cls: type[_Node]) -> type[_Node]:
 
 
 def fields_of(item: Node) -> tuple[str, ...]:
-    """Return the names of a node's fields, in order.  Derived fields are left out."""
+    """Return the names of a node's fields, in order.  Fields marked as derived, such as origins, are left out."""
     return _field_names[type(item)]
 
 
@@ -96,7 +96,7 @@ def _with_children(item: _Node, new: Iterator[Node]) -> _Node:
 
 
 def _replaced(value: Any, new: Iterator[Node]) -> Any:
-    """Return `value` with the next nodes of `new` in place of the nodes in it."""
+    """Return `value`, a node or a nested tuple of nodes, with the next nodes of `new` in place of its nodes."""
     if isinstance(value, Node):
         return next(new)
     return tuple(_replaced(part, new) for part in value) if isinstance(value, tuple) else value

@@ -269,8 +269,8 @@ class Operator:
     def _inferred(self, arg_types: tuple[Type, ...], attributes: Attributes) -> tuple[Type, _Claims]:
         """Return the result type and the claims of the type rule.
 
-        They are cached, because each call is inferred several times.  A result with a new dimension variable is not
-        cached, because two calls must not share the variable.
+        Both are cached, because the type of each call is inferred several times.  A result type with a new dimension
+        variable is not cached, because two calls must not share the variable.
         """
         # 1 and True are equal, but a type rule may accept only one of them.
         key = (self, arg_types, attributes, _value_types(attributes))
@@ -327,7 +327,7 @@ _inferred: dict[tuple, tuple[Type, _Claims]] = {}  # by operator, types of argum
 
 
 def forget_inferred_types() -> None:
-    """Clear the cache of the types of operator calls.  Only the build that filled the cache uses it."""
+    """Clear the cache of the types of operator calls, which is useful only within one build."""
     _inferred.clear()
 
 

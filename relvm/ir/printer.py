@@ -196,7 +196,7 @@ class _Printer:
         return "_" if var in self.unused else self.name_of(var)
 
     def dim(self, dim: AnyDim) -> AnyDim:
-        """Return `dim` with its variables renamed to their printed names, which determine the order of the terms."""
+        """Return `dim` with its variables renamed as in the printed text, so that its terms are sorted by new name."""
         return evaluate_with(dim, self.dim_var)
 
     def dim_var(self, var: DimVar) -> AnyDim:

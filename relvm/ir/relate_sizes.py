@@ -22,9 +22,9 @@ def with_dims(type_: Type) -> Type:
 
 
 def has_dims(type_: Type) -> bool:
-    """Return whether a tensor type states its dtype and dimensions, or a shape type its dimensions.
+    """Return whether a type states its dimensions, as far as it has any.
 
-    Return True for other types.
+    A tensor type must also state its dtype.  For types other than tensor and shape types, return True.
     """
     match type_:
         case TensorType(dtype, shape):
@@ -54,7 +54,7 @@ def relate(
     attributes: Attributes,
     replacement: Callable[[AnyDim, AnyDim], tuple[DimVar, AnyDim] | None],
 ) -> tuple[tuple[Type, ...], Type]:
-    """Replace variables so that dimensions become equal if the type rule of `op` requires them to be equal.
+    """Infer the type of a call.  Replace dimension variables where the type rule requires equal dimensions.
 
     Return the argument types after the replacements, and the result type.
 
@@ -82,10 +82,12 @@ def relate(
 
 
 def replace_one_of(variables: set[DimVar] | None, first: AnyDim, second: AnyDim) -> tuple[DimVar, AnyDim] | None:
-    """Return a variable and the dimension that replaces it, to make two dimensions equal.
+    """Return a variable and its replacement, which make the dimensions `first` and `second` equal.
 
-    One dimension must be a plain variable in `variables` (None: any variable) that the other dimension does not
-    contain.  If both are, the second one is replaced.  If neither is, return None.
+    If `second` is a plain variable that `first` does not contain, replace it by `first`.  Otherwise, if `first` is a
+    plain variable that `second` does not contain, replace it by `second`.  Otherwise return None.
+
+    variables: the variables that can be replaced; None: all.
     """
     for dim, other in ((second, first), (first, second)):
         var = as_var(dim)

@@ -38,7 +38,7 @@ class DimVar:
 
     @property
     def order(self) -> tuple:
-        """The sort key in the canonical form: by name, then by order of creation."""
+        """The key by which the canonical form sorts variables: by name, then by order of creation."""
         return (0, self.name, self.serial)
 
 
@@ -145,7 +145,7 @@ def known_sizes(dims: Collection[AnyDim]) -> tuple[int, ...] | None:
 
 
 def as_var(dim: AnyDim) -> DimVar | None:
-    """Return the variable if `dim` is a plain variable, or None."""
+    """Return the variable if `dim` is a plain variable, otherwise None."""
     match dim:
         case Dim(terms=(((DimVar() as var,), 1),)):
             return var

@@ -154,7 +154,8 @@ def _finish(
 ) -> None:
     """Infer the types of function `name` and add it to `finished`.
 
-    Functions to which it refers come first if their result types are not annotated.
+    First, finish the functions to which it refers, if their result types are not annotated.  trail: the functions that
+    wait for this one.   stated: as in `infer_types`.
     """
     if name in finished:
         return
@@ -220,7 +221,7 @@ def _own_nodes(body: Expr) -> Iterator[Node]:
 
 
 def is_impure_call(item) -> bool:
-    """Return whether evaluating this node may have a side effect.  The evaluation of its arguments does not count."""
+    """Return whether evaluating the node `item` can have a side effect, apart from the evaluation of its arguments."""
     match item:
         case PackedCall(pure=pure):
             return not pure
@@ -287,7 +288,7 @@ class _Inference:
 
     @contextlib.contextmanager
     def at_place(self) -> Iterator[None]:
-        """Add the current position to errors that the body of a `with` statement raises, if they have no position."""
+        """Add the current position to an error that the body of the `with` statement raises without a position."""
         try:
             yield
         except RelvmError as error:
@@ -541,7 +542,7 @@ class _Inference:
         return typed
 
     def bind_dims(self, type_: Type) -> None:
-        """Record that a value of `type_` binds its plain dimension variables.  Check that all others are bound."""
+        """Record that the plain dimension variables of `type_` are bound.  Check that its other variables are, too."""
         self.known.update(plain_dim_vars(type_))
         if not isinstance(type_, FuncType):
             self.check_vars(type_vars(type_))

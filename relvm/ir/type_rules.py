@@ -87,7 +87,7 @@ def expect_axes(op: str, axes: Any, rank: int) -> tuple[int, ...]:
 
 
 def expect_equal_dims(op: str, what: str, first: AnyDim, second: AnyDim) -> None:
-    """Check that two sizes are equal for every value of the dimension variables.
+    """Check that two sizes are equal for every value of the dimension variables.  what: the sizes, for messages.
 
     Raises
     ------

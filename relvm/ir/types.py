@@ -95,7 +95,7 @@ def _expect_dims(name: str, dims: object) -> None:
 
 
 def _expect_possible(dtype: DType | None, shape: tuple[AnyDim, ...]) -> None:
-    """Raise RelvmUnsupportedError if the product of the known nonzero sizes gives a tensor of 2^63 bytes or more."""
+    """Raise RelvmUnsupportedError if the known nonzero sizes in `shape` give a tensor of 2^63 bytes or more."""
     bytes_ = math.prod(dim for dim in shape if isinstance(dim, int) and dim) * (dtype.size_bytes if dtype else 1)
     if abs(bytes_) >= _TOO_MANY_BYTES:
         sizes = ", ".join(map(str, shape))
@@ -426,7 +426,7 @@ def join(first: Type, second: Type) -> Type | None:
 
 
 def _join(first: Type, second: Type, done: dict[tuple[int, int], Type | None]) -> Type | None:
-    """Return the join of two types, or None.
+    """Return the join of two types, or None if they are of different kinds.
 
     done: the joins of tuple types computed so far.  The key is the pair of the ids of the two types.
     """
@@ -469,7 +469,10 @@ def _join_inner(
     second: Type | None,
     done: dict[tuple[int, int], Type | None],
 ) -> Type | None:
-    """Return the list or optional type of the join of two inner types.  An inner type of None has no values."""
+    """Return the list or optional type (`kind`) whose inner type is the join of two inner types.
+
+    Return None if they have no join.  An inner type of None is a type without values, as in an empty list.
+    """
     if first is None or second is None:
         return kind(first or second)
     both = _join(first, second, done)

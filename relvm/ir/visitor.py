@@ -87,7 +87,7 @@ def with_value(binding: OneBinding, value: Expr) -> OneBinding:
 
 
 def with_bindings(block: Block, bindings: Sequence[AnyBinding], result: Expr | None = None) -> Block:
-    """Return `block` with the given bindings and, unless it is None, the given result.
+    """Return `block` with the given bindings, and with the given result unless `result` is None.
 
     Return `block` itself if nothing changed.
     """

@@ -18,9 +18,9 @@ from relvm.kernels.lowering_rules import LoopAxis
 class Epilogue:
     """The epilogue of a contraction: the computation and the stores for each element.
 
-    dtype, shape: the dtype and shape of the result of the contraction.   core: an element of the contraction, as a leaf
-    of the trees in `outputs`.   walk: the loops over the axes of the contraction.   outputs: for each output, where to
-    store an element, and the tree that computes it.
+    dtype, shape: the dtype and shape of the result of the contraction.   core: an element of this result, as a leaf of
+    the trees in `outputs`.   walk: the loops over the axes of this result.   outputs: for each output, where to store
+    an element, and the tree that computes the element.
     """
 
     dtype: DType
@@ -30,10 +30,10 @@ class Epilogue:
     outputs: tuple[tuple[BufferLoad, FusedExpr], ...]
 
     def store(self, k: KernelBuilder, counters: tuple[Scalar, ...], value: Scalar) -> None:
-        """Generate the stores of all outputs for one element of the contraction.
+        """Generate code that computes and stores an element of each output from one element of the contraction.
 
-        counters: the indices of the element, one for each loop of the contraction (Contraction.axes).   value: the
-        element.
+        counters: the indices of the element of the contraction, one for each of its loops (Contraction.axes).
+        value: this element.
         """
         scope = Scope(k)
         scope.counters = list(zip(self.walk, counters, strict=True))
@@ -62,7 +62,10 @@ def make_epilogue(
     root: tuple[LoopAxis, ...],
     outputs: list[tuple[BufferLoad, FusedExpr]],
 ) -> Epilogue:
-    """Return the epilogue of a contraction.  core: an element of the contraction, a leaf of the trees of `outputs`.
+    """Return the epilogue of a contraction.
+
+    core, dtype, shape, outputs: the fields of the epilogue.   groups: the loops of the contraction, as returned by
+    Contraction.axes.   root: the loops over the outputs.
 
     Raises
     ------

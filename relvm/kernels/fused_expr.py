@@ -266,7 +266,10 @@ class FusedExprBuilder:
 
 
 def is_costly(point: Callable[..., Scalar], dtypes: list[DType], attributes: Mapping[str, Any]) -> bool:
-    """Return whether a pointwise operator costs much more than a few additions."""
+    """Return whether a pointwise operator costs much more than a few additions.
+
+    point: the operator's function on scalars.   dtypes, attributes: the dtypes of its arguments, and its attributes.
+    """
     result = point(*(Local(f"x{i}", dtype) for i, dtype in enumerate(dtypes)), **attributes)
     waiting = [result]
     while waiting:

@@ -34,8 +34,8 @@ class Group:
     variables that are used outside the group.   name: the stem of the kernel's name, without the dtype; if it is empty,
     the names of the operators are used.
 
-    In a group of several members, each member has a lowering rule that can be an expression tree
-    (relvm/kernels/lowering_rules.py).  A single member may also be a CustomKernel.
+    At most one member is a contraction.  Each other member has a lowering rule that can be an expression tree
+    (relvm/kernels/lowering_rules.py).  If there is only one member, it may also be a CustomKernel.
     """
 
     members: Mapping[Var, OpCall]
@@ -88,7 +88,7 @@ class Group:
         return found
 
     def dim(self, dim: AnyDim) -> AnyDim:
-        """Return a dimension of an intermediate value in terms of the kernel's variables.
+        """Return `dim`, a dimension of a value of the group, in terms of the kernel's variables.
 
         Raises
         ------
@@ -197,7 +197,11 @@ class Group:
     def _result(
         self, root: tuple[LoopAxis, ...], pairs: list[tuple[BufferLoad, FusedExpr]], grower: FusedExprBuilder
     ) -> Epilogue | None:
-        """Return the epilogue of the contraction, or None if the group has none."""
+        """Return the epilogue of the group's contraction, or None if the group has no contraction.
+
+        root: the loops over the outputs.   pairs: for each output, where to store an element, and its tree.
+        grower: the builder of the trees.
+        """
         if self.product is None:
             return None
         if any(arg in self.members for arg in self.product.args) or grower.core is None:
@@ -270,8 +274,11 @@ def tensors(type_: Type) -> list[TensorType]:
 def _in_place(
     inputs: tuple[Buffer, ...], root: tuple[LoopAxis, ...], out: BufferLoad, tree: FusedExpr
 ) -> tuple[int, ...]:
-    """Return the numbers of the inputs that the result may overwrite.  An element of such an input is read only to
-    compute the element of the result that replaces it."""
+    """Return the positions in `inputs` of the inputs that the output may overwrite.  An element of such an input is
+    read only to compute the output element that replaces it.
+
+    root: the loops over the output.   out, tree: where to store an element of the output, and its tree.
+    """
     columns = list(root)
     moved: dict[LoopAxis, LoopAxis] = {}
     totals = [part for part in post_order((tree,)) if isinstance(part, ReduceExpr)]
@@ -316,8 +323,11 @@ def _operand(arg: Expr, place: Mapping[Expr, int], group: Group) -> Hashable:
 
 
 def _numbered(type_: Type, group: Group, number: Mapping[AnyDim, int]) -> Hashable:
-    """Return a key of a type, with numbers in place of the kernel variables.  Equal kernels have equal keys, even if
-    their variables have different names."""
+    """Return a key of `type_`, the type of a value of the group, with numbers in place of the kernel variables.  The
+    types in equal kernels have equal keys, even if the variables have different names.
+
+    number: a dimension of the tensors that the kernel reads and writes -> the number of its kernel variable.
+    """
     own = {as_var(group.sizes[dim]): i for dim, i in number.items()}
     order: dict[Atom, int] = {var: i for var, i in own.items() if var is not None}
     found = []

@@ -114,7 +114,8 @@ def _find_accesses(
     bounds: IndexBounds,
     accesses: dict[kd.KernelBuffer, list[tuple[_Index, ...]]],
 ) -> None:
-    """Add to `accesses` the indices of all accesses to outputs in the body of a loop."""
+    """Add to `accesses` the indices of all accesses to outputs in the body of a loop.  counter, bounds: as in
+    `check_independent`."""
     for statement in body:
         for buffer, indices in _accesses(statement):
             split = tuple(_index_of(bounds.dim(index), counter, bounds) for index in indices)
@@ -139,7 +140,10 @@ def _index_of(index: AnyDim, counter: DimVar, bounds: IndexBounds) -> _Index:
 
 
 def _invariant_atoms(bounds: IndexBounds, own: set[kd.Variable], counter: DimVar) -> set[DimVar]:
-    """Return the signed variables that occur in polynomials and do not change inside of the loop."""
+    """Return the variables in the polynomials of values that are defined before a loop, and so do not change in it.
+
+    own: the variables that the loop defines.   counter: the variable that represents its counter in polynomials.
+    """
     outer = (value for variable, value in bounds.values.items() if variable not in own)
     return {var for value in outer for var in dim_vars(value)} - {counter}
 
@@ -183,10 +187,12 @@ def _accesses(statement: kd.Statement) -> Iterator[tuple[kd.KernelBuffer, tuple[
 
 
 def _is_split(accesses: list[tuple[_Index, ...]], invariant: set[DimVar]) -> bool:
-    """Return whether no two iterations access the same element.
+    """Return whether no two iterations of a loop access the same element of an output.
 
     This is so if, along some axis, all indices have the form a * counter + b with the same nonzero a.  In addition,
     either all indices have the same b, which the loop does not change, or each b is in [0, |a|).
+
+    accesses: the indices of each access to the output.   invariant: the result of `_invariant_atoms`.
     """
     for indices in zip(*accesses, strict=True):
         first = indices[0]

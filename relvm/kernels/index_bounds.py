@@ -222,7 +222,8 @@ class IndexBounds:
         return any(self._is_natural(dim_op("sub", dim_op("sub", dim, a), b), _MOST_SPLITS) for a, b in pairs)
 
     def _follows(self, dim: AnyDim, splits: int) -> bool:
-        """Return whether a polynomial is proven to be at least 0 by subtracting at most one fact."""
+        """Return whether a polynomial is proven to be at least 0 by subtracting at most one fact.  splits: as in
+        `_is_natural`."""
         if self._is_natural(dim, splits):
             return True
         return any(self._is_natural(dim_op("sub", dim, fact), splits) for fact in self.facts[-8:])
@@ -231,8 +232,8 @@ class IndexBounds:
         """Return whether a polynomial is proven to be at least 0 without subtracting a fact first.
 
         A min or max is replaced by each of its operands in turn.  For a max with a positive factor, or a min with a
-        negative factor, the proof must hold for one operand, otherwise for both.   splits: how many more times the
-        proof may replace an operator or remove divisions.
+        negative factor, the proof must hold for one of the operands.  In the other cases, it must hold for each one.
+        splits: how many more times the proof can replace an operator or remove divisions.
         """
         if self.free > 0:
             self.free -= 1
@@ -276,8 +277,8 @@ def _extreme_in(dim: AnyDim) -> tuple[DimOp, int] | None:
 
 
 def _least(dim: AnyDim, counter: DimVar, first: AnyDim, last: AnyDim, ranges: dict[DimVar, Range]) -> AnyDim:
-    """Return a polynomial that is at most `dim` for each value of a counter.  Where possible, its terms do not contain
-    the counter."""
+    """Return a polynomial that is at most `dim` for each value of `counter` in [first, last].  Where possible, its
+    terms do not contain the counter.  ranges: the value ranges of counters."""
     if isinstance(dim, int) or counter not in dim_vars(dim):
         return dim
     total: AnyDim = 0

@@ -309,7 +309,7 @@ class Kernel:
     """A kernel: a loop nest that reads `inputs` and writes every element of `outputs`.
 
     comment: the operators that the kernel implements.   work: the work of a call, for profiles, or None if it is
-    unknown.   in_place: the numbers of the inputs that the single output may overwrite.  Such an input has the shape
+    unknown.   in_place: the positions of the inputs that the single output may overwrite.  Such an input has the shape
     and dtype of the output, and an element of it is read only to compute the output element in the same place.  Another
     input may be a view of the overwritten memory with the same number of elements, because the kernel reads both inputs
     in the same way.
@@ -402,7 +402,7 @@ def reduces_floats(loop: Loop) -> bool:
 
 
 def identity_of(clause: str, dtype: DType) -> int | float:
-    """Return the identity element of a reduction operator: the result of reducing no elements."""
+    """Return the identity element of the reduction operator `clause`: the result of reducing no elements."""
     return {"+": 0, "*": 1, "|": 0, "max": dtype.lowest, "min": dtype.highest}[clause]
 
 
@@ -459,7 +459,10 @@ class KernelBuilder:
 
     @contextmanager
     def loop(self, stop, *, start=0, name: str = "i", simd: bool = False, reduce=()) -> Iterator[Local]:
-        """Open a loop over [start, stop), and yield its counter.  The C compiler removes loops of one iteration."""
+        """Open a loop over [start, stop) until the end of the `with` statement.  Yield its counter.
+
+        The C compiler removes loops of one iteration.   name: the name of the counter.   simd, reduce: as in Loop.
+        """
         counter = self.local(name, I64)
         self.blocks.append([])
         yield counter
@@ -468,7 +471,8 @@ class KernelBuilder:
 
     @contextmanager
     def parallel(self, count, work, *, least=1) -> Iterator[tuple[Local, Local]]:
-        """Open a parallel loop over [0, count), and yield the bounds `first` and `last` of a part (see Parallel).
+        """Open a parallel loop over [0, count) until the end of the `with` statement.  Yield the bounds `first` and
+        `last` of a part (see Parallel).
 
         work: the approximate time of one iteration, in eighths of a nanosecond.   least: the minimum number of
         iterations in a part.
@@ -487,7 +491,10 @@ class KernelBuilder:
         self.add(IfThen(cond, tuple(self.blocks.pop())))
 
     def fail(self, cond: Scalar, status: str, message: str, *values) -> None:
-        """End the kernel with an error if `cond` holds.  Not allowed inside a SIMD loop."""
+        """End the kernel with an error if `cond` holds.  Not allowed inside a SIMD loop.
+
+        status, message, values: as in Fail.
+        """
         values = tuple(as_scalar(value, I64) for value in values)
         self.add(IfThen(cond, (Fail(status, message, values),)))
 

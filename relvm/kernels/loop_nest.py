@@ -44,7 +44,7 @@ def write_nest(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple
     Raises
     ------
     NotFusable
-        The reductions have different rows.
+        Some reductions are inside other loops than the rest.
     """
     if totals := _totals(outputs):
         _Rows(k, root, outputs, totals).write()
@@ -60,12 +60,12 @@ def overwrites_early(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad,
 
 def recomputes(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> bool:
     """Return whether the kernel would compute an expensive value more than once.  One value that several passes over a
-    row share does not count, because the first pass can store it for the others.
+    row share does not count, because the first pass can store it in the memory of the result.
 
     Raises
     ------
     NotFusable
-        The reductions have different rows.
+        Some reductions are inside other loops than the rest.
     """
     totals = _totals(outputs)
     rows = row_axes(root, totals) if totals else []
@@ -97,7 +97,7 @@ def recomputes(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, Fused
 
 
 def row_axes(root: tuple[LoopAxis, ...], totals: list[ReduceExpr]) -> list[LoopAxis]:
-    """Return the loops that contain all reductions.
+    """Return the loops of `root` that contain all the reductions `totals`.
 
     Raises
     ------
@@ -229,8 +229,10 @@ class _Rows:
                 inner.store(leaf, self.value(inner, tree, over, kept))
 
     def value(self, scope: Scope, tree: FusedExpr, over: tuple[LoopAxis, ...], kept: dict[tuple, BufferLoad]) -> Scalar:
-        """Return the value of a tree.  The first pass stores a value that several passes share (`kept`), and later
-        passes load it."""
+        """Return the value of `tree` in a pass over the axes `over` of a row.
+
+        kept: the result of `_kept`.  The first pass that computes the shared value stores it, and later passes load it.
+        """
         for part in post_order((tree,), into_totals=False):
             if not isinstance(part, ApplyExpr) or (key := _relative(part, over)) not in kept or part in scope.values:
                 continue
@@ -265,8 +267,8 @@ class _Rows:
         return next((key for key, count in found.items() if count > 1), None)
 
     def _kept(self, tree: FusedExpr, over: tuple[LoopAxis, ...]) -> dict[tuple, BufferLoad]:
-        """Return a dict that maps the key of the shared value to its load in the pass over `over`.  The dict is empty
-        if `tree` does not contain the shared value."""
+        """Return a dict from the key of the shared value to the place where it is stored, in terms of the loops `over`.
+        The dict is empty if `tree` does not contain the shared value."""
         if self.shared is None:
             return {}
         parts = [part for part in post_order((tree,), into_totals=False) if isinstance(part, ApplyExpr)]
@@ -327,7 +329,7 @@ class _Lanes:
             store_all(scope, rows.outputs)
 
     def settle(self, trees: list[FusedExpr]) -> None:
-        """Compute an operator once per row, not once per element, if it depends only on the row."""
+        """Generate code that computes an operator once per row, not once per element, if it depends only on the row."""
         columns = set(self.rows.columns)
         if not columns:
             return
@@ -340,7 +342,8 @@ class _Lanes:
 
     @contextmanager
     def lanes(self, around: Scope):
-        """Open a loop over the rows that are processed together.  Yield a scope inside it, and its counter."""
+        """Open a loop over the rows that are processed together, until the end of the `with` statement.  Yield the
+        scope of the loop, inside scope `around`, and the loop counter."""
         scope = Scope(self.k, around)
         with self.k.loop(self.width, name="l", simd=True) as lane:
             scope.counters = [(self.lane, self.first + lane)]

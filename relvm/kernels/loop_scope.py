@@ -77,8 +77,7 @@ class Scope:
         return _sum(self.outer.base(leaf), self.outer.position(leaf))
 
     def prepare(self, leaf: BufferLoad) -> None:
-        """Assign to a variable the part of a leaf's position that is known in this scope.  Inner scopes use the
-        variable."""
+        """Assign the part of a leaf's position that is known in this scope to a variable, for use in inner scopes."""
         position = _sum(self.base(leaf), self.position(leaf))
         if position is not None and not isinstance(position, Local | Literal | Size):
             self.bases[leaf] = self.k.let(f"{leaf.buffer.name}at", position)
@@ -130,7 +129,7 @@ def c_name(name: str) -> str:
 
 @contextmanager
 def loops(scope: Scope, joined: list[CollapsedLoop], *, simd: bool = False, reduce=()):
-    """Open loops over `joined` inside a scope, and yield the inner scope."""
+    """Open loops over `joined` inside `scope`, until the end of the `with` statement.  Yield the scope of the loops."""
     inner = Scope(scope.k, scope)
     with loop_nest(scope.k, [one.extent for one in joined], simd=simd, reduce=tuple(reduce)) as counters:
         inner.counters = list(zip(joined, counters, strict=True))
@@ -139,8 +138,8 @@ def loops(scope: Scope, joined: list[CollapsedLoop], *, simd: bool = False, redu
 
 @contextmanager
 def shared_loops(scope: Scope, joined: list[CollapsedLoop], work: Scalar, *, simd: bool = False):
-    """Open parallel loops over `joined`, and yield the scope inside them.   work: the time of one iteration of the
-    innermost loop (see KernelBuilder.parallel)."""
+    """Open parallel loops over `joined` inside `scope`, until the end of the `with` statement.  Yield the scope of the
+    loops.   work: the time of one iteration of the innermost loop (see KernelBuilder.parallel)."""
     inner = Scope(scope.k, scope)
     deeper = product(one.extent for one in joined[2:])
     with part_loops(scope.k, [one.extent for one in joined], work * as_scalar(deeper, I64), simd=simd) as counters:
@@ -149,7 +148,7 @@ def shared_loops(scope: Scope, joined: list[CollapsedLoop], work: Scalar, *, sim
 
 
 def work_of(trees: Iterable[FusedExpr], over: Iterable[LoopAxis] = ()) -> Scalar:
-    """Estimate the time of computing the trees for all iterations of some loops (see KernelBuilder.parallel)."""
+    """Return the estimated time, as in KernelBuilder.parallel, to compute `trees` in all iterations of loops `over`."""
     each = 0
     for tree in post_order(tuple(trees), into_totals=False):
         each += (
@@ -164,7 +163,7 @@ def store_all(scope: Scope, outputs: list[tuple[BufferLoad, FusedExpr]]) -> None
 
 
 def prepare(scope: Scope, outputs: Iterable[tuple[BufferLoad | None, FusedExpr]], inside: set[LoopAxis]) -> None:
-    """Generate the code before the loops `inside`: it computes all values that do not depend on these loops."""
+    """Generate code before the loops `inside`: compute the values in `outputs` that do not depend on these loops."""
     waiting: list[FusedExpr] = []
     for leaf, tree in outputs:
         waiting.append(tree)

@@ -110,7 +110,7 @@ class _Lowering:
         return k.finish()
 
     def clear(self, out: ir.Buffer) -> None:
-        """Set all elements of an output to 0."""
+        """Emit code that sets all elements of an output to 0."""
         with self.k.loop(self.k.size(out.shape), name="cleared", simd=True) as i:
             self.k.add(ir.Store(out, (i,), ir.Literal(False if out.dtype.is_bool else 0, out.dtype)))
 
@@ -169,10 +169,10 @@ class _Lowering:
             self.plain_loop(loop)
 
     def vectorized(self, loop: kd.For) -> bool:
-        """Lower an innermost `range` loop as a `simd` loop if both are proven to be equivalent.  Return whether this
-        was done.
+        """Lower an innermost `range` loop as a `simd` loop and return True, if the two are proven to be equivalent.
 
-        A loop that reduces floats is not lowered, so that the order of the additions stays the same.
+        Otherwise emit nothing and return False.  A loop that reduces floats is not equivalent, because the order of the
+        additions would change.
         """
         if any(isinstance(statement, kd.For) for statement in kd.statements_in(loop.body)):
             return False
@@ -255,7 +255,11 @@ class _Lowering:
     def indices(
         self, buffer: kd.KernelBuffer, indices: tuple[kd.Scalar, ...], guard: ir.Scalar | None, origin: str
     ) -> tuple[ir.Scalar, ...]:
-        """Return the indices of an access.  Emit a check for each index that is not proven to be inside of its axis."""
+        """Return the lowered indices of an access to `buffer`.
+
+        Emit a check for each index that is not proven to be inside of its axis.  guard: the condition under which the
+        access is executed, or None if there is no condition.   origin: the position of the access in the source.
+        """
         made = []
         for axis, index in enumerate(indices):
             scalar = self.scalar(index, guard)
@@ -271,7 +275,10 @@ class _Lowering:
     def checked(
         self, buffer: kd.KernelBuffer, axis: int, index: ir.Scalar, size: AnyDim, guard: ir.Scalar | None, origin: str
     ) -> ir.Scalar:
-        """Emit the check of an index, and return the index."""
+        """Emit the check that `index` is inside of an axis of size `size`, and return the index.
+
+        guard, origin: as in `indices`.
+        """
         where = f"kernel {self.definition.name}"
         if self.unchecked is not None:
             kind, shown = self.unchecked.kind, format_dim(buffer.shape[axis])

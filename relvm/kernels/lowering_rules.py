@@ -224,10 +224,10 @@ _SMALL_WORK = 1024  # 128 nanoseconds: too little for threads to share
 def part_loops(
     k: KernelBuilder, extents: Sequence[AnyDim | Scalar], work: Scalar | int, *, simd: bool = False
 ) -> Iterator[list[Local]]:
-    """Open nested loops over `extents`, and divide the iterations of the first two loops among threads.  Yield the
-    counters, outermost first.
+    """Open nested loops over `extents` until the end of the `with` statement.  Yield the counters, outermost first.
+    Threads divide the iterations of the first two loops.
 
-    If an iteration of the first loop is known to take very little time, only that loop is divided.
+    If an iteration of the first loop is known to take very little time, threads divide only the first loop.
 
     work: the time of one iteration of the second loop, or of the only loop (see KernelBuilder.parallel).   simd:
     whether the innermost loop is a SIMD loop.

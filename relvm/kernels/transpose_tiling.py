@@ -20,7 +20,9 @@ _TILE, _LEAST = (
 
 def across_of(joined: list[CollapsedLoop], leaves: list[BufferLoad]) -> CollapsedLoop | None:
     """Return an outer loop along which a tensor is contiguous while the tensor is strided along the innermost loop, as
-    in a transposition.  Return None if there is no such loop."""
+    in a transposition.  Return None if there is no such loop.
+
+    joined: the loops, outermost first.   leaves: the elements of tensors that the loops read."""
     if not joined or _is_short(joined[-1]) or any(isinstance(leaf, GatherLoad) for leaf in leaves):
         return None
     inner = joined[-1].axes[-1]
@@ -77,7 +79,10 @@ def _bring_tile(
     at: list[tuple[CollapsedLoop, Scalar]],
     counts: list[Local],
 ) -> None:
-    """Generate code that copies and transposes the elements of a tensor that a tile of the result needs."""
+    """Generate code that copies the elements of `leaf` that a tile of the result needs to `tile`, transposed.
+
+    at: the two loops over the tile, each with its first index.   counts: the number of iterations of each loop.
+    """
     (across, first_row), (inner, first_column) = at
     rows, columns = counts
 

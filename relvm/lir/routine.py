@@ -125,7 +125,7 @@ Statement = CallStatement | TailCallStatement | PrimStatement | ResetStatement |
 
 
 def joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the origins of a statement that replaces two statements, given the origins of both."""
+    """Return the origins of a statement that replaces two statements: `first`, then `second`, each origin once."""
     return tuple(dict.fromkeys((*first, *second)))
 
 

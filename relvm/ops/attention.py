@@ -107,8 +107,8 @@ def _numpy_attention(
 
 
 def _operations(q: Shape, k: Shape, v: Shape, allowed: Shape, bias: Shape, out: Shape, **attributes) -> AnyDim:
-    """Return the number of operations: those of both matrix products, and 8 for each score (scale, bias, selection, and
-    5 for the softmax)."""
+    """Return the number of operations: those of the two matrix products, and 8 for each score (scale, bias, selection,
+    and 5 for the softmax)."""
     scores = product(out[:-1]) * v[-2]
     return scores * (2 * q[-1] + 2 * out[-1] + 8)
 

@@ -98,8 +98,8 @@ def convolve_words(
 
 
 def _words_of(k: KernelBuilder, rows: PackOnTheFly, dtype: DType, depth: Scalar, width: int) -> PackOnTheFly:
-    """Convert a right operand of bytes with `depth` rows to one of words.  A word holds four bytes of a column.  The
-    bytes are converted to unsigned."""
+    """Return a right operand of words, made from `rows`, a right operand of bytes with `depth` rows.  A word holds four
+    bytes of a column, converted to unsigned.   dtype: the dtype of the bytes.   width: the panel width."""
     four = k.allocate("four", dtype, (WORD * width,))
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:

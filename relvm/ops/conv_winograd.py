@@ -123,7 +123,7 @@ class _Block:
         return Address(buffer, Literal(0, I64))
 
     def write(self, filter_: Local, rows: int) -> None:
-        """Compute and write the results of `rows` filters, from number `filter_` on."""
+        """Generate code that computes and writes the results of `rows` filters, from number `filter_` on."""
         k, filters = self.k, self.filters
         u = Address(self.u, filter_ * self.channels)
         with k.branch(self.too_large[0].eq(0)):
@@ -136,7 +136,8 @@ class _Block:
         self._finish(filter_, rows)
 
     def _finish(self, filter_: Local, rows: int) -> None:
-        """Write the computed tiles to the rows of the result that the block covers."""
+        """Generate code that writes the computed tiles to the rows of the result that the block covers.  filter_, rows:
+        as in `write`."""
         k, across = self.k, self.tiles_wide
         high, wide = (as_scalar(dim, I64) for dim in self.result.shape[2:])
         begin = k.let("begin", self.start / across)

@@ -88,9 +88,10 @@ def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilation
 def without_points(
     buffers: tuple[Buffer, ...], result: Epilogue, window: Window
 ) -> tuple[tuple[Buffer, ...], Epilogue, Window]:
-    """Remove spatial axes of size 1 with windows of size 1, but keep at least one spatial axis.  Such an axis makes
-    loops inefficient, because its rows have only one position.
+    """Return `buffers`, `result` and `window` without spatial axes of size 1, but with at least one spatial axis.  An
+    axis of size 1 makes loops inefficient, because its rows have only one position.
 
+    An axis is removed only if the window has size 1 and no padding along it.
     buffers: the input, then other buffers with the same spatial axes.
     """
     rank, (_, _, *dims) = len(window.sizes), buffers[0].shape
@@ -116,10 +117,11 @@ def fill_from_windows(
     width: int,
     padding: int | Scalar = 0,
 ) -> PackOnTheFly:
-    """Return the im2col matrix as the right operand: a row for each input channel and window position, a column for
-    each output position.
+    """Return the im2col matrix of a group of channels, as the right operand of a matrix product.  It has a row for each
+    channel and window position, and a column for each output position.
 
-    The part of the input that a window position covers is computed once for all channels.
+    start: the flat position in x of the first channel.   shape: the shape of the convolution's result.   width: the
+    panel width.   padding: the value of the padding.
     """
     taps, area = k.size(window.sizes), k.size(x.shape[2:])
 
@@ -159,8 +161,8 @@ def fill_from_windows(
 class ColumnRun:
     """The columns [low, high) of a panel that are consecutive positions on one line of the output.
 
-    At a window position, columns [first, end) lie inside the input, and column j is at index `source + j * stride`.
-    The other columns are padding.
+    At one window position, columns [first, end) read inside the input.  Column j reads the input channel at position
+    `source + j * stride`.  The other columns are padding.
     """
 
     low: Local
@@ -171,7 +173,7 @@ class ColumnRun:
 
 
 def pad_run(k: KernelBuilder, panel: Buffer, to: Scalar, run: ColumnRun, padding: int | Scalar) -> None:
-    """Store the padding of a run; column j goes to `to + j` of the panel."""
+    """Generate code that stores the padding of a run.  Column j is stored at position `to + j` of the panel."""
     for start, stop in ((run.low, run.first), (run.end, run.high)):
         with k.loop(stop, start=start, name="j", simd=True) as j:
             k.store(panel, (to + j,), padding)

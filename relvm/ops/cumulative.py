@@ -28,7 +28,10 @@ def _numpy_cumulation(function: np.ufunc) -> Callable[..., np.ndarray]:
 
 
 def _cumulation(combine: Callable[[Scalar, Scalar], Scalar], start: int) -> CustomKernel:
-    """Return a kernel that computes the elements at each position along `axis` from those at the previous position."""
+    """Return a kernel that computes each element from the previous one along `axis`, with the function `combine`.
+
+    combine: takes the previous result and an element.   start: the first result if `exclusive` is set.
+    """
 
     def lower(k: KernelBuilder, inputs, outputs, *, axis: int, exclusive: bool, reverse: bool) -> None:
         (x,), (out,) = inputs, outputs

@@ -188,7 +188,10 @@ def row_start(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, row: Scalar
 
 
 def numpy_slices(op: str, x: np.ndarray, indices: np.ndarray):
-    """Yield, for each row of indices, the position of the row and the index tuple in x of the slice it refers to."""
+    """For each row of `indices`, yield the position of the row, and the index tuple of the slice of x that it selects.
+
+    A row consists of the indices along the last axis.  Raise RelvmIndexError if an index is out of range.
+    """
     for at in np.ndindex(indices.shape[:-1]):
         yield at, tuple(numpy_position(op, i, axis, x.shape[axis]) for axis, i in enumerate(indices[at]))
 

@@ -26,8 +26,8 @@ def _numpy_bounds(size: int, align_corners: bool) -> tuple[float, float]:
 
 
 def _numpy_padded(at: np.ndarray, size: int, padding: str, align_corners: bool) -> np.ndarray:
-    """Map positions outside x to positions inside, as the padding mode defines.  With zeros, the positions stay
-    outside [0, size), where x has no element."""
+    """Map positions along an axis that are outside x to positions inside, as the padding mode defines.  With mode
+    "zeros", the positions stay outside [0, size), where x has no element."""
     low, high = _numpy_bounds(size, align_corners)
     match padding:
         case "border":
@@ -112,7 +112,8 @@ Tap = tuple[Local, Local, Local]  # index along an axis, whether it is in range,
 
 
 def _taps(k: KernelBuilder, at: Scalar, size: Scalar, mode: str, padding: str, align_corners: bool) -> list[Tap]:
-    """Return a tap (index, range check and weight) for each element along one axis that contributes to a position."""
+    """Return a tap for each element along one axis that contributes to the position `at`.  A tap consists of the index
+    of the element, the condition that the index is in range, and the weight of the element."""
     dtype = at.dtype
     extent = k.let("extent", size.to(dtype))
     at = k.let("at", Intrinsic("rint", (at,), dtype) if mode == "nearest" else at)
@@ -158,7 +159,8 @@ def _grid_sample(k: KernelBuilder, inputs, outputs, *, mode: str, padding: str, 
 
 
 def _combined(chosen: tuple[Tap, ...], sizes: tuple) -> tuple[Scalar, Scalar, Scalar]:
-    """Combine one tap of each axis.  Return the flat position in an image, whether it is in range, and its weight."""
+    """Combine the taps in `chosen`, one for each axis, to the tap of an element.  Return its flat position in an image,
+    the condition that it is in range, and its weight.  sizes: the spatial dimensions of the image."""
     offset: Scalar
     inside: Scalar
     weight: Scalar

@@ -71,7 +71,12 @@ def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, tr
 
 
 def _dot_products(k: KernelBuilder, sizes, left: Lhs, at_b: Scalar, b: Buffer, result: Epilogue, indices) -> None:
-    """Generate dot products of a few rows with the rows of b.  Both are read sequentially without packing."""
+    """Generate the dot products of the rows of `left` with the rows of b, for few rows of `left`.  The two matrices are
+    read sequentially without packing.
+
+    sizes: the numbers of rows of `left` and b, and the length of a row.   at_b: the position of the first row in b.
+    indices(i, j): returns the indices in `result` of the product of rows i and j.
+    """
     rows, columns, depth = sizes
     with (
         k.parallel(columns, rows * depth) as (first, last),

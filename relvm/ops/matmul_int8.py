@@ -23,7 +23,7 @@ Shape = tuple[AnyDim, ...]
 
 
 def _matmul_integer(k: KernelBuilder, inputs, result: Epilogue) -> None:
-    """Generate one product for each batch element.  If only `a` has batch axes, they are merged with its rows."""
+    """Generate one product for each batch element.  If only `a` has batch axes, these axes are merged with its rows."""
     a, b, a_zero, b_zero = inputs
     left = _rows_of(a.shape, b.shape, a_zero.shape)
     rows, columns, depth = (k.size((dim,)) for dim in (left[-2], b.shape[-1], left[-1]))

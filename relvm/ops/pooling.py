@@ -166,7 +166,7 @@ def _average_pool(
 
 
 def _taps_inside(x: Buffer, window: Window, axis: int, place: Scalar) -> Scalar:
-    """Return how many positions of the window lie inside the input along one axis."""
+    """Return how many positions of the window lie inside the input along `axis`, for output position `place`."""
     size, taps = as_scalar(x.shape[2 + axis], I64), as_scalar(window.sizes[axis], I64)
     corner = place * window.strides[axis] - window.pads[axis]
     first, last = valid_range(size, taps, window.dilations[axis], corner)

@@ -331,7 +331,7 @@ def _others(ranges: Ranges) -> Ranges:
 
 @cache
 def _other_cases() -> tuple[tuple[int, int], ...]:
-    """Return pairs of letters that differ only by case, in both directions."""
+    """Return the pairs of letters that differ only by case, each pair in both orders: (a, A) and (A, a)."""
     pairs = set()
     for row in LETTERS:
         for point in range(row.first, row.last + 1, row.step):

@@ -48,7 +48,7 @@ def _bound(size: AnyDim, position: int, low: int, high: AnyDim) -> AnyDim:
 
 
 def _start(dim: AnyDim, begin: int, step: int) -> int | Scalar:
-    """Return the first position of a slice, clamped as in `_slice_dim`.  It may be any number if the slice is empty."""
+    """Return the first position of a slice, clamped as in `_slice_dim`, or any number if the slice is empty."""
     if isinstance(dim, int):
         return max(0, range(dim)[begin:None:step].start) if dim else 0
     size = as_scalar(dim, I64)

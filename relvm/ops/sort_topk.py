@@ -74,7 +74,8 @@ def heap_levels(k: KernelBuilder, count: Scalar) -> Local:
 
 
 class Heap:
-    """A binary heap of positions, stored in the buffer `out`, with the worst position at the root.
+    """A binary heap of positions, stored in the buffer `out`, with the worst position at the root.  The methods
+    generate code.
 
     target, step: node n is stored at the flat position target + n * step.   levels: the number of levels below the
     root.   is_better: called with two positions, returns whether the first is better.

@@ -34,7 +34,7 @@ def check_sizes(function: Function) -> Function:
                                        s = shape(n - 2)
 
     Later passes may rely on the types of operator arguments and results.  Dimensions with equal expressions have equal
-    sizes, the claims of operators (relvm/ir/operator.py) hold, and no dimension of a shape is negative.  Dead code
+    sizes, the size claims of operators (SizeClaim) hold, and no dimension of a shape is negative.  Dead code
     elimination keeps the checks, because they have effects.
 
     A call with an argument of unknown rank or dtype is unchanged.  So is an operator on unnamed dimensions that is
@@ -46,10 +46,11 @@ def check_sizes(function: Function) -> Function:
 class _Checker:
     """Adds the checks to the blocks of one function.
 
-    ranges: the bounds that the function declares.   new_dims: the variables created for unnamed dimensions.
-    renamed: a variable -> a variable with the same value and a more precise type.   checked: the claims checked so far.
-    added: the keys added to `renamed` and `checked`, in order.  At the end of a block, the keys added in the block are
-    removed from both.
+    ranges: the bounds that the function declares for its dimension variables.   new_dims: the variables created for
+    unnamed dimensions.   renamed: a variable -> a variable with the same value and a more precise type.
+    checked: the keys of the size claims that the program has checked before the current point.   added: the keys of
+    `renamed` and `checked`, in the order in which they were added.  At the end of a block, the keys that were added in
+    the block are removed from `renamed` and `checked`.
     """
 
     def __init__(self, name: str, ranges: Mapping[DimVar, Range]) -> None:
@@ -117,7 +118,7 @@ class _Checker:
         return with_value(binding, call)
 
     def check_shapes(self, value: Expr, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> None:
-        """Append the checks that the shape values in a binding's value have no negative dimensions."""
+        """Append checks to `bindings` that no shape in `value`, the value of a binding, has a negative dimension."""
         for shape in _shapes(value):
             for claim in shape_claims(shape.dims):
                 self.check(claim, origins, bindings)
@@ -163,15 +164,15 @@ class _Checker:
         return replace(call, args=args, type=result)
 
     def replacement(self, first: AnyDim, second: AnyDim) -> tuple[DimVar, AnyDim] | None:
-        """Return a variable and the dimension that must replace it to make two dimensions equal, or None if there is
-        none.
+        """Return a variable and its replacement, which make the dimensions `first` and `second` equal.
 
-        A variable that this pass created is preferred to a variable of the program.
+        Prefer a variable that this pass created to a variable of the program.  Return None if no replacement of a
+        single variable makes the dimensions equal.
         """
         return replace_one_of(self.new_dims, first, second) or replace_one_of(None, first, second)
 
     def check(self, claim: SizeClaim, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> None:
-        """Append the run-time check of a claim to `bindings` if `is_needed` says so."""
+        """Append the run-time check of a claim to `bindings` if the claim must be checked."""
         if self.is_needed(claim):
             bindings.append(check_of(claim, f"{self.name}: {claim.message}", origins))
 
@@ -190,7 +191,10 @@ class _Checker:
 
 
 def unknown_argument(call: OpCall) -> Type | None:
-    """Return the type of the first argument that is not a tensor or shape with known dimensions, or None."""
+    """Return the type of the first argument that is not a tensor or shape with known dimensions.
+
+    Return None if all arguments are.
+    """
     return next(
         (a.type for a in call.args if not (isinstance(a.type, TensorType | ShapeType) and has_dims(a.type))), None
     )

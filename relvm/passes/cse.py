@@ -78,7 +78,10 @@ class _Eliminator:
         return with_bindings(block, bindings, self.atom(block.result))
 
     def binding(self, binding: Binding | MatchCast, added: list[Hashable]) -> Binding | MatchCast | None:
-        """Return `binding` with removed variables replaced in its value, or None if the binding itself is removed."""
+        """Return `binding` with removed variables replaced in its value, or None if the binding itself is removed.
+
+        If the value is new and may be reused, record it in `values`, and append its key to `added`.
+        """
         var, value = binding.var, self.value(binding.value)
         if isinstance(binding, Binding) and (key := key_of(value)) is not None:
             key = (key, var.type)

@@ -41,7 +41,7 @@ def _used_functions(module: Module) -> Module:
 def _block(block: Block, used: set[Var]) -> Block:
     """Return `block` without the bindings that are not needed.
 
-    used: the variables that code after the block uses.  Variables that the remaining bindings use are added.
+    used: the variables that code after the block uses.  The variables that the returned block uses are added.
     """
     _use(block.result, used)
     kept: list[Binding | MatchCast] = []
@@ -52,7 +52,10 @@ def _block(block: Block, used: set[Var]) -> Block:
 
 
 def _run(run: tuple[Binding | MatchCast, ...], used: set[Var]) -> list[Binding | MatchCast]:
-    """Return the needed bindings of a group: one binding, or adjacent local functions that may call each other."""
+    """Return the needed bindings of `run`: one binding, or adjacent local functions that may call each other.
+
+    used: the variables that later code uses.  The variables that the returned bindings use are added.
+    """
     values: dict[Var, Expr] = {}
     count = -1
     while count < len(values):

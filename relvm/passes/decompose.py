@@ -36,17 +36,21 @@ def _block(block: Block) -> Block:
 
 
 def expanded(binding: Binding) -> list[Binding]:
-    """Return the bindings that replace the binding of a composite operator."""
+    """Return the bindings that replace `binding`, whose value is a composite operator.
+
+    The last one binds the same variable as `binding`.
+    """
     bindings: list[Binding] = []
     value = _flat(binding.value, binding.var, {}, bindings)
     return [*bindings, replace(binding, value=value)]
 
 
 def _flat(expr: Expr, whole: Var, done: dict[Expr, Expr], bindings: list[Binding]) -> Expr:
-    """Return the expression with atoms as arguments.  Append bindings for arguments that are calls to `bindings`.
+    """Return `expr` decomposed, with atoms as arguments.
 
-    whole: the variable of the whole result.   done: a subexpression -> its variable, so that each shared subexpression
-    is bound once.
+    An argument that is a call is bound to a new variable, and its binding is appended to `bindings`.
+    whole: the variable of the composite operator, from which new variables take their names and origins.
+    done: a subexpression -> its variable, so that each shared subexpression is bound once.
     """
     while isinstance(expr, OpCall) and isinstance(expr.op.lower, Composition):
         expr = expr.op.lower.function(*expr.args, **dict(expr.attributes))

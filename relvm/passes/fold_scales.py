@@ -62,8 +62,8 @@ class _Folder:
     """Folds factors and terms in the blocks of a module.
 
     uses: the number of uses of each variable in the module.   stepped: values that are later rounded to whole numbers.
-    shared: the ids of arrays that several operators use.   values: a variable of the current block -> the operator call
-    that computes it, after the changes so far.   renamed: a removed variable -> its replacement.
+    shared: the ids of the arrays of constants that occur several times.   values: a variable of the current block ->
+    the operator call that computes it now.   renamed: a removed variable -> its replacement.
     taken: a changed variable -> the origins that it takes over.
     """
 
@@ -99,9 +99,9 @@ class _Folder:
         return with_bindings(block, bindings, self.atom(block.result))
 
     def binding(self, binding: Binding | MatchCast) -> Binding | MatchCast | None:
-        """Process one binding.  Return the rewritten binding, or None if its value is an operator call.
+        """Rewrite one binding.  If its value is an operator call, store the rewritten call in `values` and return None.
 
-        A rewritten operator call is in `values`, unless its variable was removed.
+        If folding removes the variable of the call, store nothing.  For any other value, return the rewritten binding.
         """
         value = map_parts(self.atom, self.block, binding.value)
         if not (isinstance(value, OpCall) and isinstance(binding, Binding) and value.type == binding.var.type):
@@ -137,15 +137,17 @@ class _Folder:
             self.values[var] = ops.multiply(call.args[0], inverse) if inverse else call
 
     def own(self, expr: Expr) -> OpCall | None:
-        """Return the operator call of this block that computes `expr`, or None unless `expr` has exactly one use."""
+        """Return the operator call of this block that computes `expr`, if `expr` is used exactly once.
+
+        Otherwise, or if no operator call of this block computes `expr`, return None.
+        """
         return self.values.get(expr) if isinstance(expr, Var) and self.uses[expr] == 1 else None
 
     def shifted(self, expr: Expr, shift: np.ndarray) -> Changes | None:
-        """Return the changed call that computes `expr` plus the constant `shift`.
+        """Return a changed call, by its variable, so that `expr` becomes its old value plus the constant `shift`.
 
-        `expr` must be a matrix product or convolution plus a constant bias, and `shift` is added to the bias.  Return
-        None if `expr` is anything else, or if the bias or `shift` is so large that it would round away digits of the
-        other.
+        `expr` must be a matrix product or convolution plus a constant bias.  `shift` is added to the bias.  Return None
+        if `expr` is anything else, or if the bias or `shift` is so large that it would round away digits of the other.
         """
         call = self.own(expr)
         if call is None or not isinstance(expr, Var):
@@ -168,9 +170,9 @@ class _Folder:
         return call is not None and call.op in (ops.conv, ops.matmul)
 
     def scaled(self, expr: Expr, factor: np.ndarray, depth: int) -> Changes | None:
-        """Return the changed calls that compute `expr` times a factor, or None if the factor cannot be folded.
+        """Return changed calls, by their variables, so that `expr` becomes its old value times `factor`.
 
-        depth: the most operators through which the factor may still be moved.
+        Return None if the factor cannot be folded.  depth: the maximum number of operators through which to move it.
         """
         call = self.own(expr)
         if call is None or not isinstance(expr, Var) or depth == 0 or call.tensor_type.shape is None:
@@ -203,9 +205,10 @@ class _Folder:
         return None
 
     def scaled_product(self, expr: Var, call: OpCall, factor: np.ndarray, depth: int) -> Changes | None:
-        """Return the changed calls that compute a matrix product times a factor, or None if it cannot be folded.
+        """Return changed calls, by their variables, so that the matrix product `expr` is multiplied by `factor`.
 
-        The factor is a single number, or one number for each column or row.
+        The factor is a single number, or one number for each column or row.  Return None if it cannot be folded.
+        call: the call that computes `expr`.   depth: the maximum number of operators through which to move the factor.
         """
         a, b = call.args
         attributes, vector = dict(call.attributes), factor.reshape(-1)
@@ -255,7 +258,10 @@ class _Folder:
 
 
 def _of_input(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
-    """Return the factor for the weights that has the same effect as `factor` for the first argument, or None."""
+    """Return the factor for the weights that has the same effect as `factor` for the first argument.
+
+    Return None if there is no such factor.
+    """
     attributes, weights, vector = dict(call.attributes), call.args[1], factor.reshape(-1)
     if call.op is ops.matmul:
         if (weights.tensor_type.rank or 0) < 2 or attributes["transpose_a"] or not varies_along(factor, -1):
@@ -271,10 +277,10 @@ def _of_input(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
 
 
 def _stepped(items: list[Node]) -> set[Expr]:
-    """Return the values that are rounded to whole numbers later.
+    """Return the values that are later rounded to whole numbers.
 
-    Only elementwise operators and data movement may be between a value and the rounding.  items: the nodes of the
-    module, in program order.
+    A value counts only if there are only elementwise operators and data movement between the value and the rounding.
+    items: the nodes of the module, in program order.
     """
     found: set[Expr] = set()
     for item in reversed(items):

@@ -61,7 +61,7 @@ def _block(block: Block, uses: Counter[Var]) -> Block:
 
 @dataclass(frozen=True)
 class _Scores:
-    """The computation of the scores: the product of q and k, times `scale`, plus `bias` unless that is None.
+    """The computation of the scores: the product of q and k, times `scale`, plus `bias` if there is one.
 
     transposed: whether k is stored with its last two axes swapped, so that the scores are matmul(q, k).
     """
@@ -86,9 +86,9 @@ class _Match:
         self.taken: set[Expr] = set()
 
     def own(self, expr: Expr, uses: int = 1) -> OpCall | None:
-        """Return the call that computes `expr` if `expr` is used exactly `uses` times, otherwise None.
+        """Return the call that computes `expr`, if `expr` is a variable of the block that is used `uses` times.
 
-        Record the variable in `taken`.
+        In this case, add the variable to `taken`.  Otherwise return None.
         """
         call = self.calls.get(expr) if isinstance(expr, Var) and self.uses[expr] == uses else None
         if call is not None:
@@ -96,9 +96,9 @@ class _Match:
         return call
 
     def attention(self, call: OpCall) -> OpCall | None:
-        """Return the attention operator that replaces `call`, the second product, or None if there is no match.
+        """Match `call` as the product of the softmax and v.  Return the attention operator that replaces it, or None.
 
-        The arguments of the operator may be calls.
+        The arguments of the attention operator are calls or atoms.
         """
         if call.op is not ops.matmul or any(dict(call.attributes).values()) or not _is_matrix(call.args[0]):
             return None
@@ -120,10 +120,11 @@ class _Match:
         return replace(ops.attention(scores.q, scores.k, v, allowed, bias, **attributes), type=call.type)
 
     def shares(self, expr: Expr) -> tuple[str, OpCall | None, int]:
-        """Match the softmax and an optional `where` after it: where(p != p, 0, p) or where(max(s) == -inf, 0, p).
+        """Match `expr` as p = softmax(s), as where(p != p, 0, p), or as where(max(s) == -inf, 0, p).
 
-        Here p = softmax(s).  Return three items: the attribute `absent`, the softmax (None if there is no match), and
-        the number of uses that s must have.  `absent` tells how rows whose scores are all -inf are treated.
+        Return three items.  The first is the value of `absent` for the attention operator, which states how to treat
+        rows whose scores are all -inf.  The second is the call that computes p, or None if there is no match.  The
+        caller checks that this call is a softmax.  The third is the number of times that s must be used.
         """
         call = self.calls.get(expr) if isinstance(expr, Var) else None
         guard = self.own(call.args[0]) if call is not None and call.op is ops.where else None
@@ -142,9 +143,10 @@ class _Match:
         return "zero", softmax if same else None, 2
 
     def hidden(self, expr: Expr, uses: int) -> tuple[_Scores | None, Expr, float]:
-        """Match the scores and an optional `where` that masks them.
+        """Match `expr`, which must be used `uses` times, as the scores, optionally masked by a `where`.
 
-        Return the scores or None, the mask, and the number that replaces each score for which the mask is false.
+        Return the scores, or None if there is no match.  Also return the mask, and the number that replaces each score
+        for which the mask is false.
         """
         call = self.own(expr, uses)
         if call is not None and call.op is ops.where:

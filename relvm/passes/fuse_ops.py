@@ -93,6 +93,9 @@ def _grow(
     The members other than `root` are used only by members of the group.  Later bindings are tried first.  A check of a
     group takes time in proportion to its size.  The group is therefore first checked with all candidates, then binary
     search finds how many of them fit.
+
+    calls: the operator calls that may join a group, by the index of their binding.   users: the result of `_users`.
+    place: a variable of the block -> the index of its binding.   taken: the members of other groups.
     """
     members = {root}
     refused = set(taken)
@@ -117,7 +120,10 @@ def _candidates(
     place: dict[Expr, int],
     refused: set[int],
 ) -> list[int]:
-    """Return the bindings, as indices, that are candidates for a group, in the order in which they may join it."""
+    """Return the bindings, as indices, that can be added to the group `members`, in the order in which to try them.
+
+    refused: the bindings that must not be added.   calls, users, place: as in `_grow`.
+    """
     found: list[int] = []
     group, skipped = set(members), set(refused)
     product = next((calls[member] for member in members if isinstance(calls[member].op.lower, Contraction)), None)
@@ -142,7 +148,10 @@ def _candidates(
 
 
 def _fits(block: Block, calls: Mapping[int, OpCall], root: int, members: set[int]) -> bool:
-    """Return whether one kernel can compute all members without repeating an expensive computation."""
+    """Return whether one kernel can compute all `members` without repeating an expensive computation.
+
+    members: the indices of bindings, of which `root` is the last one.   calls: as in `_grow`.
+    """
     group = {block.bindings[member].var: calls[member] for member in sorted(members)}
     result = block.bindings[root].var
     if all(isinstance(call.op.lower, Pointwise) and var.type == result.type for var, call in group.items()):

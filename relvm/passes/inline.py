@@ -221,9 +221,9 @@ class _Inliner:
 
 
 def _called_once(function: Function) -> set[Var]:
-    """Return the variables of local functions that may be inlined and whose only use is a call.
+    """Return the variables of the local functions whose inlining is allowed and whose only use is a call.
 
-    The call must be outside of the local function itself.
+    A call inside the local function itself does not count.
     """
     found = {each.var: each.value for each in _bindings(function.block) if isinstance(each.value, Function)}
     if not found:

@@ -122,15 +122,18 @@ class _Lifter:
         return replace(block, bindings=tuple(bindings), result=substitute(block.result, references))
 
     def references(self, known: _Known) -> dict[Var, Expr]:
-        """Return a reference to each function that captures nothing and is used as a value, by its variable."""
+        """Return a mapping from variables to references, for the functions in `known` that are used as values.
+
+        Functions that capture values are left out, because they become closures.
+        """
         return {var: lifted.reference for var, lifted in known.items() if not lifted.captured and var in self.values}
 
     def functions(
         self, run: Sequence[Binding | MatchCast], owner: str, known: _Known, dims: frozenset[DimVar]
     ) -> _Known:
-        """Lift a group of adjacent local functions, which may call each other.
+        """Lift the adjacent local functions in `run`, which may call each other.
 
-        Return `known` with these functions added.
+        Return a copy of `known` with these functions added.   owner, known, dims: as in `block`.
         """
         functions = {binding.var: binding.value for binding in run if isinstance(binding.value, Function)}
         checked = self.values | self.unproven
@@ -149,10 +152,10 @@ class _Lifter:
         return known
 
     def function(self, local: Function, lifted: _Lifted, run: _Known, known: _Known, dims: frozenset[DimVar]) -> None:
-        """Add the lifted function of a local function to the functions of the module.
+        """Add the function `lifted`, into which `local` is turned, to the functions of the module.
 
-        run: the functions that are lifted together with this one.  If the body uses one of them as a value, it must
-        make the closure.
+        run: the functions that are lifted together with this one.  If the body of `local` uses one of them as a value,
+        the body itself creates the closure.   known, dims: as in `block`.
         """
         body = self.block(local.block, lifted.reference.name, known, dims | _plain_dims(local.params))
         used = _values(body)
@@ -219,12 +222,12 @@ def _unproven(expr: Node) -> set[Var]:
 def _captured(
     run: Mapping[Var, Function], known: _Known, outer: Mapping[Var, frozenset[DimVar]]
 ) -> dict[Var, tuple[Expr, ...]]:
-    """Return the values that each function of a group captures.
+    """Return the values that each function in `run`, a group of local functions, captures.
 
     A function captures the values that it uses, and the values that the functions it uses capture.
 
-    outer: for each function, the dimension variables of the surrounding function against which its parameters are
-    checked.
+    known: the lifted functions in scope.   outer: for each function, the dimension variables of the surrounding
+    function against which its parameters are checked.
     """
     variables: dict[Var, dict[Var, None]] = {}
     uses: dict[Var, list[Var]] = {}
@@ -253,7 +256,8 @@ def _captured(
 def _is_captured(var: Var, values: set[Var], known: _Known) -> bool:
     """Return whether a free variable of a local function must be captured.
 
-    The variable of a lifted function need not be captured, unless it is used as a value and is a closure.
+    The variable of a lifted function is captured only if it is used as a value and is a closure.
+    values: the variables used as values.   known: the lifted functions in scope.
     """
     return var not in known or (var in values and bool(known[var].captured))
 
@@ -275,10 +279,12 @@ def _dims(value: Expr) -> Iterable[DimVar]:
 
 
 def _given_dims(local: Function, captured: Iterable[Var], outer: frozenset[DimVar]) -> set[DimVar]:
-    """Return the dimension variables that a local function need not capture, because other values bind them.
+    """Return the dimension variables that `local` need not capture, because it gets their values in another way.
 
-    These are the variables that captured values bind.  Parameters and checks inside the function also bind variables,
-    but those in `outer` do not count.
+    The captured values bind some variables.  The parameters and the checks inside the function bind others, but a
+    variable in `outer` must be captured even if they bind it.
+
+    outer: the dimension variables of the surrounding function against which the parameters are checked.
     """
     given = set((_plain_dims(local.params) - outer) | _plain_dims(captured))
     for item in walk(local):

@@ -30,7 +30,10 @@ def list_append_in_place(function: Function) -> Function:
 
 
 def _block(block: Block, needed: set[Var], lists: set[Var]) -> Block:
-    """Return a block with in-place appends.  needed: the variables of `lists` that are used after the block."""
+    """Return `block` with in-place appends.
+
+    lists: the variables of all lists to which the function appends.   needed: those that are used after the block.
+    """
     needed = needed | _used(block.result, lists)
     own = {binding.var for binding in block.bindings}
     bindings: list[Binding | MatchCast] = []  # the last one first

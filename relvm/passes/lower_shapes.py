@@ -191,17 +191,20 @@ class _Lowering:
         return replace(block, bindings=tuple(scope.out), result=result)
 
     def is_checked(self, call: PackedCall | Call, is_tail: bool, block: Block, binding: Binding) -> bool:
-        """Return whether the result of a call is checked.  is_tail: whether `block` is in tail position."""
+        """Return whether the result of `call`, the value of `binding`, must be checked at run time.
+
+        is_tail: whether `block`, which contains the binding, is in tail position.
+        """
         if isinstance(call, PackedCall):
             return call.type != VOID
         is_tail_call = is_tail and in_tail_position(block, binding)
         return not is_tail_call and is_unchecked(call.callee, self.closures, self.unchecked)
 
     def value(self, expr: Expr, scope: _Scope) -> Expr:
-        """Return the lowered form of an atom.
+        """Return the lowered form of `expr`, an atom.
 
-        A removed variable is replaced by its value.  For a symbolic shape or dimension, append the binding that
-        computes it, unless there is one already, and return its variable.
+        If `expr` is a removed variable, return its replacement.  If it is a symbolic shape or dimension, return the
+        variable with its value.  Append the binding of this variable to the block of `scope` unless it exists.
         """
         match expr:
             case Var():
@@ -286,7 +289,7 @@ class _Lowering:
         return replace(block, bindings=tuple(bindings))
 
     def read_pairs(self, pairs: Sequence[Expr]) -> list[Expr]:
-        """Return the pairs of code and value.  ANY replaces each STORE to a slot that is never read."""
+        """Return `pairs`, a flat list of codes and values, with ANY for each STORE to a slot that is never read."""
         kept: list[Expr] = []
         for code, value in zip(pairs[::2], pairs[1::2], strict=True):
             unread = code == _CODE["STORE"] and isinstance(value, Prim) and value.value not in self.read
@@ -296,8 +299,9 @@ class _Lowering:
     def check(self, where: str, type_: Type, value: Expr, known: Type, scope: _Scope) -> None:
         """Append the checks that `value` is of type `type_`.
 
-        known: the type that `value` is proven to have.  Checks that it makes unnecessary are omitted.  Checks of
+        known: the type that `value` is proven to have.  Checks that this type makes unnecessary are omitted.  Checks of
         compound dimensions and of the contents of lists and optionals are added to `scope.pending`.
+        where: the beginning of the error message.
         """
         place = String(where)
         match type_:
@@ -334,9 +338,9 @@ class _Lowering:
                     self.match_value(where, expected, value, scope)
 
     def bind(self, where: str, type_: Type, value: Expr, scope: _Scope) -> None:
-        """Append the statements that store the dimension variables of `type_` that have no heap slot yet.
+        """Append the statements that store dimension variables, namely those of `type_` that have no heap slot yet.
 
-        `value` is proven to be of type `type_`, so its dimensions are not checked.
+        `value` is proven to be of type `type_`, so its dimensions are not checked.  where: as in `check`.
         """
         match type_:
             case TensorType(shape=dims) | ShapeType(dims=dims):
@@ -358,7 +362,7 @@ class _Lowering:
     ) -> None:
         """Append the check that `value` has shape `dims`.  A dimension variable without a heap slot is stored instead.
 
-        If `proven`, only store variables.
+        proven: whether the shape is proven, so that nothing is checked.   where: as in `check`.
         """
         if not dims:
             return
@@ -380,7 +384,10 @@ class _Lowering:
             scope.pending.append((where, value, left))
 
     def match_value(self, where: str, dim: AnyDim, value: Expr, scope: _Scope) -> None:
-        """Append the check that the scalar `value` equals `dim`, or store `value` if `dim` is a new variable."""
+        """Append the check that the scalar `value` equals `dim`.  If `dim` is a new variable, store `value` instead.
+
+        where: as in `check`.
+        """
         if not isinstance(dim, int) and dim not in scope.slots:
             if as_var(dim) is None:
                 scope.pending.append((where, value, dim))

@@ -31,7 +31,10 @@ class Provenance:
         self._follow(module)
 
     def hand_on(self, after: Module) -> Module:
-        """Return `after`, the result of a pass, with the lost origins restored.  Track this module from now on."""
+        """Return `after`, the result of a pass, with the lost origins restored.
+
+        The returned module is the one with which the next result is compared.
+        """
         before, used = self.trails.values(), self.used
         self._follow(after)
         if lost := used - self.used:
@@ -41,7 +44,7 @@ class Provenance:
         return after
 
     def _follow(self, module: Module) -> None:
-        """Compute the trails of the parts of a module.  Reuse those of unchanged parts, and drop all others."""
+        """Replace the trails by those of the parts of `module`.  Trails of unchanged parts are reused."""
         known, self.trails = self.trails, {}
         for function in module.functions:
             for part in _parts(function):

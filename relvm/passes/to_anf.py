@@ -40,7 +40,8 @@ def _block(expr: Expr, renamed: dict[Var, Expr], origins: Origins) -> Block:
 def _atom(expr: Expr, bindings: list, renamed: dict[Var, Expr], name: str, origins: Origins) -> Expr:
     """Return an atom with the value of `expr`.  Append the bindings that compute it, if any, to `bindings`.
 
-    name: the name of a new variable for the value.   origins: the source locations of the enclosing expression.
+    renamed: a removed variable -> the atom that replaces it.   name: the name of a new variable for the value.
+    origins: the source locations of the enclosing expression.
     """
     value = _value(expr, bindings, renamed, origins)
     if is_atom(value):
@@ -52,7 +53,10 @@ def _atom(expr: Expr, bindings: list, renamed: dict[Var, Expr], name: str, origi
 
 
 def _value(expr: Expr, bindings: list, renamed: dict[Var, Expr], origins: Origins) -> Expr:
-    """Return `expr` with atoms as arguments.  Append the bindings that compute these atoms to `bindings`."""
+    """Return `expr` with atoms as arguments.  Append the bindings that compute these atoms to `bindings`.
+
+    renamed, origins: as in `_atom`.
+    """
     match expr:
         case Var():
             return renamed.get(expr, expr)

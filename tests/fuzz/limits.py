@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from random import Random
 
-SECONDS = float(os.environ.get("RELVM_FUZZ_SECONDS", "5"))  # each test goes on
+SECONDS = float(os.environ.get("RELVM_FUZZ_SECONDS", "3"))  # each test goes on
 LEAST = 200  # cases of a test, however slow the machine is
 FIRST = int(os.environ.get("RELVM_FUZZ_SEED", "1"))
 

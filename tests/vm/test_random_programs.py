@@ -19,7 +19,7 @@ from random_programs.replay import as_text, canonical_text, from_text
 
 from relvm.ir.visitor import structural_equal
 
-FIRST, LAST = map(int, os.environ.get("RELVM_PROGRAM_BLOCKS", "0:5").split(":"))
+FIRST, LAST = map(int, os.environ.get("RELVM_PROGRAM_BLOCKS", "0:4").split(":"))
 SAMPLE = range(FIRST, max(LAST, FIRST + 10))  # blocks in which each construct and outcome occurs
 C_SHARE = 8  # one module in so many has its kernels compiled, too
 LEAST = 100  # programs that differ in a block

@@ -210,7 +210,7 @@ class _Printer:
         return f"{indent}RVM_TRY_AT({place}, rvm_step(ctx, r, {function}, {place}, failure));"
 
     def last_step(self, indent: str) -> list[str]:
-        """Return the line that reports the jump or the return at the end of a block."""
+        """Return the line that reports the jump or return at the end of a block.  Without `places`, return no line."""
         return [] if self.places is None else [self.step(next(self.places), indent)]
 
     def statement(self, statement: Statement, place: int | None, indent: str) -> list[str]:

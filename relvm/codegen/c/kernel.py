@@ -102,7 +102,8 @@ def size_names(buffers: tuple[Buffer, ...]) -> dict[DimVar, str]:
 def _checks(buffers: tuple[Buffer, ...], sizes: dict[DimVar, str], uses_self: bool) -> list[str]:
     """Return the lines that check the arguments: a table of the expected tensors, and a call of `rvm_kernel_check`.
 
-    The call also fills the array `sizes`.
+    The call also fills the C array `sizes`.   sizes: the size variables of the kernel, with their C names.
+    uses_self: whether the code of the kernel uses the C parameter `self`.
     """
     order: dict[DimVar | None, int] = {var: i for i, var in enumerate(sizes)}
     rows = []
@@ -384,7 +385,10 @@ def _is_promoted(dtype: DType) -> bool:
 
 
 def _confusing(function: str, outer: int) -> bool:
-    """Return whether gcc would warn about missing parentheses that C does not require: for && inside ||."""
+    """Return whether gcc warns about an expression without parentheses, although C requires none: && inside ||.
+
+    function: the operator of the expression.   outer: the precedence of the operator around it.
+    """
     return function == "&&" and outer == _PRECEDENCE["||"]
 
 

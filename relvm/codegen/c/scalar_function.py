@@ -4,7 +4,7 @@ There are three C functions for each routine:
 
 - `scalar_NAME` is the computation.
 - `call_NAME` is the function that other routines call.  It goes through the function table if an instrument observes
-  calls, or if a call may be refused.
+  calls, or if the call could exceed the limits on nested calls or on the C stack.
 - The function with the symbol of the routine is for the function table.
 """
 

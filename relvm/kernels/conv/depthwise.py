@@ -59,12 +59,12 @@ class _Shape:
         self.room = _ROOM // (channels * len(self.phases))
 
     def plane(self, channel: int, phase: tuple[int, int]) -> int:
-        """Return the position in the block at which the plane of a channel and a phase starts."""
+        """Return the position in the block at which the plane for `channel` and `phase` starts."""
         return (channel * len(self.phases) + self.phases.index(phase)) * self.room
 
     @property
     def step(self) -> int:
-        """The distance, in rows of the window, between vertical positions that read adjacent rows of a plane."""
+        """The distance, in rows of the window, between two window positions that read adjacent rows of one plane."""
         return self.strides[0] // math.gcd(self.strides[0], self.dilations[0])
 
     def columns(self, most: int) -> Iterator[tuple[int, int]]:
@@ -81,8 +81,8 @@ class _Shape:
                     yield rows[start] * self.sizes[1] + column, len(rows[start : start + together])
 
     def tap(self, tap: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return the phase that a window position reads, and the offset (rows, elements) of the position in the plane
-        of that phase.  tap: the row-major number of the window position."""
+        """Return the phase of a window position, and the offset (rows, elements) at which it reads the plane of this
+        phase.  tap: the row-major number of the window position."""
         steps = (tap // self.sizes[1] * self.dilations[0], tap % self.sizes[1] * self.dilations[1])
         (row, column), (row_phase, column_phase) = zip(*map(divmod, steps, self.strides), strict=True)
         return (row_phase, column_phase), (row, column)
@@ -100,8 +100,8 @@ def has_few_filters(x: Buffer, w: Buffer, window: Window) -> bool:
 
 
 def _is_whole(shape: _Shape, indices: tuple[AnyDim, ...]) -> bool:
-    """Return whether all output positions are known to fit in one block.  In this case, the margins of the block are
-    set to zero only once."""
+    """Return whether a block is known to have room for all output positions.  In this case, the margins of the block
+    are set to zero only once.  indices: the spatial dimensions of the output."""
     high, wide = indices if len(indices) == 2 else (1, *indices)
     if not isinstance(high, int) or not isinstance(wide, int) or wide > _WIDEST:
         return False
@@ -158,8 +158,9 @@ def _sums_of(
     *,
     is_line: bool,
 ) -> Callable[[Scalar, Local, Local], None]:
-    """Return a function that generates the sums of a block for one filter.  Its arguments are the start of the filter
-    in w, the number of output rows, and the number of output positions in a row.
+    """Return a function that generates code to convolve a block with one filter.  The arguments of the function are
+    the start of the filter in w, the number of output rows, and the number of output positions in a row.  The results
+    are written to `sums`.   pitch, lanes: the distance between the rows of a plane of the block, and of `sums`.
 
     Window positions in the same column are processed together, to share loads.  If the convolution has one spatial axis
     (`is_line`), all window positions are processed together.
@@ -204,8 +205,12 @@ def _bring_planes(
     count: tuple[Local, Local],
     is_whole: bool,
 ) -> None:
-    """Copy to the block the elements of a channel of x that are read by `count` output positions, beginning at `at`.
-    Padding becomes zeros.  If `is_whole` is set, the block contains these zeros already."""
+    """Generate code that copies elements of a channel of x to the planes of this channel in the block.  The elements
+    are those that `count` output positions read, beginning at output position `at`.  Padding becomes zeros.
+
+    plane: the number of the channel in its group.   pitch: the distance between the rows of a plane.
+    is_whole: whether the block contains the zeros of the padding already.
+    """
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     high, wide = dims if len(dims) == 2 else (Literal(1, I64), dims[0])
     columns = k.let("needed", count[1] + shape.reach[1])

@@ -25,6 +25,7 @@ class _Shape:
     """The window over two spatial axes, and the layout of the ring buffer.
 
     The ring buffer has `rows` rows of `fours * pitch` words.  fours: the number of words in a row of the window.
+    pitch: the number of output positions for which a row of the ring buffer has room.
     """
 
     def __init__(self, window: Window, wide: object) -> None:
@@ -95,7 +96,8 @@ def write_byte_depthwise(
 
 
 def _set_weights(k: KernelBuilder, w: Buffer, weights: Buffer, shape: _Shape, filter_: Local) -> Local:
-    """Pack the weights of a filter into words.  Return the sum of the weights."""
+    """Generate code that packs the weights of filter `filter_` of w into words, stored in `weights`.  Return a variable
+    with the sum of the weights."""
     total = k.let("total", Literal(0, I32))
     rows, wide = shape.sizes
     with k.loop(rows, name="r") as r:
@@ -120,7 +122,12 @@ def _bring_rows(
     padding: Local,
     pad_word: Local,
 ) -> None:
-    """Convert the input rows that output row `y` is the first to read, and store their words in the ring buffer."""
+    """Generate code that stores the words of input rows in the ring buffer: of the rows that output row `y` reads and
+    output row `y - 1` does not.
+
+    plane: the start of the channel in x.   start, count: the first output position, and the number of positions.
+    padding, pad_word: the zero point of x, and a word that consists of it.
+    """
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     high, wide = dims if len(dims) == 2 else (Literal(1, I64), dims[0])
     kept = shape.rows - min(shape.strides[0], shape.rows)
@@ -143,7 +150,8 @@ def _bring_rows(
 
 
 def _set_offsets(k: KernelBuilder, offsets: Buffer, shape: _Shape, y: Local) -> None:
-    """Store, for each word of weights, the position in the ring buffer of the first word to multiply by it."""
+    """Generate code that stores, for each word of weights, the position in the ring buffer of the first input word that
+    is multiplied by the word of weights.  y: the output row."""
     for row in range(shape.sizes[0]):
         place = (y * shape.strides[0] + row * shape.dilations[0]) % shape.rows
         at_row = k.let("at_row", place * shape.row_size)

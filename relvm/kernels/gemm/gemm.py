@@ -77,10 +77,10 @@ class LhsInt8:
 
     depth: the length of a row in bytes.   flip: the bits of a word that are inverted before the product.   is_signed:
     whether the bytes are signed after the inversion; the bytes of the right matrix have the other signedness.
-    begin(row, goes_on): returns a function for a row.  The arguments of that function are the first column of the
-    panel, and a column counted from there.  It returns the correction to add to the sum of products.  The correction
-    has a term for the rows of the right matrix that are in the panel.  If `goes_on` is None or false, it also has the
-    term for the whole row, which must be added once.
+    begin(row, goes_on): generates code for a row of the left matrix and returns a function, correction(first, column),
+    which accounts for the zero points.  For column `column` of the panel that begins at column `first`, it returns the
+    number to add to the sum of products.  If the product is computed in chunks, the number has a part for each chunk
+    and a part for the whole row.  The latter is only added for the first chunk, where `goes_on` is None or false.
     """
 
     buffer: Buffer
@@ -125,8 +125,8 @@ def gemm(
     `result` at the indices counters(i, j).
 
     batch: the batch dimensions.   sizes: rows, columns and depth.  The depth is in words if the left matrix consists of
-    bytes.   width: the panel width.   operands: returns left, right and counters for the indices of a batch element.
-    The classes of left and right must be the same for all batch elements.
+    bytes.   width: the panel width.   operands(indices): returns left, right and counters for the batch element at
+    `indices`.  The classes of left and right must be the same for all batch elements.
     """
     rows, columns, depth = sizes
     blocks, groups = _blocks(columns, width), _blocks(rows, ROWS)
@@ -153,8 +153,8 @@ def gemm(
 
 
 def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, depth: Scalar) -> None:
-    """Generate a product with right panels that are copied.  A panel that may be deep is copied and multiplied in
-    chunks of DEPTH rows."""
+    """Generate the product with a panel of `right`, which is copied first.  If the panel has many rows (`depth`), or an
+    unknown number, it is copied and multiplied in chunks of DEPTH rows."""
     deep, width, result = constant_value(depth), product.width, product.result
     if deep is not None and deep <= (_MAX_WORDS if isinstance(product.left, LhsInt8) else DEPTH):
         panel = k.allocate("panel", result.dtype, (max(deep, 1) * width,))
@@ -202,11 +202,10 @@ class _PanelMatmul:
     def write(
         self, first: Scalar, span: Scalar, right: Buffer, start: Scalar, goes_on: Scalar | None, is_part: Scalar | None
     ) -> None:
-        """Generate the product with `span` rows of the panel from row `first` on.  Row `first` begins at
-        right.flat[start].
+        """Generate the product with rows [first, first + span) of the panel.  Row `first` begins at right.flat[start].
 
-        goes_on: whether the tile continues from stored partial sums; None: no.   is_part: whether the sums of the tile
-        are stored as partial sums for a later chunk of the panel; None: no.
+        goes_on: whether an earlier chunk of the panel has stored partial sums, to which the products are added; None:
+        no.   is_part: whether to store the sums as partial sums for a later chunk; None: no.
         """
         k, rows = self.k, constant_value(self.rows)
 
@@ -361,7 +360,8 @@ class _PanelMatmul:
                 self.result.store(k, self.counters(i, self.column + j), self.tile[r * self.width + j])
 
     def _each(self, row: Local, count: int, body: Callable[[Scalar, Scalar], None]) -> None:
-        """Generate body(position in the tile, position in the partial sums) for each element of `count` rows."""
+        """Generate body(position in the tile, position in the partial sums) for each element of `count` rows of the
+        tile.  row: the first of these rows, as a row of the result."""
         k = self.k
         with k.loop(count, name="r") as r, k.loop(self.count, name="j", simd=True) as j:
             place = self.result.partial_position(self.counters(row + r, self.column + j))
@@ -407,8 +407,8 @@ def copy_run(
 
 
 def clear_rest(k: KernelBuilder, panel: Buffer, rows: Scalar, count: Scalar, width: int) -> None:
-    """Clear the columns of a panel from `count` on.  Their results are not used, but uninitialized memory may contain
-    denormal numbers, which are slow to add."""
+    """Generate code that sets the columns of a panel from `count` on to 0.  The results of these columns are not used,
+    but uninitialized memory may contain denormal numbers, which are slow to add."""
     with (
         k.branch(count < width),
         k.loop(rows, name="p") as p,

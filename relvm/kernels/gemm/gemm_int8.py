@@ -52,9 +52,10 @@ def signs_of(left: DType, right: DType) -> Signs:
 class Zeros:
     """The zero points and sums of two matrices after the conversion by `Signs`.
 
-    left(row), right(column): the zero point of a row of the left matrix and of a column of the right matrix, i32; None:
-    all are 0.   row_sum(row): the sum of a row of the left matrix.   column_sum(first, column): the sum of a column of
-    the panel that begins with column `first`, over the rows that the panel contains.
+    left(row), right(column): the zero point of a row of the left matrix and of a column of the right matrix, i32.  If
+    all zero points of a matrix are 0, the function is None.   row_sum(row): the sum of a row of the left matrix.
+    column_sum(first, column): the sum of column `column` of the panel that begins with column `first`, over the rows
+    that the panel contains.
     """
 
     left: Callable[[Scalar], Scalar] | None

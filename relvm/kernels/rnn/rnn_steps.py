@@ -36,9 +36,11 @@ _UNROLLED = 4  # rows of r that one pass over the sums of a sequence adds
 
 @dataclass(frozen=True)
 class SequenceStep:
-    """Sequence n at one step.  The other fields are flat positions.
+    """One step of a sequence.
 
-    at_x: its part of x.   at_h: its state, in h and in the final states.   at_y: its output in y.   at_sums: its sums.
+    n: the number of the sequence.  The other fields are the flat positions of its data.   at_x: the elements of x for
+    the step.   at_h: the state, in the initial and in the current states.   at_y: the outputs of the step in y.
+    at_sums: the row of `SequenceBatch.sums`.
     """
 
     n: Local
@@ -50,12 +52,13 @@ class SequenceStep:
 
 @dataclass(frozen=True)
 class SequenceBatch:
-    """A batch of adjacent sequences of one direction, at step t.
+    """A batch of adjacent sequences in one direction, at step `t`.
 
-    first, count: the number of the first sequence, and how many sequences the batch has.   counts: the possible values
-    of `count`.   at_h: the position of the first state.   lengths: None if all sequences have all steps.   sums: a row
-    for each sequence, as long as a row of r.   alone: whether this is the only batch.  In this case, threads divide its
-    products.
+    first, count: the number of the first sequence, and the number of sequences.   counts: the values that `count` can
+    have.   at_h: the flat position of the first sequence's state in the buffers of states.   sizes: the number of all
+    sequences, and of directions.   lengths: the lengths of all sequences, or None if all have the same number of steps.
+    r: the recurrent weights.   sums: the results of matrix products with r in this step, with a row for each sequence.
+    alone: whether this is the only batch.  If so, threads divide the columns of its matrix products.
     """
 
     k: KernelBuilder
@@ -73,7 +76,8 @@ class SequenceBatch:
 
     @contextmanager
     def each(self) -> Iterator[SequenceStep]:
-        """Open a loop over the sequences, including sequences that have no step t."""
+        """Open a loop over the sequences until the end of the `with` statement.  Yield the step t of a sequence, even
+        if the sequence is shorter."""
         k, (batch, directions), (_, hidden, width) = self.k, self.sizes, self.r.shape
         with k.loop(self.count, name="row") as row:
             n = k.let("n", self.first + row)
@@ -84,15 +88,16 @@ class SequenceBatch:
 
     @contextmanager
     def each_active(self) -> Iterator[SequenceStep]:
-        """Open a loop over the sequences that have a step t."""
+        """Open a loop like `each`, but only over the sequences that have a step t."""
         with self.each() as row:
             lengths = self.lengths
             with nullcontext() if lengths is None else self.k.branch(self.t < lengths[row.n].to(I64)):
                 yield row
 
     def multiply(self, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
-        """Set the columns [first, first + columns) of the sums to the product of the rows of `left` and r.  The first
-        row of `left` begins at `start`, and rows are `step` elements apart."""
+        """Generate code that sets columns [first, first + columns) of `sums` to the product of a matrix and the same
+        columns of r.  The matrix has a row for each sequence.  Its first row begins at position `start` of `left`, and
+        its rows are `step` elements apart."""
         k = self.k
         for count in self.counts:
             with nullcontext() if len(self.counts) == 1 else k.branch(self.count.eq(count)):
@@ -103,7 +108,8 @@ class SequenceBatch:
                     self._multiply_row(left, k.let("at", start + row * step), row, first, columns)
 
     def _multiply_tiles(self, count: int, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
-        """Compute the product in tiles.  The last tile may overlap the previous tile, so that it is full."""
+        """Generate the product of `multiply` in tiles, for a batch of `count` sequences.  The last tile may overlap the
+        previous tile, so that the last tile is full."""
         k, r, (_, hidden, width) = self.k, self.r, map(known_size, self.r.shape)
 
         def tile(column: Scalar, wide: int) -> None:
@@ -120,8 +126,8 @@ class SequenceBatch:
             tile(Literal(first + columns - _STEP, I64), _STEP)
 
     def _multiply_row(self, left: Buffer, start: Local, row: Local, first: int, columns: int) -> None:
-        """Compute the product for one row with simple loops.  They read r in memory order, because reading r takes most
-        of the time."""
+        """Generate row `row` of the product of `multiply` with simple loops.  They read r in memory order, because
+        reading r takes most of the time."""
         k, r, sums, (_, hidden, width) = self.k, self.r, self.sums, map(known_size, self.r.shape)
         at_sums = k.let("at_sums", row * width + first)
         with self._part(-(-columns // _COLUMNS), hidden * _COLUMNS // 4) as (low, high):
@@ -149,7 +155,8 @@ class SequenceBatch:
 
     @contextmanager
     def _part(self, count: int, work: int) -> Iterator[tuple[Scalar, Scalar]]:
-        """Yield the bounds of a part of [0, count): the whole range, or the part of a thread if `alone` is set."""
+        """Yield the bounds of a part of [0, count): the whole range, or the part of a thread if `alone` is set.  The
+        `with` statement generates the code for this part.  work: as in KernelBuilder.parallel."""
         if self.alone:
             with self.k.parallel(count, work) as part:
                 yield part
@@ -168,8 +175,9 @@ def each_step(
     direction: str,
     step: Callable[[SequenceBatch], None],
 ) -> None:
-    """Generate all steps.  The elements of y after the end of a sequence are set to 0.
+    """Generate all steps of the recurrent operator `op`.  The elements of y after the end of a sequence become 0.
 
+    x, r, lengths, direction: the arguments of the operator.   y: the buffer of the states at all steps.
     states: a pair for each state: the buffer of the initial state, and the buffer of the current and final state.
     step: generates one step of a batch: it computes the next states, and writes y for sequences that have this step.
     """
@@ -195,19 +203,20 @@ def each_step(
         walk.apart(counts[1:])  # avoids a remainder of one sequence
 
 
-def _counts(batch: object) -> range:
-    """Return the possible sizes of a batch.  The sequences are divided into as few batches as possible, of sizes as
-    equal as possible."""
-    if not isinstance(batch, int):
+def _counts(sequences: object) -> range:
+    """Return the sizes that a batch can have if `sequences` sequences are divided into batches.  There are as few
+    batches as possible, of sizes as equal as possible."""
+    if not isinstance(sequences, int):
         return range(1, _ROWS + 1)
-    groups = max(1, -(-batch // _ROWS))
-    return range(batch // groups, -(-batch // groups) + 1)
+    groups = max(1, -(-sequences // _ROWS))
+    return range(sequences // groups, -(-sequences // groups) + 1)
 
 
 @dataclass(frozen=True)
 class _Walk:
     """Generator of all steps of all sequences.  sizes: the number of steps, and of sequences.   backwards: for each
-    direction, whether it is reversed."""
+    direction, whether it is reversed.   Other fields: as in `each_step`; `lengths` is None if all sequences have all
+    steps."""
 
     k: KernelBuilder
     sizes: tuple[Scalar, Scalar]

@@ -64,9 +64,10 @@ def _makes(statement: Statement, register: int) -> bool:
 
 
 def _moved(statement: Statement, register: int, copy: CallStatement, target: int) -> Statement:
-    """Return the statement with register `target`, the destination of `copy`, instead of `register`.
+    """Return `statement` with register `target`, the destination of `copy`, in place of `register`.
 
-    If the statement computes the value, its comment becomes that of the copy, and the copy's origins are added.
+    If the statement computes the value of `register`, its comment becomes that of `copy`, and the origins of `copy` are
+    added to its origins.
     """
 
     def operand(value: Operand) -> Operand:

@@ -81,8 +81,9 @@ def _entry(routine: Routine, module: LirModule) -> dict[int, str]:
 
 
 def _types(routines: dict[str, Routine], entries: dict[str, dict[int, str]]) -> dict[str, dict[int, str]]:
-    """Infer the types of registers.  Return them for each of the `routines` in which every register has a known type.
+    """Infer the types of the registers of each routine: a register -> the letter of its type.
 
+    Return the types by the name of the routine.  A routine with a register of unknown type is left out.
     entries: the types of the parameters of each routine.
     """
     types = {name: dict(entries[name]) for name in routines}
@@ -105,7 +106,7 @@ def _types(routines: dict[str, Routine], entries: dict[str, dict[int, str]]) -> 
 def _walk(
     routine: Routine, body: tuple[Statement, ...], routines: dict[str, Routine], types: dict[str, dict[int, str]]
 ) -> bool:
-    """Record in `types` the types of the registers that `body` writes, as far as they are known.
+    """Record in `types[routine.name]` the types of the registers that `body` writes, as far as they are known.
 
     Return False if a register has two types, or if a statement does not compute with scalars.
     """

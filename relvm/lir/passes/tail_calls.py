@@ -63,15 +63,15 @@ def _ended(body: tuple[Statement, ...], result: int, functions: set[str]) -> tup
 
 
 def _ends_in(body: tuple[Statement, ...], merged: Register) -> bool:
-    """Return whether a branch ends with a copy of its value into register `merged`, the result of the `if`."""
+    """Return whether `body`, a branch of an `if`, ends with a copy into `merged`, the register of the `if`'s result."""
     last = body[-1]
     return isinstance(last, CallStatement) and last.function == _COPY and last.destination == merged.index
 
 
 def _into(body: tuple[Statement, ...], copy: CallStatement) -> tuple[Statement, ...]:
-    """Return a branch that writes its value to the destination of `copy`.
+    """Return `body`, a branch of an `if`, changed to write its value to the destination of `copy`.
 
-    `body` ends with a copy of its value.  The destination of that copy is replaced.
+    The last statement of `body` copies its value to a register.  The destination of that statement is replaced.
     """
     match body:
         case [*before, CallStatement() as last]:

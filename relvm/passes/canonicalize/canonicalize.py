@@ -57,9 +57,9 @@ class _Canonicalizer:
         return with_bindings(block, bindings, self.atom(block.result))
 
     def binding(self, binding: Binding | MatchCast, bindings: list[Binding | MatchCast]) -> None:
-        """Append the canonical form of `binding` to `bindings`, after new bindings that it uses.
+        """Append the canonical form of `binding` to `bindings`, preceded by the new bindings that it uses.
 
-        If the canonical value is an atom of the same type, append nothing and record the atom in `renamed`.
+        If the canonical value is an atom of the same type, record the atom in `renamed` instead.
         """
         value = self.value(binding.value)
         if isinstance(value, OpCall) and isinstance(binding, Binding):
@@ -85,8 +85,8 @@ class _Canonicalizer:
     def simplest(self, call: OpCall, whole: Var, bindings: list) -> Expr:
         """Apply rules to `call` until none applies, and return the result.  The arguments of `call` are atoms.
 
-        Append the bindings of new subexpressions to `bindings`.  whole: the variable of the result, from which the
-        names of new variables derive.
+        Append the bindings of new subexpressions to `bindings`.  whole: the variable to which `call` is bound.  The
+        names of new variables derive from its name.
         """
         for _ in range(_MAX_STEPS):
             simpler = one_step(call, Definitions(self.definitions), self.budget)
@@ -97,9 +97,10 @@ class _Canonicalizer:
         return call
 
     def part(self, expr: Expr, whole: Var, bindings: list) -> Expr:
-        """Return the atom for an argument of a call that a rule created.
+        """Return an atom for `expr`, an argument of a call that a rule created.
 
-        If the argument is a call, simplify it and bind it to a new variable.
+        If `expr` is a call, simplify it, and append its binding to a new variable to `bindings`.  whole: as in
+        `simplest`.
         """
         if not isinstance(expr, OpCall):
             return expr
@@ -114,7 +115,10 @@ class _Canonicalizer:
 
 
 def one_step(call: OpCall, definitions: Definitions, budget: FoldingBudget) -> Expr | None:
-    """Return the result of the first rule that applies to `call`, or None."""
+    """Return `call` folded to a constant, or rewritten by the first rule that applies.  Return None if none applies.
+
+    definitions: the definitions that rules may look at.   budget: the limits on constant folding.
+    """
     if all(isinstance(arg, Constant | Shape) for arg in call.args) and (folded := evaluate(call, budget)):
         return folded
     for rule in rules_of(call.op):

@@ -1,7 +1,7 @@
 """Rules of `canonicalize` for elementwise operators.
 
-A rule takes a call and the definitions of its arguments (relvm/passes/canonicalize/rule.py).  Each docstring shows
-the rewrite: the call before it, an arrow, and the replacement.
+A rule takes a call and the definitions of its arguments, and returns the replacement of the call, or None if the rule
+does not apply (relvm/passes/canonicalize/rule.py).  Each docstring shows the call, an arrow, and the replacement.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def known_power(call: OpCall, definitions: Definitions) -> Expr | None:
 
     power(x, 2)   ->   x * x;   similarly for the exponent 3, and for floats 1/2, -1/2 and -1
 
-    A square root differs from power(x, 0.5) for two arguments, and is corrected there.  For x = -inf, the power is inf
-    and the root is NaN.  For x = -0, the power is 0 and the root is -0.
+    The exponents 1/2 and -1/2 become a square root.  It is corrected for the two values of x for which it differs from
+    the power.  For x = -inf, the power is inf and the root is NaN.  For x = -0, the power is 0 and the root is -0.
     """
     x, exponent = call.args
     if not isinstance(exponent, Constant) or exponent.value.size == 0:

@@ -1,7 +1,7 @@
 """Rules of `canonicalize` for operators that move elements, and for operators with moved elements as arguments.
 
-A rule takes a call and the definitions of its arguments (relvm/passes/canonicalize/rule.py).  Each docstring shows
-the rewrite: the call before it, an arrow, and the replacement.
+A rule takes a call and the definitions of its arguments, and returns the replacement of the call, or None if the rule
+does not apply (relvm/passes/canonicalize/rule.py).  Each docstring shows the call, an arrow, and the replacement.
 """
 
 from __future__ import annotations
@@ -256,8 +256,8 @@ def convolution_of_padded(call: OpCall, definitions: Definitions) -> Expr | None
 
     conv(pad(x))   ->   conv(x, pads=...),   if `pad` adds zeros along spatial axes only
 
-    The rule also applies if there is a transposition between both, as in conv(transpose(pad(x))), or a view that only
-    inserts, removes or moves axes of size 1.
+    The rule also applies if there is a transposition between `pad` and `conv`, as in conv(transpose(pad(x))), or a view
+    that only inserts, removes or moves axes of size 1.
     """
     moved = definitions.call_of(call.args[0], ops.pad, ops.transpose, *_VIEWS)
     if moved is None:
@@ -284,10 +284,10 @@ def convolution_of_padded(call: OpCall, definitions: Definitions) -> Expr | None
 
 
 def _axes_of_moved(call: OpCall) -> tuple[int | None, ...] | None:
-    """Return for each axis of a call's result the corresponding axis of its argument.
+    """Return, for each axis of the result of `call`, the corresponding axis of the argument.
 
-    The item is None for an axis of size 1 that a view inserts.  Return None if the call is a view that does more than
-    insert, remove or move axes of size 1.
+    An axis of size 1 that a view inserts has the item None.  If `call` is a view that does more than insert, remove or
+    move axes of size 1, return None.
     """
     if call.op is ops.transpose:
         return order_of(call)
@@ -304,7 +304,7 @@ def _axes_of_moved(call: OpCall) -> tuple[int | None, ...] | None:
 def expand_of_known(call: OpCall, definitions: Definitions) -> Expr | None:
     """Replace an expand with known sizes:
 
-    expand(x, s)   ->   broadcast_to(x, s),   if each size of x is 1 or that in s;   or x if x has shape s
+    expand(x, s)   ->   broadcast_to(x, s),   if each size of x is 1 or the size in s;   or x if x has shape s
     """
     x, shape = call.args[0], call.tensor_type.shape
     if x.tensor_type.shape is None or shape is None:

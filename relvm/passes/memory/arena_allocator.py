@@ -23,7 +23,7 @@ class Request:
     """A request for a block of memory.
 
     The block is in use at every point from `first` to `last`, both included.  Its size is `size_bytes`, and its offset
-    must be a multiple of `alignment`.
+    must be a multiple of `alignment`.  The allocator ignores `name`.
     """
 
     name: str

@@ -126,7 +126,10 @@ def name_of(value: Value) -> str:
 
 
 def tensors_made(var: Var, call: KernelCall) -> list[tuple[Value, TensorType]]:
-    """Return the tensors that a kernel call computes, with their types: the variable itself, or its fields."""
+    """Return the tensors that a kernel call computes, with their types.
+
+    They are `var`, to which the call is bound, or the fields of `var` if the call returns a tuple.
+    """
     match call.type:
         case TensorType() as type_:
             return [(var, type_)]
@@ -149,6 +152,7 @@ def _slots(
     """Return the slots of a block, in order of first use.  Record the tensors computed in place in `plan.over`.
 
     Also return, for comparison, the slots without in-place computation: one slot for each tensor.
+    found: the lifetimes of the values.   kernels, ranges: as in `plan_block`.
     """
     slots: list[BufferSlot] = []
     single: list[BufferSlot] = []
@@ -181,7 +185,7 @@ def _overwritten(call: KernelCall, kernel: object, slot_of: Mapping[Var, BufferS
     """Return the argument that a kernel call overwrites with its result, or None if there is none.
 
     The kernel must allow it (Kernel.in_place).  The argument must be in a slot of this block that is not used after
-    this call and does not escape.
+    this call and does not escape.  slot_of: the slot of each tensor.   point: the point of the call.
     """
     for position in kernel.in_place if isinstance(kernel, Kernel) else ():
         arg = call.args[position]
@@ -193,7 +197,11 @@ def _overwritten(call: KernelCall, kernel: object, slot_of: Mapping[Var, BufferS
 
 
 class _Timeline:
-    """The points of a block, divided into runs, and the number of allocated bytes at each point."""
+    """The points of a block, divided into runs (see the module docstring), and the allocated bytes at each point.
+
+    slots: the slots of the block.   before: the slots without in-place computation, from which the peak memory without
+    sharing is computed.
+    """
 
     def __init__(self, block: Block, found: Liveness, slots: list[BufferSlot], before: list[BufferSlot]) -> None:
         self.end = len(block.bindings)
@@ -232,9 +240,10 @@ class _Timeline:
         return arenas, [slot for slot in slots if slot not in placed]
 
     def divide(self, group: list[BufferSlot], limit: int, divisions: int, arenas: list[ArenaStorage]) -> None:
-        """Append one arena for a group of slots to `arenas`.  If it would exceed the limit, divide the group and retry.
+        """Append one arena for a group of slots to `arenas`.
 
-        limit: the most bytes that may be allocated at one point.   divisions: how often the slots may still be divided.
+        If more than `limit` bytes would then be allocated at one point, divide the group and retry with each part.
+        divisions: how many more times the slots may be divided.
         """
         if len(group) < 2 or divisions == 0:
             return
@@ -281,9 +290,9 @@ def _exceeding(others: list[int], arena_bytes: int, limit: int) -> list[int]:
 
 
 def _handed_on(slots: list[BufferSlot], arenas: list[ArenaStorage], timeline: _Timeline) -> list[ArenaStorage]:
-    """Return the storages of the slots that are not in an arena.
+    """Return the storages for `slots`, the slots that are not in an arena.
 
-    A slot may reuse the storage of a dead slot of equal size, if nothing was allocated or called in between.
+    A slot reuses the storage of a dead slot of equal size if nothing was allocated or called in between.
     """
     allocated = {storage.slots[0].first for storage in arenas} | timeline.unknown_made | set(timeline.calls)
     starting: dict[int, list[BufferSlot]] = {}

@@ -44,9 +44,9 @@ Value = Var | tuple[Var, int]
 
 
 class Escape(enum.IntEnum):
-    """How a value may escape from a block: the kind of reference to it that may exist after its last use in the block.
+    """How a value escapes from a block: the kind of reference to it that can exist after its last use in the block.
 
-    Larger numbers are more conservative.
+    If a value escapes in several ways, the largest number applies.
     """
 
     NONE = 0
@@ -66,13 +66,19 @@ class Liveness:
     escape: dict[Value, Escape] = field(default_factory=dict)
 
     def need(self, value: object, point: int, escape: Escape = Escape.NONE) -> None:
-        """Record a use of `value` at `point`.  Ignore `value` unless it is a variable or a field of a variable."""
+        """Record a use of `value` at `point`.  Ignore `value` unless it is a variable or a field of a variable.
+
+        escape: how the value escapes through this use.
+        """
         if isinstance(value, Var | tuple):
             self.last[value] = max(self.last.get(value, point), point)
             self.escape[value] = max(self.escape.get(value, escape), escape)
 
     def of(self, value: Value, point: int) -> tuple[int, Escape]:
-        """Return the last point and the escape class of a value that is computed at `point`."""
+        """Return the last point at which `value` is needed, and how it escapes.
+
+        point: the point at which the value is computed, which is also the last one if the value is unused.
+        """
         return self.last.get(value, point), self.escape.get(value, Escape.NONE)
 
 
@@ -80,7 +86,7 @@ Fields = ChainMap[object, tuple[object, ...]]  # the variable of a tuple -> the 
 
 
 def fields_in(block: Block, around: Fields) -> Fields:
-    """Return the known fields of the tuples that a block binds, in addition to those of enclosing blocks (`around`)."""
+    """Return `around`, the known tuple fields in enclosing blocks, plus those of the tuples that `block` binds."""
     fields = around.new_child()
     for binding in block.bindings:
         match binding.value:
@@ -147,9 +153,9 @@ def _need_all(value: Expr, point: int, escape: Escape, found: Liveness) -> None:
 
 
 def _branch(branch: Block, point: int, fields: Fields, found: Liveness, last: int) -> None:
-    """Add the uses of a branch of the `if` at `point` to `found`.
+    """Add the uses in `branch`, a branch of the `if` at `point`, to `found`.
 
-    Values to which the result of the branch may refer are live until `last`, the last point of the result of the `if`.
+    Values to which the result of the branch may refer are live until `last`, the last use of the result of the `if`.
     """
     inner = lifetimes(branch, fields_in(branch, fields))
     for value, leaves in inner.escape.items():

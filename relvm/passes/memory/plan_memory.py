@@ -129,7 +129,7 @@ class _Placing:
     def tensor(self, value: Value, type_: TensorType) -> Var:
         """Return the variable of the tensor to which a kernel writes `value`.
 
-        Append its allocation, unless it is computed in place.
+        Append the allocation of this tensor, unless `value` is computed in place.
         """
         assert type_.shape is not None and type_.dtype, f"{name_of(value)}: {type_}"
         if value in self.plan.over:

@@ -1,4 +1,7 @@
-"""Ordering of match_casts that passes insert: one match_cast may use a dimension variable that another one binds."""
+"""Ordering of match_casts that passes insert.
+
+A match_cast that binds a dimension variable must come before the match_casts that use the variable.
+"""
 
 from __future__ import annotations
 

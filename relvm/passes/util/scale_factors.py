@@ -132,10 +132,11 @@ def of_viewed(factor: np.ndarray, shape: Shape, source: Shape) -> np.ndarray | N
 
 
 def _common_parts(first: Shape, second: Shape) -> list[tuple[list[int], list[int]]] | None:
-    """Divide the axes of two shapes into the smallest consecutive groups with equal numbers of elements.
+    """Divide the axes of two shapes into pairs of groups of consecutive axes, with equal numbers of elements.
 
-    For example, shapes (2, 3, 4) and (6, 4) give the groups ([0, 1], [0]) and ([2], [1]).  The shapes have the same
-    number of elements in total.  Axes of size 1 are left out.  Return None if no such groups are found.
+    The shapes must have the same number of elements in total.  The groups are as small as possible, and axes of size 1
+    are left out.  For example, shapes (2, 3, 4) and (6, 4) give the pairs ([0, 1], [0]) and ([2], [1]).
+    Return None if the sizes do not divide one another, as in (2, 3) and (3, 2), or are not proven to.
     """
     ours, theirs = ([axis for axis, dim in enumerate(shape) if dim != 1] for shape in (first, second))
     parts = []

@@ -24,7 +24,7 @@ _ANY = next(prim(row.number) for row in SHAPE_CODES if row.name == "ANY")
 
 
 def type_numbers(type_: Type | None, pair: Callable[[AnyDim], tuple[Prim, Prim]]) -> Iterator[Prim]:
-    """Yield the integers that encode a type.  None stands for the type without values.
+    """Yield the integers that encode `type_`.  None is the type without values, as the items of an empty list have it.
 
     Parameters
     ----------

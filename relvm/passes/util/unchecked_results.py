@@ -1,4 +1,4 @@
-"""Analysis of unchecked results: results of calls that may not be of their declared types."""
+"""Analysis of unchecked results: results of calls that are not proven to be of their declared types."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def unchecked_functions(module: Module) -> set[str]:
 
 
 def is_unchecked(callee: Expr, closures: dict[Var, str], unchecked: Collection[str]) -> bool:
-    """Return whether the result of a call of `callee` is unchecked, and thus may not be of its declared type."""
+    """Return whether the result of a call of `callee` is unchecked, and so not proven to be of its declared type.
+
+    closures: the result of `own_closures`.   unchecked: the result of `unchecked_functions`.
+    """
     name = _name_of(callee, closures)
     return name is None or name in unchecked
 

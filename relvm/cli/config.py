@@ -1,0 +1,53 @@
+"""`relvm config`: where the C runtime of this installation is, for C programs that embed it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from relvm import __version__, _native
+from relvm.cli.output import put, put_json
+from relvm.errors import RelvmToolchainError
+from relvm.tables import csrc_directory
+
+KEYS = ("version", "include_dir", "library", "cmake_dir", "cflags", "libs")
+
+
+def print_config(options: argparse.Namespace) -> int:
+    """Print the chosen values on one line, or all values with their names if none is chosen.
+
+    Raises
+    ------
+    RelvmToolchainError
+        A chosen value does not exist in this installation.
+    """
+    values = _values()
+    chosen = [key for key in KEYS if getattr(options, key)]
+    if missing := [key for key in chosen if values[key] is None]:
+        raise RelvmToolchainError(
+            f"--{missing[0].replace('_', '-')}: this installation of relvm contains no C library, because it was built "
+            "without an archiver; install a wheel, or install ar and build relvm again"
+        )
+    if options.json:
+        put_json({key: values[key] for key in chosen or KEYS})
+    elif chosen:
+        put(*(values[key] for key in chosen))
+    else:
+        for key in KEYS:
+            put(f"{key.replace('_', '-')}: {values[key] or 'none'}")
+    return 0
+
+
+def _values() -> dict[str, str | None]:
+    """Return the value of each key, or None if this installation does not have it."""
+    package = Path(_native.__file__).resolve().parent
+    include, archive, cmake = csrc_directory() / "include", package / "lib" / "librelvm.a", package / "cmake"
+    library = str(archive) if archive.exists() else None
+    return {
+        "version": __version__,
+        "include_dir": str(include),
+        "library": library,
+        "cmake_dir": str(cmake) if library and cmake.is_dir() else None,
+        "cflags": f"-I{include} -I{include.parent / 'tables'}",
+        "libs": f"{library} -lm -ldl -lpthread" if library else None,
+    }
