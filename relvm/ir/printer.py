@@ -391,7 +391,7 @@ class _Printer:
                 return "null"
             case Shape(dims):
                 return f"shape({', '.join(format_dim(self.dim(dim)) for dim in dims)})"
-        raise AssertionError(f"no text form for {type(expr).__name__}")
+        raise AssertionError(f"cannot print {type(expr).__name__}")
 
     def constant(self, array: np.ndarray, type_text: str) -> str:
         long = array.size > MAX_LISTED_ELEMENTS

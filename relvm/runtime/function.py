@@ -124,7 +124,7 @@ class SavedFunction:
 
     def is_complete(self) -> RelvmArgumentError:
         """Return the error for a call with arguments: all arguments are already bound."""
-        return RelvmArgumentError(f"{self.name} already has its arguments; call it without any")
+        return RelvmArgumentError(f"all arguments of {self.name} are already bound; call it without arguments")
 
     def __repr__(self) -> str:
         return terminal(f"<saved function {self.name} of a machine: {self.prepared.name} with its arguments>")

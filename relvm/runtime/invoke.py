@@ -45,7 +45,7 @@ class Invoker(Objects):
 
     def instrument(self, index: int, before: bool, result: Any, arguments: Sequence[Any]) -> Any:
         """Call the Python instrument for a call of function `index`, and return its answer.  See `set_instrument`."""
-        assert self.callback is not None, "an instrument is told of calls only where there is one"
+        assert self.callback is not None, "no instrument is set"
         return self.callback(self.executable.function_name(index), before, result, *arguments)
 
     def poll(self) -> None:

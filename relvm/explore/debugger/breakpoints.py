@@ -140,7 +140,7 @@ def _unknown(program: ProgramCode, codes: list[FunctionCode], where: str | int) 
     name = str(where).rpartition(":")[0] or where
     if name in program.native_kernels or where in program.native_kernels:
         return RelvmNameError(
-            f"break at {where}: this kernel is native code, inside which no run stops; build the program with"
+            f"break at {where}: a run cannot stop inside this kernel, because it is native code; build the program with"
             ' target="bytecode", or use gdb'
         )
     known = [*program.functions, *program.kernels, *program.names, *program.values]

@@ -463,8 +463,8 @@ class Debugger:
         names = sorted({called for _, called, _ in held if called})
         raise RelvmNameError(
             f"no register holds {name} here; the named values are: {', '.join(names) or 'none'}"
-            f"{near_matches(str(name), names)}; a value may not be computed yet, may be released already,"
-            " or may exist only inside a kernel"
+            f"{near_matches(str(name), names)}; a missing value is not computed yet, is already"
+            " released, or exists only inside a kernel"
         )
 
     def _is_script(self, number: int) -> bool:
