@@ -36,6 +36,7 @@ MODULES = (
 HANDED_ON = (
     r"relvm\.aot\.(c\.sources\.Sources|config\.CallKind|hosted\.library\.AotLibrary|lower\.ir\.LoweredModule|lower\.place_storage\.FunctionPlacement)",
     r"relvm\.frontend\.(text\.lexer\.Source|script\.values\.(ScriptFunction|SourceFunction))",
+    r"relvm\.display\.Displayed",
     r"relvm\.explore\.draw\.graph\.Graph",
     r"relvm\.ir\.(builder\.OpenFunction|kernel_def\.KernelDef|symbolic\.DimOp|node\.Node|visitor\.Any\w+)",
     r"relvm\.lir\.routine\.LirModule",
