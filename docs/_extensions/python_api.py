@@ -42,7 +42,7 @@ HANDED_ON = (
     r"relvm\.lir\.routine\.LirModule",
     r"relvm\.compiler\.(find_compiler\.Compiler|target\.Target)",
     r"relvm\._binding\.\w+",
-    r"relvm\.runtime\.(exec_builder\.Label|invoke\.Invoker|time_evaluator\.TimeEvaluator)",
+    r"relvm\.runtime\.(exec_builder\.Label|invoke\.Invoker|signature\.Signatures|time_evaluator\.TimeEvaluator)",
 )
 
 
