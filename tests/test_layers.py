@@ -27,7 +27,7 @@ LAYERS = (
     ("relvm.aot", "relvm.onnx_backend"),
     ("relvm.explore", "relvm.distributed"),
     ("relvm.model",),
-    ("relvm.onnxruntime",),
+    ("relvm.magics", "relvm.onnxruntime"),
     ("relvm.cli",),
     ("relvm.__main__",),
 )
