@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import relvm
-from relvm import explore, vm
+from relvm import aot, explore, vm
 from relvm.display import MAX_COLUMNS, MAX_LINES, html_lines, html_table, short_text, text_table
 from relvm.errors import RelvmNameError
 from relvm.frontend.text import parse_module
@@ -20,6 +20,8 @@ from relvm.ir.expr import Module, OpCall, constant
 from relvm.ir.printer import print_module
 from relvm.model import Model, Signature
 from relvm.ops import relu
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.pipeline import build_pipeline
 from relvm.runtime.profiler import Profile, ProfileRow
 from relvm.runtime.signature import python_signature
 
@@ -76,6 +78,10 @@ def shown_objects(large: Module, machine: vm.VirtualMachine) -> dict[str, object
         "comparison": explore.compare(large, X, X, modes=("reference", "bytecode"), target="numpy"),
         "page": explore.browse_dataflow(large),
         "life": explore.liveness(large)[0],
+        "program": machine.executable.program,
+        "entry": machine.executable.functions["main"],
+        "routines": vm.lower(run_passes(large, build_pipeline("numpy"))),
+        "export": aot.build(parse_module("def main(x: f32[4]) -> f32[4] { return relu(x) }")),
     }
 
 
@@ -108,7 +114,7 @@ def objects(large: Module, machine: vm.VirtualMachine) -> dict[str, object]:
 
 
 KINDS = ("module", "function", "block", "executable", "signatures", "signature", "stats", "machine", "model", "tensor")
-KINDS += ("profile", "exploration", "stage", "comparison", "page", "life")
+KINDS += ("profile", "exploration", "stage", "comparison", "page", "life", "program", "entry", "routines", "export")
 
 
 def test_all_kinds_are_tested(objects: dict[str, object]) -> None:
