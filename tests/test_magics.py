@@ -15,6 +15,7 @@ from relvm.runtime.profiler import Profile
 from relvm.vm import VirtualMachine
 
 interactiveshell = pytest.importorskip("IPython.core.interactiveshell")
+completer = pytest.importorskip("IPython.core.completer")
 capture = pytest.importorskip("IPython.utils.capture")
 
 PROGRAM = "def main(x: f32[n, 4]) -> f32[n, 4] {\n  a = add(x, x)\n  return relu(a)\n}\n"
@@ -24,7 +25,7 @@ PROGRAM = "def main(x: f32[n, 4]) -> f32[n, 4] {\n  a = add(x, x)\n  return relu
 def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IPYTHONDIR", str(tmp_path_factory.mktemp("ipython")))
-        made = interactiveshell.InteractiveShell.instance(colors="NoColor")
+        made = interactiveshell.InteractiveShell.instance()
         made.history_manager.enabled = False
         made.run_line_magic("load_ext", "relvm")
         made.run_cell("import numpy as np\nx = np.ones((3, 4), np.float32)")
@@ -119,6 +120,17 @@ def test_a_call_is_profiled(shell) -> None:
 def test_what_cannot_be_profiled(shell, line: str, message: str) -> None:
     result, _, printed = run(shell, f"%relvm_profile {line}")
     assert not result.success and message in printed and "Traceback" not in printed
+
+
+def test_tab_completes_names(shell) -> None:
+    run(shell, f"%%relvm --target numpy\n{PROGRAM}")
+    run(shell, "from relvm.explore import explore\nstages = explore(module, target='numpy')")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shell.Completer, "use_jedi", False)
+        for text, name in (('machine["', "main"), ('module["ma', "main"), ('stages["by', "bytecode")):
+            with completer.provisionalcompleter():
+                found = list(shell.Completer.completions(text, len(text)))
+            assert any(name in each.text for each in found), text
 
 
 def test_an_error_of_the_user_keeps_its_traceback(shell) -> None:
