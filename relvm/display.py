@@ -126,4 +126,4 @@ def html_table(
 
 
 def _title(title: str) -> str:
-    return f'<div style="margin-bottom: 4px"><b>{html_text(short_text(title))}</b></div>' if title else ""
+    return f'<div style="margin: 8px 0 4px"><b>{html_text(short_text(title))}</b></div>' if title else ""

@@ -97,6 +97,7 @@ def test_a_call_is_profiled(shell) -> None:
     assert isinstance(result.result, Profile) and result.result["add_relu_f32"].count == 1
     result, _, _ = run(shell, 'p = %relvm_profile --kernels machine["main"](x=x)\np.kernels')
     assert list(result.result) == ["add_relu_f32"]
+    assert shell.user_ns["p"]._repr_html_().count("<pre") == 1 and "strips" in shell.user_ns["p"]._repr_html_()
     run(shell, "from relvm import Model\nmodel = Model(machine.executable)\nmachine.save_function('main', 'saved', x)")
     for call in ("model(x)", "model(x=x)", "machine['saved']()"):
         result, _, _ = run(shell, f"%relvm_profile {call}")

@@ -99,12 +99,16 @@ class Profile(Displayed):
         return self._names()
 
     def __str__(self) -> str:
-        return "\n\n".join(["\n".join(text_table(self._cells(), left=(0, 1))), *map(str, self.kernels.values())])
+        table = "\n".join(text_table(self._cells(), left=(0, 1)))
+        return f"{table}\n\n{self._kernels_text()}" if self.kernels else table
 
     def _repr_html_(self) -> str:
         title = f"{self.function}: {self.seconds * 1e3:.4f} ms"
-        kernels = (html_lines(kernel.table(), kernel.name) for kernel in self.kernels.values())
-        return "".join((html_table(self._cells(), title, left=(0, 1)), *kernels))
+        table = html_table(self._cells(), title, left=(0, 1))
+        return table + html_lines(self._kernels_text(), "Instructions of kernels") if self.kernels else table
+
+    def _kernels_text(self) -> str:
+        return "\n\n".join(map(str, self.kernels.values()))
 
     def _cells(self) -> Iterator[tuple[str, ...]]:
         yield "name", "kind", "count", "ms", "share", "bytes", "operations"
