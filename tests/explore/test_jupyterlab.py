@@ -23,10 +23,17 @@ CELLS = (
     "from relvm.explore import draw_dataflow\ndraw_dataflow(module)",
     "import numpy as np\n%relvm_profile machine['main'](np.ones((2, 4), np.float32))",
 )
+RUN_ALL = """
+const done = arguments[0], app = window.jupyterapp;
+app.restored
+  .then(() => app.shell.currentWidget.sessionContext.ready)
+  .then(() => app.commands.execute("notebook:run-all-cells"))
+  .then(done);
+"""
 OPTIONS = (
     "--no-browser --allow-root --ServerApp.ip=127.0.0.1 --ServerApp.port_retries=50 --IdentityProvider.token=secret"
     " --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --LabApp.news_url=None"
-    " --LabApp.extension_manager=readonly"
+    " --LabApp.extension_manager=readonly --LabApp.expose_app_in_browser=True"
 )
 
 
@@ -66,18 +73,13 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def test_a_cell_shows_a_picture(browser, lab: str) -> None:
-    keys = pytest.importorskip("selenium.webdriver").Keys
-    chains = pytest.importorskip("selenium.webdriver").ActionChains
-
     def elements(selector: str) -> list:
         return browser.find_elements(By.CSS_SELECTOR, selector)
 
     browser.get(lab)
-    wait(lambda: len(elements(".jp-Notebook .jp-CodeCell")) >= len(CELLS))
-    wait(lambda: elements(".jp-Notebook-ExecutionIndicator[data-status=idle]"))
-    elements(".jp-CodeCell .cm-content")[0].click()
-    for _ in CELLS:
-        chains(browser).key_down(keys.SHIFT).send_keys(keys.ENTER).key_up(keys.SHIFT).perform()
+    wait(lambda: browser.execute_script("return window.jupyterapp?.shell.currentWidget?.sessionContext !== undefined"))
+    browser.set_script_timeout(SECONDS)
+    browser.execute_async_script(RUN_ALL)
     (image,) = wait(lambda: elements(".jp-OutputArea-output img"))
     wait(lambda: image.get_property("complete"))
     assert image.get_attribute("src").startswith("data:image/svg+xml")
