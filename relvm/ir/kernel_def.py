@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from relvm.errors import RelvmArgumentError, RelvmTypeError, near_matches
 from relvm.ir.dtypes import BOOL, F32, F64, I64, DType
+from relvm.ir.node import Printed
 from relvm.ir.symbolic import AnyDim, DimVar, dim_vars
 from relvm.ir.types import TensorType, TupleType, Type
 
@@ -169,8 +170,8 @@ class Branch:
 Statement = For | Let | Assign | Put | Branch
 
 
-@dataclass(frozen=True, eq=False)
-class KernelDef:
+@dataclass(frozen=True, eq=False, repr=False)
+class KernelDef(Printed):
     """A kernel: statements that read `inputs` and write `outputs`.
 
     Elements of outputs are 0 until they are written.  An index outside of its axis is an error.

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from relvm._native import ffi, lib
+from relvm.display import Displayed, html_lines, html_table, text_table
+from relvm.errors import RelvmNameError, near_matches
 from relvm.quoting import terminal
 from relvm.runtime.executable import Executable
 from relvm.runtime.instrument import python_instrument
@@ -52,8 +54,8 @@ class ProfileRow:
     operations: int | None = None
 
 
-@dataclass(frozen=True)
-class Profile:
+@dataclass(frozen=True, repr=False)
+class Profile(Displayed):
     """The profile of a run.  `str(profile)` is a table.
 
     Attributes
@@ -83,23 +85,39 @@ class Profile:
         measurement."""
         return self.seconds - sum(row.seconds for row in self.rows)
 
+    def __getitem__(self, name: str) -> ProfileRow:
+        """Return the row of a function.  Raise RelvmNameError if the run did not call a function of that name."""
+        found = next((row for row in self.rows if row.name == name), None)
+        if found is None:
+            raise RelvmNameError(f"no function {name} in the profile{near_matches(str(name), self._names())}")
+        return found
+
+    def _names(self) -> list[str]:
+        return [row.name for row in self.rows]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return self._names()
+
     def __str__(self) -> str:
-        cells: list[tuple[str, ...]] = [("name", "kind", "count", "ms", "share", "bytes", "operations")]
+        table = "\n".join(text_table(self._cells(), left=(0, 1)))
+        return f"{table}\n\n{self._kernels_text()}" if self.kernels else table
+
+    def _repr_html_(self) -> str:
+        title = f"{self.function}: {self.seconds * 1e3:.4f} ms"
+        table = html_table(self._cells(), title, left=(0, 1))
+        return table + html_lines(self._kernels_text(), "Instructions of kernels") if self.kernels else table
+
+    def _kernels_text(self) -> str:
+        return "\n\n".join(map(str, self.kernels.values()))
+
+    def _cells(self) -> Iterator[tuple[str, ...]]:
+        yield "name", "kind", "count", "ms", "share", "bytes", "operations"
         for row in self.rows:
             counted = "-" if row.operations is None else str(row.operations)
-            cells.append(
-                _cells(terminal(row.name), row.kind, str(row.count), row.seconds, row.share, str(row.bytes), counted)
-            )
+            yield _cells(terminal(row.name), row.kind, str(row.count), row.seconds, row.share, str(row.bytes), counted)
         other = self.other_seconds
-        cells.append(_cells("(the machine)", "", "", other, other / self.seconds))
-        cells.append(_cells(terminal(self.function), "total", "", self.seconds, 1))
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = []
-        for line in cells:
-            texts = [cell.ljust(width) for cell, width in zip(line[:2], widths[:2], strict=True)]
-            texts += [cell.rjust(width) for cell, width in zip(line[2:], widths[2:], strict=True)]
-            lines.append("  ".join(texts).rstrip())
-        return "\n\n".join(["\n".join(lines), *map(str, self.kernels.values())])
+        yield _cells("(the machine)", "", "", other, other / self.seconds)
+        yield _cells(terminal(self.function), "total", "", self.seconds, 1)
 
 
 def measure(prepared: PreparedCall, kernels: bool = False) -> Profile:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from relvm.compiler.build import build
+from relvm.display import Displayed
 from relvm.errors import (
     RelvmArgumentError,
     RelvmBusyError,
@@ -38,7 +39,7 @@ from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 from relvm.vm import Executable, VirtualMachine
 
 
-class Debugger:
+class Debugger(Displayed):
     """A debugger that runs a program step by step.
 
     A run stops before an instruction is executed.  Native functions stop at the same places as the equivalent bytecode,
@@ -344,6 +345,16 @@ class Debugger:
     def __getitem__(self, name: str | int) -> Any:
         """Return a value of the innermost frame."""
         return self.value(name)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        if self._stop is None or self._stop.frame is None:
+            return []
+        return sorted({register.name or register.label for register in self.registers()})
+
+    def __str__(self) -> str:
+        frame = None if self._stop is None else self._stop.frame
+        state = "no run" if self._run is None else "running" if frame is None else f"stopped at {frame}"
+        return terminal(f"<Debugger: {len(self.breakpoints)} breakpoints, {state}>")
 
     # ---- called on the thread of the run ----
 
