@@ -93,6 +93,11 @@ def html_lines(text: str, title: str = "") -> str:
     return f'{_title(title)}<pre style="{_BOX}; line-height: 1.3; white-space: pre">{shown}</pre>'
 
 
+def html_box(content: str, title: str = "") -> str:
+    """Return HTML in a box that scrolls, with a title above it.  `content` is HTML, whose texts are escaped."""
+    return f'{_title(title)}<div style="{_BOX}">{content}</div>'
+
+
 def html_table(
     rows: Iterable[Sequence[str]], title: str = "", left: Collection[int] = (0,), marked: Collection[int] = ()
 ) -> str:
@@ -122,7 +127,7 @@ def html_table(
     more = f"<p>... {len(body) - _HTML_LINES} rows more</p>" if len(body) > _HTML_LINES else ""
     head = f'<thead style="border-bottom: {_EDGE}"><tr>{row_of(heads, "th")}</tr></thead>'
     table = f'<table style="margin: 0; font-family: monospace">{head}<tbody>{"".join(shown)}</tbody></table>'
-    return f'{_title(title)}<div style="{_BOX}">{table}{more}</div>'
+    return html_box(f"{table}{more}", title)
 
 
 def _title(title: str) -> str:

@@ -122,9 +122,9 @@ class RelvmMagics(Magics):
 def _profile_of(called: Any, expression: str, arguments: tuple, named: dict[str, Any], *, kernels: bool) -> Profile:
     match called:
         case Function():
-            return measure(called.prepared(arguments, named), kernels)
+            return measure(called.prepared(arguments, named), kernels=kernels)
         case SavedFunction() if not arguments and not named:
-            return measure(called.prepared, kernels)
+            return measure(called.prepared, kernels=kernels)
         case SavedFunction():
             raise called.is_complete()
         case Model() if kernels:

@@ -343,6 +343,12 @@ def _add_run(commands) -> None:
         help="--profile, with the time of each instruction of kernels; implies --target bytecode",
     )
     command.add_argument(
+        "--trace",
+        type=_file,
+        metavar="OUT.json",
+        help="run once more and save the time of each call, for Perfetto (ui.perfetto.dev)",
+    )
+    command.add_argument(
         "--roofline",
         nargs="?",
         const="",

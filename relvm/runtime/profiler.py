@@ -16,6 +16,7 @@ from relvm.runtime.instrument import python_instrument
 from relvm.runtime.invoke import Invoker, PreparedCall
 from relvm.runtime.kernel_profile import KernelProfile, read_kernel
 from relvm.runtime.status import failure
+from relvm.runtime.timeline import MAX_CALLS, Timeline, recorded_calls
 
 _BUILTIN = "vm.builtin."
 
@@ -71,6 +72,8 @@ class Profile(Displayed):
     kernels
         The profiles of the instructions of kernels in bytecode, by the name of the kernel, the largest time first.
         Empty without kernels=True.
+    timeline
+        The calls with the times at which they started and ended.  None without timeline=True.
     """
 
     function: str
@@ -78,6 +81,7 @@ class Profile(Displayed):
     rows: tuple[ProfileRow, ...]
     threads: int = 1
     kernels: Mapping[str, KernelProfile] = field(default_factory=dict, hash=False)
+    timeline: Timeline | None = None
 
     @property
     def other_seconds(self) -> float:
@@ -120,35 +124,58 @@ class Profile(Displayed):
         yield _cells(terminal(self.function), "total", "", self.seconds, 1)
 
 
-def measure(prepared: PreparedCall, kernels: bool = False) -> Profile:
+def measure(prepared: PreparedCall, *, kernels: bool = False, timeline: bool = False) -> Profile:
     """Run a prepared call once and return its profile.  An instrument set from Python is not called in this run.
 
-    kernels: whether to measure the instructions of kernels in bytecode, too.
+    kernels: whether to measure the instructions of kernels in bytecode, too.   timeline: whether to record the times of
+    the calls.
     """
     runner = prepared.runner
     profile = ffi.new("rvm_profile **")
     error = ffi.new("rvm_value *")
-    status = lib.rvm_profile_new(runner.executable.pointer, profile, error)
-    if status:
-        raise failure(status, error)
+
+    def expect_ok(status: int) -> None:
+        if status:
+            raise failure(status, error)
+
+    expect_ok(lib.rvm_profile_new(runner.executable.pointer, profile, error))
     try:
         for index, code in _codes(runner.executable):
-            status = lib.rvm_profile_count(profile[0], index, code, len(code), error)
-            if status:
-                raise failure(status, error)
-        if kernels and (status := lib.rvm_profile_kernels(profile[0], error)):
-            raise failure(status, error)
+            expect_ok(lib.rvm_profile_count(profile[0], index, code, len(code), error))
+        if kernels:
+            expect_ok(lib.rvm_profile_kernels(profile[0], error))
+        if timeline:
+            expect_ok(lib.rvm_profile_record(profile[0], MAX_CALLS, error))
         runner.install("profile", ffi.new("rvm_instrument *", lib.rvm_profile_instrument(profile[0])))
         try:
             seconds = prepared.repeat(1)
         finally:
             runner.install("profile", ffi.NULL if runner.callback is None else python_instrument())
         rows = _rows(runner, profile[0], seconds)
-        if not kernels:
-            return Profile(prepared.name, seconds, rows, runner.threads)
-        return Profile(prepared.name, seconds, rows, 1, _kernels(runner.executable, profile[0]))
+        return Profile(
+            prepared.name,
+            seconds,
+            rows,
+            1 if kernels else runner.threads,
+            _kernels(runner.executable, profile[0]) if kernels else {},
+            _timeline(prepared, profile[0], seconds, rows) if timeline else None,
+        )
     finally:
         lib.rvm_profile_release(profile[0])
+
+
+def _timeline(prepared: PreparedCall, profile: object, seconds: float, rows: tuple[ProfileRow, ...]) -> Timeline:
+    executable = prepared.runner.executable
+    names = [executable.function_name(i) for i in range(executable.function_count)]
+    kinds = [_kind(executable, i) for i in range(executable.function_count)]
+    calls = tuple(recorded_calls(profile, names, kinds))
+    return Timeline(prepared.name, seconds, calls, dropped=sum(row.count for row in rows) - len(calls))
+
+
+def _kind(executable: Executable, index: int) -> str:
+    """Return "kernel", "packed" or "builtin" for a function that a profile measures."""
+    is_builtin = executable.function_name(index).startswith(_BUILTIN)
+    return "builtin" if is_builtin else executable.function_kind(index)
 
 
 def _rows(runner: Invoker, profile: object, seconds: float) -> tuple[ProfileRow, ...]:
@@ -156,8 +183,7 @@ def _rows(runner: Invoker, profile: object, seconds: float) -> tuple[ProfileRow,
     for index in range(runner.executable.function_count):
         row = lib.rvm_profile_read(profile, index)
         if row.count:
-            name, kind = runner.executable.function_name(index), runner.executable.function_kind(index)
-            kind = "builtin" if name.startswith(_BUILTIN) else kind
+            name, kind = runner.executable.function_name(index), _kind(runner.executable, index)
             spent = row.nanoseconds / 1e9
             operations = None if math.isnan(row.operations) else int(row.operations)
             rows.append(ProfileRow(name, kind, row.count, spent, spent / seconds, row.bytes, operations))

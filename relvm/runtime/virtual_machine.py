@@ -400,12 +400,11 @@ class VirtualMachine(Displayed):
         prepare = lambda arguments, named: self._prepared(name, arguments, named)  # noqa: E731
         return TimeEvaluator(prepare, number, repeat, min_repeat_ms)
 
-    def profile(self, name: str, /, *arguments: Any, kernels: bool = False, **named: Any) -> Profile:
-        """Run a function once, and return a profile: the number of calls of each kernel, packed function and builtin,
-        and their time.
-
-        The machine measures in C, without calling Python for each call.  An instrument set by `set_instrument` is not
-        called.
+    def profile(
+        self, name: str, /, *arguments: Any, kernels: bool = False, timeline: bool = False, **named: Any
+    ) -> Profile:
+        """Run a function once, and return the number and the time of its calls of kernels, packed functions and
+        builtins, measured in C.  An instrument set by `set_instrument` is not called.
 
         Parameters
         ----------
@@ -415,23 +414,24 @@ class VirtualMachine(Displayed):
             The arguments, as for a call.  If no arguments are given, the pre-bound inputs are used, if there are any.
         kernels
             Whether to also count and time each instruction of the kernels in bytecode (`Profile.kernels`).  The kernels
-            then run more slowly, and on one thread.  If the function has a parameter named `kernels`, its argument must
-            be given by position.
+            then run more slowly, and on one thread.
+        timeline
+            Whether to also record when each call started and ended (`Profile.timeline`).
 
-        Raises RelvmBusyError if the machine is running, and the error of the run if it fails.
+        Parameters named like these two must be given by position.  Raises RelvmBusyError if the machine is running.
 
         Examples
         --------
         >>> import numpy as np
         >>> from relvm import vm
         >>> from relvm.frontend.text import parse_module
-        >>> module = parse_module("def main(x: f32[n]) -> f32[n] { return add(x, x) }")
+        >>> module = parse_module("def main(x: f32[n]) -> f32[n] = add(x, x)")
         >>> machine = vm.VirtualMachine(vm.build(module, target="numpy"))
         >>> profile = machine.profile("main", np.zeros(100, np.float32))
         >>> [(row.count, row.bytes) for row in profile.rows if row.name == "reference.add"]
         [(1, 1200)]
         """
-        return measure(self._prepared(name, arguments, named), bool(kernels))
+        return measure(self._prepared(name, arguments, named), kernels=bool(kernels), timeline=bool(timeline))
 
     def set_instrument(self, callback: Instrument | None) -> None:
         """Set a callback that the machine calls before and after every call of a kernel, packed function, builtin or
