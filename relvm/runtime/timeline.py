@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,10 +83,11 @@ class Timeline(Displayed):
         width, left, row_height = 1000, 80, 24
         end = max((call.start + call.seconds for call in self.calls), default=0.0) or 1.0
         kinds = [kind for kind in _KINDS if any(call.kind == kind for call in self.calls)]
-        totals: Counter[str] = Counter()
+        totals: dict[str, float] = {}
         for call in self.calls:
-            totals[call.name] += call.seconds
-        colors = {name: _COLORS[k % len(_COLORS)] for k, (name, _) in enumerate(totals.most_common())}
+            totals[call.name] = totals.get(call.name, 0.0) + call.seconds
+        by_time = sorted(totals, key=lambda name: -totals[name])
+        colors = {name: _COLORS[k % len(_COLORS)] for k, name in enumerate(by_time)}
         parts = [f'<text x="0" y="{row_height * i + 16}">{kind}</text>' for i, kind in enumerate(kinds)]
         for call in sorted(self.calls, key=lambda call: -call.seconds)[:_MAX_BARS]:
             x, y = left + width * call.start / end, row_height * kinds.index(call.kind)
