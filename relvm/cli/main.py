@@ -13,7 +13,17 @@ from pathlib import Path
 from typing import NoReturn
 
 from relvm import __version__
-from relvm.cli.output import NoReaderError, complain, flush, message_text, note, prepare_streams, report, set_verbosity
+from relvm.cli.output import (
+    NoReaderError,
+    complain,
+    error_label,
+    flush,
+    message_text,
+    note,
+    prepare_streams,
+    report,
+    set_verbosity,
+)
 from relvm.cli.shell_terms import in_shell_terms
 from relvm.errors import RelvmArgumentError, RelvmError, near_matches
 
@@ -66,7 +76,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         near = _near_words(message, self)
-        report(f"{self.format_usage()}{self.prog}: error: {message_text(message)}{message_text(near)}\n")
+        report(f"{self.format_usage()}{self.prog}: {error_label()} {message_text(message)}{message_text(near)}\n")
         sys.exit(2)
 
 

@@ -12,7 +12,7 @@ from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING
 
 from relvm.cli.models import executable_of, limits_of
-from relvm.cli.output import complain, note
+from relvm.cli.output import complain, has_progress, note
 from relvm.distributed import map_files
 from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
 
@@ -34,7 +34,7 @@ def map_model(options: argparse.Namespace) -> int:
             function=options.function,
             overwrite=options.overwrite,
             retries=options.retries,
-            progress=True,
+            progress=has_progress(),
             trust_native=options.trust_native,
             num_threads=options.threads,
             **limits_of(options),
