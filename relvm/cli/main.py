@@ -40,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     process with status 2.
     """
     prepare_streams()
+    options = argparse.Namespace()
     try:
         try:
             parser = make_parser()
@@ -53,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finally:
             flush()
     except RelvmError as error:
-        complain(f"{type(error).__name__}: {in_shell_terms(str(error))}")
+        complain(f"{type(error).__name__}: {in_shell_terms(str(error), vars(options))}")
         return 1
     except NoReaderError:
         return 0

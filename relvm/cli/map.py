@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from relvm.cli.models import executable_of, limits_of
 from relvm.cli.output import complain, has_progress, note
+from relvm.cli.shell_terms import in_shell_terms
 from relvm.distributed import map_files
 from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
 
@@ -44,7 +45,7 @@ def map_model(options: argparse.Namespace) -> int:
             skipped += each.skipped
             if each.error:
                 failed += 1
-                complain(each.error)
+                complain(in_shell_terms(str(each.error), vars(options)))
     there = f"; {skipped} were there" if skipped else ""
     note(f"wrote {written} files to {options.output}{there}{f'; {failed} failed' if failed else ''}")
     return 1 if failed else 0
