@@ -9,6 +9,7 @@ import numpy as np
 from relvm._native import ffi, lib
 from relvm.numpy_dtypes import STRINGS, numpy_dtype, unpack_strings
 from relvm.runtime.binding import Reference, is_writable
+from relvm.runtime.dlpack import dlpack_of_array
 
 _LONG_STRINGS_BYTES = 1 << 20
 _MAX_ELEMENTS_SHOWN = 100  # a larger tensor is shown with some elements left out
@@ -77,10 +78,10 @@ class Tensor(Reference):
         return self.numpy().item()
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self.numpy().__dlpack__(**options)
+        return dlpack_of_array(self.numpy(), **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self.numpy().__dlpack_device__()
+        return (1, 0)  # kDLCPU
 
     def __bool__(self) -> bool:
         return bool(self.numpy())
