@@ -29,9 +29,9 @@ SENTENCES = [
 
 
 class Embedder:
-    """Turns sentences into vectors: the mean of the network's output over the tokens of a sentence.
+    """Converts sentences to vectors: the mean of the network's output over the tokens of a sentence.
 
-    model: the path of the .onnx file.   tokenizer: that of tokenizer.json.
+    model: the path of the .onnx file.   tokenizer: the path of tokenizer.json.
     """
 
     def __init__(self, model: Path, tokenizer: Path) -> None:

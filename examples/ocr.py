@@ -1,8 +1,8 @@
 """Read the text in a picture:   python examples/ocr.py [PICTURE]
 
-The package rapidocr-onnxruntime finds lines of text, turns them upright and reads them, with three networks.
-It imports onnxruntime, and runs on relvm here.  Needs `pip install rapidocr-onnxruntime` and relvm's extra `onnx`.
-Without a picture, the example draws one.
+The package rapidocr-onnxruntime finds lines of text, turns them upright and reads them, with three networks.  The
+package imports onnxruntime, in whose place relvm runs here.  The example needs `pip install rapidocr-onnxruntime` and
+relvm's extra `onnx`.  Without a picture, it draws one.
 """
 
 from __future__ import annotations

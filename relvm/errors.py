@@ -44,7 +44,8 @@ class RelvmShapeError(RelvmTypeError, ValueError):
     Attributes
     ----------
     unproven
-        The two dimensions, if an operator requires them to be equal and this cannot be decided.  Otherwise None.
+        The two dimensions that an operator requires to be equal, if it cannot be decided whether they are equal.
+        Otherwise None.
     """
 
     unproven: tuple | None = None
@@ -150,12 +151,12 @@ def shortened(text: str, most: int = 100) -> str:
 
 @contextlib.contextmanager
 def resources(what: str) -> Iterator[None]:
-    """Translate the MemoryError and RecursionError of a block that processes a program to errors of relvm.
+    """Context manager: translate a MemoryError or RecursionError that the block raises to an error of relvm.
 
     Parameters
     ----------
     what
-        The description of the program at the beginning of the message.
+        The description, at the beginning of the message, of the program that the block processes.
 
     Raises
     ------

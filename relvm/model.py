@@ -138,7 +138,7 @@ class Model:
         Returns
         -------
         Tensor or tuple
-            The output, or a tuple of the outputs.  They own their memory.
+            The output, or a tuple of the outputs.  The returned tensors own their memory.
 
         Raises
         ------
@@ -197,7 +197,7 @@ class Model:
         return [plain[name] for name in names]
 
     def computes_only(self, names: Iterable[str]) -> bool:
-        """Return whether the outputs `names` need everything that a run computes."""
+        """Return whether a run computes nothing that the outputs `names` do not need."""
         indices = {self.output_names.index(name) for name in names}
         return all(not group.isdisjoint(indices) for group in self._groups)
 
@@ -342,7 +342,7 @@ def load_model(
     Parameters
     ----------
     model
-        The path of an .onnx model, a .relvm text, or an executable (.rvm, .so); or the bytes of an .onnx file, or an
+        The path of an .onnx or .relvm file, or of an executable (.rvm, .so); or the bytes of an .onnx file, or an
         onnx.ModelProto.
     dims
         The sizes of symbolic dimensions of an ONNX model, as for `from_onnx`.

@@ -27,7 +27,7 @@ def build_file(
     fused: bool = True,
     progress: Callable | None = None,
 ) -> Executable:
-    """Build the executable of an .onnx or .relvm file, or take it from the cache, as `build_onnx` does."""
+    """Build the executable of an .onnx or .relvm file, or take it from the cache.  See `build_onnx` for the options."""
     expect_type("dims", dims, Mapping, "a mapping of names to sizes")
     if path.suffix == ".onnx":
         return build_onnx(path, dims, exec_mode, target, fused=fused, progress=progress)

@@ -17,8 +17,7 @@ _NUMBERS = {row.numpy: row.index for row in DTYPES}
 
 @cache
 def numpy_dtype(number: int) -> np.dtype:
-    """Return the NumPy dtype for a row of csrc/tables/dtypes.def.  If NumPy does not have the dtype, return that of
-    ml_dtypes."""
+    """Return the dtype of NumPy, or of ml_dtypes if NumPy lacks it, for row `number` of csrc/tables/dtypes.def."""
     name = DTYPES[number].numpy
     try:
         return np.dtype(name)

@@ -33,7 +33,7 @@ def c_comment(text: str) -> str:
 
 
 def c_identifier(name: str) -> str:
-    """Return a readable C identifier for a name.  Different names may get the same identifier.
+    """Return a readable C identifier for a name.  Different names can get the same identifier.
 
     Each character that C does not allow becomes _.  A _ is appended to a keyword or macro, and an x is prepended to a
     name that is reserved for compilers.
@@ -70,7 +70,8 @@ def c_string(text: str) -> str:
 
 def makefile_word(text: str) -> str:
     """Escape a word for a target, prerequisite or recipe of a Makefile.  Each character that has a special meaning in
-    Make or the shell becomes _, because the two quote differently."""
+    Make or the shell becomes _, because Make and the shell
+    quote differently."""
     return re.sub("[^A-Za-z0-9_./+-]", "_", text)
 
 
@@ -120,7 +121,8 @@ def _printable(data: Any) -> Any:
 
 
 def svg_text(text: str) -> str:
-    """Escape text for a label of a picture.  Control characters are not allowed in XML, and $ begins a formula."""
+    """Escape text for a label of a picture: control characters, which XML does not allow, and $, which begins a
+    formula."""
     return terminal_lines(text).replace("$", "\\$")  # matplotlib renders the text between two $ as a formula
 
 

@@ -140,7 +140,7 @@ ABI_VERSION = int(re.findall(r"#define RVM_ABI_VERSION (\d+)", _read("include", 
 
 
 def numbers(table: tuple[Any, ...]) -> dict[str, int]:
-    """Return a dict from the name of each row to its row number, which C uses, too."""
+    """Return a dict from the name of each row of `table` to its row number, which C also uses."""
     return {row.name: row.index for row in table}
 
 
@@ -158,7 +158,7 @@ class BuiltinSignature:
     result: str
 
     def accepts(self, count: int) -> bool:
-        """Return whether a call may have `count` arguments."""
+        """Return whether the builtin accepts `count` arguments."""
         extra = count - len(self.before) - len(self.after)
         return extra >= 0 and extra % len(self.repeated) == 0 if self.repeated else extra == 0
 

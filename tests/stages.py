@@ -16,6 +16,7 @@ FAST = {
     "codegen": ["codegen"],
     "compiler": ["compiler/test_toolchain.py", "vm/test_exec_modes.py"],
     "distributed": ["distributed/test_runner.py"],
+    "editors": ["editors"],
     "explore": ["explore/test_layered.py", "explore/test_pipeline.py"],
     "frontend": [
         "frontend/test_text.py",

@@ -25,7 +25,7 @@ LAYERS = (
     ("relvm.compiler",),
     ("relvm.vm", "relvm.model_loader"),
     ("relvm.aot", "relvm.onnx_backend"),
-    ("relvm.explore", "relvm.distributed"),
+    ("relvm.explore", "relvm.distributed", "relvm.editors"),
     ("relvm.model",),
     ("relvm.onnxruntime",),
     ("relvm.cli",),

@@ -316,6 +316,20 @@ rvm_profile_row rvm_profile_read(const rvm_profile *profile, int32_t function); 
 /* Returns the count and the time of an instruction of a kernel, without the time of measuring it.  Zeros and NaN: the instruction
    does not exist, or was not measured. */
 rvm_profile_row rvm_profile_instruction(const rvm_profile *profile, int32_t function, int32_t instruction);
+/* A recorded call of a kernel, packed function or builtin. */
+typedef struct rvm_profile_call {
+  int64_t started;     /* nanoseconds of a clock that only this profile defines */
+  int64_t nanoseconds; /* with the time of nested calls */
+  int64_t bytes;       /* as in rvm_profile_row; for a builtin that allocates a storage, its size */
+  int32_t function;
+  int32_t depth; /* number of measured calls around it */
+} rvm_profile_call;
+
+/* Lets the profile also record its first `most` calls, each with its time. */
+rvm_status rvm_profile_record(rvm_profile *profile, int64_t most, rvm_value *error);
+/* Returns the recorded calls in the order of their ends, and stores their number.  NULL: none is recorded.  The profile owns the
+   array, and the next measured run may replace it. */
+const rvm_profile_call *rvm_profile_calls(const rvm_profile *profile, int64_t *count);
 void rvm_profile_release(rvm_profile *profile);
 
 /* ---- debuggers ---- */

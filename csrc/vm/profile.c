@@ -34,11 +34,17 @@ struct rvm_profile {
   sums *counts; /* a row for each function */
   instruction_row **instructions; /* of each kernel in kernel bytecode; NULL: they are not measured */
   int64_t clock_picoseconds;      /* that reading the clock takes */
+  rvm_profile_call *calls;        /* recorded, up to `most_calls` of them */
+  int64_t call_count, call_room, most_calls;
   rvm_profile_row rows[];
 };
 
 static int64_t value_bytes(rvm_value value) {
   return value.tag == RVM_TAG_TENSOR ? rvm_tensor_size_bytes(value.as.tensor) : 0;
+}
+
+static int64_t storage_bytes(rvm_value value) {
+  return value.tag == RVM_TAG_STORAGE ? ((const rvm_storage *)value.as.object)->size_bytes : 0;
 }
 
 /* The code that is still to be read, and the arguments that it is about. */
@@ -96,6 +102,21 @@ static rvm_status make_room(rvm_profile *profile, rvm_value *error) {
   return RVM_OK;
 }
 
+/* Records a call that has ended, as long as there are fewer than `most_calls`. */
+static rvm_status record(rvm_profile *profile, rvm_profile_call call, rvm_value *error) {
+  if (profile->call_count == profile->most_calls) return RVM_OK;
+  if (profile->call_count == profile->call_room) {
+    int64_t room = profile->call_room ? 2 * profile->call_room : 256;
+    if (room > profile->most_calls) room = profile->most_calls;
+    rvm_profile_call *calls = rvm_grow(profile->calls, profile->call_count, room, sizeof *calls);
+    if (!calls) return rvm_out_of_memory(error);
+    profile->calls = calls;
+    profile->call_room = room;
+  }
+  profile->calls[profile->call_count++] = call;
+  return RVM_OK;
+}
+
 static rvm_status before(void *host, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,
                          rvm_value *error) {
   (void)arguments, (void)count, (void)skip;
@@ -141,7 +162,7 @@ static rvm_status instruction(void *host, int32_t function, int32_t instruction,
 
 static rvm_status after(void *host, int32_t function, const rvm_value *arguments, int32_t count, rvm_status status,
                         const rvm_value *result, rvm_value *error) {
-  (void)status, (void)error;
+  (void)status;
   rvm_profile *profile = host;
   const open_call *call = &profile->open[--profile->depth];
   const int64_t now = rvm_clock_now(), elapsed = now - call->started;
@@ -153,13 +174,18 @@ static rvm_status after(void *host, int32_t function, const rvm_value *arguments
     profile->open[profile->depth - 1].inner += elapsed;
     profile->open[profile->depth - 1].looked += elapsed;
   }
-  if (is_builtin(profile, function)) return RVM_OK;
-  const sums *counts = &profile->counts[function];
-  reader code = {counts->code, counts->code + counts->length, arguments, count};
-  row->operations += read_sum(&code);
-  for (int32_t i = 0; i < count; i++) row->bytes += read_bytes(arguments[i], read_sum(&code));
-  row->bytes += value_bytes(*result);
-  return RVM_OK;
+  int64_t bytes = 0;
+  if (is_builtin(profile, function)) {
+    bytes = storage_bytes(*result);
+  } else {
+    const sums *counts = &profile->counts[function];
+    reader code = {counts->code, counts->code + counts->length, arguments, count};
+    row->operations += read_sum(&code);
+    for (int32_t i = 0; i < count; i++) bytes += read_bytes(arguments[i], read_sum(&code));
+    bytes += value_bytes(*result);
+    row->bytes += bytes;
+  }
+  return record(profile, (rvm_profile_call){call->started, elapsed, bytes, function, (int32_t)profile->depth}, error);
 }
 
 rvm_status rvm_profile_new(const rvm_executable *executable, rvm_profile **profile, rvm_value *error) {
@@ -232,6 +258,18 @@ rvm_status rvm_profile_kernels(rvm_profile *profile, rvm_value *error) {
   return RVM_OK;
 }
 
+rvm_status rvm_profile_record(rvm_profile *profile, int64_t most, rvm_value *error) {
+  RVM_EXPECT_POINTER(profile, error);
+  if (most < 0) return rvm_fail(error, RVM_ARGUMENT_ERROR, "rvm_profile_record: most is %lld, expected 0 or more", (long long)most);
+  if (most > profile->most_calls) profile->most_calls = most;
+  return RVM_OK;
+}
+
+const rvm_profile_call *rvm_profile_calls(const rvm_profile *profile, int64_t *count) {
+  if (count) *count = profile ? profile->call_count : 0;
+  return profile ? profile->calls : NULL;
+}
+
 rvm_profile_row rvm_profile_instruction(const rvm_profile *profile, int32_t function, int32_t instruction) {
   if (!profile || !is_measured(profile, function, instruction)) return (rvm_profile_row){.operations = NAN};
   const instruction_row row = profile->instructions[function][instruction];
@@ -257,5 +295,6 @@ void rvm_profile_release(rvm_profile *profile) {
   release_instructions(profile->instructions, profile->function_count);
   rvm_free(profile->counts);
   rvm_free(profile->open);
+  rvm_free(profile->calls);
   rvm_free(profile);
 }

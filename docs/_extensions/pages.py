@@ -1,38 +1,15 @@
-"""What the site makes of the documents beyond Markdown: colours for programs, links for names of documents."""
+"""What the site makes of the documents beyond Markdown: colors for programs, links for names of documents."""
 
 from __future__ import annotations
 
 import re
-from typing import ClassVar
 
 from docutils import nodes
-from pygments.lexer import RegexLexer, words
-from pygments.token import Comment, Keyword, Name, Number, Operator, String, Text
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
-from relvm.ir.dtypes import ALL_DTYPES
-from relvm.ir.printer import KEYWORDS
-
-
-class RelvmLexer(RegexLexer):
-    """The text form of programs (docs/language.md)."""
-
-    name = "relvm"
-    aliases: ClassVar = ["relvm", "relvm-planned"]
-    tokens: ClassVar = {
-        "root": [
-            (r"#.*", Comment),
-            (r'"(\\.|[^"\\])*"', String),
-            (words(tuple(sorted(KEYWORDS)), prefix=r"\b", suffix=r"\b"), Keyword),
-            (words(tuple(sorted(ALL_DTYPES)), prefix=r"\b", suffix=r"\b"), Keyword.Type),
-            (r"\d[\w.]*(?:e[+-]?\d+)?", Number),
-            (r"@?[^\W\d]\w*", Name),
-            (r"[-+*/%&|^~<>=!]+", Operator),
-            (r"\s+|.", Text),
-        ]
-    }
+from relvm.editors.pygments_lexer import RelvmLexer
 
 
 class LinkDocuments(SphinxTransform):
@@ -52,7 +29,7 @@ class LinkDocuments(SphinxTransform):
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
-    for alias in RelvmLexer.aliases:
+    for alias in ("relvm", "relvm-planned"):
         app.add_lexer(alias, RelvmLexer)
     app.add_transform(LinkDocuments)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -50,7 +50,10 @@ class Server(uvicorn.Server):
 
 
 def load_executable(path: Path, trust_native: bool) -> vm.Executable:
-    """The executable in the file, or what the model in it becomes.  Raises OSError, RelvmError: it cannot be."""
+    """Load the executable in a .rvm or .so file, or build one from an .onnx or .relvm file.
+
+    Raise OSError or RelvmError if the file cannot be read, loaded or built.
+    """
     if path.suffix in (".rvm", ".so"):
         return vm.load(path, trust_native=trust_native)
     return vm.build(read_model(path), "compiled" if vm.find_compiler() else "bytecode")
@@ -76,7 +79,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def expect_ranges(options: argparse.Namespace) -> None:
-    """Raises RelvmArgumentError: a number of the process, not of the service, is out of its range."""
+    """Raise RelvmArgumentError if --port, --fd or --drain is out of range.  Service checks the other options."""
     if not 0 <= options.port <= 65535:
         raise RelvmArgumentError(f"--port {options.port}: expected 0 to 65535")
     if options.fd is not None and options.fd < 0:
@@ -86,8 +89,11 @@ def expect_ranges(options: argparse.Namespace) -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket.  Its connections do not hold answers back until earlier ones are acknowledged: asyncio sees
-    to that only where a socket knows its protocol, which this one does not."""
+    """Return a listening TCP socket.
+
+    The socket sets TCP_NODELAY, so that answers are sent without waiting for acknowledgments of earlier ones.  Its
+    connections inherit the option.  asyncio sets it only for sockets that were created with an explicit protocol.
+    """
     listener = socket.create_server((host, port), backlog=2048)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

@@ -31,14 +31,14 @@ class BodyTooLargeError(Exception):
 
 
 class BodiesFullError(Exception):
-    """The bodies of all requests together have more bytes than they may."""
+    """The bodies of all unanswered requests together exceed the limit."""
 
 
 class BodyLateError(Exception):
-    """A body was not there in time."""
+    """The body of a request did not arrive in time."""
 
 
-# What a request that gets no result is told; the first row that fits.
+# The HTTP status of an answer without a result.  The first row whose class fits the exception is used.
 STATUS: dict[type[Exception], int] = {
     ClientDisconnect: 400,  # which nobody reads
     BodyTooLargeError: 413,
@@ -56,7 +56,7 @@ STATUS: dict[type[Exception], int] = {
 
 
 class Metrics:
-    """What GET /metrics shows, in a registry of its own."""
+    """The metrics that GET /metrics reports, in a registry of their own.  max_batch: as for Batcher."""
 
     def __init__(self, max_batch: int) -> None:
         self.registry = CollectorRegistry()
@@ -70,36 +70,39 @@ class Metrics:
 
 
 class Service:
-    """A model that is served.
+    """A served model.
 
     Attributes
     ----------
     ready
-        Whether it wants more requests.  False from the beginning of the end on; those that come are still answered.
+        Whether clients should send more requests.  It becomes False at the start of the shutdown, during which requests
+        are still answered.
 
     Parameters
     ----------
     executable, function
-        What runs; see `signature.batch_signature`.
+        The executable, and the name of the function that a request calls.  `signature.batch_signature` must accept it.
     workers
-        Threads, each with a machine; None: one for each processor.
+        The number of threads, each with its own machine.  None: one for each processor.
     max_batch, max_wait, max_queue
-        See Batcher.
+        As for Batcher.
     timeout
-        Seconds in which the body has to be there, and then the result: 504; and the most that a run may take.
+        The maximum time in seconds to receive a body, to convert it, to compute the result, and to convert the result.
+        Each of these steps has this limit.  A request that exceeds it is answered with 504.
     max_body
-        Bytes of a request.
+        The maximum size of a body in bytes.
     max_bodies
-        Bytes of all requests that are not answered yet; one that would be more: 503.
+        The maximum total size in bytes of the bodies of all unanswered requests.  A request beyond it is answered with
+        503.
     max_connections
-        How many there may be at a time, where LimitedProtocol makes them; one more is closed at once.
+        The maximum number of connections of a LimitedProtocol.  A connection beyond it is closed immediately.
 
     Raises
     ------
     RelvmArgumentError
-        One of these numbers is out of its range.
+        A number is out of range.
     RelvmNameError, RelvmUnsupportedError
-        The function is not there, or none of batches.
+        The function does not exist, or its inputs and outputs are not batches.
     """
 
     def __init__(
@@ -139,7 +142,7 @@ class Service:
 
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        """Ready from here to the end, when all that was accepted has been answered."""
+        """Async context manager: serve requests during the block, and answer all accepted requests before it ends."""
         with self.runner:
             self.batcher = Batcher(self.runner, **self.limits, on_batch=self.metrics.batches.observe)
             self.metrics.queue.set_function(lambda: len(self.batcher.waiting))
@@ -152,7 +155,7 @@ class Service:
     # ---- the endpoints ----
 
     async def predict(self, request: Request) -> Response:
-        """The result for the arrays in the body, in the form of the body."""
+        """Answer POST /predict: run the model on the arrays in the body.  The answer has the same content type."""
         began = time.perf_counter()
         try:
             answer = await self._predicted(request)
@@ -163,13 +166,13 @@ class Service:
         return answer
 
     async def health(self, request: Request) -> Response:
-        """200 while the server is ready for more requests, 503 while it ends or where it is broken."""
+        """Answer GET /health: 200 if the server is ready, 503 if it is shutting down or its batcher failed."""
         alive = self.batcher.alive
         ready = alive and self.ready
         return JSONResponse({"alive": alive, "ready": ready}, 200 if ready else 503)
 
     async def show_metrics(self, request: Request) -> Response:
-        """The metrics in the text form of Prometheus."""
+        """Answer GET /metrics: the metrics in the text format of Prometheus."""
         return Response(generate_latest(self.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
     def _refusal(self, error: Exception) -> Response:
@@ -205,7 +208,10 @@ class Service:
 
     @asynccontextmanager
     async def _body_of(self, request: Request) -> AsyncIterator[bytearray]:
-        """A block with the body of a request, whose bytes are held until the block ends."""
+        """Async context manager: read and yield the body of a request.
+
+        The bytes count towards `max_bodies` until the block ends.
+        """
         body = bytearray()
         try:
             try:
@@ -228,8 +234,10 @@ class Service:
 
 
 class CloseAtEnd:
-    """Middleware: answers of a server that is not ready any more close their connection, so that the client's next
-    request goes to another server."""
+    """ASGI middleware that adds `Connection: close` to answers while the service is not ready.
+
+    The client's next request then opens a new connection, which another server can accept.
+    """
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self.app = app
@@ -245,7 +253,10 @@ class CloseAtEnd:
 
 
 def make_app(executable: Executable, function: str = "main", **options: Any) -> Starlette:
-    """The ASGI application; its `state.service` is the Service of these options."""
+    """Return an ASGI application that serves a function.  Its `state.service` is the Service.
+
+    executable, function, options: as for Service.
+    """
     service = Service(executable, function, **options)
     routes = [
         Route("/predict", service.predict, methods=["POST"]),

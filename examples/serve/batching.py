@@ -24,7 +24,7 @@ class DeadlineError(Exception):
 
 @dataclass(eq=False)
 class Request:
-    """A request: arrays of `rows` rows each, and the future for their result."""
+    """A request: its input arrays, the future for its result, and the time when it was queued (time.monotonic)."""
 
     arrays: Sequence[np.ndarray]
     answer: asyncio.Future[tuple[np.ndarray, ...]]
@@ -36,32 +36,33 @@ class Request:
 
     @property
     def sizes(self) -> list[tuple[int, ...]]:
-        """What requests of one batch have in common."""
+        """The shape of each array without the first axis.  Only requests with equal sizes can share a batch."""
         return [each.shape[1:] for each in self.arrays]
 
 
 class Batcher:
-    """Runs requests in batches: their arrays, laid one behind the other along the first axis.
+    """Runs requests in batches: concatenates their arrays along the first axis, and splits the result.
 
-    A batch begins when a worker is free and a request waits.  It takes what else has come by `max_wait` seconds after
-    that request, or at once where that is `max_batch` rows.  While all workers are busy, requests gather.
+    When a worker is free and a request waits, a batch is collected.  It contains that request and the requests with the
+    same sizes that arrive within `max_wait` seconds of it.  The batch runs earlier if it reaches `max_batch` rows.
+    While all workers are busy, requests wait in the queue.
 
-    Where a batch fails, each of its requests runs alone, so that only those fail that do so by themselves.
+    If a batch fails, each of its requests runs again alone, so that one bad request does not fail the others.
 
-    It is made, and used, in an event loop; the machines run in the threads of `runner`.
+    Create and use a Batcher in an event loop.  The machines run in the threads of `runner`.
 
     Parameters
     ----------
     runner
-        Of a function that `signature.batch_signature` accepts.
+        The runner of a function that `signature.batch_signature` accepts.
     max_batch
-        Rows of a batch.  A request must not have more.
+        The maximum number of rows of a batch.  A single request must not have more rows.
     max_wait
-        Seconds.
+        The maximum time that a request waits for others, in seconds.
     max_queue
-        How many requests may wait for a batch.
+        The maximum number of requests that wait for a batch.
     on_batch
-        Called with the rows of each batch that runs.
+        A function that is called with the number of rows of each batch that runs.
     """
 
     def __init__(
@@ -86,7 +87,9 @@ class Batcher:
         self._collecting = asyncio.create_task(self._collect())
 
     async def predict(self, arrays: Sequence[np.ndarray], timeout: float) -> tuple[np.ndarray, ...]:
-        """What the function gives for the rows of these arrays.
+        """Run the function on the arrays of one request, possibly in a batch with others, and return its outputs.
+
+        arrays: the inputs, in the order of the parameters.   timeout: the maximum time in seconds.
 
         Raises
         ------
@@ -95,7 +98,7 @@ class Batcher:
         DeadlineError
             There is no result after `timeout` seconds.
         RelvmError
-            What the machine raises for them alone.
+            The machine raised this error when it ran the request alone.
         """
         if self._ends or len(self.waiting) >= self.max_queue:
             raise QueueFullError("the server ends" if self._ends else f"{self.max_queue} requests are waiting")
@@ -115,11 +118,11 @@ class Batcher:
 
     @property
     def alive(self) -> bool:
-        """Whether it makes batches; False where it is closed, or failed by a mistake of its own."""
+        """Whether the batcher runs batches: False if it is closed, or if its own code raised an exception."""
         return not self._collecting.done()
 
     async def close(self) -> None:
-        """Answer all that waits, and end."""
+        """Accept no more requests, and wait until all waiting requests are answered."""
         self._ends = True
         self._news.set()
         await self._collecting
@@ -140,7 +143,7 @@ class Batcher:
             task.add_done_callback(self._running.discard)
 
     async def _gather(self) -> None:
-        """Wait until the oldest request has waited long enough, or there are as many rows as a batch can have."""
+        """Wait until the oldest request has waited `max_wait` seconds, or the requests of its sizes fill a batch."""
         until = self.waiting[0].since + self.max_wait
         while self.waiting and not self._ends and (left := until - time.monotonic()) > 0:
             sizes = self.waiting[0].sizes
@@ -156,7 +159,10 @@ class Batcher:
             return
 
     def _take(self) -> list[Request]:
-        """The oldest request, and what fits into a batch with it; none where all were given up meanwhile."""
+        """Remove the next batch from the queue and return it: the oldest request, and the requests that fit with it.
+
+        The batch is empty if all waiting requests have been cancelled.
+        """
         batch, rows = [], 0
         for request in list(self.waiting):
             if (not batch or request.sizes == batch[0].sizes) and rows + request.rows <= self.max_batch:
@@ -177,7 +183,10 @@ class Batcher:
             self._free.release()
 
     async def _succeeds(self, batch: list[Request]) -> bool:
-        """Run a batch and answer its requests; False: it failed, and there is more than one to answer."""
+        """Run a batch and answer its requests.  Return False, without answers, if a batch of several requests failed.
+
+        If a single request fails, its answer is the exception, and the result is True.
+        """
         self.on_batch(sum(each.rows for each in batch))
         try:
             inputs = zip(*(each.arrays for each in batch), strict=True)

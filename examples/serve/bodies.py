@@ -47,7 +47,10 @@ def read_body(body: bytes | bytearray, content_type: str, signature: Signature) 
 
 
 def write_body(arrays: Sequence[np.ndarray], content_type: str, signature: Signature) -> bytes:
-    """The body of the answer, of the type that the request had.  In JSON, NaN and infinities are as Python has them."""
+    """Return the body of an answer with the given content type.
+
+    In JSON, NaN and infinities are written as NaN, Infinity and -Infinity, as Python does.
+    """
     if content_type == NPY:
         stream = io.BytesIO()
         np.lib.format.write_array(stream, arrays[0], allow_pickle=False)

@@ -43,8 +43,9 @@ class LimitedProtocol(H11Protocol):
     def send_400_response(self, msg: str) -> None:
         """Answer a malformed request and close the connection.
 
-        The application may have the request's head already, where its body is malformed: it is told that the client is
-        gone.  h11 refuses to send what may not follow: an answer to a request that has one, and a body to HEAD.
+        If only the body is malformed, the application has already received the request.  It is then notified that the
+        client has disconnected.  No answer is sent if h11 does not allow one, for example, because the request is
+        already answered.
         """
         if self.cycle is not None:
             self.cycle.disconnected = True
@@ -67,7 +68,7 @@ class LimitedProtocol(H11Protocol):
         return self.config.app.state.service.timeout
 
     def _reset(self) -> None:
-        """Close the connection at once: what is left of the answer, in the system's buffers too, is thrown away."""
+        """Reset the connection: close it immediately, and discard all data not yet sent, also in system buffers."""
         connection = self.transport.get_extra_info("socket")
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.transport.abort()

@@ -26,10 +26,10 @@ class ConversionError(Exception):
 
 
 class Converter:
-    """Arrays of bodies and bodies of arrays, as `read_body` and `write_body` make them.
+    """Converts between bodies and arrays, as `read_body` and `write_body` do.  Large JSON is converted in a process.
 
-    Python's JSON holds the interpreter's lock from its first byte to its last, so that a thread would not help.  The
-    process starts with the first large body, and is replaced where it has ended.
+    A thread would not help, because Python's json module holds the global interpreter lock while it converts a body.
+    The process starts at the first large body.  If it has died, the next large body starts a new process.
     """
 
     def __init__(self, signature: Signature) -> None:
@@ -37,17 +37,17 @@ class Converter:
         self._process: ProcessPoolExecutor | None = None
 
     async def read(self, body: bytes | bytearray, content_type: str) -> dict[str, np.ndarray]:
-        """The arrays in a body.  Raises as `read_body` does, and ConversionError."""
+        """Return the arrays in a body, by input name.  Raise the errors of `read_body`, and ConversionError."""
         is_small = content_type != JSON or len(body) <= _SMALL_BYTES
         return await self._converted(is_small, read_body, body, content_type)
 
     async def write(self, arrays: Sequence[np.ndarray], content_type: str) -> bytes:
-        """The body of an answer.  Raises ConversionError."""
+        """Return the body of an answer.  Raise ConversionError if the process has died."""
         is_small = content_type != JSON or sum(each.size for each in arrays) <= _SMALL_ELEMENTS
         return await self._converted(is_small, write_body, arrays, content_type)
 
     async def close(self) -> None:
-        """End the process once it has done what it has begun."""
+        """End the process after its current conversion.  Pending conversions are cancelled."""
         process, self._process = self._process, None
         if process is not None:
             await asyncio.to_thread(process.shutdown, cancel_futures=True)
@@ -68,7 +68,7 @@ class Converter:
 
 
 def _prepare() -> None:
-    """Leave Ctrl-C to the server, and end with it."""
+    """Initialize the process: ignore Ctrl-C, which the server handles, and exit when the server exits."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

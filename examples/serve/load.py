@@ -32,24 +32,27 @@ CLOSED = (httpx.NetworkError, httpx.RemoteProtocolError)  # errors of a client w
 
 @dataclass
 class Report:
-    """What the clients saw.
+    """The measurements of all clients.
 
     Attributes
     ----------
-    sent, answered
-        Requests, and those that got the right result, once.
+    sent
+        The number of requests.  A request that is sent again counts once.
+    answered
+        The number of requests with the expected result.
     wrong
-        Results that were not those of their inputs.
+        The number of requests with another result.
     refused
-        Answers by their status, 200 aside.
+        The number of answers by HTTP status, for all statuses except 200.
     lost
-        Requests whose connection was closed in the middle of an answer, or TRIES times before one, or timed out.
+        The number of requests that timed out, whose connection was closed during the answer, or whose connection was
+        closed before the answer in all of TRIES attempts.
     retried
-        How often a connection was closed before any answer, and the request sent again.
+        How often a request was sent again, because the connection was closed before the answer.
     seconds
-        The time of the test.
+        The duration of the test.
     latencies
-        Seconds of each request that was answered, retries included.
+        The time in seconds of each request in `answered`, including repeated attempts.
     """
 
     sent: int = 0
@@ -63,7 +66,7 @@ class Report:
 
     @property
     def is_clean(self) -> bool:
-        """Whether every request got its own right answer."""
+        """Whether there were requests, and all of them got the expected result."""
         return self.sent == self.answered > 0
 
     def __str__(self) -> str:
@@ -80,7 +83,11 @@ class Report:
 
 
 def start(listener: socket.socket, model: Path, options: Sequence[str] = ()) -> subprocess.Popen:
-    """A server process on a listening socket that stays ours; returns when it is ready.  RuntimeError: it ended."""
+    """Start a server process on a listening socket, and return it when it is ready.
+
+    The socket remains open in this process.   options: other command-line options of the server.   Raise RuntimeError
+    if the server ends instead.
+    """
     command = [sys.executable, "-m", "serve", str(model), "--fd", str(listener.fileno()), *options]
     folder = Path(__file__).resolve().parent.parent
     server = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True, pass_fds=[listener.fileno()])
@@ -91,7 +98,7 @@ def start(listener: socket.socket, model: Path, options: Sequence[str] = ()) -> 
 
 
 def stop(server: subprocess.Popen) -> None:
-    """Ask it to end, and wait.  RuntimeError: its status is not 0."""
+    """Stop the server with SIGTERM, and wait for it.  Raise RuntimeError if its exit status is not 0."""
     server.terminate()
     if server.wait() != 0:
         raise RuntimeError(f"the server ended with status {server.returncode}")
@@ -101,9 +108,9 @@ def stop(server: subprocess.Popen) -> None:
 
 
 def make_cases(executable: vm.Executable, function: str, rows: int, count: int = 50) -> list[tuple[bytes, bytes]]:
-    """Bodies of requests with random inputs, and of the answers that are due.
+    """Return `count` pairs: the body of a request with random inputs, and the body of the expected answer.
 
-    Raises RelvmUnsupportedError: the function cannot be served, or has not one input and one output.
+    Raise RelvmUnsupportedError if the function cannot be served, or does not have exactly one input and one output.
     """
     signature = batch_signature(executable, function)
     if len(signature.inputs) != 1 or len(signature.outputs) != 1:
@@ -117,7 +124,7 @@ def make_cases(executable: vm.Executable, function: str, rows: int, count: int =
 
 
 def _random_input(signature: Signature, rows: int, generator: np.random.Generator) -> np.ndarray:
-    """Symbolic sizes are 8, integers 0 or 1."""
+    """Return a random array for the only input.  Symbolic sizes are 8.  Integers are 0 or 1."""
     (only,) = signature.inputs
     shape = (rows, *(int(size) if size.isdecimal() else 8 for size in only.sizes))
     if only.dtype.kind == "f":
@@ -126,7 +133,11 @@ def _random_input(signature: Signature, rows: int, generator: np.random.Generato
 
 
 async def load(url: str, cases: list[tuple[bytes, bytes]], clients: int, end: asyncio.Event) -> Report:
-    """What `clients` see who send one request after the other until `end`, each on a connection of its own."""
+    """Send requests until the event `end` is set, and return the measurements.
+
+    Each of the `clients` clients has its own connection, and sends one request after another.   cases: as returned by
+    `make_cases`.
+    """
     report, began = Report(), time.perf_counter()
 
     async def work(number: int) -> None:
@@ -141,7 +152,10 @@ async def load(url: str, cases: list[tuple[bytes, bytes]], clients: int, end: as
 
 
 async def _ask(client: httpx.AsyncClient, body: bytes, expected: bytes, report: Report) -> None:
-    """One request, sent again where its connection is closed before any answer: nothing has been promised then."""
+    """Send one request and record the outcome in `report`.
+
+    If the connection is closed before any answer, the request is sent again.
+    """
     report.sent += 1
     began = time.perf_counter()
     try:
@@ -178,9 +192,10 @@ async def load_servers(
     restart: bool,
     options: Sequence[str] = (),
 ) -> Report:
-    """The report of one server, or with `restart` of two, the second of which takes over in the middle.
+    """Run the load test against a server, and return the measurements.
 
-    Both listen on one socket: what waits to be accepted when the first one ends is accepted by the second.
+    With `restart`, a second server replaces the first in the middle of the test.  Both listen on the same socket, so
+    the second accepts the connections that are pending when the first ends.
     """
     url, end = f"http://127.0.0.1:{listener.getsockname()[1]}", asyncio.Event()
     servers = [start(listener, model, options)]

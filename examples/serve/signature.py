@@ -30,7 +30,11 @@ _DTYPES = {name: dtype for name, dtype in _ALL.items() if dtype.isbuiltin == 1 a
 
 @dataclass(frozen=True)
 class TensorOf:
-    """An input or an output.  sizes: of the axes behind the first, as the type has them: "3", "m", "2 * m"."""
+    """An input or an output.
+
+    name, type: the name, and the type in text form.   dtype: the NumPy dtype.   sizes: the sizes of the axes after the
+    first, in the notation of types, such as "3", "m" or "2 * m".
+    """
 
     name: str
     type: str
@@ -40,30 +44,32 @@ class TensorOf:
 
 @dataclass(frozen=True)
 class Signature:
-    """A function from batches to batches.  most_rows: that its bounds allow; None: any number."""
+    """The signature of a function on batches.  most_rows: the maximum number of rows in a batch, None: no limit."""
 
     inputs: tuple[TensorOf, ...]
     outputs: tuple[TensorOf, ...]
     most_rows: int | None
 
     def expect_inputs(self, names: Iterable[str]) -> None:
-        """Raises RelvmArgumentError: these are not the names of all inputs."""
+        """Raise RelvmArgumentError if `names` are not exactly the names of the inputs."""
         expected = [each.name for each in self.inputs]
         if set(names) != set(expected):
             got = ", ".join(names)[:_LONGEST_NAMES] or "none"
             raise RelvmArgumentError(f"expected the inputs {', '.join(expected)}, got {got}")
 
     def arguments(self, arrays: Mapping[str, np.ndarray], max_rows: int) -> list[np.ndarray]:
-        """The arrays of one request in the order of the parameters.
+        """Check the arrays of one request, and return them in the order of the parameters.
 
-        Sizes that only have to agree with each other are left to the machine: arrays that share a batch have the same.
+        Equality of symbolic sizes is not checked here, but by the machine.  This is sufficient, because only requests
+        with equal sizes share a batch.
 
         Raises
         ------
         RelvmArgumentError
-            An input is missing, or not known.
+            An input is missing or unknown.
         RelvmTypeError, RelvmShapeError
-            An array is not of its input's type, has no row or more than `max_rows`, or not as many as the others.
+            An array does not have the type of its input, the arrays have different numbers of rows, or the number is
+            not in 1 to `max_rows`.
         """
         self.expect_inputs(arrays)
         arguments = [_checked(each, arrays[each.name]) for each in self.inputs]
@@ -76,18 +82,18 @@ class Signature:
 
 
 def batch_signature(executable: Executable, function: str = "main") -> Signature:
-    """The signature of a function whose inputs and outputs are tensors with one symbolic first axis.
+    """Return the signature of a function whose inputs and outputs are tensors with the same symbolic first dimension.
 
-    That a row of the result depends on the same row of the inputs alone is what the caller knows; no type says it.
+    The caller must know that each row of the result depends only on the same row of the inputs.  Types do not show it.
 
     Raises
     ------
     RelvmNameError
         The executable has no such function.
     RelvmFormatError
-        What the executable states of the function is malformed.
+        The signature in the executable is malformed.
     RelvmUnsupportedError
-        The function has another input or output, which the message names.
+        An input or output, which the message names, has another form, or the function has no inputs.
     """
     stated = stated_signature(executable.signature, function)
     if stated is None:
@@ -123,7 +129,7 @@ def _most_rows(function: str, bounds: object, batch: str) -> int | None:
 
 
 def _axes(type_: str) -> list[str]:
-    """The sizes in a tensor's type; one empty text where it has none."""
+    """Return the sizes in the type of a tensor, or one empty string if the tensor has rank 0."""
     return re.split(r", (?![^(]*\))", type_.partition("[")[2].removesuffix("]"))
 
 

@@ -99,12 +99,12 @@ def packed_inputs(module: LoweredModule) -> tuple[Port, ...]:
 
 
 def port_shape(port: Port, entry: LoweredFunction) -> tuple[AnyDim, ...]:
-    """Return the dimensions of an input or output.  A scalar has no dimensions."""
+    """Return the dimensions of an input or output of the function `entry`.  A scalar has no dimensions."""
     return entry.storages[port.value].shape if isinstance(port.value, int) else ()
 
 
 def port_dtype(port: Port, entry: LoweredFunction) -> str:
-    """Return the dtype name of an input or output."""
+    """Return the dtype name of an input or output of the function `entry`."""
     match port.value:
         case ScalarVar(letter=letter):
             return _NUMBERS[letter]

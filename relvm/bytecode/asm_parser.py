@@ -116,7 +116,10 @@ class _Line:
         return self.convert(f"{letter} and a number", lambda token: _index(token, letter))
 
     def list(self, opening: str, closing: str, item: Callable[[], Any]) -> list:
-        """Parse a list of items that are separated by commas.  A comma may follow the last item."""
+        """Parse a comma-separated list in `opening` and `closing`.  A comma may follow the last item.
+
+        item: a function that parses an item.
+        """
         self.expect(opening)
         items = []
         while not self.accept(closing):

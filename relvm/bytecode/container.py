@@ -44,7 +44,7 @@ def aligned_buffer(size_bytes: int) -> np.ndarray:
 
 
 def crc32c(block: Any) -> int:
-    """Return the CRC32C (Castagnoli) of a buffer."""
+    """Return the CRC32C (Castagnoli) of the buffer `block`."""
     return lib.rvm_crc32c(0, ffi.from_buffer(block), len(block))
 
 
@@ -84,13 +84,14 @@ def pack_sections(sections: Mapping[str, Sequence[bytes | np.ndarray]]) -> np.nd
 
 
 def unpack_sections(buffer: Any) -> dict[str, memoryview]:
-    """Return read-only views of the known sections of an executable, by name.  Raise the errors of `section_places`."""
+    """Return read-only views of the known sections of the executable `buffer`, by name.  The errors are those of
+    `section_places`."""
     view = memoryview(buffer).cast("B").toreadonly()
     return {name: view[place] for name, place in section_places(view).items()}
 
 
 def section_places(view: memoryview) -> dict[str, slice]:
-    """Return the positions of the known sections of an executable, by name.  Unknown sections are skipped.
+    """Return the positions of the known sections of the executable `view`, by name.  Unknown sections are skipped.
 
     Checksums are not verified here, but by the C loader.
 

@@ -62,9 +62,9 @@ def _decode(sections: dict[str, memoryview]) -> Program:
 
 
 def _portable_sections(sections: dict[str, memoryview]) -> dict[str, memoryview]:
-    """Return the sections of the portable program of an executable.
+    """Return the sections of the portable program of an executable.  sections: the sections of the executable.
 
-    Its section `data` is that of the executable, unless the portable program contains its own.
+    If the portable program has no section `data` of its own, it uses that of the executable.
     """
     inner = unpack_sections(sections["portable"])
     if forbidden := [name for name in ("native", "portable") if name in inner]:
@@ -73,7 +73,10 @@ def _portable_sections(sections: dict[str, memoryview]) -> dict[str, memoryview]
 
 
 def decode_signature(buffer: Any, *, portable: bool = False) -> dict[str, Any]:
-    """Return the signature of an executable, or of its portable program.  Raise the errors of `decode`."""
+    """Return the signature of an executable, or of its portable program if `portable` is set.
+
+    The errors are those of `decode`.
+    """
     with _malformed():
         sections = unpack_sections(buffer)
         return _json(_portable_sections(sections) if portable else sections, "signature")
@@ -81,7 +84,7 @@ def decode_signature(buffer: Any, *, portable: bool = False) -> dict[str, Any]:
 
 @contextmanager
 def _malformed() -> Iterator[None]:
-    """Turn the errors of decoding malformed bytes into RelvmFormatError."""
+    """Context manager: turn the exceptions that decoding malformed bytes raises into RelvmFormatError."""
     try:
         yield
     except RelvmFormatError:
@@ -91,7 +94,10 @@ def _malformed() -> Iterator[None]:
 
 
 def decode_constants(buffer: Any, *, portable: bool = False) -> tuple[Constant, ...]:
-    """Return the constants of an executable, or of its portable program.  Tensors are read-only views."""
+    """Return the constants of an executable, or of its portable program if `portable` is set.
+
+    Tensors are read-only views of `buffer`.
+    """
     sections = unpack_sections(buffer)
     sections = _portable_sections(sections) if portable else sections
     return _constants(sections["constants"], _strings(sections["strings"]), sections["data"])

@@ -1,4 +1,4 @@
-"""The text form of kernel bytecode, for people."""
+"""The text form of kernel bytecode, for people to read.  There is no parser for it."""
 
 from __future__ import annotations
 
@@ -31,14 +31,17 @@ def kernel_listing(program: KernelProgram, name: str = "kernel") -> str:
 
 
 def instruction_texts(program: KernelProgram, name: str = "kernel") -> tuple[str, ...]:
-    """Return the text of each instruction, as in `kernel_listing`.  The errors are the same, too."""
+    """Return the text of each instruction, as in `kernel_listing`.  Raise the errors of `kernel_listing`."""
     with _printing(name):
         return tuple(_instruction_text(program, step) for step in program.code)
 
 
 @contextmanager
 def _printing(name: str) -> Iterator[None]:
-    """Raise RelvmFormatError if the kernel program `name` refers to a table entry that does not exist."""
+    """Context manager: raise RelvmFormatError if the kernel program `name` refers to a table entry that does not exist.
+
+    Such a reference raises IndexError in the block.
+    """
     try:
         yield
     except (IndexError, RuntimeError):  # a table that ends too soon ends a generator with RuntimeError

@@ -35,7 +35,7 @@ class KernelProgram:
     code
         The instructions.  Each is an opcode of csrc/tables/kernel_opcodes.def, followed by at most 7 operands.
     arguments
-        The argument table.  It contains the operands of instructions that take any number of them.
+        The argument table: the operands of instructions that take any number of operands.
     messages
         The error messages of `fail` instructions.
     scratch_bytes
@@ -55,7 +55,7 @@ class KernelProgram:
     scratch_bytes: int
 
     def encode(self) -> bytes:
-        """Return the program as bytes.  Their number is a multiple of 8."""
+        """Return the program as bytes.  The number of bytes is a multiple of 8."""
         messages = b"".join(text.encode() + b"\0" for text in self.messages)
         tensors = self.inputs + self.outputs
         counts = [VERSION, len(self.tensors), self.inputs, tensors, self.sizes, len(self.constants), *self.registers]

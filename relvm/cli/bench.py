@@ -1,4 +1,4 @@
-"""`relvm bench`: time a model, beside other runtimes."""
+"""`relvm bench`: time a model, and compare it with other runtimes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ _MIN_RUNS = 3
 class _Row:
     """A row of the table.
 
-    first_seconds: the time from reading the model file to the first result.   seconds: the median time of a run.
+    runtime: the name of the runtime.   first_seconds: the time from reading the model file to the first result.
+    seconds: the median time of a run.   ratio: the median time of relvm divided by this one.
     """
 
     runtime: str

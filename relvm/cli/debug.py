@@ -68,7 +68,7 @@ class Prompt(cmd.Cmd):
         self.debugger.delete(_number(text))
 
     def do_nan(self, text: str) -> None:
-        """nan [off]: stop after the first instruction that computes a NaN; with off: do not."""
+        """nan [off]: stop after the first instruction that computes a NaN; nan off: do not stop."""
         if text not in ("", "off"):
             raise RelvmArgumentError(f"nan {text}: expected no argument, or off")
         self.debugger.watch_nan(not text)
@@ -108,7 +108,7 @@ class Prompt(cmd.Cmd):
         self._show(self.debugger.step("kernel"))
 
     def do_nextk(self, text: str) -> None:
-        """nextk: go on to the next instruction of the selected kernel or function, without stopping in called ones."""
+        """nextk: go on to the next instruction of the selected kernel or function, without stopping in its callees."""
         self._show(self.debugger.step_over("kernel"))
 
     def do_finish(self, text: str) -> None:
@@ -150,7 +150,7 @@ class Prompt(cmd.Cmd):
             put(terminal(f"{row.label:<5} {row.name:{width}}  {row.shown}"))
 
     def do_print(self, text: str) -> None:
-        """print NAME: print a value, by its name or its register: print y, print r3, or in a kernel print v0."""
+        """print NAME: print a value, given by name (`print y`) or register (`print r3`, or in a kernel `print v0`)."""
         value = self.debugger.value(text, self.frame)
         if isinstance(value, np.ndarray):
             put(

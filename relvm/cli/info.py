@@ -112,7 +112,7 @@ def _described(values: tuple[OnnxValue, ...]) -> dict[str, str]:
 
 
 def _unsupported(build: Any) -> list[str]:
-    """Return what prevents a model from being imported."""
+    """Return the reasons why a model cannot be imported, if any.  build: a function that imports the model."""
     try:
         build()
     except RelvmUnsupportedError as error:

@@ -134,8 +134,11 @@ class _Random:
         raise RelvmArgumentError(f"--random: {tried}; set them with --dim NAME=SIZE.  Size 1: {failed}") from failed
 
     def candidates(self) -> Iterator[dict[str, int]]:
-        """Yield candidates for the sizes that are free.  The first candidate is 1 for all sizes.  For each usual size,
-        two candidates follow: 1 for the batch and the usual size for the others, then the usual size for all."""
+        """Yield candidates for the sizes that neither the inputs nor --dim determine.
+
+        The first candidate is 1 for all sizes.  For each usual size, two candidates follow: 1 for the batch and the
+        usual size for the others, then the usual size for all.
+        """
         yield dict.fromkeys(self.free, 1)
         batches = [name for name in self.free if re.search("batch|^n$|^b$", name.lower())] or self.free[:1]
         for size in _USUAL_SIZES:
@@ -168,8 +171,12 @@ _USUAL_SIZES = (2, 4, 8, 16, 32, 64, 128, 224, 256, 320, 512, 1024, 4096, 16000)
 
 
 def _read_inputs(settings: list[str], names: list[str], params: list[dict]) -> dict[str, Any]:
-    """Read the inputs of --input, and return them by name.  An input may be given by its name in the model, or by the
-    name of the parameter, which messages print."""
+    """Read the inputs that --input gives, and return them by their names in the model.
+
+    An input can also be given by the name of its parameter, because error messages of the machine print that name.
+
+    settings: the values of --input.   names: the input names of the model.   params: the parameters in the signature.
+    """
     printed = {param["name"]: name for name, param in zip(names, params, strict=True)}
     given: dict[str, Any] = {}
     for setting in settings:
@@ -201,7 +208,7 @@ def _number(text: str) -> bool | int | float | None:
 
 
 def _element(setting: str, number: bool | int | float, type_text: str) -> np.ndarray:
-    """Convert a number to an array of rank 0.
+    """Convert a number to an array of rank 0, with the dtype that `type_text` names.  setting: the option in messages.
 
     Raises
     ------

@@ -82,7 +82,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _near_words(message: str, parser: argparse.ArgumentParser) -> str:
-    """Return a text that names commands or options like the unknown one in a message of argparse."""
+    """Return "; did you mean ...?" with commands or options like the unknown one in a message of argparse, or ""."""
     if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
         return near_matches(found[1], re.findall(r"[\w.-]+", found[2]))
     if found := re.search(r"unrecognized arguments: .*?(--[\w-]+)", message):
@@ -131,6 +131,8 @@ def make_parser() -> argparse.ArgumentParser:
         _add_json(command)
         command.set_defaults(run=_later("list_tables.print_table"), table=name)
     _add_cache(commands)
+    _add_fmt(commands)
+    _add_lsp(commands)
     _add_config(commands)
     _add_completion(commands)
     for command in set(commands.choices.values()):
@@ -150,7 +152,7 @@ def _add_json(command: argparse.ArgumentParser) -> None:
 
 def _add_info(commands) -> None:
     command = commands.add_parser("info", help="print a model's inputs, outputs, operators and parameters")
-    _add_model(command, "an .onnx model, a .relvm text, or an executable (.rvm, .so)")
+    _add_model(command, "an .onnx model, a .relvm file, or an executable (.rvm, .so)")
     command.add_argument("--function", default="main", help="function of --operations (default: main)")
     command.add_argument(
         "--operations", action="store_true", help="also run the model and count its arithmetic operations"
@@ -164,7 +166,7 @@ def _add_info(commands) -> None:
 
 def _add_bench(commands) -> None:
     command = commands.add_parser("bench", help="time a model on random inputs, beside other runtimes")
-    _add_model(command, "an .onnx model, a .relvm text, or an executable (.rvm, .so)")
+    _add_model(command, "an .onnx model, a .relvm file, or an executable (.rvm, .so)")
     command.add_argument("--against", metavar="RUNTIME,...", help="onnxruntime, openvino, or both")
     command.add_argument("--function", default="main", help="function to run (default: main)")
     command.add_argument(
@@ -187,6 +189,23 @@ def _add_bench(commands) -> None:
     _add_json(command)
     _add_trust_native(command)
     command.set_defaults(run=_later("bench.bench"))
+
+
+def _add_fmt(commands) -> None:
+    command = commands.add_parser("fmt", help="format .relvm files in place: indentation, spaces and blank lines")
+    command.add_argument("files", nargs="+", metavar="FILE", help=".relvm files, or - for standard input")
+    command.add_argument("--check", action="store_true", help="change nothing; exit with 1 if a file would change")
+    command.set_defaults(run=_later("fmt.format_files"))
+
+
+def _add_lsp(commands) -> None:
+    command = commands.add_parser(
+        "lsp",
+        help="serve an editor: errors, types, definitions, completion and formatting of .relvm files",
+        description="Speak the Language Server Protocol on the standard streams. Editors start this command themselves."
+        " It needs the package pygls: pip install 'relvm[editor]'.",
+    )
+    command.set_defaults(run=_later("lsp.serve_editor"))
 
 
 def _add_config(commands) -> None:
@@ -298,7 +317,7 @@ def _add_limits(command: argparse.ArgumentParser) -> None:
 
 def _add_run(commands) -> None:
     command = commands.add_parser("run", help="run a model")
-    _add_model(command, "an .onnx model, a .relvm text, or an executable (.rvm, .so)")
+    _add_model(command, "an .onnx model, a .relvm file, or an executable (.rvm, .so)")
     command.add_argument("--function", default="main", help="function to run (default: main)")
     _add_inputs(command)
     command.add_argument(
@@ -338,7 +357,7 @@ def _add_run(commands) -> None:
 
 def _add_map(commands) -> None:
     command = commands.add_parser("map", help="run a model on many files, in several processes or on a Dask cluster")
-    _add_model(command, "an .onnx model, a .relvm text, or an executable (.rvm, .so)")
+    _add_model(command, "an .onnx model, a .relvm file, or an executable (.rvm, .so)")
     command.add_argument("--function", default="main", help="function to run (default: main)")
     command.add_argument(
         "--inputs",
@@ -396,7 +415,7 @@ def _add_map(commands) -> None:
 
 def _add_compile(commands) -> None:
     command = commands.add_parser("compile", help="build a model and save the executable")
-    _add_model(command, "an .onnx model or a .relvm text")
+    _add_model(command, "an .onnx model or a .relvm file")
     command.add_argument(
         "-o",
         "--output",
@@ -422,7 +441,7 @@ def _add_export(commands) -> None:
     command = commands.add_parser(
         "export", help="write a model as C sources without a virtual machine, or as a library"
     )
-    command.add_argument("model", type=_file, metavar="MODEL", help="an .onnx model or a .relvm text")
+    command.add_argument("model", type=_file, metavar="MODEL", help="an .onnx model or a .relvm file")
     _add_dim(command)
     command.add_argument(
         "-o",
@@ -472,7 +491,7 @@ def _add_export(commands) -> None:
 
 def _add_show(commands) -> None:
     command = commands.add_parser("show", help="print a model at a compilation stage")
-    _add_model(command, "an .onnx model, a .relvm text, or (stages bytecode, kernels and c) an executable")
+    _add_model(command, "an .onnx model, a .relvm file, or (stages bytecode, kernels and c) an executable")
     what = command.add_mutually_exclusive_group()
     what.add_argument("--stage", choices=STAGES, default="typed")
     what.add_argument("--picture", choices=PICTURES, help="print a diagram as text, or draw it with --output")
@@ -495,7 +514,7 @@ def _add_show(commands) -> None:
 
 def _add_compare(commands) -> None:
     command = commands.add_parser("compare", help="run a model in several modes and find the first value that differs")
-    _add_model(command, "an .onnx model or a .relvm text")
+    _add_model(command, "an .onnx model or a .relvm file")
     command.add_argument("--function", default="main", help="function to run (default: main)")
     _add_inputs(command)
     command.add_argument(
@@ -518,7 +537,7 @@ def _add_compare(commands) -> None:
 
 def _add_debug(commands) -> None:
     command = commands.add_parser("debug", help="run a model step by step, with commands from standard input")
-    _add_model(command, "an .onnx model, a .relvm text, or an executable (.rvm, .so)")
+    _add_model(command, "an .onnx model, a .relvm file, or an executable (.rvm, .so)")
     command.add_argument("--function", default="main", help="function to run (default: main)")
     _add_inputs(command)
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), help="default: bytecode")
@@ -541,8 +560,10 @@ def _file(text: str) -> str:
 
 
 def _picture_file(text: str) -> str:
-    """Check the value of --roofline, and return it.  The value is optional, so argparse would take the model in
-    `--roofline model.onnx` as the value.  This is rejected."""
+    """Check the value of --roofline, and return it.  Reject a model, as in `--roofline model.onnx`.
+
+    The value of --roofline is optional, so argparse takes a model that follows it as the value.
+    """
     from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 
     if Path(text).suffix in (".onnx", ".relvm", *EXECUTABLE_SUFFIXES):

@@ -53,8 +53,10 @@ def map_model(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _client(scheduler: str | None, processes: int, retries: int) -> Iterator[Client]:
-    """Yield a Dask client of the cluster at address `scheduler`.  If it is None, start a local cluster with `processes`
-    processes, which end with the block."""
+    """Context manager: yield a Dask client of the cluster at address `scheduler`.
+
+    If `scheduler` is None, start a local cluster with `processes` processes, and stop it at the end of the block.
+    """
     try:
         import dask
         from distributed import Client, LocalCluster
@@ -89,5 +91,5 @@ def _client(scheduler: str | None, processes: int, retries: int) -> Iterator[Cli
 
 
 def _processors() -> int:
-    """Return the number of processors that this process may use."""
+    """Return the number of processors that this process is allowed to use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

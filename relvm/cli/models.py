@@ -30,7 +30,7 @@ def read_module(options: argparse.Namespace) -> Module:
     RelvmFormatError
         The file is of another kind.
     RelvmArgumentError
-        --dim is given for a .relvm text without --random.
+        --dim is given for a .relvm file without --random.
     """
     from relvm.frontend.load_model import read_model  # imported here, because a start from the cache does not need it
 
@@ -92,8 +92,8 @@ def chosen_target(options: argparse.Namespace) -> str:
 def executable_of(options: argparse.Namespace, *, exec_mode: str = "bytecode", debug: bool = False) -> Executable:
     """Load the executable of the option `model`, or build it if the file is a model.
 
-    A loaded executable may need `relvm.vm.adapt` before it can run on this machine.
-    exec_mode: the default of --exec-mode for a model.
+    If a loaded executable cannot run on this machine, pass it to `relvm.vm.adapt`.
+    exec_mode: the default of --exec-mode for a model.   debug: whether a model is built for a debugger.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def executable_of(options: argparse.Namespace, *, exec_mode: str = "bytecode", d
 
 
 def _build_auto(options: argparse.Namespace) -> Executable:
-    """Return the executable of a model for --exec-mode auto.  It is taken from the cache if possible."""
+    """Return the executable of a model for --exec-mode auto, from the cache if possible."""
     path, dims = expect_model(options)
     target = "c" if options.target == "auto" else options.target
     with Progress("building", "reading") as progress:
@@ -134,7 +134,7 @@ def limits_of(options: argparse.Namespace) -> dict[str, Any]:
 def build_model(
     module: Module, options: argparse.Namespace, exec_mode: str, *, debug: bool = False, portable: bool = False
 ) -> Executable:
-    """Build a module, and show progress."""
+    """Build a module with the command-line options, and show progress."""
     from relvm.compiler.build import build  # imported here, because a start from the cache does not need it
 
     target, fused = chosen_target(options), not options.unfused

@@ -73,7 +73,7 @@ def flush() -> None:
 def set_verbosity(verbose: bool, quiet: bool) -> None:
     """Choose what is printed on standard error.
 
-    verbose: also what relvm logs at level INFO.   quiet: errors only.
+    verbose: also print what relvm logs at level INFO.   quiet: print only errors.
     """
     global _is_quiet, _is_verbose
     _is_quiet, _is_verbose = quiet, verbose
@@ -126,9 +126,10 @@ def report(text: str) -> None:
 
 @contextmanager
 def _writing(stream: TextIO) -> Iterator[None]:
-    """Translate the errors of a block that writes to a standard stream.
+    """Context manager for a block that writes to a standard stream: handle an OSError.
 
-    If writing fails, the stream is redirected to the null device, because Python flushes the stream again at exit.
+    A closed pipe raises NoReaderError, and any other error an OSError that names standard output.  The stream is
+    redirected to the null device, because Python flushes it again at exit.
     """
     try:
         yield

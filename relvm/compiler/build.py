@@ -64,7 +64,7 @@ def build(
     Parameters
     ----------
     module
-        A module from a front end, at stage PARSED, TYPED or ANF, or the path of an .onnx model or a .relvm text.  A
+        A module from a front end, at stage PARSED, TYPED or ANF, or the path of an .onnx or .relvm file.  A
         class that is decorated by `script` is a module, too.  The annotation includes `type`, because type checkers see
         such a class as a type.
     exec_mode
@@ -185,8 +185,11 @@ def _read(path: Path) -> Module:
 
 
 def _compile_in_parts(lir: LirModule, target: Target, publish: Publish[Executable]) -> Executable:
-    """Return the executable with all functions and kernels as native code.  Before that, when a unit of C code is
-    compiled, publish an executable of its kernels."""
+    """Return the executable with all functions and kernels as native code.
+
+    The kernels are compiled in several units.  As soon as a unit is compiled, `publish` is called with an executable
+    that contains only the kernels of this unit.
+    """
 
     def each_unit(index: int, native: NativeCode) -> None:
         if kernels := unit_kernels(lir.kernels, index):
@@ -287,7 +290,7 @@ def assemble(
 
 
 class _Entries:
-    """A function object that returns the entry of the function table for a name."""
+    """A callable that returns the entry of the function table for the name of a function."""
 
     def __init__(self, lir: LirModule, bytecode: Bytecode, compiled: Collection[str]) -> None:
         self.bytecode = bytecode

@@ -63,7 +63,7 @@ def auto_place(
 ) -> Path:
     """Return the path of the cache file for a build with exec_mode="auto".
 
-    origin, attributes: the origin and the attributes of the module.
+    origin, attributes: the origin and the attributes of the module.   The other parameters are those of the build.
     """
     return _place(origin, attributes, "auto", target_kind, target_options, fused, portable)
 

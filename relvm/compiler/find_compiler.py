@@ -1,8 +1,8 @@
 """The search for a C compiler.
 
 The environment variable RELVM_CC is the command of the compiler, or `none` to use no compiler.  If it is not set, CC is
-the command.  If neither is set, the compiler is the first of gcc, clang and zig cc that is installed.  zig cc may also
-be installed as the Python package ziglang.
+the command.  If neither is set, the compiler is the first of gcc, clang and zig cc that is installed.  zig cc is also
+found as the Python package ziglang.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def find_compiler() -> Compiler | None:
 def expect_compiler(otherwise: str = "") -> Compiler:
     """Return the C compiler.  Raise RelvmToolchainError if there is none.
 
-    otherwise: the end of the error message.
+    otherwise: the end of the error message, which says what to do instead.
     """
     compiler = find_compiler()
     if compiler is None:

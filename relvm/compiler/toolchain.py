@@ -125,7 +125,7 @@ def _zig_option(option: str) -> str:
 
 @functools.lru_cache(maxsize=32)
 def _macros(compiler: Compiler, options: tuple[str, ...]) -> frozenset[str]:
-    """Return the names of the macros that the compiler predefines.  They describe its target processor."""
+    """Return the names of the macros that the compiler predefines, which describe its target processor."""
     with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
         text = run_compiler(compiler, [*options, "-dM", "-E", "-x", "c", os.devnull], Path(folder))
     return frozenset(line.split()[1] for line in text.splitlines() if line.startswith("#define "))
@@ -187,7 +187,8 @@ def _cached(compiler: Compiler, cpu: str, units: list[_Unit], publish: Callable[
     """Return the shared library of translation units, from the cache if possible.
 
     cpu: the processor features that the flags select.  It is part of the cache key, because a flag may have different
-    meanings on different machines.   publish: a function to call with the index and the object file of each unit.
+    meanings on different machines.   publish: a function that is called with the
+    index and the object file of each unit, but not if the whole library is in the cache.
     """
 
     def compiled(index: int) -> bytes:

@@ -21,9 +21,9 @@ def compile_in_background(
 ) -> None:
     """Start the compilation of the native code of an executable in the background, if there is a C compiler.
 
-    compile: a function that returns the executable with native code.  Its argument is a function to which it passes
-    executables of some of the kernels as soon as they are compiled.   place: the cache file that the result replaces,
-    or None.   writer: a thread that writes the first executable to `place`.  It must end before the result is written.
+    compile: a function that returns the executable with native code.  Its argument is a function, which it calls with
+    executables that contain some of the kernels as soon as these are compiled.   place: the cache file for the result,
+    or None.   writer: the thread that writes `executable` to `place`.  It ends before the result is written.
     """
 
     def build(publish: Publish[Executable]) -> Executable:

@@ -166,7 +166,7 @@ def separated(batch: Batch | FileBatch) -> tuple[Batch | FileBatch, list[Any]]:
 
 
 def arguments_of(batch: Batch | FileBatch, computed: Sequence[Any], signature: FunctionSignature) -> tuple[tuple, dict]:
-    """Return the arguments of a batch, by position and by parameter name.  Called on the worker that uses them.
+    """Return the arguments of a batch, by position and by parameter name.  The worker that uses them calls this.
 
     Parameters
     ----------

@@ -22,8 +22,8 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Output:
-    """An output file that a worker writes.  record: the text that the record of the folder must still have when the
-    file is written."""
+    """An output file, `path`, that a worker writes.  record: the text that the record of the folder must still have
+    when the file is written."""
 
     path: Path
     record: str
@@ -57,7 +57,7 @@ class OutputFolder:
     A record file in the folder identifies the function and the executable.  Existing outputs are complete, because
     outputs are written atomically.
 
-    path: the path of the folder, which may not exist yet.   runner: the runner that computes the outputs.
+    path: the path of the folder, which need not exist.   runner: the runner that computes the outputs.
     """
 
     def __init__(self, path: str | os.PathLike, runner: Runner) -> None:

@@ -131,8 +131,10 @@ class Runner:
 
 @contextmanager
 def machine_of(runner: Runner) -> Iterator[VirtualMachine]:
-    """Yield a virtual machine of this process for exclusive use during the block.  Raise the errors of loading the
-    executable or creating the machine."""
+    """Context manager: yield a virtual machine of this process that nothing else uses during the block.
+
+    Raise the errors of loading the executable or creating the machine.
+    """
     made = _made_of(runner)
     machine = made.take() or VirtualMachine(made.executable, **runner.options)
     try:
@@ -179,8 +181,8 @@ _lock = threading.Lock()
 
 
 def _made_of(runner: Runner) -> _Made:
-    """Return the executable of a runner.  It is loaded at the first call in this process.  If too many executables are
-    loaded, the least recently used one is dropped."""
+    """Return the executable of a runner.  The first call in this process loads it.  If too many executables are loaded,
+    the least recently used one is dropped."""
     key = (runner.digest, runner.loading, *runner.options.values())
     with _lock:
         made = _made.pop(key, None)
@@ -194,7 +196,7 @@ def _made_of(runner: Runner) -> _Made:
 
 
 def _unlock() -> None:
-    """Replace the lock in a forked child, because the thread that owns the lock may not exist there."""
+    """Replace the lock in a forked child, because the thread that holds the lock does not exist there."""
     global _lock
     _lock = threading.Lock()
 

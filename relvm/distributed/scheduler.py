@@ -201,7 +201,7 @@ class Stream:
 
 @contextmanager
 def _expect_cluster() -> Iterator[None]:
-    """Raise RelvmInterrupted if, in the block, the client is closed or cannot reach the scheduler."""
+    """Context manager: raise RelvmInterrupted if the client is closed or cannot reach the scheduler in the block."""
     from distributed.client import ClosedClientError
 
     try:

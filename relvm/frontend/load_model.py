@@ -25,7 +25,7 @@ def read_model(path: Path, dims: Mapping[str, int | tuple[int, int] | None] | No
     RelvmFormatError
         The suffix is neither .onnx nor .relvm, or the file is not a regular file or not valid text.
     RelvmArgumentError
-        `dims` is given for a .relvm text.  Such a text states its own sizes.
+        `dims` is given for a .relvm file, which states its sizes itself.
     """
     match path.suffix:  # import only the reader of this file type
         case ".onnx":

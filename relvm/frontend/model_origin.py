@@ -1,6 +1,6 @@
 """Origins of modules that are imported from files (see relvm/ir/fingerprint.py).
 
-They are computed without reading the graph, and normally without importing onnx.
+An origin is computed without reading the graph, and normally without importing onnx.
 """
 
 from __future__ import annotations

@@ -193,7 +193,7 @@ REJECTED = {name: instead for instead, names in _REJECTED.items() for name in na
 
 
 class _Rejected:
-    """Stands for a name that relvm does not have: any use of it raises NotImplemented."""
+    """A placeholder for a name of onnxruntime that relvm does not support.  Any use of it raises NotImplemented."""
 
     def __init__(self, name: str) -> None:
         self._name = name

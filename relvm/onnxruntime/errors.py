@@ -131,7 +131,7 @@ class NotFound(Status):
 
 
 def load_error(error: RelvmError) -> Status:
-    """Return the error of a session that cannot be created."""
+    """Return the exception of ONNX Runtime that corresponds to `error`, which loading a model raised."""
     kind: type[Status] = Fail
     match error:
         case RelvmFormatError() if "is not an ONNX model" in str(error):
@@ -146,7 +146,7 @@ def load_error(error: RelvmError) -> Status:
 
 
 def run_error(error: RelvmError) -> Status:
-    """Return the error of a run that failed."""
+    """Return the exception of ONNX Runtime that corresponds to `error`, which a run raised."""
     match error:
         case RelvmIndexError() | RelvmShapeError() | RelvmTypeError() | RelvmArgumentError():
             kind: type[Status] = InvalidArgument

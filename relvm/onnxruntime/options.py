@@ -19,19 +19,19 @@ _logged: set[str] = set()
 
 
 def ignore(what: str) -> None:
-    """Log, once in a process and at level INFO, that relvm ignores an option or a call."""
+    """Log that relvm ignores the option or call `what`, once in a process and at level INFO."""
     if what not in _logged:
         _logged.add(what)
         _LOGGER.info("%s has no effect in relvm", what)
 
 
 def rejected(what: str, instead: str) -> Exception:
-    """Return the error for a call of something that relvm does not have.  instead: what to do instead."""
+    """Return the exception for the use of `what`, a name that relvm does not support.  instead: what to do instead."""
     return NotImplemented.of(f"{what} is not supported by relvm; {instead}")
 
 
 def rejecting(what: str, instead: str) -> Callable[..., Any]:
-    """Return a function that stands for something that relvm does not have: a call raises the error of `rejected`."""
+    """Return a substitute for the function `what`, which relvm lacks.  A call raises the error of `rejected`."""
 
     def reject(*arguments: Any, **named: Any) -> Any:
         raise rejected(what, instead)
@@ -96,7 +96,7 @@ class _Option:
 
 
 class _Entries(dict[str, str]):
-    """The entries of options: a text for each name.  owner: the class of the options, for messages."""
+    """The configuration entries of options: a text for each name.  owner: the class of the options, for messages."""
 
     def __init__(self, owner: str) -> None:
         super().__init__()
@@ -147,7 +147,7 @@ class SessionOptions:
         self._sizes: dict[str, int] = {}
 
     def add_session_config_entry(self, name: str, value: str) -> None:
-        """Set an entry.  relvm keeps it, and it has no effect.  name, value: texts."""
+        """Set the entry `name` to the text `value`.  It can be read again, but has no effect."""
         self._entries.add(name, value)
 
     def get_session_config_entry(self, name: str) -> str:
@@ -161,7 +161,7 @@ class SessionOptions:
         self._sizes[name] = size
 
     def has_providers(self) -> bool:
-        """Return False: providers are given to the session."""
+        """Return False: providers are passed to InferenceSession, not to its options."""
         return False
 
     def set_load_cancellation_flag(self, value: bool) -> None:
@@ -234,7 +234,7 @@ class RunOptions:
             time.sleep(_INTERRUPT_SECONDS)
 
     def add_run_config_entry(self, name: str, value: str) -> None:
-        """Set an entry.  relvm keeps it, and it has no effect.  name, value: texts."""
+        """Set the entry `name` to the text `value`.  It can be read again, but has no effect."""
         self._entries.add(name, value)
 
     def get_run_config_entry(self, name: str) -> str:
@@ -246,7 +246,7 @@ class RunOptions:
         raise rejected("RunOptions.add_active_adapter", "merge the adapter into the model")
 
     def begin(self, machine: VirtualMachine) -> bool:
-        """Record that a machine begins a run.  Return whether the run is allowed."""
+        """Record that a machine begins a run.  Return False if `terminate` is set, so that the run must not begin."""
         self._running.append(machine)
         return not self._terminate
 

@@ -71,7 +71,7 @@ class ModelMetadata:
     Attributes
     ----------
     producer_name, graph_name, domain, description, graph_description
-        Texts; "" where the model states none.
+        Texts of the model; "" if it states none.
     version
         The version of the model; the largest 64-bit integer if it states none.
     custom_metadata_map
@@ -89,8 +89,11 @@ class ModelMetadata:
 
 @dataclass(frozen=True)
 class _Variant:
-    """A variant of the model, built for a kind of run.  The fields are the outputs that it computes (None: all), the
-    initializers that are inputs, and the symbolic dimensions whose name is a mere hint."""
+    """A variant of the model, built for a kind of run.
+
+    outputs: the outputs that it computes, or None for all.   overridden: the initializers that are inputs.   hints: the
+    symbolic dimensions whose name is a mere hint.
+    """
 
     outputs: tuple[str, ...] | None = None
     overridden: tuple[str, ...] = ()
@@ -101,8 +104,8 @@ class _Variant:
 class _Plan:
     """The plan of runs with certain inputs and outputs.
 
-    inputs: the name and the converter of each argument.  shared: for each symbolic dimension of several arguments,
-    the numbers of these arguments and the axes.
+    model: the model of the variant `variant`.  inputs: the name and the converter of each argument.  shared: for each
+    symbolic dimension of several arguments, the numbers of these arguments and the axes.
     """
 
     variant: _Variant
@@ -132,7 +135,7 @@ class InferenceSession:
     Raises
     ------
     NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented, InvalidArgument, Fail
-        The file does not exist, is not an ONNX model, is inconsistent, or uses what relvm does not have.
+        The file does not exist, is not an ONNX model, is inconsistent, or uses a feature that relvm does not have.
     """
 
     def __init__(
@@ -235,7 +238,7 @@ class InferenceSession:
         return list(PROVIDERS)
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
-        """Return an empty dict for the provider."""
+        """Return {"CPUExecutionProvider": {}}: the provider has no options."""
         return {name: {} for name in PROVIDERS}
 
     def set_providers(
@@ -301,8 +304,8 @@ class InferenceSession:
         Returns
         -------
         list
-            An array for a tensor, a list for a sequence, a dict for a map, and None for an absent value.  They own
-            their memory.
+            An array for a tensor, a list for a sequence, a dict for a map, and None for an absent value.  The values
+            own their memory.
 
         Raises
         ------
@@ -363,7 +366,7 @@ class InferenceSession:
             raise run_error(error) from error
 
     def _observed(self, machine: VirtualMachine, arguments: list[Any], options: RunOptions) -> Any:
-        """Run the machine, which `options` may interrupt, and add the run to the profile."""
+        """Run the machine on the arguments, so that `options` can interrupt it, and add the run to the profile."""
         if self._profile:
             machine.set_instrument(self._profile.instrument)
         try:
@@ -447,13 +450,16 @@ class InferenceSession:
         return name
 
     def get_profiling_start_time_ns(self) -> int:
-        """Return the time at which profiling began, in nanoseconds, or 0."""
+        """Return the time at which profiling began, in nanoseconds, or 0 if profiling is not enabled."""
         return self._profile.started if self._profile else 0
 
     # ---- building ----
 
     def _model_for(self, plan: _Plan, arguments: list[Any]) -> Model:
-        """Return a model for a call in which several inputs give different sizes to the same symbolic dimension."""
+        """Return a model for a call in which inputs give different sizes to the same symbolic dimension.
+
+        In this model, the names of such dimensions are mere hints, as in ONNX Runtime.
+        """
         sizes = {name: {arguments[k].shape[axis] for k, axis in places} for name, places in plan.shared}
         hints = tuple(sorted(name for name, found in sizes.items() if len(found) > 1))
         return self._model_of(replace(plan.variant, hints=hints))
@@ -487,7 +493,7 @@ class InferenceSession:
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:
-    """Return a key of a file, which changes if the file is written or replaced."""
+    """Return a key of the state of a file.  It changes if the file is written or replaced."""
     status = os.stat(path)
     return status.st_mtime_ns, status.st_size, status.st_ino
 
@@ -526,14 +532,14 @@ class _Trace:
         )
 
     def write(self, prefix: str) -> str:
-        """Write the events, and return the name of the file."""
+        """Write the events to a file, and return the name of the file, which begins with `prefix`."""
         name = f"{prefix}_{datetime.now().strftime('%Y-%m-%d_%H-%M-%S_%f')[:-3]}.json"
         Path(name).write_text(json.dumps(sorted(self._events, key=lambda event: event["ts"])))
         return name
 
 
 def _with_sizes(values: Sequence[OnnxValue], sizes: Mapping[str, int]) -> tuple[OnnxValue, ...]:
-    """Return values with the sizes of some symbolic dimensions."""
+    """Return the values with the symbolic dimensions that `sizes` names replaced by numbers."""
 
     def shape(value: OnnxValue) -> tuple[int | str | None, ...] | None:
         return value.shape and tuple(sizes.get(size, size) if isinstance(size, str) else size for size in value.shape)
@@ -542,7 +548,10 @@ def _with_sizes(values: Sequence[OnnxValue], sizes: Mapping[str, int]) -> tuple[
 
 
 def _with_inferred_sizes(info: OnnxInfo, signature: Signature) -> list[OnnxValue]:
-    """Return the outputs with the sizes that type inference found, where the model does not state them."""
+    """Return the outputs of a model.  Sizes that the model does not state are taken from the inferred types.
+
+    signature: the inferred types.
+    """
     names: dict[str, str] = {}  # of symbolic dimensions, by their identifiers in the signature
     for value in info.inputs:
         shape, inferred = value.shape or (), _dimensions(signature.inputs[value.name])

@@ -169,7 +169,8 @@ class OrtValue:
     def from_dlpack(cls, data: Any, /, is_bool_tensor: bool = False) -> OrtValue:
         """Return a tensor that shares the memory of another library's tensor.
 
-        data: an object with `__dlpack__`.   is_bool_tensor: whether bytes are booleans.
+        data: an object with `__dlpack__`.   is_bool_tensor: whether its elements, which
+        are bytes, are booleans.
         """
         array = array_of_dlpack(data)
         return cls(array.view(np.bool_) if is_bool_tensor and array.dtype == np.uint8 else array)
@@ -276,7 +277,7 @@ Converter = Callable[[Any], Any]
 
 
 def converter(info: OnnxValue) -> Converter:
-    """Return a function that checks a value for an input, and returns it in the form that a machine takes."""
+    """Return a function that checks a value for the input `info`, and converts it to a value that machines accept."""
     kind, _, inner = info.type.partition("(")
     inner = inner[:-1]
     if kind == "tensor":
@@ -362,7 +363,10 @@ def _items(info: OnnxValue, value: Any) -> list:
 
 
 def _columns(info: OnnxValue, value: Any, inner: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the keys and the values of a dict as arrays."""
+    """Return the keys and the values of the dict `value` as arrays.
+
+    inner: the types of keys and values, such as "int64,tensor(float)".
+    """
     if not isinstance(value, Mapping):
         raise RuntimeError(f"Unable to handle object of type {type(value)}")
     key, _, item = inner.partition(",")
@@ -374,7 +378,10 @@ def _columns(info: OnnxValue, value: Any, inner: str) -> tuple[np.ndarray, np.nd
 
 
 def array_at(address: int, dtype: Any, shape: Sequence[int]) -> np.ndarray:
-    """Return the array at an address.  dtype: a NumPy type, or a number of onnx.TensorProto.DataType."""
+    """Return the array at an address in memory, without a copy.
+
+    dtype: a NumPy type, or a number of onnx.TensorProto.DataType.   shape: its sizes.
+    """
     wanted = _dtype(dtype)
     if wanted == STRINGS:
         raise RelvmTypeError("strings have no address; bind an OrtValue")

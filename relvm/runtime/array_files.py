@@ -66,7 +66,7 @@ def save_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> No
 
 @contextmanager
 def reading_arrays(refusal: str) -> Iterator[None]:
-    """Translate the exceptions raised in a `with` block in which NumPy reads a .npy or .npz file.
+    """Context manager for a block in which NumPy reads a .npy or .npz file: translate the exceptions.
 
     For damaged files, NumPy raises exceptions of a dozen classes, such as TokenError, OverflowError and zlib.error.
     An OSError or RelvmError is not translated.
@@ -74,7 +74,7 @@ def reading_arrays(refusal: str) -> Iterator[None]:
     Raises
     ------
     RelvmFormatError
-        The file is invalid.  The message consists of `refusal` and the reason.
+        The file is invalid.  The message begins with `refusal`, followed by the reason.
     RelvmMemoryError
         The file declares more elements than fit in memory.
     """
@@ -96,7 +96,7 @@ def unpacked(archive: Any, path: os.PathLike) -> dict[str, Any]:
     Raises
     ------
     RelvmFormatError
-        The members unpack to more than 1 GB, and the file stores less than a sixteenth of their size.
+        The members unpack to more than 1 GB, and the archive is smaller than a sixteenth of that.
     """
     size, stored = (
         sum(getattr(each, name) for each in archive.zip.infolist()) for name in ("file_size", "compress_size")

@@ -14,10 +14,10 @@ from relvm.runtime.status import STATUS_NUMBERS
 
 
 def carry(kind: type[BaseException], exception: BaseException, traceback: TracebackType) -> int:
-    """Handle an exception in a callback: store it in the machine, and return an error status, so that the C code ends
-    the run.
+    """Handle an exception that a callback raised: store it in the machine, and return an error status.
 
-    This function is used as ffi.def_extern(onerror=carry).  The callback must have a parameter `result` for the error.
+    The status ends the run in C.  cffi calls this function, which is passed as ffi.def_extern(onerror=carry).  The
+    callback must have a parameter `result` for the error.
     """
     result = traceback.tb_frame.f_locals["result"]
     message = store_exception(active_objects(), exception.with_traceback(traceback))
@@ -65,8 +65,10 @@ def relvm_py_print(host: Any, arguments: Any, count: int, result: Any) -> int:
 
 @ffi.def_extern(onerror=carry)
 def relvm_py_poll(host: Any, result: Any) -> int:
-    """Give Python a chance to handle signals, which may raise KeyboardInterrupt, and do the pending work of the
-    machine."""
+    """Handle a poll of the machine `host`: do its pending work.  Return 0, the status of success.
+
+    Meanwhile, Python handles signals, so that Ctrl-C raises KeyboardInterrupt here.
+    """
     objects = active_objects()
     if objects is not None:
         objects.poll()

@@ -40,5 +40,5 @@ class Closure(Callable):
 
 
 def misfit(callee: Closure, k: int, error: BaseException) -> BaseException:
-    """Return `error`, which occurred when argument k was passed, with the name of the argument in its message."""
+    """Return `error`, which passing argument k of `callee` raised, with the name of the argument in the message."""
     return located(error, callee.argument(k))

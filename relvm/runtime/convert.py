@@ -38,12 +38,12 @@ def new_words(count: int) -> Any:
 
 
 def value_at(words: Any, k: int) -> Any:
-    """Return value k as an `rvm_value *`."""
+    """Return value k of the array `words` as an `rvm_value *`."""
     return ffi.cast("rvm_value *", words + 2 * k)
 
 
 def release(words: Any, k: int) -> None:
-    """Release the reference that value k owns."""
+    """Release the reference that value k of the array `words` owns."""
     lib.rvm_value_release(value_at(words, k))
 
 
@@ -51,7 +51,7 @@ def release(words: Any, k: int) -> None:
 
 
 def store(objects: Objects, value: Any, words: Any, k: int) -> bool:
-    """Store `value` as value k.
+    """Store `value` as value k of the array `words`.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def store(objects: Objects, value: Any, words: Any, k: int) -> bool:
 
 
 def store_all(objects: Objects, values: Sequence[Any], words: Any, where: Callable[[int], str]) -> list[int]:
-    """Store values[k] as value k, for all k.
+    """Store values[k] as value k of the array `words`, for all k.
 
     Parameters
     ----------
@@ -196,9 +196,8 @@ def _store_function(objects: Objects, value: Callable[..., Any], words: Any) -> 
 
 
 def _store_sequence(objects: Objects, value: Sequence[Any], words: Any) -> bool:
-    """Store a tuple or list without recursion.  `opened` is a stack of the nested tuples and lists that are not stored
-    completely, outermost first."""
-    opened = [_Opened(value)]
+    """Store a tuple or list as value 0 of `words`, without recursion.  Return True: value 0 owns a reference."""
+    opened = [_Opened(value)]  # the nested tuples and lists that are not stored completely, outermost first
     try:
         while True:
             innermost = opened[-1]
@@ -254,7 +253,7 @@ def _made(status: int, words: Any) -> bool:
 
 
 def take_borrowed(objects: Objects, words: Any, k: int) -> Any:
-    """Convert a borrowed machine value to Python.
+    """Convert value k of the array `words`, which is borrowed, to Python.
 
     Raises
     ------
@@ -265,12 +264,12 @@ def take_borrowed(objects: Objects, words: Any, k: int) -> Any:
 
 
 def take_all(objects: Objects, words: Any, count: int) -> list[Any]:
-    """Convert `count` borrowed machine values to Python."""
+    """Convert the first `count` values of the array `words`, which are borrowed, to Python."""
     return [take_borrowed(objects, words, k) for k in range(count)]
 
 
 def take_other(objects: Objects, address: int) -> Any:
-    """Convert to Python a borrowed machine value of a type that binding.c does not handle."""
+    """Convert the borrowed machine value at `address`, of a type that binding.c does not handle, to Python."""
     tag, payload = ffi.cast("int64_t *", address)[0:2]
     if tag == DTYPE:
         return numpy_dtype(payload)
@@ -292,8 +291,11 @@ _LOOK_INTERVAL = 4096  # items between checks of the time limit
 
 
 def _taken_dims(objects: Objects, shape: Any) -> list[int]:
-    """Return the dimensions of a shape of the machine.  They are converted in portions, because a shape may have
-    millions of dimensions."""
+    """Return the dimensions of `shape`, a virtual machine's shape object, as Python integers.
+
+    A shape can have millions of dimensions.  They are therefore converted in portions, with a check of the machine's
+    limits before each.
+    """
     dims: list[int] = []
     while len(dims) < shape.rank:
         portion = min(shape.rank - len(dims), _LOOK_INTERVAL)
@@ -315,8 +317,7 @@ def _count_taken(objects: Objects, size_bytes: int) -> None:
 
 
 def _taken_sequence(objects: Objects, tag: int, address: int) -> tuple | list:
-    """Convert a borrowed tuple or list to Python without recursion.  `opened` is a stack of the nested tuples and lists
-    that are not converted completely, outermost first.
+    """Convert a borrowed tuple or list, which has the given tag and address, to Python, without recursion.
 
     A machine object that occurs several times becomes one shared Python object.  The memory of the result is therefore
     proportional to the memory of the value.
@@ -328,7 +329,7 @@ def _taken_sequence(objects: Objects, tag: int, address: int) -> tuple | list:
         _count_taken(objects, _SEQUENCE_BYTES + size * _ITEM_BYTES)
         return address, tag, words, size, []
 
-    opened = [begin(address, tag)]
+    opened = [begin(address, tag)]  # the nested tuples and lists that are not converted completely, outermost first
     while True:
         address, tag, words, size, items = opened[-1]
         if len(items) % _LOOK_INTERVAL == _LOOK_INTERVAL - 1:

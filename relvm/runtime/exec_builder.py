@@ -62,7 +62,10 @@ class Label:
 
 @dataclass
 class _Body:
-    """A bytecode function under construction.  The jump targets in `code` are Labels or instruction indices."""
+    """A bytecode function under construction, with the arguments of `ExecBuilder.function`.
+
+    The jump targets in `code` are Labels or instruction indices.
+    """
 
     name: str
     parameters: tuple[str, ...]
@@ -76,7 +79,7 @@ class _Body:
 @dataclass
 class _Row:
     """A row of the function table.  kind, parameters: as given to `declare` or `packed`.  is_called: whether an
-    instruction calls the function by name."""
+    instruction calls the function by name.  body: the definition of a bytecode function, or None."""
 
     index: int
     kind: str | None = None
@@ -94,7 +97,7 @@ class ExecBuilder:
             b.emit_ret(b.r(2))
         executable = b.get()
 
-    The parameters of a function are in registers 0 to n-1.  Other registers may have any numbers, because `get`
+    The parameters of a function are in registers 0 to n-1.  Other registers can have any numbers, because `get`
     renumbers the registers.  Constants and functions are added to their tables in the order in which they are first
     named.
 
@@ -166,15 +169,15 @@ class ExecBuilder:
         return self._own(constant(self._shared[key]))
 
     def f(self, name: str) -> Argument:
-        """Return the operand for the function `name` as a value.  The function may be a function of this builder, even
-        one that is defined later, or a registered packed function."""
+        """Return the operand for the function `name` as a value.  The function is one of this builder, even one that
+        is defined later, or a registered packed function."""
         return self._own(function(self._row(name).index))
 
     # ---- functions ----
 
     def declare(self, name: str, parameters: Sequence[str]) -> Argument:
-        """Declare a bytecode function with these parameters, and add its row to the function table.  It is defined
-        later.
+        """Declare a bytecode function with these parameters, and add its row to the function table.  The function
+        must be defined later.
 
         Raises
         ------
@@ -224,7 +227,7 @@ class ExecBuilder:
         private
             Whether only the program itself may call the function, so that a host cannot find it by name.
         impure
-            Whether a call of the function may have effects.  An impure function is not a value of a function type
+            Whether a call of the function can have side effects.  An impure function is not a value of a function type
             without effects.
 
         Raises
@@ -254,7 +257,8 @@ class ExecBuilder:
         row.body = body
 
     def label(self) -> Label:
-        """Return a new label in the function being defined.  It may be placed before or after the jumps to it."""
+        """Return a new label in the function being defined.  Call `place` for it before or after emitting jumps to
+        it."""
         return Label(self._open("label"))
 
     def place(self, label: Label) -> None:
@@ -404,7 +408,7 @@ class ExecBuilder:
         return self._own(function(row.index))
 
     def _own(self, argument: Argument) -> Argument:
-        """Mark an operand as one that refers to a row of this builder's tables."""
+        """Return the operand marked as one that refers to a row of this builder's tables."""
         own = _OwnArgument(*argument)
         own.builder = self
         return own
@@ -499,8 +503,11 @@ def _with_target(instruction: Instruction) -> Instruction:
 
 
 def _as_written(message: str, orders: dict[str, list[int]]) -> str:
-    """Return a note with the register number before renumbering, for a verifier's message that names a register.
-    Return an empty string if the number is the same or the message names no register."""
+    """Return a note for a message of the verifier that names a register: its number before renumbering.
+
+    Return an empty string if the number is unchanged or the message names no register.   orders: for each renumbered
+    function, the old number of each register.
+    """
     found = re.search(r"function (.*), instruction \d+: register (\d+) ", message)
     if not found or found[1] not in orders:
         return ""

@@ -176,8 +176,8 @@ class Executable:
         program
             A program from code generation, ExecBuilder or a listing.
         elsewhere
-            Whether native code may be for another processor.  Such an executable can be saved, but this machine cannot
-            run it.
+            Whether to accept native code for another processor.  Such an executable can be saved, but this machine
+            cannot run it.
 
         Raises
         ------
@@ -256,8 +256,9 @@ class Executable:
             code can do everything that the calling process can.  A file counts as built here even if the elements of
             its tensors have changed.
         elsewhere
-            Whether native code may be untrusted, or for another processor, architecture, version or system.  Such an
-            executable cannot run, but it can be saved, and `vm.adapt` converts it to an executable that runs here.
+            Whether to accept native code that is untrusted, or for another processor, architecture, version or system.
+            Such an executable cannot run, but it can be saved, and `vm.adapt` converts it to an executable that runs
+            here.
         check_data
             Whether to also check the elements of tensors and a portable program, however large they are.
         functions
@@ -332,7 +333,10 @@ class Executable:
         return bytes(self._content())
 
     def _content(self) -> Any:
-        """Return the bytes of the executable.  For a portable program, these are not the bytes of the whole buffer."""
+        """Return the bytes of the executable.
+
+        An executable returned by `portable` is encoded anew, because its buffer is that of the whole executable.
+        """
         return encode(self.program) if self._is_portable else self._buffer
 
     @cached_property
@@ -496,8 +500,8 @@ def _function_names(functions: Iterable[str]) -> list[str]:
 
 
 def _parts_of_native(buffer: Any, where: str) -> tuple[Part, ...]:
-    """Return everything that determines the meaning of native code: all sections except the elements of tensors.
-    Return an empty tuple if there is no native code."""
+    """Return the parts of an executable that determine the meaning of its native code: all sections except the elements
+    of tensors.  Return an empty tuple if there is no native code.  where: the beginning of error messages."""
     sections = _sections(buffer, where)
     return tuple(_parts(sections)) if "native" in sections else ()
 
@@ -516,7 +520,7 @@ def _parts(sections: dict[str, memoryview]) -> Iterator[Part]:
 
 
 def _sections(buffer: Any, where: str) -> dict[str, memoryview]:
-    """Call unpack_sections, and add `where` in front of its error messages."""
+    """Return the sections of an executable (`unpack_sections`).  where: the beginning of error messages."""
     try:
         return unpack_sections(buffer)
     except (RelvmFormatError, RelvmUnsupportedError) as error:

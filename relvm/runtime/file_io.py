@@ -72,7 +72,11 @@ def map_executable(path: str | os.PathLike) -> memoryview:
 
 
 def _detach(executable: memoryview) -> None:
-    """Copy the pages of an executable in a private mapping, except pages that only contain elements of tensors."""
+    """Make private copies of the pages of an executable in a private file mapping.
+
+    Later writes to the file then do not change these pages.  Pages that contain only elements of tensors are not
+    copied.
+    """
     _copy_pages(executable[: mmap.PAGESIZE])  # the table of sections
     try:
         places = section_places(executable)
@@ -154,8 +158,10 @@ def is_sparse(size_bytes: int, stored_bytes: int) -> bool:
 
 @contextlib.contextmanager
 def complete_file(path: str | os.PathLike) -> Iterator[Path]:
-    """Yield the name of a temporary file to write to.  At the end of the block, the temporary file replaces `path`
-    atomically, unless the block raises an exception.
+    """Context manager: yield the name of a temporary file, which the block writes.
+
+    At the end of the block, the temporary file replaces `path` atomically.  If the block raises an exception, the
+    temporary file is removed.
 
     The data is synced to the disk first, so that after a system crash `path` is either the old or the new file.  If the
     process is killed, the temporary file, NAME.PROCESS.THREAD.part, remains.  A later writer of `path` removes such
@@ -192,7 +198,7 @@ def complete_file(path: str | os.PathLike) -> Iterator[Path]:
 
 
 def _open_at_once(path: str, flags: int) -> int:
-    """Open a file and return its descriptor.  This does not block, even for a pipe without a writer."""
+    """Open a file and return its descriptor, without blocking, even if the file is a pipe without a writer."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 

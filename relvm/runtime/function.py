@@ -64,7 +64,7 @@ class Function(Closure):
         return self.call(*self.ordered(arguments, named))
 
     def prepared(self, arguments: tuple, named: Mapping[str, Any]) -> PreparedCall:
-        """Return a PreparedCall of the function: the arguments are converted once, for any number of runs."""
+        """Return a PreparedCall of the function.  The arguments are converted now, for any number of runs."""
         return PreparedCall(self.objects, self.name, self.index, self.ordered(arguments, named), self.argument)
 
     def argument(self, k: int) -> str:

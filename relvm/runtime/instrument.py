@@ -61,8 +61,8 @@ def relvm_py_after(host: Any, function: int, arguments: Any, count: int, status:
 
 
 def _shown(objects: Objects, arguments: Any, count: int) -> list[Any]:
-    """Return the arguments of a call as Python values.  The machine, which some builtins get as an argument, is
-    omitted."""
+    """Return the `count` arguments of a call as Python values, without the machine itself, which some builtins receive
+    as an argument."""
     words = ffi.cast("int64_t *", arguments)
     return [_show(objects, words, k) for k in range(count) if words[2 * k] != _CONTEXT]
 

@@ -44,7 +44,7 @@ class Invoker(Objects):
         self.print_hook(*values)
 
     def instrument(self, index: int, before: bool, result: Any, arguments: Sequence[Any]) -> Any:
-        """Pass a call of function `index` to the instrument, and return the instrument's answer."""
+        """Call the Python instrument for a call of function `index`, and return its answer.  See `set_instrument`."""
         assert self.callback is not None, "an instrument is told of calls only where there is one"
         return self.callback(self.executable.function_name(index), before, result, *arguments)
 
@@ -64,14 +64,14 @@ class Invoker(Objects):
             self._take(upgrade.parts[self.parts_taken - 1])
 
     def _take(self, compiled: Executable) -> None:
-        """Replace bytecode by the native code of an executable."""
+        """Switch functions and kernels to the native code of the executable `compiled`."""
         error = ffi.new("rvm_value *")
         status = lib.rvm_machine_upgrade(self.machine, compiled.pointer, error)
         if status:
             raise failure(status, error)
 
     def value_of(self, name: str, held: Reference) -> Any:
-        """Convert the result of a PreparedCall.run to a Python value."""
+        """Convert `held`, the result of PreparedCall.run, to a Python value.  name: the function, for messages."""
         outer = self.begin(name)
         try:
             words = ffi.new("int64_t[2]", (held.tag, held.address))
@@ -80,11 +80,14 @@ class Invoker(Objects):
             self.end(outer)
 
     def install(self, name: str, instrument: Any) -> None:
-        """Set the machine's C instrument.  Raise RelvmBusyError if the machine is running."""
+        """Set the machine's C instrument.
+
+        Raise RelvmBusyError if the machine is running.  name: the operation that the message names.
+        """
         self._change(name, lib.rvm_machine_instrument, instrument)
 
     def install_debugger(self, debugger: Any) -> None:
-        """Set the machine's C debugger.  Raise RelvmBusyError if the machine is running."""
+        """Set the C debugger of the machine.  Raise RelvmBusyError if the machine is running."""
         self._change("the debugger", lib.rvm_machine_debug, debugger)
 
     def _change(self, name: str, setter: Callable[..., int], what: Any) -> None:
@@ -100,7 +103,10 @@ class Invoker(Objects):
     # ---- what messages say ----
 
     def ended(self, status: int, result: Any) -> BaseException:
-        """Return the exception of a failed run.  If a callback raised an exception, return that exception."""
+        """Return the exception of a failed run.  If a callback raised an exception, return that exception.
+
+        status, result: the status of the run, and its result, which contains the error.
+        """
         raised, self.exception = self.exception, None
         error, trace = read_failure(status, result)
         exception = raised if raised is not None and status == _CALLBACK_ERROR else error

@@ -85,8 +85,8 @@ def register_c_func(name: str, address: int, *, override: bool = False) -> None:
         The name by which programs call the function.
     address
         The address of a `rvm_status f(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)` as
-        declared in csrc/include/relvm.h (self: NULL), e.g.  `ctypes.cast(library.f, ctypes.c_void_p).value`.  Its
-        library must stay loaded.
+        declared in csrc/include/relvm.h, for example `ctypes.cast(library.f, ctypes.c_void_p).value`.  It is called
+        with `self` = NULL.  The library of the function must stay loaded.
     override
         Whether to replace a function that is already registered under the name.
 
@@ -113,8 +113,8 @@ def register_c_func(name: str, address: int, *, override: bool = False) -> None:
 
 
 def unregister_func(name: str) -> None:
-    """Remove the function registered under `name`.  A machine that calls it afterwards raises RelvmNameError.  Raise
-    RelvmNameError if no function is registered under `name`."""
+    """Remove the function registered under `name`.  A machine that calls this name afterwards raises RelvmNameError.
+    Raise RelvmNameError if no function is registered under `name`."""
     expect_name("unregister_func: name", name)
     with _lock:
         error = ffi.new("rvm_value *")

@@ -42,7 +42,7 @@ def _pieces(values: tuple[Any, ...]) -> Iterator[str]:
 
 
 def _nested(value: Any, depth: int) -> Iterator[str]:
-    """Yield the pieces of the `repr` of a value."""
+    """Yield the pieces of the `repr` of a value that `depth` tuples and lists contain."""
     if isinstance(value, str):
         yield repr(value[: MAX_CHARACTERS + 1])
     elif type(value) not in _BRACKETS:

@@ -165,8 +165,8 @@ def _codes(executable: Executable) -> Iterator[tuple[int, list[int]]]:
 
 
 def _sum(terms: Any) -> list[int]:
-    """Return a polynomial (a sum of terms) as a list of numbers.  An invalid polynomial, which a file may contain,
-    counts as unknown."""
+    """Return a polynomial (a sum of terms) as a list of numbers.  An invalid polynomial, which a file from another
+    source can contain, counts as unknown."""
     match terms:
         case list() if all(map(_is_term, terms)):
             parts = ([term[0], len(term) - 1, *(n for factor in term[1:] for n in factor)] for term in terms)

@@ -124,7 +124,7 @@ class ThreadPoolRunner:
     def map(self, inputs: Iterable[Any], *, ahead: int | None = None) -> Iterator[Any]:
         """Return an iterator of the results for all inputs, in order.
 
-        `inputs` is read on the caller's thread, at most `ahead` inputs ahead of the results taken so far.  It may
+        `inputs` is read on the caller's thread, at most `ahead` inputs ahead of the results taken so far.  `inputs` can
         therefore be infinite.  If a run or `inputs` raises an exception, the iterator raises it after the preceding
         results, with a note that contains the number of the input.  The exception ends the iterator, but not the
         runner.  If the iterator is closed or ends early, pending inputs are cancelled.
@@ -233,7 +233,7 @@ class ThreadPoolRunner:
 
     def _submitted(self, inputs: Iterator[Any]) -> Iterator[Future]:
         """Submit the inputs on demand and yield their futures.  If `inputs` raises an exception, the last future
-        contains it."""
+        contains that exception."""
         try:
             for each in inputs:
                 yield self.submit(*each) if type(each) is tuple else self.submit(each)
@@ -256,7 +256,7 @@ class ThreadPoolRunner:
 
 
 def _take_machine(own: threading.local, functions: SimpleQueue) -> None:
-    """Initialize a worker thread: take the function of a machine that no other worker uses."""
+    """Initialize a worker thread: move a function, whose machine no other worker uses, from `functions` to `own`."""
     own.function = functions.get_nowait()
 
 

@@ -1,8 +1,9 @@
 """Trust in native code: code that this user built on this machine may run without confirmation.
 
 A build is recorded as a file in the folder `built` of the cache directory.  The file name is a SHA-256.  A record is
-made for each library of the ahead-of-time compiler, for each executable with native code, and for each object of the
-compiler together with its inputs.  Any other native code requires the caller's permission (`trust_native=True`).
+made for each library of the ahead-of-time compiler, for each executable with native code, and for each file that the C
+compiler wrote to the cache, together with its name there.  Any other native code requires the caller's permission
+(`trust_native=True`).
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def record_built(*parts: Part) -> None:
 
 
 def is_built_here(*parts: Part) -> bool:
-    """Return whether this user has recorded exactly these parts on this machine.
+    """Return whether this user has recorded exactly these parts on this machine (`record_built`).
 
     The folder of records is ignored if another user owns it or can write to it, or if it is a symbolic link.
     """

@@ -164,7 +164,7 @@ class VirtualMachine:
 
     @property
     def function_kinds(self) -> dict[str, str]:
-        """How each function that can be called currently runs, by name: "bytecode" or "native"."""
+        """For each function that can be called, by name, how it runs at present: "bytecode" or "native"."""
         machine = self._runner.machine
         indices = [index for index in range(self.executable.function_count) if self._is_callable(index)]
         kinds = {index: KINDS[lib.rvm_machine_function_kind(machine, index)].name for index in indices}
@@ -341,8 +341,8 @@ class VirtualMachine:
             raise
 
     def get_outputs(self, name: str) -> Any:
-        """Return the result of the last `invoke_stateful` of the function `name`.  It has the same form as the result
-        of a call: a value, or a (nested) tuple.
+        """Return the result of the last `invoke_stateful` of the function `name`, in the same form as the result of a
+        call: a value, or a (nested) tuple.
 
         Raises
         ------
@@ -435,16 +435,18 @@ class VirtualMachine:
         function of the module.
 
         The callback is called as `callback(name, before, result, *arguments)`.  Before a call, `before` is True and
-        `result` is None.  After a call that did not raise an exception, `before` is False and `result` is its result.
+        `result` is None.  After a call that did not raise an exception, `before` is False and `result` is the result of
+        the call.
 
         Before a call, the callback returns None or vm.SKIP.  With vm.SKIP, the call is not made, its result is None,
-        and the callback is not called after it.  The memory that a skipped kernel would have written is unchanged.  If
-        the callback raises an exception, the run ends and its caller gets the exception.
+        and there is no second call of the callback for it.  A skipped kernel leaves its outputs unchanged.  If the
+        callback raises an exception, the run ends with this exception.
 
         A call through `vm.builtin.invoke_closure` is reported as a call of the function itself, with the captured
-        values after its arguments.  The machine, which some builtins receive, is omitted.  A value that cannot be
-        converted to Python is passed as Opaque.  Tensors are not copied, and their memory is reused later, so copy the
-        tensors that you want to keep.  Calls that the callback itself makes are not reported.
+        values after its arguments.  The machine itself, which some builtins receive as an argument, is left out of
+        `arguments`.  A value that cannot be converted to Python is passed as Opaque.  Tensors are not copied, and their
+        memory is reused later, so copy the tensors that you want to keep.  Calls that the callback itself makes are not
+        reported.
 
         Parameters
         ----------
@@ -519,7 +521,8 @@ class VirtualMachine:
         return self._functions[name]
 
     def _prepared(self, name: str, arguments: tuple, named: dict[str, Any]) -> PreparedCall:
-        """Return a PreparedCall of a function or saved function: with the given arguments, or with the bound inputs."""
+        """Return a PreparedCall with the given arguments.  If there are none, use the saved or pre-bound ones.  Raise
+        RelvmArgumentError if there are both."""
         given = bool(arguments or named)
         function = self[name]
         if isinstance(function, SavedFunction):
@@ -591,6 +594,6 @@ def _nanoseconds(seconds: float) -> int:
 
 
 def _processors() -> int:
-    """Return the number of processors that this process may use."""
+    """Return the number of processors that this process is allowed to use."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(count, lib.RVM_MAX_THREADS)

@@ -3,23 +3,12 @@
 #include <math.h>
 #include <pthread.h>
 
+#include "misuse.h"
 #include "relvm_stack.h"
 #include "relvm_views.h"
 #include "run.h"
 
 static rvm_value slot; /* results and errors */
-
-/* A call with a wrong `parameter`: its status, and a part of the message. */
-#define WRONG(function, parameter, status, text, ...) CHECK_FAILS(function(__VA_ARGS__), status, text, slot)
-/* The same of a function that leaves no message, be it that the slot is NULL, and what it returns. */
-#define RETURNS(function, parameter, answer, ...) CHECK_INT(function(__VA_ARGS__), answer)
-#define RETURNS_NULL(function, parameter, ...) CHECK(function(__VA_ARGS__) == NULL)
-/* The same of one that returns a struct. */
-#define GIVES(function, parameter, field, answer, ...) CHECK_INT(function(__VA_ARGS__).field, answer)
-/* The same of a void function. */
-#define IGNORES(function, parameter, ...) function(__VA_ARGS__)
-/* A parameter of which no value is wrong, or whose wrong ones relvm.h lists as not checked. */
-#define ANY(function, parameter) ((void)0)
 
 enum { NO_DTYPE = RVM_DTYPE_COUNT, HUGE_COUNT = INT32_MAX };
 
@@ -432,6 +421,13 @@ static void instruments_and_profiles(void) {
   GIVES(rvm_profile_instruction, profile, count, 0, NULL, 0, 0);
   GIVES(rvm_profile_instruction, function, count, 0, profile, -1, 0);
   GIVES(rvm_profile_instruction, instruction, count, 0, profile, 0, -1);
+  WRONG(rvm_profile_record, profile, RVM_ARGUMENT_ERROR, "profile is NULL", NULL, 1, &slot);
+  WRONG(rvm_profile_record, most, RVM_ARGUMENT_ERROR, "most is -1", profile, -1, &slot);
+  RETURNS(rvm_profile_record, error, RVM_ARGUMENT_ERROR, NULL, 1, NULL);
+  int64_t recorded = 1;
+  RETURNS_NULL(rvm_profile_calls, profile, NULL, &recorded);
+  CHECK_INT(recorded, 0);
+  RETURNS_NULL(rvm_profile_calls, count, profile, NULL);
   rvm_profile_release(profile);
 
   CHECK_OK(rvm_profile_new(other.executable, &profile, NULL), slot); /* of an executable with fewer functions */

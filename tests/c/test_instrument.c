@@ -220,6 +220,40 @@ static void a_profile_counts_calls_and_bytes(void) {
   check_idle(machine);
 }
 
+/* Runs `outer` with a profile that records `most` calls, and returns it. */
+static rvm_profile *recorded(int64_t most) {
+  rvm_profile *profile;
+  CHECK_OK(rvm_profile_new(what.executable, &profile, &result), result);
+  CHECK_OK(rvm_profile_record(profile, most, &result), result);
+  const rvm_instrument instrument = rvm_profile_instrument(profile);
+  instrument_with(&instrument);
+  CHECK_OK(RUN(outer, int_value(1)), result);
+  instrument_with(NULL);
+  return profile;
+}
+
+static void a_profile_records_its_first_calls(void) {
+  rvm_profile *profile = recorded(1000);
+  int64_t count = 0, of_add = 0, ended = 0;
+  const rvm_profile_call *calls = rvm_profile_calls(profile, &count);
+  for (int64_t i = 0; i < count; i++) {
+    of_add += calls[i].function == (int32_t)add;
+    CHECK(calls[i].nanoseconds >= 0 && calls[i].depth == 0 && calls[i].bytes == 0);
+    CHECK(calls[i].started >= ended);
+    ended = calls[i].started + calls[i].nanoseconds;
+  }
+  CHECK_INT(of_add, rvm_profile_read(profile, (int32_t)add).count);
+  CHECK_INT(count - of_add, rvm_profile_read(profile, (int32_t)make_closure).count);
+  rvm_profile_release(profile);
+
+  profile = recorded(2);
+  rvm_profile_calls(profile, &count);
+  CHECK_INT(count, 2);
+  CHECK_INT(rvm_profile_read(profile, (int32_t)add).count, of_add);
+  rvm_profile_release(profile);
+  check_idle(machine);
+}
+
 /* Calls of `add` with two arguments, the first a tensor or not; operations and bytes after that. */
 static rvm_profile_row counted(const int64_t *code, int32_t length, rvm_value first) {
   rvm_profile *profile;
@@ -282,6 +316,7 @@ int main(void) {
   recursion_without_end_is_an_error_still();
   an_instrument_may_call_its_machine_and_not_change_it();
   a_profile_counts_calls_and_bytes();
+  a_profile_records_its_first_calls();
   a_profile_counts_operations_as_it_is_told();
   functions_are_values();
   rvm_machine_release(machine);

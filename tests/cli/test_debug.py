@@ -121,7 +121,7 @@ def test_mistakes_are_said_and_the_session_goes_on(tmp_path: Path) -> None:
     assert any(
         line.startswith("RelvmNameError: no register holds y here; the named values are: k, x") for line in lines
     )
-    assert lines[-1].strip() == "nan [off]: stop after the first instruction that computes a NaN; with off: do not."
+    assert lines[-1].strip() == "nan [off]: stop after the first instruction that computes a NaN; nan off: do not stop."
 
 
 def test_help_knows_the_short_names_too(tmp_path: Path) -> None:

@@ -15,12 +15,15 @@ _ROW = 12  # numbers on a line
 
 
 def constants_bytes(constants: Sequence[TensorStorage], alignment: int) -> int:
-    """Return the size of the struct of constants in bytes."""
+    """Return the size of the struct of constants in bytes, in which each constant is aligned to `alignment` bytes."""
     return sum(align(_size(storage), alignment) for storage in constants)
 
 
 def print_constants_type(constants: Sequence[TensorStorage], prefix: str, alignment: int) -> str:
-    """Return the C text that defines the struct type of the constants, and declares the struct."""
+    """Return the C text that defines the struct type of the constants, and declares the struct.
+
+    prefix: the prefix of their names.   alignment: as for `constants_bytes`.
+    """
     members = [
         f"  RVM_ALIGNED({alignment}) {storage.dtype.ctype} c{number}[{_count(storage)}];"
         for number, storage in enumerate(constants)
@@ -30,7 +33,7 @@ def print_constants_type(constants: Sequence[TensorStorage], prefix: str, alignm
 
 
 def print_constants(constants: Sequence[TensorStorage], prefix: str) -> str:
-    """Return the C text that defines the struct of constants."""
+    """Return the C definition of the struct of constants with its values.  prefix: the prefix of its name."""
     lines = [f"const struct {prefix}_constants {prefix}_constants = {{"]
     for number, storage in enumerate(constants):
         lines.append(f"  /* c{number} */ {{")

@@ -148,7 +148,7 @@ class _PackedEntry(_Entry):
         return self.data("uint8_t", len(self.ports) + number)
 
     def data(self, ctype: str, number: int) -> str:
-        """Return a C expression: a pointer to the data of argument `number`."""
+        """Return a C expression: a pointer of type `ctype *` to the elements of argument `number`, a tensor."""
         return f"({ctype} *)arguments[{number}].as.tensor->dl.data"
 
     def function(self) -> list[str]:
@@ -182,7 +182,10 @@ class _PackedEntry(_Entry):
         return [f"{packed_signature(self.config)} {{", *body, "  return status;", "}"]
 
     def shape(self, dims: tuple[AnyDim, ...]) -> list[str]:
-        """Return a rank and dimensions in the form that `rvm_kernel_check` expects."""
+        """Return the rank and the dimensions `dims` as C constants, in the form that `rvm_kernel_check` expects.
+
+        Different symbolic dimensions are -1, -2, ... in the order of first use.
+        """
         texts = [str(len(dims))]
         for dim in dims:
             texts.append(str(dim if isinstance(dim, int) else -1 - self.codes.setdefault(dim, len(self.codes))))

@@ -19,7 +19,10 @@ NameOf = Callable[[DimVar], str]
 
 
 def dim_text(dim: AnyDim, name_of: NameOf) -> str:
-    """Return a size as a C expression of int64, in parentheses if it is a sum."""
+    """Return a size as a C expression of int64, in parentheses if it is a sum.
+
+    name_of: a function that returns the C name of a dimension variable.
+    """
     if isinstance(dim, int):
         return integer_text(dim)
     terms = []
@@ -42,7 +45,7 @@ def guards_in(dim: AnyDim, name_of: NameOf, ranges: Mapping[DimVar, Range]) -> I
     """Yield C conditions under which a size is invalid: a divisor is 0, or the size does not fit an int64.
 
     The conditions of the parts of a size come first.  Sums and products wrap around, so intermediate results need not
-    fit an int64.
+    fit an int64.   ranges: the value ranges of dimension variables.
     """
     if isinstance(dim, int):
         return
@@ -87,8 +90,10 @@ def scalar_text(scalar: Scalar, name_of: NameOf) -> str:
 
 
 def element_as(letter: str, storage: str, dtype: DType, position: int) -> str:
-    """Return a C expression for an element of a storage.  The element is converted to the scalar type `letter` ("i",
-    "f" or "b") as in kernels."""
+    """Return a C expression for the element at `position` of the storage with the C name `storage`.
+
+    The element is converted to the scalar type `letter` ("i", "f" or "b") as in kernels.
+    """
     buffer = lir.Buffer(storage, dtype, (1,))
     body = KernelBody("", {}, {storage: ""})
     return body.scalar(lir.Load(buffer, (lir.Literal(position, I64),)).to(_DTYPES[letter]))

@@ -69,7 +69,7 @@ def print_function(
 
 
 def signature(function: LoweredFunction, placement: FunctionPlacement, names: Names, calls: CallKind) -> str:
-    """Return the declaration of the function that `print_function` defines."""
+    """Return the C declaration of the function that `print_function` defines."""
     parts = [] if calls is CallKind.UNPACKED else ["rvm_value *result"]
     parts += [f"uint8_t *pool{pool}" for pool, size in enumerate(placement.size_bytes) if size]
     for number in function.inputs:
@@ -84,7 +84,7 @@ def signature(function: LoweredFunction, placement: FunctionPlacement, names: Na
 
 
 def _size_names(function: LoweredFunction) -> dict[DimVar, str]:
-    """Return the C names of all sizes of a function, parameters first.  The names are numbered, because two sizes may
+    """Return the C names of all sizes of a function, parameters first.  The names are numbered, because two sizes can
     have the same name in the source."""
     given = [var for var, _, _ in function.sizes]
     found = []

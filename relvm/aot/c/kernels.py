@@ -35,7 +35,7 @@ def scratch_bytes(kernel: Kernel) -> int:
 
 
 def print_plain_kernel(kernel: Kernel, symbol: str) -> str:
-    """Return the C definition of a kernel.  `plain_signature` returns its declaration."""
+    """Return the C definition of a kernel as the function `symbol`.  `plain_signature` returns its declaration."""
     scratch = _Scratch(kernel)
     pointers, sizes = _pointers(kernel), size_names((*kernel.inputs, *kernel.outputs))
     body = _PlainBody(symbol, sizes, pointers, scratch)
@@ -48,7 +48,7 @@ def print_plain_kernel(kernel: Kernel, symbol: str) -> str:
 
 
 def plain_signature(kernel: Kernel, symbol: str) -> str:
-    """Return the C declaration of a kernel.  The C function returns a status if the kernel can fail."""
+    """Return the C declaration of a kernel as the function `symbol`, which returns a status if the kernel can fail."""
     parts = [*_pointers(kernel).values()]
     parts += [f"int64_t {name}" for name in size_names((*kernel.inputs, *kernel.outputs)).values()]
     if scratch_bytes(kernel):
@@ -110,7 +110,8 @@ class _Scratch:
 
 
 class _PlainBody(KernelBody):
-    """Prints the statements of a kernel for one thread and without a VM.  Errors return a status without a message."""
+    """Prints the statements of a kernel for one thread and without a VM.  If the kernel fails, the C function
+    returns a status, without a message."""
 
     def __init__(self, symbol: str, sizes: dict[DimVar, str], pointers: dict[str, str], scratch: _Scratch) -> None:
         super().__init__(symbol, sizes, pointers)
@@ -126,8 +127,8 @@ class _PlainBody(KernelBody):
         return f"return RVM_{fail.status};"
 
     def parallel(self, loop: Parallel, indent: str) -> None:
-        """Print a parallel loop as a single part.  The body may assume at least one iteration, so the part runs only if
-        the count is not 0."""
+        """Print a parallel loop as a single part.  The body is compiled for at least one iteration, so the
+        part runs only if the count is not 0."""
         first, last = loop.first.name, loop.last.name
         self.own |= {first, last}
         self.lines.append(f"{indent}if ({self.scalar(loop.count)} > 0) {{")

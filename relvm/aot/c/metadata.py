@@ -32,7 +32,7 @@ def print_metadata(metadata: Metadata) -> str:
 
 
 def _dims(info: TensorInfo, name: str) -> str:
-    """Return the C definitions of the shape of a tensor, as numbers and as texts, or "" for a scalar."""
+    """Return the C definitions of two arrays: the dimensions of `info` as numbers and as texts.  "" for a scalar."""
     if not info.shape:
         return ""
     numbers = ", ".join(str(dim if isinstance(dim, int) else -1) for dim in info.shape)

@@ -305,7 +305,7 @@ def _index(infos: tuple[TensorInfo, ...], key: int, what: str) -> int:
 
 
 def _fitting(info: TensorInfo, value: Any) -> np.ndarray:
-    """Return a copy of a value as an array with the dtype and shape of an input."""
+    """Return a copy of a value as an array.  Raise RelvmError if it does not have the dtype and shape of the input."""
     dtype = dtype_of(info.dtype).numpy
     if not info.shape and isinstance(value, bool | int | float):
         return np.array(expect_number(f"input {info.name}", dtype_of(info.dtype), value), dtype)
@@ -318,7 +318,10 @@ def _fitting(info: TensorInfo, value: Any) -> np.ndarray:
 
 
 def _plain(what: str, info: TensorInfo, array: Any) -> np.ndarray:
-    """Check that C code can read or write an array in place, and return the array."""
+    """Check that C code can read or write an array in place for the input or output `info`, and return the array.
+
+    what: the name of the array in messages.
+    """
     if not isinstance(array, np.ndarray) or not array.flags.c_contiguous or not array.flags.aligned:
         raise RelvmTypeError(f"{what}: expected a dense, row-major, aligned array, got {array!r:.80}")
     _expect_fit(what, info, array)
@@ -326,7 +329,10 @@ def _plain(what: str, info: TensorInfo, array: Any) -> np.ndarray:
 
 
 def _expect_fit(what: str, info: TensorInfo, array: np.ndarray) -> None:
-    """Check that an array has the dtype and shape of an input or output.  Raise RelvmTypeError or RelvmShapeError."""
+    """Check that an array has the dtype and shape of the input or output `info`.
+
+    Raise RelvmTypeError or RelvmShapeError if not.   what: the name of the array in messages.
+    """
     if array.dtype != dtype_of(info.dtype).numpy:
         raise RelvmTypeError(f"{what}: expected dtype {info.dtype}, got {array.dtype}")
     fits = len(array.shape) == len(info.shape) and all(

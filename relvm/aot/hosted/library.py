@@ -80,7 +80,7 @@ def _address(handle: ctypes.CDLL) -> int:
 
 
 def _metadata(found: Any) -> Metadata:
-    """Return the metadata in a library as a Metadata object."""
+    """Convert `found`, the C struct of metadata in a library, to a Metadata object."""
     if found.version != VERSION:
         raise RelvmFormatError(f"expected metadata version {VERSION}, got {found.version}; export the library again")
     return Metadata(

@@ -29,8 +29,9 @@ def asserted_bound(body: Sequence[Statement], cond: Scalar) -> tuple[DimVar, int
     Parameters
     ----------
     body
-        The statements of a block before the assertion.  They must define the size.  Between the definition and the
-        assertion, no statement may use tensors, so that no tensor of that size exists before the assertion.
+        The statements of a block before the assertion.  These statements must define the size.  Between the definition
+        and the assertion, no statement is allowed to use tensors, so that no tensor of that size exists before the
+        assertion.
     """
     made = next((s for s in reversed(body) if isinstance(s, Compute) and s.target is cond), None)
     match made:

@@ -40,7 +40,7 @@ DEVICE = 0  # the CPU, the only device
 
 
 class MemoryKind(Enum):
-    """The kind of memory that a storage uses."""
+    """The kind of memory that a storage uses.  INPUT and OUTPUT are memory of the caller, and WORKSPACE is a pool."""
 
     INPUT = "input"
     OUTPUT = "output"
@@ -52,8 +52,8 @@ class MemoryKind(Enum):
 class TensorStorage:
     """Memory for one tensor at a time.
 
-    name, origin: the name and source location of the first tensor in the storage.   value: the array, if the storage
-    is a constant.
+    name, origin: the name and source location of the first tensor in the storage.   dtype, shape: those of its tensors.
+    value: the array, if the storage is a constant.
     """
 
     name: str
@@ -112,7 +112,7 @@ class StorageMap:
     results: StorageInfo = StorageInfo()
 
     def of(self, expr: Expr) -> StorageInfo:
-        """Return the storages of a variable or a constant.  Any other expression has no storages."""
+        """Return the storages of a variable or a constant.  For any other expression, the result has no storages."""
         match expr:
             case Var():
                 return self.infos[expr]
@@ -199,7 +199,10 @@ class _Assigner:
         self.found = found
 
     def new(self, name: str, type_: Type, place: MemoryKind, wanted: Wanted = ()) -> StorageInfo:
-        """Return storages for the tensors in a type.  A tensor without a storage in `wanted` gets a new storage."""
+        """Return storages for the tensors in a type.
+
+        wanted: for each tensor, the storage to use, or None for a new storage in memory of kind `place`.
+        """
         leaves = list(tensor_leaves(type_))
         ids = []
         for position, leaf in enumerate(leaves):
@@ -216,7 +219,8 @@ class _Assigner:
         return self.found.info(ids)
 
     def block(self, block: Block, wanted: Wanted) -> None:
-        """Assign storages to the values of a block.  Its result is computed in the storages `wanted` where possible."""
+        """Assign storages to the values of a block.  The result of the block is in the storages `wanted` where
+        possible."""
         made = _wishes(block, wanted)
         for binding in block.bindings:
             self.constants(binding.value)
@@ -270,6 +274,8 @@ class _Assigner:
 
 def _wishes(block: Block, wanted: Wanted) -> dict[Var, Wanted]:
     """Return the storages in which the variables that become part of a block's result should be computed.
+
+    wanted: the storages in which the result should be computed.
 
     A value that occurs twice in the result is computed in the first storage and copied to the second.  A value that is
     bound outside the block is also copied.

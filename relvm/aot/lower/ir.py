@@ -45,7 +45,7 @@ class RunKernel:
 
 @dataclass(frozen=True)
 class Copy:
-    """Copy the elements of one storage to another."""
+    """Copy the first `size_bytes` bytes of the storage `source` to the storage `target`."""
 
     source: int
     target: int
@@ -147,7 +147,9 @@ class CallFunction:
 class Move:
     """A new tensor for a parameter in a `Continue`.
 
-    home: the storage to which the tensor is copied.  None: the tensor stays in `source`, which is not written again.
+    param, source: the numbers of the storages of the parameter and of the new tensor.   home: the storage to which the
+    tensor is copied, or None if it stays in `source`, which is then not written again.   size_bytes: the size of the
+    tensor.
     """
 
     param: int
@@ -161,7 +163,7 @@ class Continue:
     """Jump to a section of the function: a tail call of the function itself or of a member of its recursive group.
 
     All arguments are read before any parameter changes, except for tensors that are copied.  These are copied one after
-    the other.
+    the other.   section: the number of the section.   moves, sizes, scalars: the new tensors, sizes and scalars.
     """
 
     section: int
@@ -239,7 +241,10 @@ class LoweredModule:
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output of the entry.  name: its name in C.  value: the number of a storage, a scalar, or a size."""
+    """An input or output of the entry.
+
+    name: its name in C.   value: the number of its storage for a tensor, its variable for a scalar or a size.
+    """
 
     name: str
     value: int | ScalarVar | DimVar

@@ -34,7 +34,7 @@ def give_homes(bodies: Sequence[Body], storages: list[TensorStorage]) -> list[Bo
 
 
 def _moving(moves: Sequence[Move], storages: Sequence[TensorStorage]) -> set[int]:
-    """Return the parameters that need homes."""
+    """Return the parameters that need homes, given the moves of all Continues."""
     moving: set[int] = set()
     while True:
         more = {m.param for m in moves if m.source in moving or not _stays(storages[m.source])} - moving

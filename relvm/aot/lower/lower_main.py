@@ -215,7 +215,7 @@ class _Lowering:
         return self.sections[name]
 
     def stated_values(self, head: _Section) -> Iterator[Statement]:
-        """Yield checks of the scalar parameters with a value in their type, except those that are sizes."""
+        """Yield checks that scalar parameters have the values that their types state, as in `i64(2 * n)`."""
         params = head.source.params
         for type_, var in scalars_of(params, map(self.values.__getitem__, params)):
             if type_.value is not None and isinstance(var, ScalarVar):
@@ -257,7 +257,7 @@ class _Lowering:
         return self.refuse(name, f"a value of type {type_} as the result of a function or an if")
 
     def size_bytes(self, number: int) -> int:
-        """Return the maximum size of a storage in bytes, or 0 if the caller provides it."""
+        """Return the maximum size of storage `number` in bytes, or 0 if the caller provides the storage."""
         storage = self.storages[number]
         if storage.place in (MemoryKind.INPUT, MemoryKind.OUTPUT):
             return 0
@@ -276,7 +276,7 @@ class _Lowering:
     # ---- blocks ----
 
     def block(self, block: Block, target: Value, *, tail: bool) -> None:
-        """Append the statements of a block, which store its result in `target` unless they end with a Continue."""
+        """Append the statements of a block.  They store its result in `target` unless they end with a Continue."""
         for position, binding in enumerate(block.bindings):
             self.origin = binding.var.origin or self.origin
             last = tail and position + 1 == len(block.bindings) and block.result is binding.var
@@ -386,7 +386,7 @@ class _Lowering:
         return made
 
     def made(self, var: Var) -> Value:
-        """Return a value for a variable, with tensors in its storages and scalars in new variables."""
+        """Return a Value for `var`: its tensors are in the storages of `var`, and its scalars are new C variables."""
         return self.target(var.name, var.type, list(self.found.infos[var].ids), [])
 
     def builtin(self, var: Var, name: str, args: tuple[Expr, ...]) -> Value:
@@ -485,7 +485,7 @@ class _Lowering:
         return made
 
     def sizes_of(self, function: Function, args: tuple[Value, ...]) -> dict[DimVar, AnyDim]:
-        """Return the values of the dimension variables of a called function, and append checks of other dimensions."""
+        """Return the values of a called function's dimension variables, and append checks of its other dimensions."""
         sizes: dict[DimVar, AnyDim] = {}
         checks: list[tuple[AnyDim, AnyDim]] = []
         for param, arg in zip(function.params, args, strict=True):

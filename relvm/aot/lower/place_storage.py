@@ -43,7 +43,8 @@ class BlockAddress:
 
 @dataclass(frozen=True)
 class BlockPlacement:
-    """A block with its address and lifetime, for reports.  first, last: the points between which the block is alive."""
+    """A block with its address (`slot`) and lifetime, for reports.  first, last: the points between which it is
+    alive."""
 
     name: str
     slot: BlockAddress
@@ -107,7 +108,11 @@ def format_placement(placements: Mapping[str, FunctionPlacement], pools: tuple[P
 
 @dataclass
 class _Life:
-    """The lifetime of a block.  pool: the pool in which the block must be placed, or None for any pool."""
+    """The size and the lifetime of a block.
+
+    first, last: the points between which the block is alive.   pool: the pool in which it must be placed, or None for
+    any pool.
+    """
 
     block: Block
     name: str
@@ -203,9 +208,9 @@ class _Planner:
                     break
 
     def may_follow(self, source: int, result: int, point: int) -> bool:
-        """Return whether the kernel at `point` may write storage `result` in place of storage `source`.
+        """Return whether the kernel at `point` can write storage `result` in place of storage `source`.
 
-        This requires that `result` is first written and `source` last read at `point`, and that both have equal sizes.
+        This requires that `result` is first written and `source` last read at `point`, and that they have equal sizes.
         """
         before = self.lives.get(("storage", self.root(source)))
         after = self.lives.get(("storage", result))
@@ -230,7 +235,7 @@ class _Planner:
         return align(arena.size_bytes, self.config.base_alignment)
 
     def fill(self, number: int, pool: Pool, waiting: list[_Life]) -> tuple[list[_Life], Arena, list[_Life]]:
-        """Place blocks in a pool.  Return the blocks in the pool, their arena, and the blocks left for later pools.
+        """Place the blocks `waiting` in pool `number`.  Return the placed blocks, their arena, and the other blocks.
 
         If the blocks do not fit, the largest blocks are left for later pools, one by one, until the rest fits.
         """

@@ -50,8 +50,8 @@ def ports_of(function: Function, lowered: LoweredFunction) -> tuple[tuple[Port, 
 def _named_leaves(name: str, type_: Type) -> Iterator[tuple[str, TensorType | PrimType]]:
     """Yield the tensors and scalars in a type, each with a name.
 
-    name: the name of a parameter, or "" for a result.  In a parameter, scalars and shapes that are sizes are omitted.
-    In a result, a shape consists of a scalar for each dimension.
+    name: the name of a parameter, or "" for a result.  In a parameter, shapes, and scalars that only pass a dimension
+    variable, are omitted.  In a result, a shape consists of a scalar for each dimension.
     """
     match type_:
         case TensorType() | PrimType(value=None):

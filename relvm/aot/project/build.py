@@ -97,8 +97,8 @@ class AotProgram:
         Parameters
         ----------
         path
-            A folder, which is created if necessary.  If the path ends with .tar, an archive.  Files of an earlier
-            export are replaced atomically.
+            The path of an archive if it ends with .tar, otherwise of a folder, which is created if necessary.  Files of
+            an earlier export are replaced atomically.
         trial
             As for `files`.
         """

@@ -43,7 +43,8 @@ def make_trial(function: Function, module: LoweredModule, inputs: Sequence[Any],
     RelvmArgumentError
         The number of values is wrong.
     RelvmTypeError, RelvmShapeError
-        An array has another dtype or shape, or a size contradicts the arrays.  The message contains the name.
+        An array has another dtype or shape than its parameter or result, or a size that is passed as a number differs
+        from the size of the arrays.  The message names the parameter or result.
     """
     given, sizes = make_inputs(function, module, inputs)
     return Trial(given, _values(module.functions[-1], module.outputs, list(_flat(outputs)), "output", sizes))
@@ -73,9 +74,10 @@ def make_inputs(
 
 
 def _leaves(type_: Type, value: Any, where: str, stated: list[tuple[str, AnyDim, int]]) -> Iterator[Any]:
-    """Yield the parts of a value that are inputs in C, from left to right.
+    """Yield the parts of a value that are inputs in C, from left to right.  where: the name of the value in messages.
 
-    For a part that is only a size, append a tuple to `stated`: the location, the dimension in the type, and the number.
+    For a part that is only a size, append a tuple to `stated`: its name in messages, the dimension in the type, and the
+    number.
     """
     match type_:
         case TupleType(fields):
@@ -91,7 +93,10 @@ def _leaves(type_: Type, value: Any, where: str, stated: list[tuple[str, AnyDim,
 
 
 def _items(wanted: Sequence[_Item], value: Any, where: str) -> list[tuple[str, _Item, Any]]:
-    """Return, for each item of a tuple, its location, its expected type or dimension, and its value."""
+    """Return, for each item of a tuple, its name in messages, its expected type or dimension, and its value.
+
+    wanted: the expected types or dimensions.   where: the name of the tuple in messages.
+    """
     if not isinstance(value, tuple | list) or len(value) != len(wanted):
         raise RelvmArgumentError(f"{where}: expected a tuple of {len(wanted)} items, got {value!r}")
     return [(f"{where}, item {i}", *pair) for i, pair in enumerate(zip(wanted, value, strict=True))]
@@ -120,7 +125,10 @@ def _flat(values: Sequence[Any]) -> Iterator[Any]:
 
 
 def _value(entry: LoweredFunction, port: Port, value: Any, where: str, sizes: dict[DimVar, int]) -> Any:
-    """Return a value as an array or a number.  Record the values of dimension variables that are not in `sizes`."""
+    """Check the value of an input or output, and return it as an array or a number.  where: its name in messages.
+
+    The values of dimension variables that are not in `sizes` are added to `sizes`.
+    """
     if isinstance(port.value, ScalarVar):
         return expect_number(where, dtype_of(_DTYPES[port.value.letter]), value)
     assert isinstance(port.value, int)  # `_values` leaves sizes out

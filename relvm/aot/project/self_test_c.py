@@ -61,7 +61,7 @@ def print_trial(module: LoweredModule, trial: Trial, config: AotConfig) -> str:
 
 
 def _struct_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tuple[list[str], list[str]]:
-    """Return the C lines of the test data, and of the call of an entry point that takes structs."""
+    """Return two lists of C lines: the test data, and the call of an entry point that takes structs."""
     name = config.name
     data = [_data(f"input_{port.name}", trial.inputs[port.name]) for port in module.inputs if _is_array(port)]
     for port in module.outputs:
@@ -87,7 +87,7 @@ def _struct_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tupl
 
 
 def _packed_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tuple[list[str], list[str]]:
-    """Return the C lines of the test data, and of the call of an entry point that takes tensors."""
+    """Return two lists of C lines: the test data, and the call of an entry point that takes tensors."""
     entry = module.functions[-1]
     data: list[str] = []
     views: list[str] = []

@@ -117,7 +117,10 @@ class Comparison:
 
 
 def make_row(name: str, origin: str, values: Mapping[str, np.ndarray], tolerance: float) -> ComparisonRow:
-    """Return the row of one value.  values: the value by mode; all modes are compared with the first."""
+    """Return the row of one value.
+
+    values: the value by mode.  All modes are compared with the first.   tolerance: as for `compare`.
+    """
     (_, expected), *others = values.items()
     differences = {mode: largest_difference(value, expected) for mode, value in others}
     largest = _largest(expected)
@@ -150,9 +153,9 @@ def _largest(array: np.ndarray) -> float:
 
 
 def _allowed(dtype: np.dtype, largest: float, tolerance: float) -> float:
-    """Return the largest allowed difference.
+    """Return the largest allowed difference for a tensor whose largest element is `largest`.
 
-    For floats, the allowed difference is relative to `largest` if `largest` exceeds 1.  It is at least two units in the
+    For floats, `tolerance` is relative to `largest` if `largest` exceeds 1, and the result is at least two units in the
     last place.
     """
     if not dtype_of(dtype).is_float:

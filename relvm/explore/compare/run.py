@@ -58,7 +58,7 @@ def compare(
     Parameters
     ----------
     model
-        A module, the path of a .relvm text, or an ONNX model: a path, the bytes of a file, an onnx.ModelProto.
+        A module, the path of a .relvm file, or an ONNX model: a path, the bytes of a file, an onnx.ModelProto.
     inputs
         Arrays and scalars.  The default is random inputs, in which a symbolic dimension has the largest size that
         `dims` allows, or 1 if `dims` does not name the dimension.
@@ -81,7 +81,7 @@ def compare(
     ------
     RelvmArgumentError
         A mode is unknown; `tolerance` is not a number or is negative; the number of inputs is wrong; no random value
-        can be generated for an input; or both `dims` and inputs are given for a module or a text.
+        can be generated for an input; or both `dims` and inputs are given for a module or a .relvm file.
     RelvmFormatError
         The file is not an ONNX model.
     RelvmNameError

@@ -121,7 +121,7 @@ def _of_line(codes: list[FunctionCode], file: str | None, line: int) -> list[Pla
 def _of_origins(codes: Iterable[FunctionCode], is_wanted: Callable[[str], bool]) -> list[Place]:
     """Return the first instruction of each run of consecutive instructions with a wanted origin.
 
-    Housekeeping instructions are ignored.
+    Instructions that compute no value (`FunctionCode.is_housekeeping`) are ignored.
     """
     found: list[Place] = []
     for code in codes:

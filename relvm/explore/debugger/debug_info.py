@@ -95,7 +95,7 @@ class FunctionCode:
         return registers[-len(self.names[instruction]) :]
 
     def register_names(self, instruction: int) -> dict[int, str]:
-        """Return the registers that may have been written before an instruction, with the names of their values.
+        """Return the registers that can have been written before an instruction, with the names of their values.
 
         A name is empty if it is unknown or depends on the path taken.  A tensor y that is allocated but not yet written
         has the name "room for y".
@@ -155,7 +155,10 @@ class FunctionCode:
             state.update(zip(self.written(number), names, strict=False))
 
     def _copied(self, number: int, state: Mapping[int, str]) -> str:
-        """Return the name of the value that an instruction copies, or "" if it is not a copy."""
+        """Return the name of the value that instruction `number` copies, or "" if it is not a copy.
+
+        state: the names of registers before the instruction.
+        """
         arguments = self.arguments(number)
         if self.callee(number) == _COPY and arguments[0].kind == "REGISTER":
             return state.get(arguments[0].payload, "")
@@ -163,7 +166,7 @@ class FunctionCode:
 
 
 def _merged(first: Mapping[int, str], second: Mapping[int, str] | None) -> dict[int, str]:
-    """Merge the names of registers at a point that two paths reach.
+    """Merge the register names at the ends of two paths that meet.  second: None if only one path is known.
 
     A register written on only one path keeps its name.  A register with different names gets the name "".
     """

@@ -62,8 +62,8 @@ class Debugger:
     Raises
     ------
     RelvmArgumentError
-        Build options are given for an executable, or `dims` is given for a module or a text.  These state their own
-        sizes.
+        Build options are given for an executable, or `dims` is given for a module or a .relvm file, which state
+        their sizes themselves.
     RelvmUnsupportedError
         The executable has only native functions that were not built for debugging, so that no run can stop.
 
@@ -213,21 +213,22 @@ class Debugger:
         return self._go(0, True)
 
     def step(self, by: str = "value") -> Stop:
-        """Continue to the next instruction, which may be in a called function.
+        """Continue to the next instruction, also if it is in a called function.
 
         Parameters
         ----------
         by
-            "value": the next instruction that computes a value of the program.  "instruction": the very next one, which
-            may allocate memory, check an argument, or release a value.  "kernel": the very next one, also inside a
-            kernel in bytecode.
+            "value": the next instruction that computes a value of the program.  "instruction": the very next one, also
+            if it only allocates memory, checks an argument, or releases a value.  "kernel": the very next one, also
+            inside a kernel in bytecode.
         """
         return self._go(MAX_DEPTH, _skips(by), by == "kernel")
 
     def step_over(self, by: str = "value") -> Stop:
-        """Continue to the next instruction of this function or of its caller.
+        """Continue to the next instruction of the innermost function or of its caller.
 
-        Called functions stop only at breakpoints.  A function called in tail position replaces this one.
+        Functions that it calls stop only at breakpoints.  A function that it calls in tail position replaces it, and is
+        the innermost function from then on.
 
         Parameters
         ----------
@@ -237,7 +238,7 @@ class Debugger:
         return self._go(self._paused().depth, _skips(by), by == "kernel")
 
     def step_out(self) -> Stop:
-        """Continue until this function has returned to its caller."""
+        """Continue until the innermost function has returned to its caller."""
         return self._go(self._paused().depth - 1, True)
 
     def close(self) -> None:
@@ -355,7 +356,11 @@ class Debugger:
     def _reason(
         self, failed: RelvmError | None, depth: int, code: FunctionCode | KernelCode, instruction: int
     ) -> tuple[str, str]:
-        """Return the reason to stop here and its details, or two empty strings if the run does not stop."""
+        """Return the reason to stop here and its details, or two empty strings if the run does not stop.
+
+        failed: the exception of the instruction that just failed, or None.   depth: the number of active functions.
+        code, instruction: the innermost function and its next instruction.
+        """
         if failed is not None:
             return "error", f"{type(failed).__name__}: {failed}"
         if (
@@ -379,9 +384,10 @@ class Debugger:
         return made.when is None or bool(made.when(_Values(self, depth - 1)))
 
     def _new_nan(self, depth: int, code: FunctionCode, instruction: int) -> str:
-        """Return a description of the NaNs that the last instruction of this frame computed, or "" for no NaNs.
+        """Return a description of the NaNs that the previous instruction of the innermost function computed, or "".
 
-        An instruction may call functions.  It is therefore complete only when its own function reaches the next one.
+        Remember `instruction` as the previous one of frame `depth`.  An instruction that calls a function is complete
+        only when its own function reaches the next instruction, so this must be remembered for each frame.
         """
         last = self._ran[depth - 1] if depth <= len(self._ran) else None
         self._ran[depth - 1 :] = [None] * (depth - 1 - len(self._ran)) + [(code, instruction)]
@@ -409,7 +415,7 @@ class Debugger:
         return self.code.functions.get(place.function), place.instruction
 
     def _kernel_values(self, number: int) -> KernelValues | None:
-        """Return the values of a kernel in bytecode, or None if the frame is no kernel."""
+        """Return the values of frame `number`, or None if that frame is not a kernel in bytecode."""
         place = self._debugger.place(number)
         kernel = self.code.kernels.get(place.function)
         return None if kernel is None else KernelValues(kernel, place.instruction, self._debugger, number)
@@ -453,7 +459,7 @@ class Debugger:
         )
 
     def _is_script(self, number: int) -> bool:
-        """Return whether a function comes from a Python script, in which a name may be assigned several times."""
+        """Return whether frame `number` runs a function of a Python script, which can assign a name several times."""
         code, _ = self._code_at(number)
         return code is not None and any(".py:" in origin for origins in code.origins for origin in origins[:1])
 

@@ -127,7 +127,7 @@ class KernelCode:
 
     @cached_property
     def _constant_dtypes(self) -> dict[int, str]:
-        """The operand dtype of the first function that reads a scalar register, by the number of the register."""
+        """The dtype that the first `apply` instruction reading a scalar register requires, by register number."""
         found: dict[int, str] = {}
         for step in self.code:
             if KERNEL_OPCODES[step[0]].name == "apply":
@@ -138,7 +138,10 @@ class KernelCode:
     def _written(
         self, step: tuple[int, ...], registers: dict[int, Content], buffers: dict[int, str]
     ) -> Iterator[tuple[int, Content]]:
-        """Yield the registers that an instruction writes.  If it stores elements, record their dtype in `buffers`."""
+        """Yield the registers that the instruction `step` writes, with their contents.
+
+        If the instruction stores elements in a buffer, record their dtype in `buffers`.
+        """
         row = KERNEL_OPCODES[step[0]]
         operands = dict(zip("abcdefg", step[1:], strict=False))
         size = operands["abcdefg"[row.operands.index("z")]] if "z" in row.operands else 8
@@ -194,7 +197,7 @@ class KernelValues:
         self._frame = frame
 
     def rows(self) -> Iterator[tuple[RegisterValue, Any]]:
-        """Yield the registers and buffers, with an empty `shown`, and their values.
+        """Yield each register and buffer that has a value, with an empty `shown`, and the value.
 
         The arrays are not copied.  They are valid until the run continues.
         """
@@ -269,7 +272,7 @@ def _size(dtype: str) -> int:
 
 
 def _array(memory: memoryview, dtype: str, count: int | None) -> np.ndarray:
-    """Return the first `count` elements of memory, or as many as it has.  None: all of them."""
+    """Return the first `count` elements of memory as an array, or all if there are fewer or `count` is None."""
     size = _size(dtype)
     room = len(memory) // size
     count = room if count is None else max(0, min(count, room))

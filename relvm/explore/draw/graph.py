@@ -247,7 +247,10 @@ def _draw_arrow(axes: Axes, arrow: Arrow, placing: _Placing, name: str) -> None:
 
 
 def _edge_of(middle: Point, size: Point, towards: Point) -> Point:
-    """Return the point on the upper or lower side of a rectangle at which an arrow to `towards` starts."""
+    """Return the point on the upper or lower side of a rectangle at which an arrow to the point `towards` starts.
+
+    middle, size: the center and the size of the rectangle.
+    """
     below = towards[1] > middle[1]
     y = middle[1] + (size[1] / 2 if below else -size[1] / 2)
     share = min(1.0, abs(y - middle[1]) / max(abs(towards[1] - middle[1]), 1e-9))

@@ -142,7 +142,8 @@ def _across(
 ) -> dict[Hashable, float]:
     """Return the x coordinate of each node's center, close to the mean of its neighbors' coordinates.
 
-    The order of the nodes in a layer does not change, and neighbors in a layer are at least `gap` apart.
+    The order of the nodes in a layer does not change, and there is a space of at least `gap` between them.   widths:
+    the width of each node.
     """
     x: dict[Hashable, float] = {}
     for layer in layers:
@@ -164,7 +165,7 @@ def _spread(
 ) -> None:
     """Store the x coordinates of a layer's nodes in `x`, as close to `wanted` as possible without overlaps.
 
-    Nodes that would overlap are placed side by side, around the mean of their wanted positions.
+    Nodes that would be closer than `gap` are placed side by side, around the mean of their wanted positions.
     """
     runs: list[tuple[float, float, list[Hashable]]] = []  # left, width, nodes
     for node in layer:

@@ -119,7 +119,7 @@ def explore(
     Parameters
     ----------
     model
-        A module, or the path of an .onnx model or a .relvm text.
+        A module, or the path of an .onnx or .relvm file.
     exec_mode
         "bytecode" or "compiled": whether the routines are shown as bytecode or as C.
     target
@@ -134,9 +134,10 @@ def explore(
     Raises
     ------
     RelvmArgumentError
-        The mode or target is unknown, or `dims` is given for a module or a text.  These state their own sizes.
+        The mode or target is unknown, or `dims` is given for a module or a .relvm file, which state their sizes
+        themselves.
     RelvmFormatError
-        The file is neither an .onnx model nor a .relvm text.
+        The file is neither an .onnx nor a .relvm file.
     """
     expect_choice("exec_mode", exec_mode, MODES)
     expect_choice("target", target, TARGETS)

@@ -43,9 +43,9 @@ def module_of(model: Module | str | Path, dims: Mapping[str, int | tuple[int, in
     Raises
     ------
     RelvmArgumentError
-        `dims` is given for a module or a text.  These state their own sizes.
+        `dims` is given for a module or a .relvm file, which state their sizes themselves.
     RelvmFormatError
-        The file is neither an .onnx model nor a .relvm text.
+        The file is neither an .onnx nor a .relvm file.
     """
     if not isinstance(model, Module):
         expect_path("model", model)
@@ -63,7 +63,7 @@ def function_name(built: Module, name: str | None) -> str:
     Parameters
     ----------
     built
-        The module after the passes.  They remove inlined functions and lift local functions to the top level.
+        The module after the passes, which remove inlined functions and lift local functions to the top level.
 
     Raises
     ------

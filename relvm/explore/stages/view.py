@@ -28,7 +28,7 @@ class View:
     seconds
         Time that the stage took.
     is_ir
-        Whether the text is that of a module.  The lines of two modules can be compared.
+        Whether the text is that of a module.  The page shows differences only between two modules.
     changed
         Whether the text differs from that of the previous stage.
     lines

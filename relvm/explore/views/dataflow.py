@@ -194,7 +194,7 @@ class _Builder:
         return self.names[atom] if isinstance(atom, Var) else print_expr(atom)
 
     def needs(self, value: Expr, key: object) -> None:
-        """Add arrows to an item from the variables that `value` uses."""
+        """Add arrows from the variables that `value` uses to the item `key`."""
         for source in _variables(value):
             self.arrows[Arrow(source, key)] = None
 

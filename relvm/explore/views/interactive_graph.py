@@ -131,7 +131,7 @@ def _expect_depth(depth: int) -> int:
 
 
 def _plain(item: Item, numbers: dict[Hashable, int]) -> dict[str, Any]:
-    """Return an item as JSON data, with a number as its key."""
+    """Return an item as JSON data, in which its key is replaced by a number.  numbers: the numbers of keys so far."""
     key = numbers.setdefault(item.key, len(numbers))
     inside = [_plain(each, numbers) for each in item.inside]
     return {"key": key, "text": item.text, "kind": item.kind, "inside": inside}

@@ -145,13 +145,13 @@ def _frame(corner: tuple[int, int], width: int, height: int) -> Rectangle:
 
 
 def _held(storage: ArenaStorage, place: str, dims: Mapping[str, int]) -> Request:
-    """Return a storage as a request for memory during the lifetimes of its tensors."""
+    """Return a storage as a request for memory during the lifetimes of its tensors.  place, dims: as for `_known`."""
     first, last = storage.slots[0].first, max(slot.last for slot in storage.slots)
     return Request("", _known(storage.size_bytes, place, dims), first, last)
 
 
 def _known(size: AnyDim, place: str, dims: Mapping[str, int]) -> int:
-    """Evaluate a symbolic size in bytes with the sizes of dimensions in `dims`."""
+    """Return a symbolic size in bytes as a number, given the sizes of dimensions.  place: the beginning of messages."""
     missing = sorted({var.name for var in dim_vars(size)} - dims.keys())
     if missing:
         example = ", ".join(f"{name!r}: 64" for name in missing)

@@ -174,7 +174,7 @@ def _lives(routine: Routine) -> tuple[RegisterLife, ...]:
 class _Found:
     """The statements at which registers are needed and held, as found so far.
 
-    numbers: the number of each statement.  The key is the statement's id(), because equal statements may occur twice.
+    numbers: the number of each statement.  The key is the statement's id(), because equal statements can occur twice.
     """
 
     numbers: dict[int, int]

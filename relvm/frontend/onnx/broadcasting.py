@@ -1,4 +1,4 @@
-"""Broadcasting of symbolic sizes.  Whether such a size is 1 may be known only at run time."""
+"""Broadcasting of symbolic sizes, which can turn out to be 1 at run time."""
 
 from __future__ import annotations
 
@@ -19,12 +19,16 @@ ELEMENTWISE = {
 
 
 def common_dim(first: AnyDim, second: AnyDim) -> AnyDim | None:
-    """Return the size that two sizes broadcast to, or None if they must be assumed equal.
+    """Return the size that two sizes broadcast to, or None if the caller must assume that they are equal.
 
-    Two kinds of sizes are assumed equal.  The first kind is a pair such as `n` and `min(512, n)`, the lengths of a
-    sentence and of its position table.  The second size is then 1 only if the first size is 1.  The second kind is
-    sizes that are rounded down, such as the sides of an image that is halved and doubled.  A match_cast checks such
-    sizes at run time instead, which keeps the loops of kernels simple.
+    The result is None in three cases:
+
+    - The sizes differ by a known nonzero number, as `n` and `n + 1`.
+    - The pair is like `n` and `min(512, n)`, the lengths of a sentence and of its position table.  `min(512, n)` is 1
+      only if `n` is 1.
+    - A size is rounded down, like the side of an image that is halved and doubled.
+
+    A match_cast then checks at run time that the sizes are equal.  This keeps the loops of kernels simple.
     """
     if first == 1 or difference(first, second) == 0:
         return second

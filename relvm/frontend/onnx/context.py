@@ -35,13 +35,19 @@ class Unimported(Exception):
 
 @dataclass
 class Imported:
-    """Counter of imported nodes, with a limit.  The nodes of a function body count once per call."""
+    """Counter of imported nodes, with a limit.  The nodes of a function body count once per call.
+
+    nodes: the number of nodes imported so far.   most: the limit.
+    """
 
     nodes: int
     most: int
 
     def count(self, nodes: int, place: str) -> None:
-        """Count nodes that are imported or copied.  Raise RelvmUnsupportedError if they exceed the limit."""
+        """Add a number of imported or copied nodes.  Raise RelvmUnsupportedError if the total exceeds the limit.
+
+        place: the beginning of the message.
+        """
         self.nodes += nodes
         if self.nodes > self.most:
             raise RelvmUnsupportedError(
@@ -131,7 +137,10 @@ class ImportContext(ABC):
         return constant(array) if array.flags.writeable else Constant(array)
 
     def element_type(self, number: int, what: str) -> DType:
-        """Return the dtype of an onnx.TensorProto.DataType number."""
+        """Return the dtype of an onnx.TensorProto.DataType number.
+
+        Raise RelvmUnsupportedError if relvm does not have the dtype.   what: the name of the value in messages.
+        """
         from onnx import TensorProto, helper
 
         try:
@@ -158,7 +167,7 @@ class ImportContext(ABC):
     def emit(self, expr: Expr, name: str) -> Expr:
         """Bind `expr` to a new variable and return the variable.
 
-        An atom is returned unchanged.  An expression of small constants is evaluated, because its value may be used as
+        An atom is returned unchanged.  An expression of small constants is evaluated, so that its value can be used as
         a shape.
         """
         assert expr.type is not None, f"{name}: an untyped {type(expr).__name__}"
@@ -175,16 +184,20 @@ class ImportContext(ABC):
         return Var(name, type=type_, origins=(self.origin,))
 
     def known_shape(self, value: Expr) -> Expr:
-        """If only the rank of a value is known, give its sizes names, so that shapes can refer to the sizes."""
+        """Return `value` with known sizes, so that shapes can refer to them.
+
+        If only the rank of `value` is known, each size becomes a new dimension variable.  Otherwise `value` is returned
+        unchanged.
+        """
         type_ = value.type
         if not isinstance(type_, TensorType) or type_.shape is not None or type_.rank is None:
             return value
         return self.named(value, (None,) * type_.rank)
 
     def named(self, value: Expr, dims: tuple[AnyDim | None, ...]) -> Expr:
-        """Return `value` with the sizes `dims`, which are checked at run time.
+        """Return `value` with the sizes `dims`, which are checked at run time unless they are proven.
 
-        A size of None becomes a new dimension variable.
+        A None in `dims` becomes a new dimension variable.
         """
         stem = value.name if isinstance(value, Var) else "value"
         shape = tuple(dim_var(f"{stem}_dim{axis}") if dim is None else dim for axis, dim in enumerate(dims))
@@ -192,7 +205,7 @@ class ImportContext(ABC):
         return self.checked(value, shape)
 
     def own(self, dims: Iterable[AnyDim]) -> None:
-        """Record that this graph created the variables in these dimensions."""
+        """Record that this graph created the dimension variables in `dims`."""
         self.own_dims.update(var for dim in dims for var in dim_vars(dim))
 
     def checked(self, value: Expr, shape: tuple[AnyDim, ...]) -> Expr:
@@ -218,7 +231,8 @@ class ImportContext(ABC):
             self.bindings.append(check_of(claim, claim.message, (self.origin,)))
 
     def _evaluated(self, expr: Expr) -> Expr:
-        """Evaluate an operator on small constants with its NumPy reference implementation."""
+        """Evaluate an operator on small constants with its NumPy implementation.  Return any other expression
+        unchanged."""
         if not isinstance(expr, OpCall) or not expr.args or not isinstance(expr.type, TensorType):
             return expr
         dims = None if expr.type.shape is None else known_sizes(expr.type.shape)
@@ -238,7 +252,8 @@ class ImportContext(ABC):
         return constant(np.asarray(expr.op.numpy(*args, **dict(expr.attributes)), expr.type.known_dtype.numpy))
 
     def outside(self, type_: Type) -> Type:
-        """Return the type without dimensions that this graph created.  They are not defined outside the graph."""
+        """Return the type without dimensions that this graph created, because these are not defined outside the
+        graph."""
         return forget_vars(type_, lambda var: var not in self.own_dims)
 
     def initializers(self, graph: Any, overridden: Collection[str] = ()) -> None:
@@ -258,7 +273,7 @@ class ImportContext(ABC):
         return self.block(self.outputs(graph))
 
     def block(self, values: list[Value]) -> Block:
-        """Return a block of all bindings so far.  Its result is the value, or the tuple of several values.
+        """Return a block of all bindings so far, whose result is the only value in `values`, or a tuple of them.
 
         The type of the block does not mention dimensions that this graph created.
         """
@@ -288,6 +303,8 @@ class ImportContext(ABC):
         """Return the importer of a function body.
 
         The importer adds its bindings to this block, but it does not see the values of this graph.
+
+        opsets: the opset of each domain in the body.   place: the start of messages.   key: the key of the function.
         """
         scope = type(self)(opsets, self.fixed_dims, self.file, self)
         scope.outer, scope.bindings, scope.own_dims = None, self.bindings, self.own_dims

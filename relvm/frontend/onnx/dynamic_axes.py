@@ -56,7 +56,7 @@ def rest_of(numbers: TensorExpr, gone: TensorExpr, count: int) -> TensorExpr:
 
 @dataclass(frozen=True, eq=False)
 class SplitAxes:
-    """A tensor in which each axis is split into a kept axis and an operated one.
+    """A tensor in which each axis is split into a kept axis and an axis to operate along.
 
     x: the reshaped tensor.   kept: i64[rank], the size of each kept axis, which is 1 if the axis was chosen.
     gone: bool[rank], whether each axis was chosen.
@@ -73,7 +73,7 @@ class SplitAxes:
 
 
 def parted(x: TensorExpr, gone: TensorExpr) -> SplitAxes:
-    """Split each axis of x into a kept axis and an operated one.  The shape of x must be known.
+    """Split each axis of x into a kept axis and an axis to operate along.  The shape of x must be known.
 
     gone: bool[rank], whether each axis is chosen for the operation.
     """

@@ -18,12 +18,12 @@ from relvm.ir.types import ShapeType
 
 
 def is_known(node: OnnxNode, index: int) -> bool:
-    """Return whether the input consists of numbers and symbolic dimensions known at import time."""
+    """Return whether input `index` consists of numbers and symbolic dimensions known at import time."""
     return isinstance(node.inputs[index], Constant | HostValue)
 
 
 def is_symbolic(node: OnnxNode, index: int) -> bool:
-    """Return whether the input is known at import time and contains symbolic dimensions."""
+    """Return whether input `index` is known at import time and contains symbolic dimensions."""
     value = node.inputs[index]
     return isinstance(value, HostValue) and value.is_symbolic
 
@@ -31,12 +31,12 @@ def is_symbolic(node: OnnxNode, index: int) -> bool:
 def sizes_of(node: OnnxNode, index: int, what: str, count: int | None = None) -> list[AnyDim]:
     """Return input `index` as a list of sizes, with a new variable for each size that is only known at run time.
 
-    count: the expected number of sizes, if it is known.
+    what: the name of the input in messages.   count: the expected number of sizes, if it is known.
 
     Raises
     ------
     RelvmUnsupportedError
-        The number of sizes is not known.
+        The number of sizes is not known at import time, or exceeds SIZE_LIMIT.
     """
     if is_known(node, index):
         return node.dims(index, what)
@@ -48,7 +48,10 @@ def sizes_of(node: OnnxNode, index: int, what: str, count: int | None = None) ->
 
 
 def size_of(node: OnnxNode, index: int, what: str) -> AnyDim:
-    """Return input `index`, a single number, as a size.  A size that is only known at run time is a new variable."""
+    """Return input `index`, a single number, as a size.  A size that is only known at run time becomes a new variable.
+
+    what: the name of the input in messages.
+    """
     if not is_known(node, index):
         return run_time_sizes(scalar(node, index))[0]
     sizes = node.dims(index, what)
@@ -74,7 +77,7 @@ def run_time_sizes(tensor: TensorExpr) -> tuple[AnyDim, ...]:
 
 
 def assert_none(wrong: TensorExpr, what: str) -> None:
-    """Check that every element of a bool tensor is false, at import time if possible, otherwise at run time.
+    """Check that every element of `wrong` is false, at import time if possible, otherwise at run time.
 
     what: description of the true elements in the error message.
     """
@@ -85,7 +88,8 @@ def assert_none(wrong: TensorExpr, what: str) -> None:
 def count_of(numbers: TensorExpr, what: str) -> int:
     """Return the number of elements of a tensor of rank 0 or 1.
 
-    Raise RelvmUnsupportedError if the number is only known at run time or exceeds SIZE_LIMIT.
+    Raise RelvmUnsupportedError if the number is only known at run time or exceeds SIZE_LIMIT.   what: the name of the
+    tensor in messages.
     """
     dims = numbers.type.shape
     count = dims[0] if dims else 1
@@ -104,7 +108,7 @@ def numbers_of(node: OnnxNode, dims: Sequence[AnyDim]) -> TensorExpr:
 def number_of(node: OnnxNode, dim: AnyDim) -> TensorExpr | int:
     """Return a dimension as an operand: an integer if it is known, otherwise a tensor of rank 0.
 
-    Such an operand does not change the shapes of other operands.
+    Broadcasting with such an operand does not change the shape of the other operand.
     """
     return dim if isinstance(dim, int) else numbers_of(node, [dim]).reshape()
 

@@ -23,7 +23,11 @@ from relvm.ir.types import TensorType
 
 @dataclass(frozen=True, eq=False)
 class _Call:
-    """A function and the default values of its attributes: AttributeProtos by name."""
+    """A function to inline.
+
+    key: the key of the function (`key_of`).   body: its FunctionProto.   defaults: the default values of its
+    attributes, AttributeProtos by name.
+    """
 
     key: Key
     body: Any
@@ -33,7 +37,8 @@ class _Call:
 def converter_of(graph: ImportContext, proto: Any, opset: int) -> Converter | None:
     """Return the converter of a node, or None if its operator is not supported.
 
-    The first of these that exists is used: a function of the model, a registered converter, a function of ONNX.
+    The converter inlines a function of the model, or else is a registered converter, or else inlines the function by
+    which ONNX defines the operator.   opset: the opset of the node's domain.
     """
     key = key_of(proto)
     if own := graph.functions.get(key):
@@ -47,7 +52,10 @@ def converter_of(graph: ImportContext, proto: Any, opset: int) -> Converter | No
 
 
 def _of_onnx(node: OnnxNode, key: Key, schema: Any) -> _Call:
-    """Return the function body that the onnx package defines for a node.  It may depend on the types of the inputs."""
+    """Return the function that the onnx package defines for a node.  Its body can depend on the types of the inputs.
+
+    key: the key of the function.   schema: the schema of the operator.
+    """
     from onnx import FunctionProto
 
     versions = schema.function_opset_versions or schema.context_dependent_function_opset_versions
@@ -75,7 +83,7 @@ def _of_onnx(node: OnnxNode, key: Key, schema: Any) -> _Call:
 
 
 def _type_of(value: Expr | HostValue | None) -> Any:
-    """Return the type of an input as a TypeProto.  It is empty if the input is omitted."""
+    """Return the type of an input as a TypeProto, which is empty if the input is omitted."""
     from onnx import TypeProto, helper
 
     if value is None:

@@ -247,8 +247,8 @@ class GraphImporter(ImportContext):
         return (("map_outputs", names),) if names else ()
 
     def output_groups(self, graph: Any, outputs: list[str]) -> Attributes:
-        """Return, as an attribute of the function, the sets of outputs to which a node contributes, except the set of
-        all outputs."""
+        """Return the attribute output_groups of the function: each set of outputs to which some node contributes,
+        except the set of all outputs."""
         groups = tuple(group for group in users_of_nodes(graph, outputs) if len(group) < len(outputs))
         return (("output_groups", groups),) if groups else ()
 

@@ -91,7 +91,8 @@ def expect_model(model: Any, place: str) -> None:
 def _expect_graph(graph: Any, place: str, around: ChainMap, depth: int) -> None:
     """Check a graph.
 
-    around: the values of the enclosing graphs that are defined so far, each with a description of what defines it.
+    place: the beginning of messages.   around: the values of the enclosing graphs that are defined so far, each with a
+    description of what defines it.   depth: the number of enclosing graphs.
     """
     if depth > DEEPEST:
         raise RelvmUnsupportedError(f"{place}: subgraphs are nested more than {DEEPEST} levels deep")
@@ -115,7 +116,7 @@ def _expect_nodes(nodes: Any, makers: dict[str, str], place: str, around: ChainM
     """Check the nodes of a graph.
 
     makers: the values that the graph defines before its nodes, each with a description of what defines it.  The values
-    that the nodes define are added.   around: as in `_expect_graph`.
+    that the nodes define are added.   place, around, depth: as for `_expect_graph`.
     """
     later = {name: node for node in nodes for name in node.output}
     inside = around.new_child(makers)

@@ -197,7 +197,7 @@ def read_model(model: Any) -> ModelFile:
     RelvmFormatError
         The input is not an ONNX model.
     RelvmArgumentError
-        `model` is none of these.
+        `model` has another type.
     OSError
         The file cannot be read.
     RelvmUnsupportedError

@@ -21,7 +21,7 @@ _MANY = 2**31 - 1  # the schema's number for any number of inputs or outputs
 
 @cache
 def schema_of(domain: str, name: str, opset: int) -> Any:
-    """Return the onnx package's schema of an operator, or None."""
+    """Return the schema that the onnx package has for an operator in an opset, or None if it has none."""
     from onnx import defs
 
     domain = plain_domain(domain)
@@ -152,8 +152,8 @@ def expect_types(values: Sequence[Expr | HostValue | None], schema: Any) -> None
 def _inputs_of(schema: Any) -> tuple[list[tuple[str, str, frozenset[str], bool]], int]:
     """Return the formal inputs of an operator, and the number of required inputs at the start of the list.
 
-    A formal input is a tuple: its name, its type or type variable, the types it may have, and whether all its values
-    must have the same type.
+    A formal input is a tuple: its name, its type or type variable, the allowed types, and whether all values of a
+    variadic input must have the same type.
     """
     formal = [(each.name, each.type_str, frozenset(each.types), each.is_homogeneous) for each in schema.inputs]
     return formal, sum(each.option == each.option.Single for each in schema.inputs[: schema.min_input])

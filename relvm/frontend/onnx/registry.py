@@ -61,7 +61,7 @@ def import_converters() -> None:
 
 
 def converter_for(domain: str, op_type: str) -> Converter | None:
-    """Return the converter of an operator, or None."""
+    """Return the converter that is registered for an operator, or None."""
     return _converters.get((domain, op_type))
 
 
@@ -85,7 +85,10 @@ class OnnxNode:
     inputs: list[Expr | HostValue | None]
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """Return the attribute as a Python value: text as str, tensors as arrays, graphs unchanged."""
+        """Return an attribute as a Python value: text as str, tensors as arrays, graphs unchanged.
+
+        default: the result if the node does not have the attribute.
+        """
         from onnx import helper
 
         for attribute in self.proto.attribute:
@@ -101,7 +104,7 @@ class OnnxNode:
     def require_equal(self, left: AnyDim, right: AnyDim, message: str) -> None:
         """Check that two sizes are equal, at import time if possible, otherwise at run time.
 
-        message: the error message, in which the sizes replace two {}.
+        message: the error message, with two {} in place of the sizes.
         """
         self.graph.require(SizeClaim("equal", left, right, f"{self.here}: {message}"))
 
@@ -124,9 +127,10 @@ class OnnxNode:
         return exact
 
     def axis(self, default: int, rank: int, name: str = "axis", end: int = 0) -> int:
-        """Return an axis attribute of a tensor of rank `rank`, counted from 0.
+        """Return the attribute `name`, an axis of a tensor of rank `rank`, counted from 0.
 
-        Raise RelvmShapeError if it is out of range.   end: how many positions behind the last axis are allowed.
+        Raise RelvmShapeError if it is out of range.   default: the value of a missing attribute.   end: how many
+        positions behind the last axis are allowed.
         """
         axis = self.attribute(name, default)
         if not -rank <= axis < rank + end:
@@ -134,7 +138,7 @@ class OnnxNode:
         return axis + rank if axis < 0 else axis
 
     def has(self, index: int) -> bool:
-        """Return whether the optional input is given."""
+        """Return whether the optional input `index` is given."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def value(self, index: int) -> Expr | HostValue:
@@ -167,7 +171,10 @@ class OnnxNode:
         return self.graph.known_shape(self.tensor(index))
 
     def known(self, index: int, what: str) -> np.ndarray:
-        """Return input `index` as an array of numbers.  Raise RelvmUnsupportedError if they are not known yet."""
+        """Return input `index` as an array of numbers.
+
+        Raise RelvmUnsupportedError if they are not known at import time.   what: the name of the input in messages.
+        """
         value = self.inputs[index]
         match value:
             case Constant(value=array):
@@ -177,7 +184,10 @@ class OnnxNode:
         raise RelvmUnsupportedError(f"{self.here}: {what} must be known when the model is imported")
 
     def dims(self, index: int, what: str) -> list[AnyDim]:
-        """Return input `index` as a list of dimensions, which may be symbolic."""
+        """Return input `index` as a list of dimensions, which can be symbolic.
+
+        Raise RelvmUnsupportedError if they are not known at import time.   what: the name of the input in messages.
+        """
         match self.inputs[index]:
             case HostValue(array=array) | Constant(value=array) if array.ndim > 1:
                 raise RelvmShapeError(f"{what} has shape {array.shape}, expected rank 0 or 1")

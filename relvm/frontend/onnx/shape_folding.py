@@ -117,7 +117,7 @@ INT_MAX = (2**31 - 1, 2**63 - 1)  # ends of a Slice that mean "to the end"
 
 
 def slice_range(size: int, start: int, end: int, step: int) -> range:
-    """Return the positions along an axis that a Slice selects.
+    """Return the positions along an axis of `size` elements that a Slice selects.
 
     Negative bounds count from the end of the axis.  Bounds are then clamped to the axis (ONNX Slice-13).  An end of
     INT_MAX extends to the end in either direction, as in ONNX Runtime.
@@ -178,7 +178,7 @@ def _div(node: OnnxNode, x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
 
 
 def truncated_quotient(dividend: AnyDim, divisor: int) -> AnyDim:
-    """Return the quotient rounded toward zero, as ONNX divides integers."""
+    """Return dividend / divisor, rounded toward zero, as ONNX divides integers."""
     if divisor < 0:
         return -truncated_quotient(dividend, -divisor)
     if range_of(dividend, {}).low >= 0:

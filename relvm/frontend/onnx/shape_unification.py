@@ -51,9 +51,9 @@ def converted(convert: Converter, node: OnnxNode) -> Any:
 
 
 def _matched(node: OnnxNode, first: AnyDim, second: AnyDim) -> tuple[int, MatchCast] | None:
-    """Return the index of an input that has one of two sizes, and a match_cast that replaces it by the other size.
+    """Return the index of an input with the size `first` or `second`, and a match_cast of this input to the other size.
 
-    Return None if no input has one of the sizes.
+    Only a symbolic size is replaced.  Return None if no input has such a size.
     """
     for old, new in ((second, first), (first, second)):
         for index, value in enumerate(node.inputs):

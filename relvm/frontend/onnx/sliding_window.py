@@ -24,10 +24,10 @@ def pads_of(
 ) -> tuple[AnyDim, ...]:
     """Return the padding before each spatial axis of input 0, then after each axis.
 
-    The attributes auto_pad and pads determine the padding.  With SAME_UPPER and SAME_LOWER an axis has ceil(n / stride)
-    output positions.  If only the padding after the axis depends on a symbolic n, return instead the largest padding
-    that gives this number of positions, which does not depend on n.  The surplus has no effect on operators that ignore
-    padding.
+    The attributes auto_pad and pads determine the padding.  With SAME_UPPER and SAME_LOWER, an axis of size n has
+    ceil(n / stride) output positions.  If only the padding after the axis depends on a symbolic n, the largest padding
+    with this number of positions is returned instead, because it does not depend on n.  The surplus has no effect on
+    operators that ignore padding.
     """
     rank, mode = len(window), node.attribute("auto_pad", "NOTSET")
     if mode in ("NOTSET", ""):

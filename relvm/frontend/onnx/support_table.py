@@ -46,7 +46,7 @@ def rows() -> Iterator[SupportRow]:
 
 
 def _versions(schemas: list) -> tuple[int, ...]:
-    """Return the operator versions that a model of opset 7 or newer may use."""
+    """Return the versions of the operator that models of opset 7 or newer use.  schemas: all versions of its schema."""
     versions = [schema.since_version for schema in schemas]
     if not versions or schemas[0].domain:
         return tuple(versions)

@@ -44,7 +44,7 @@ class TensorExpr:
         return self.type.shape
 
     def apply(self, op: Operator, *others: Any, **attributes: Any) -> TensorExpr:
-        """Apply an operator to this tensor and to other tensors or numbers."""
+        """Apply the operator `op` to this tensor and the other operands, which are tensors or numbers."""
         return TensorExpr(self.node, self.node.emit(op(self.expr, *map(self.operand, others), **attributes)))
 
     def operand(self, value: Any) -> Expr:
@@ -74,7 +74,7 @@ class TensorExpr:
         return self.apply(ops.sum, axes=axes, keepdims=True)
 
     def at(self, index: int, axis: int) -> TensorExpr:
-        """Select one position along an axis and remove the axis."""
+        """Select the position `index` along an axis, and remove the axis."""
         return self.apply(ops.slice, begin=(index,), end=(index + 1,), axes=(axis,)).apply(ops.squeeze, axes=(axis,))
 
     def backwards(self, axis: int) -> TensorExpr:
@@ -91,7 +91,7 @@ class TensorExpr:
         return TensorExpr(self.node, self.node.emit(ops.where(self.expr, like.operand(then), like.operand(orelse))))
 
     def to_the_power(self, exponent: float) -> TensorExpr:
-        """Raise to a constant power, with roots and squares where possible."""
+        """Raise this tensor to a constant power.  Use a square root or products instead of a power where possible."""
         match exponent:
             case 1:
                 return self
@@ -146,8 +146,8 @@ def per_channel(node: OnnxNode, index: int, rank: int) -> TensorExpr:
 def operands(node: OnnxNode) -> list[Expr]:
     """Return the inputs of an elementwise operator.
 
-    Before opset 7, the axes of the second input may be aligned with axes of the first input that begin at the attribute
-    `axis`.  The second input is then broadcast along the remaining axes.
+    Before opset 7, the attribute `axis` aligns the axes of the second input with axes of the first input, beginning at
+    that axis.  The second input is then broadcast along the remaining axes.
     """
     inputs, axis, broadcast = node.tensors(), node.attribute("axis"), node.attribute("broadcast", 0)
     if axis is None or not broadcast:
@@ -169,7 +169,10 @@ def with_margins(
     after: Sequence[AnyDim],
     margin: Callable[[TensorExpr, int, int], TensorExpr],
 ) -> TensorExpr:
-    """Pad x along each axis with copies of margin(x, axis, end), where end is 0 in front and 1 behind."""
+    """Pad x along each axis with copies of margin(x, axis, end), where end is 0 in front and 1 behind.
+
+    before, after: the number of copies in front of and behind each axis.
+    """
     for axis, counts in enumerate(zip(before, after, strict=True)):
         parts = [x]
         for end, count in enumerate(counts):

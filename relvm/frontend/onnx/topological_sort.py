@@ -42,9 +42,9 @@ def needed_nodes(graph: Any, outputs: Collection[str]) -> list[Any]:
 
 
 def users_of_nodes(graph: Any, outputs: Sequence[str]) -> list[tuple[int, ...]]:
-    """Return the set of outputs to which each node of a sorted graph contributes, without duplicate sets.
+    """Return the sets of outputs to which single nodes of a sorted graph contribute, without duplicates.
 
-    outputs: names of outputs.   Each set lists its outputs by their indices, in increasing order.
+    outputs: names of outputs.   A set is a tuple of indices in `outputs`, in increasing order.
     """
     users: defaultdict[str, frozenset[int]] = defaultdict(frozenset)
     users.update((name, frozenset({at})) for at, name in enumerate(outputs))
@@ -87,7 +87,8 @@ def _given(graph: Any) -> set[str]:
 def _order(nodes: Any, given: set[str]) -> list[int]:
     """Return the indices of the nodes in topological order.
 
-    Among the possible nodes, the one with the smallest index is next.  Nodes in a cycle, and nodes that depend on a
+    given: the names of the values defined before the nodes.   Among the possible nodes, the one with the smallest index
+    is next.  Nodes in a cycle, and nodes that depend on a
     cycle, come last.
     """
     makers = {name: at for at, node in enumerate(nodes) for name in node.output if name and name not in given}

@@ -30,7 +30,7 @@ def graph_input(graph: ImportContext, info: Any) -> Type:
 
 
 def expect_declared(value: Any, proto: Any, here: str) -> None:
-    """Check that a value may have the type that an onnx.TypeProto declares.  value: an expression or a host value.
+    """Check that a value can have the type that an onnx.TypeProto declares.  value: an expression or a host value.
 
     Only the element type of a tensor, and whether the value is a sequence, are compared.  The sizes that exporters
     declare for node outputs are often wrong and are ignored.
@@ -61,7 +61,7 @@ def expect_declared(value: Any, proto: Any, here: str) -> None:
 def type_of(graph: ImportContext, proto: Any, what: str) -> Type:
     """Return the type that an onnx.TypeProto declares.
 
-    The shape of a tensor with named sizes is reduced to its rank, because each item of a sequence may have other sizes.
+    The shape of a tensor with named sizes is reduced to its rank, because the items of a sequence can differ in size.
 
     Raises
     ------

@@ -43,8 +43,8 @@ class ControlPath:
 class OpenPaths:
     """The paths to one join point.
 
-    names: the names that the paths may assign and that are used later.  taken: the paths, by the callee of their open
-    calls.
+    names: the names that some of the paths assign and that are used later.  taken: the paths, by the callee of their
+    open calls.
     """
 
     names: list[str]
@@ -84,7 +84,7 @@ class ControlFlowTranslator(ExpressionTranslator):
     value_type: Type | None = None
 
     def take(self, ways: OpenPaths) -> Expr:
-        """End a path at the current statement, and return its open call."""
+        """End a path at the current statement, add it to `ways`, and return its open call."""
         values = {name: self.scope[name] for name in ways.names}
         arguments: dict[str, Expr] = {}
         reasons: dict[str, str] = {}
@@ -100,7 +100,7 @@ class ControlFlowTranslator(ExpressionTranslator):
         return Call(var, tuple(arguments.values()))
 
     def meeting(self, ways: OpenPaths, assigned: Iterable[str], unset: str, where: str) -> JoinPoint:
-        """Return the join point of one or more paths, seen from the scope before them.
+        """Return the join point at which the paths `ways` meet, seen from the scope before them.
 
         assigned: names assigned on the paths.  unset: the error message for a name that some path does not assign.
         where: a description of the statements, for messages.
@@ -122,7 +122,10 @@ class ControlFlowTranslator(ExpressionTranslator):
         return JoinPoint(params, scope)
 
     def joined(self, name: str, ways: list[ControlPath], where: str) -> Type | Unbound:
-        """Return a type that covers a name's values on all paths."""
+        """Return a type that covers a name's values on all paths, or an Unbound if there is none.
+
+        where: as for `meeting`.
+        """
         for way in ways:
             if name in way.reasons:
                 return Unbound(way.reasons[name], RelvmTypeError)
@@ -157,15 +160,15 @@ class ControlFlowTranslator(ExpressionTranslator):
     def visible(self, type_: Type) -> Type:
         """Return the type without dimensions local to an inner block, and without the known value of a scalar.
 
-        The value of a scalar may differ between paths.
+        The value of a scalar can differ between paths.
         """
         type_ = PrimType(type_.dtype) if isinstance(type_, PrimType) else type_
         return forget_vars(type_, self.builder.known_dims().__contains__)
 
     def closed(self, block: Block, ways: OpenPaths, meeting: JoinPoint, end: Callable[[list[Expr]], Expr]) -> Block:
-        """Replace each open call in `block` by end(values).
+        """Return `block` with each open call of the paths `ways` replaced by end(values).
 
-        values: the call's values of the names in the join point's `params`.
+        values: the arguments of the open call for the names in the `params` of the join point `meeting`.
         """
 
         def close(expr: Expr) -> Expr | None:
@@ -177,7 +180,7 @@ class ControlFlowTranslator(ExpressionTranslator):
         return rewrite(close, block)
 
     def unpack(self, meeting: JoinPoint, value: Expr) -> None:
-        """Update the scope at a join point.  value: the packed values of its `params`."""
+        """Update the scope at the join point `meeting`.  value: the packed values of its `params`."""
         self.scope.update(meeting.scope)
         for i, (name, _) in enumerate(meeting.params):
             self.scope[name] = self.builder.emit(TupleItem(value, i), name) if len(meeting.params) > 1 else value
@@ -191,7 +194,7 @@ def packed(values: list[Expr]) -> Expr:
 
 
 def _same(first: Value, second: Value) -> bool:
-    """Return whether two values that do not depend on a block are known to be the same.  1, 1.0 and True differ."""
+    """Return whether two values, which must not depend on a block, are known to be equal.  1, 1.0 and True differ."""
     if isinstance(first, DimValue) and isinstance(second, DimValue):
         return first.dim == second.dim
     return first is second or (is_static(first) and is_static(second) and repr(first) == repr(second))

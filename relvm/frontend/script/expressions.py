@@ -241,7 +241,7 @@ class ExpressionTranslator(SourceReader):
         return self.applied(op, [self.expression(operand) for operand in operands], node, name)
 
     def applied(self, op: ast.AST, values: list[Value], node: Located, name: str | None) -> Value:
-        """Apply an operator of Python's syntax to values."""
+        """Translate the Python operator `op`, applied to values."""
         if type(op) not in _OPERATORS:
             raise self.unsupported(f"the operator {type(op).__name__}", node)
         operator_name, on_numbers = _OPERATORS[type(op)]
@@ -328,7 +328,7 @@ class ExpressionTranslator(SourceReader):
         return self.shortcut(is_and, [partial(self.junction, is_and, half) for half in halves])
 
     def shortcut(self, is_and: bool, parts: list[Callable[[], Value]]) -> Value:
-        """Translate `and` or `or` with short-circuit evaluation."""
+        """Translate `and` or `or` with short-circuit evaluation.  parts: functions that translate the operands."""
         first, *rest = parts
         value = first()
         if is_static(value):
@@ -454,7 +454,7 @@ class ExpressionTranslator(SourceReader):
         return values
 
     def expand(self, template: Template, node: ast.Call, name: str | None) -> Value:
-        """Inline the body of a lambda at a call."""
+        """Inline the lambda `template` at the call `node`."""
         params = [param.arg for param in plain_parameters(self, template.node)]
         if len(params) != len(node.args):
             raise RelvmArgumentError(f"the lambda takes {len(params)} arguments, got {len(node.args)}")
@@ -469,7 +469,7 @@ class ExpressionTranslator(SourceReader):
             self.scope = outer
 
     def closure(self, template: Template, types: tuple[Type, ...]) -> Expr:
-        """Translate a lambda to a local function of the program.  types: the parameter types."""
+        """Translate the lambda `template` to a local function of the program.  types: the parameter types."""
         params = [param.arg for param in plain_parameters(self, template.node)]
         if len(params) != len(types):
             raise RelvmArgumentError(f"the lambda takes {len(params)} arguments, expected one that takes {len(types)}")

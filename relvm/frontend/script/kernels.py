@@ -169,7 +169,7 @@ class _KernelTranslator(SourceReader):
             self.located(node, lambda: self.build.let(name, value))
 
     def define(self, name: str, annotation: ast.expr, value: kd.Operand, node: ast.stmt) -> None:
-        """Define a variable with an annotated dtype."""
+        """Define the variable `name` with the dtype that `annotation` names."""
         type_ = self.type(annotation)
         if not isinstance(type_, TensorType) or type_.shape != ():
             raise self.error(
@@ -185,7 +185,7 @@ class _KernelTranslator(SourceReader):
         self.located(target, lambda: self.build.put(name, indices, value, self.origin(node)))
 
     def change(self, target: ast.expr, op: ast.operator, value: kd.Operand, node: ast.stmt) -> None:
-        """Translate an augmented assignment."""
+        """Translate an augmented assignment, such as `x[i] += value`."""
         if type(op) not in _FUNCTIONS:
             raise self.unsupported(f"the operator {type(op).__name__}", node)
         match target:

@@ -80,9 +80,9 @@ class LoopTranslator(ControlFlowTranslator):
 
     @abstractmethod
     def path(self, body: list[ast.stmt], node: ast.stmt, end: Continuation | None) -> Expr:
-        """Translate statements in a copy of the scope.
+        """Translate the statements `body` in a copy of the scope.
 
-        Return the result of the statements, or the result of `end` if they do not return.
+        Return their result, or the result of `end` if they do not return.
         """
 
     def loop_statement(
@@ -134,9 +134,9 @@ class LoopTranslator(ControlFlowTranslator):
     def exit(
         self, statement: ast.While | ast.For, exits: OpenPaths, carried: list[str], types: list[Type]
     ) -> JoinPoint:
-        """Return the join point of the loop's exits.
+        """Return the join point of the paths `exits` that leave the loop.
 
-        If the loop has no exits, the join point has the carried names that are used later, with their types.
+        If no path leaves the loop, the join point has the carried names that are used later, with their types.
         """
         if not exits.taken:
             return JoinPoint(
@@ -151,7 +151,7 @@ class LoopTranslator(ControlFlowTranslator):
     def rest_function(
         self, statement: ast.stmt, rest: list[ast.stmt], meeting: JoinPoint
     ) -> Callable[[list[Expr]], Expr]:
-        """Translate the statements `rest` after `statement` to a local function.
+        """Translate the statements `rest` after `statement`, from the join point `meeting` on, to a local function.
 
         Return a Python function that builds a call of the local function.
         """
@@ -202,6 +202,9 @@ class LoopTranslator(ControlFlowTranslator):
         """Translate a loop to a local function whose carried names have the given types.
 
         Raise _WiderError if an iteration computes values that do not fit these types.
+
+        exits: receives the paths that leave the loop.   whole: whether the local function returns the result of
+        the enclosing function, because it includes the statements after the loop.
         """
         params: list[tuple[str, Type]] = [(f"{counter.name}_count", PrimType(I64))] if counter else []
         params += zip(carried, types, strict=True)
@@ -229,7 +232,10 @@ class LoopTranslator(ControlFlowTranslator):
         function: Expr,
         exits: OpenPaths,
     ) -> Expr:
-        """Translate the body of the local function: one iteration followed by the recursive call, or the exit."""
+        """Translate the body of the local function: one iteration followed by a recursive call, or the exit.
+
+        function: the variable of the local function.   count: the current value of the counter of a `for`.
+        """
 
         def following() -> Expr:
             values = [
@@ -281,7 +287,10 @@ class LoopTranslator(ControlFlowTranslator):
         return self.builder.if_(fits, lambda: ahead, lambda: counter.stop)
 
     def widened(self, statement: ast.stmt, carried: list[str], types: list[Type], found: list[Type]) -> list[Type]:
-        """Return types that cover the values before the loop and after an iteration."""
+        """Return types that cover the carried names' values before the loop and after an iteration.
+
+        types, found: the types before the loop and after an iteration.
+        """
         joined = []
         for name, before, after in zip(carried, types, found, strict=True):
             both = join(before, self.visible(after))
@@ -298,5 +307,5 @@ def _never_ends_by_itself(statement: ast.While | ast.For) -> bool:
 
 
 def _plain(type_: Type) -> Type:
-    """Return the type without the known value of a scalar, because each iteration may change the value."""
+    """Return the type without the known value of a scalar, because each iteration can change the value."""
     return PrimType(type_.dtype) if isinstance(type_, PrimType) else type_

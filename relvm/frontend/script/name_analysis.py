@@ -51,7 +51,7 @@ def jumps(statement: ast.stmt) -> bool:
 
 
 def falls_through(body: Iterable[ast.stmt]) -> bool:
-    """Return whether control may reach the end of the statements, because no statement jumps on every path."""
+    """Return whether control can reach the end of the statements, because no statement jumps on every path."""
     return not any(map(_always_jumps, body))
 
 

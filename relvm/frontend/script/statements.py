@@ -167,7 +167,7 @@ class StatementTranslator(LoopTranslator):
                 raise self.unsupported("an assignment to anything but a name or a tuple of names", target)
 
     def items(self, value: Value, targets: list[ast.expr], target: ast.expr) -> list[Value]:
-        """Return the items of a tuple that is unpacked into `targets`."""
+        """Return the items of the tuple `value`, which the assignment to `target` unpacks into its parts `targets`."""
         match value:
             case Expr(type=TupleType(fields=fields)):
                 size = len(fields)
@@ -230,7 +230,7 @@ class StatementTranslator(LoopTranslator):
         return lambda *variables: self.whole_body(function, zip(names, variables, strict=True), result)
 
     def local_functions(self, run: list[ast.FunctionDef]) -> None:
-        """Translate adjacent defs, which may call each other."""
+        """Translate the adjacent defs in `run`, which can call each other."""
         names = [function.name for function in run]
         described = []
         for function in run:
@@ -291,7 +291,7 @@ class StatementTranslator(LoopTranslator):
         return None
 
     def jumping_if(self, cond: Expr, statement: ast.If, rest: list[ast.stmt], live: frozenset[str]) -> Expr:
-        """Translate an if that contains a jump."""
+        """Translate an if that contains a jump, together with the statements `rest` after it."""
         branches = (statement.body, statement.orelse)
         if rest and all(map(falls_through, branches)):
             return self.meeting_if(cond, statement, rest, live)

@@ -33,14 +33,14 @@ SCRIPT_FUNCTIONS = (
 
 @dataclass(frozen=True)
 class ScriptFunctionName:
-    """The value of a name in SCRIPT_FUNCTIONS."""
+    """The value of a name in SCRIPT_FUNCTIONS: a callable of scripts that is neither an operator nor a function."""
 
     name: str
 
 
 @dataclass(frozen=True, eq=False)
 class Template:
-    """A lambda, which is inlined at each call.  scope: the variables at its definition."""
+    """The lambda `node`, which is inlined at each call.  scope: the variables at its definition."""
 
     node: ast.Lambda
     scope: dict[str, Value]
@@ -91,7 +91,7 @@ class ScriptFunction(SourceFunction):
 
 
 def error_at_node(source: Source, kind: type[RelvmError], reason: str, node: Located) -> RelvmError:
-    """Return an error with the position of `node`.  Columns of syntax trees are counted in bytes."""
+    """Return an error of class `kind` at the position of `node`.  Columns of syntax trees are counted in bytes."""
     line = source.text.split("\n")[node.lineno - 1]
     return source.error_at(kind, reason, node.lineno, len(line.encode()[: node.col_offset].decode()))
 
@@ -141,7 +141,7 @@ def cells_of(python: Any) -> dict[str, Value]:
 def is_static(value: Value) -> bool:
     """Return whether Python evaluates operations on `value` during translation.
 
-    This is not the case for arrays and values of the program.
+    The result is False for arrays and for values of the program.
     """
     if isinstance(value, tuple):
         return all(map(is_static, value))

@@ -236,7 +236,7 @@ class KernelReader(LiteralReader):
 
 
 def checked_kernel(build: KernelDefBuilder, source: Source) -> kd.KernelDef:
-    """Finish a kernel, check that it can be lowered, and return it."""
+    """Finish the kernel in `build`, check that it can be lowered, and return it.  Errors have positions in `source`."""
     kernel = build.finish()
     try:
         lower_kernel_def(kernel, {}, kernel.name)
@@ -246,7 +246,7 @@ def checked_kernel(build: KernelDefBuilder, source: Source) -> kd.KernelDef:
 
 
 def call_by_name(name: str, operands: tuple[kd.Operand, ...]) -> kd.Scalar:
-    """Return a conversion to the dtype `name`, or a call of the function `name` of FUNCTIONS."""
+    """Return a conversion of the operand to the dtype `name`, or a call of the function `name` in FUNCTIONS."""
     if name not in ALL_DTYPES:
         if name not in kd.FUNCTIONS:
             raise RelvmNameError(f"no function {name}{near_matches(name, (*kd.FUNCTIONS, *ALL_DTYPES))}")

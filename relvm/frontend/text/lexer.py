@@ -14,7 +14,7 @@ DEEPEST_NESTING = 150
 _SHOWN_AROUND = 150  # maximum number of characters shown on each side of an error
 
 _SPACE = re.compile(r"(?:\s+|#[^\n]*)*")
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"""(?P<name>[^\W\d]\w*)
       | (?P<float>\d+(?:\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+))
       | (?P<int>\d+)
@@ -28,7 +28,11 @@ _TOKEN = re.compile(
 
 
 class Token(NamedTuple):
-    """A token.  kind: the name of a group of _TOKEN.  first: whether the token is the first of its line."""
+    """A token.
+
+    kind: the name of a group of TOKEN.  offset: its position in the source, in characters.  first: whether it is the
+    first token of its line.
+    """
 
     kind: str
     text: str
@@ -50,17 +54,17 @@ class Source:
         self.line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def error(self, kind: type[RelvmError], reason: str, offset: int) -> RelvmError:
-        """Return an error at `offset` (in characters) of the text."""
+        """Return an error of class `kind` at `offset`, in characters, in the text."""
         line, column = self.place(offset)
         return self.error_at(kind, reason, line, column)
 
     def place(self, offset: int) -> tuple[int, int]:
-        """Return the line, from 1, and the column, from 0, of a character."""
+        """Return the line, counted from 1, and the column, counted from 0, of the character at `offset`."""
         line = bisect_right(self.line_starts, offset)
         return line, offset - self.line_starts[line - 1]
 
     def origin(self, offset: int) -> str:
-        """Return the position of a character as `name:line:column`, counted from 1 as in messages."""
+        """Return the position of the character at `offset` as `name:line:column`, counted from 1 as in messages."""
         line, column = self.place(offset)
         return f"{self.name}:{line}:{column + 1}"
 
@@ -116,7 +120,7 @@ def tokenize(source: Source) -> list[Token]:
         assert space is not None  # the pattern matches the empty string too
         offset = space.end()
         first = start == 0 or source.text.find("\n", start, offset) >= 0
-        match = _TOKEN.match(source.text, offset)
+        match = TOKEN.match(source.text, offset)
         if match is None:
             character = source.text[offset]
             reason = "unterminated string" if character == '"' else f"unexpected character {character!r}"
@@ -183,7 +187,8 @@ class TokenReader:
     def listed(self, closing: str, read: Callable[[], Any]) -> tuple[list[Any], bool]:
         """Parse a comma-separated list up to and including `closing`.  Call `read` for each item.
 
-        Return the items, and whether a parenthesized list is a tuple.  This is false only for one item without a comma.
+        Return the items, and whether the list would be a tuple in parentheses: all lists except one item without a
+        comma.
         """
         items, comma = [], True
         while comma and not self.at(closing):

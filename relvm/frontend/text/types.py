@@ -41,7 +41,7 @@ class TypeReader(TokenReader):
     """The parser of types.
 
     dims: the dimension variables of the function being parsed, by name.  in_scalar: whether the dimension being parsed
-    is the value of a scalar.  New variables in such a dimension may be negative.
+    is the value of a scalar.  New variables in such a dimension can be negative.
     """
 
     def __init__(self, source: Source, dims: dict[str, AnyDim]) -> None:
@@ -100,7 +100,10 @@ class TypeReader(TokenReader):
         return PrimType(dtype, value)
 
     def holder(self, kind: Callable[[Type | None], Type]) -> Type:
-        """Parse the type in the brackets of a list or optional type.  `[]` has no item type."""
+        """Parse the rest of a list or optional type after the `[`.  kind: constructs the type from its item type.
+
+        `[]` has no item type: None is passed to `kind`.
+        """
         if self.accept("]"):
             return kind(None)
         inner = self.type()

@@ -153,7 +153,7 @@ def _shrink(node: OnnxNode) -> Expr:
 
 @converts("LogSoftmax")
 def _log_softmax(node: OnnxNode) -> Expr:
-    """Computes x - max - log(sum(exp(x - max)))."""
+    """Computes x - max - log(sum(exp(x - max))), where max is the maximum of x along the axis."""
     x, axes = term(node, 0), _axes(node)
     shifted = x - x.apply(ops.max, axes=axes, keepdims=True)
     return (shifted - shifted.apply(ops.exp).sum(axes).apply(ops.log)).expr
@@ -162,8 +162,8 @@ def _log_softmax(node: OnnxNode) -> Expr:
 def _axes(node: OnnxNode) -> tuple[int, ...]:
     """Return the axes of a LogSoftmax or Hardmax.
 
-    Since opset 13 it is one axis.  Earlier opsets flatten the input to a matrix: `axis` and the axes after it become
-    the columns.
+    Since opset 13, there is only the axis `axis`.  Earlier opsets flatten the input to a matrix: `axis` and the axes
+    after it become the columns.
     """
     rank = node.type(0).known_rank
     axis = node.axis(-1 if node.opset >= 13 else 1, rank, end=int(node.opset < 13))

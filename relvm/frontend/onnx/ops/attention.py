@@ -70,7 +70,7 @@ def rotated(x: TensorExpr, cos: TensorExpr, sin: TensorExpr, turned: int, neighb
 
 
 def _angles(node: OnnxNode, index: int) -> TensorExpr:
-    """Return the cosines or sines of each position: (batch, 1, length, half)."""
+    """Return input `index`, the cosines or sines, for each position: (batch, 1, length, rotated elements / 2)."""
     table = term(node, index)
     if node.has(3):
         table = table.apply(ops.gather, term(node, 3), axis=0)
@@ -78,7 +78,7 @@ def _angles(node: OnnxNode, index: int) -> TensorExpr:
 
 
 def heads_of(x: TensorExpr, count: AnyDim) -> TensorExpr:
-    """Split the heads: (batch, length, heads * size) -> (batch, heads, length, size)."""
+    """Split x into `count` heads: (batch, length, heads * size) -> (batch, heads, length, size)."""
     batch, length, width = x.shape
     if not isinstance(width, int) or not isinstance(count, int) or count < 1 or width % count:
         raise RelvmShapeError(f"cannot split {x.type} into {count} heads")
@@ -95,7 +95,7 @@ def joined(x: TensorExpr) -> TensorExpr:
 def _attention(node: OnnxNode) -> tuple[Expr, ...]:
     """Computes softmax(q * k' * scale + mask) * v for each head.
 
-    Several heads of q may share one head of k and v.  The result is zero for a query if all its keys are masked.  Types
+    Several heads of q can share one head of k and v.  The result is zero for a query if all its keys are masked.  Types
     narrower than f32 are computed as f32.
     """
     q, k, v = (shaped(node, i) for i in range(3))
@@ -162,7 +162,7 @@ def values_of(shares: TensorExpr, v: TensorExpr) -> TensorExpr:
 
 
 def _masked(node: OnnxNode, scores: TensorExpr, past: AnyDim) -> TensorExpr:
-    """Add the mask to the scores, and set the scores of masked keys to -inf."""
+    """Add the mask to the scores, and set the scores of masked keys to -inf.  past: the number of past keys."""
     allowed = _allowed(node, scores.shape[2], scores.shape[3], past)
     if node.has(3):
         mask = _as_long(shaped(node, 3), scores.shape[3])
@@ -177,7 +177,10 @@ def _masked(node: OnnxNode, scores: TensorExpr, past: AnyDim) -> TensorExpr:
 
 
 def _allowed(node: OnnxNode, queries: AnyDim, keys: AnyDim, past: AnyDim) -> list[TensorExpr]:
-    """Return bool tensors that tell which query may attend to which key, judged by their positions only."""
+    """Return bool tensors, each of which tells whether a query can attend to a key, judged only by their positions.
+
+    queries, keys: the numbers of queries and keys.   past: the number of past keys, which precede the first query.
+    """
     key, place = iota(node, keys), iota(node, queries, 1)
     allowed = []
     if past != 0:

@@ -60,7 +60,8 @@ def _attention(node: OnnxNode) -> tuple[Expr, ...]:
 
 @converts("MultiHeadAttention", domain=_MICROSOFT)
 def _multi_head_attention(node: OnnxNode) -> tuple[Expr, ...]:
-    """Inputs: q, k, v, which may be packed; their biases; a mask; a bias added to the scores; past keys and values."""
+    """Inputs: q, k, v, all or the last two of which can be packed in one tensor; their biases; a mask; a bias added to
+    the scores; past keys and values."""
     _refuse(node, {8: "past_sequence_length", 9: "cache_indirection"})
     own, count = node.type(0).known_dtype, node.attribute("num_heads", 0)
     q, k, v = _packed(node)
@@ -121,7 +122,10 @@ def _scale(node: OnnxNode, q: TensorExpr) -> float:
 def _result(
     node: OnnxNode, qkv: tuple[TensorExpr, TensorExpr, TensorExpr], past: AnyDim, mask: int, bias: int
 ) -> TensorExpr:
-    """Return softmax(q k' * scale + bias + mask) v.  mask, bias: the indices of the node's inputs with these names."""
+    """Return softmax(q k' * scale + bias + mask) v.  mask, bias: the indices of these inputs.
+
+    past: the number of past keys.
+    """
     q, k, v = qkv
     scores = scores_of(q, k) * _scale(node, q)
     if node.has(bias):
@@ -138,7 +142,8 @@ def _result(
 
 
 def _seen(node: OnnxNode, index: int, queries: AnyDim, keys: AnyDim) -> TensorExpr:
-    """Return 1 for each visible key and 0 for each masked key, broadcastable to (batch, heads, queries, keys)."""
+    """Return whether each key is visible, according to input `index`, the mask: a bool tensor that broadcasts to
+    (batch, heads, queries, keys)."""
     mask = shaped(node, index)
     match len(mask.shape):
         case 1:
@@ -156,7 +161,7 @@ def _seen(node: OnnxNode, index: int, queries: AnyDim, keys: AnyDim) -> TensorEx
 def _rotary_embedding(node: OnnxNode) -> Expr:
     """Inputs: x; positions; tables of cosines and sines by position.
 
-    There is either one position for each element, or one start position for all sequences.
+    The positions are one for each element, or one start position for all sequences.
     """
     if node.attribute("scale", 1.0) != 1.0 or node.attribute("is_packed_batching", 0):
         raise RelvmUnsupportedError("scale and is_packed_batching are not supported")
@@ -180,7 +185,7 @@ def _turned(node: OnnxNode, index: int) -> int:
 
 
 def _angles(table: TensorExpr, at: TensorExpr) -> TensorExpr:
-    """Return the rows of a table of cosines or sines at the positions `at`: (batch, 1, length, half)."""
+    """Return the rows of a table of cosines or sines at the positions `at`: (batch, 1, length, columns)."""
     return table.apply(ops.gather, at, axis=0).apply(ops.expand_dims, axes=(1,))
 
 
@@ -189,7 +194,7 @@ def _group_query_attention(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
     """Inputs: q, k, v, or all three packed in q; past keys and values; the total length of each sequence minus 1; the
     maximum total length; tables of cosines and sines; positions; a bias added to the scores.
 
-    The new keys and values of each sequence are written behind its past ones.  The cache may be longer than the
+    The new keys and values of each sequence are written behind its past ones.  The cache can be longer than the
     sequences so far.
     """
     _refuse(node, {11: "head_sink", 12: "k_scale", 13: "v_scale"}, ("smooth_softmax", "qk_output"))
@@ -238,7 +243,7 @@ def _grouped(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
 def _kept(
     node: OnnxNode, index: int, new: TensorExpr, where: tuple[TensorExpr, TensorExpr], total: AnyDim
 ) -> TensorExpr:
-    """Return the updated cache of keys or values: past ones, new ones at their positions, and zeros elsewhere.
+    """Return the updated cache of keys or values: the past ones in input `index`, new ones, and zeros elsewhere.
 
     where: the number of past positions of each sequence, and the positions of the new keys or values.   total: the
     minimum number of positions in the cache.

@@ -66,7 +66,7 @@ _CLIP_BY_ATTRIBUTES = 6  # the opset in which the limits of Clip are attributes
 
 @converts("FusedConv", domain=_MICROSOFT)
 def _fused_conv(node: OnnxNode) -> Expr:
-    """Computes activation(Conv(x, w, bias) + sum)."""
+    """Computes activation(Conv(x, w, bias) + sum), where sum is an optional input."""
     inputs = [node.tensor(i) if node.has(i) else None for i in range(3)]
     result = as_operator(node, "Conv", *(inputs if node.has(2) else inputs[:2]))
     if node.has(3):
@@ -110,7 +110,7 @@ def _skip_layer_normalization(node: OnnxNode) -> tuple[Expr, Expr, Expr, Expr]:
 
 
 def _normal(node: OnnxNode, x: TensorExpr, gamma: int, beta: int) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """Normalize x along its last axis, scale it by input `gamma` and shift it by input `beta`.
+    """Normalize x along its last axis, scale it by input number `gamma`, and shift it by input number `beta`.
 
     Return the result, the mean, and the inverse of the standard deviation.
     """
@@ -132,7 +132,7 @@ def _skip_simplified_layer_normalization(node: OnnxNode) -> tuple[Expr, Expr, Ex
 
 @converts("SimplifiedLayerNormalization")
 def _simplified_layer_normalization(node: OnnxNode) -> tuple[Expr, Expr]:
-    """Computes RMSNormalization.  ONNX Runtime used this name in ONNX's domain before ONNX defined the operator."""
+    """Computes RMSNormalization, which ONNX Runtime had under this name before ONNX defined the operator."""
     x = term(node, 0)
     inverse = inverse_deviation((x * x).mean(axes_from(node)), node.attribute("epsilon", 1e-5))
     return (x * inverse * term(node, 1)).expr, inverse.expr

@@ -45,8 +45,9 @@ def _extent(
 ) -> tuple[tuple[int, ...], list[AnyDim]]:
     """Return the padding cut off before each spatial axis, and the spatial dimensions of the result.
 
-    Without padding, an axis of the result has (n - 1) * stride + window + output_padding positions.  If output_shape is
-    smaller, the difference is cut off as padding.  If it is larger, zeros are appended.
+    Without padding, an axis of the result has (n - 1) * stride + window + output_padding positions, where n is its
+    dimension in the input (`places`).  If output_shape is smaller, the difference is cut off as padding.  If it is
+    larger, zeros are appended.
     """
     rank, mode = len(places), node.attribute("auto_pad", "NOTSET")
     extra = node.attribute("output_padding", [0] * rank)
@@ -94,7 +95,7 @@ def _col2im(node: OnnxNode) -> Expr:
 def _channels(node: OnnxNode, rows: AnyDim, block: AnyDim) -> AnyDim:
     """Return the number of channels, rows / block.
 
-    If it is only known at run time, the reshape that uses it checks that `rows` is divisible by `block`.
+    If this number is only known at run time, the reshape that uses it checks that `rows` is divisible by `block`.
     """
     channels = exact_quotient(rows, block)
     if channels is None and isinstance(rows, int) and isinstance(block, int):

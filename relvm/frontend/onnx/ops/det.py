@@ -11,9 +11,9 @@ from relvm.ir.expr import Expr
 
 @converts("Det")
 def _det(node: OnnxNode) -> Expr:
-    """Transforms each matrix by elimination to a triangular matrix with the same determinant.
+    """Transforms each matrix by Gaussian elimination to a triangular matrix with the same determinant.
 
-    The determinant is the product of its diagonal.
+    The determinant is the product of the elements on the diagonal of that matrix.
     """
     rows = shaped(node, 0).apply(ops.row_echelon)
     *batch, size, _ = rows.shape

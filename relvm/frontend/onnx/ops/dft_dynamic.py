@@ -49,9 +49,9 @@ def transform(
 
 
 def frames(x: TensorExpr, parts: int, *, onesided: bool) -> TensorExpr:
-    """Compute the frames of an STFT of x, (batch, n, parts).
+    """Compute an STFT of x, (batch, n, parts): the spectra of frames, (batch, frames, frequencies, 2).
 
-    The step, the frame length and the window are inputs of the node.
+    The step, the frame length and the window are inputs of the node.   parts: 1 for a real signal, 2 for a complex one.
     """
     node, (batch, size, _) = x.node, x.shape
     step = scalar(node, 1).cast(I64)
@@ -70,10 +70,11 @@ def frames(x: TensorExpr, parts: int, *, onesided: bool) -> TensorExpr:
 def _of_whole(
     node: OnnxNode, size: AnyDim, length: AnyDim, parts: int, onesided: bool, inverse: bool, dtype: DType
 ) -> tuple[TensorExpr, AnyDim, int]:
-    """Return the matrix of a DFT or inverse DFT, the number of results `count`, and the number of parts of a result, 2.
+    """Return the matrix of a DFT or inverse DFT, the number of its results, and the number of parts of a result, 2.
 
-    The matrix has the shape (size * parts, count * 2).  Its product with a signal of `size` elements is the result of
-    the transform.
+    The product of a signal and the matrix, (size * parts, results * 2), is the result of the transform.   size: the
+    number of elements of the signal.   length: the length of the transform.   parts: 1 for a real signal, 2 for a
+    complex one.
     """
     if onesided and parts == 2:
         raise RelvmUnsupportedError("onesided requires a real signal, got a complex one")
@@ -93,8 +94,8 @@ def _of_half(
 ) -> tuple[TensorExpr, AnyDim, int]:
     """Return the inverse DFT matrix of a onesided spectrum, the length of the signal, and the number of its parts, 1.
 
-    The matrix has the shape (size * 2, length).  Its product with the first half of a spectrum is a real signal.  Each
-    frequency counts twice, except the first and, for an even length, the last.
+    The product of the first half of a spectrum and the matrix, (size * 2, length), is a real signal.  Each frequency
+    counts twice, except the first and, for an even length, the last.   size: the number of frequencies.   parts: 2.
     """
     assert onesided and inverse
     real, imaginary = _wave(node, length, size, length, 1)

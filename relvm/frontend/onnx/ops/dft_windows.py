@@ -81,7 +81,11 @@ def _dft(node: OnnxNode) -> Expr:
 
 @converts("STFT")
 def _stft(node: OnnxNode) -> Expr:
-    """Becomes a convolution whose filters are the rows of the DFT matrix, each multiplied by the window."""
+    """Computes a convolution whose filters are the rows of the DFT matrix, each multiplied by the window.
+
+    If the frame step or the frame length is only known at run time, it gathers the frames and multiplies them by the
+    DFT matrix instead.
+    """
     x = TensorExpr(node, node.known_shape(0))
     if len(x.shape) != 3:
         raise RelvmShapeError(f"signal has rank {len(x.shape)}, expected 3")
@@ -104,7 +108,7 @@ def _stft(node: OnnxNode) -> Expr:
 
 
 def _is_number(node: OnnxNode, index: int) -> bool:
-    """Return whether the input is a known number, or omitted."""
+    """Return whether input `index` is a known number, or omitted."""
     return not node.has(index) or isinstance(node.inputs[index], Constant)
 
 
@@ -118,7 +122,8 @@ def _parts(x: TensorExpr) -> int:
 def _matrix(length: int, size: int, parts: int, onesided: bool, inverse: bool, dtype: DType) -> np.ndarray:
     """Return the DFT matrix: the contribution of each part of each element to each part of each frequency.
 
-    Its shape is (elements, parts, frequencies, 2).
+    Its shape is (elements, parts, frequencies, 2).   length: the length of the transform.   size: the number of
+    elements of the signal, of which at most `length` are used.   parts: 1 for a real signal, 2 for a complex one.
 
     Raises
     ------
@@ -138,7 +143,7 @@ def _inverse_of_half(length: int, size: int, parts: int, dtype: DType) -> np.nda
     """Return the inverse DFT matrix that maps the first half of a spectrum to a real signal.
 
     Its shape is (frequencies, 2, length, 1).  Each frequency counts twice, except the first and, for an even length,
-    the last.
+    the last.   size: the number of frequencies given.   parts: the number of their parts, which must be 2.
     """
     if parts == 1:
         raise RelvmShapeError("a onesided inverse transform requires complex frequencies")

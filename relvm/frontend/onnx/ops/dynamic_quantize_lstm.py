@@ -58,7 +58,7 @@ step (float h, float c, uint8 r, float r_scale, uint8 r_zero, float x, bool aliv
 
 @converts("DynamicQuantizeLSTM", domain=_MICROSOFT)
 def _dynamic_quantize_lstm(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
-    """Inputs: x; W; R; the biases; lengths; both states; peepholes; the scale and zero point of W, then of R."""
+    """Inputs: x; W; R; biases; sequence lengths; initial h and c; peepholes; scale and zero point of W, then of R."""
     direction = node.attribute("direction", "forward")
     backwards = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}.get(direction)
     if backwards is None:
@@ -87,7 +87,11 @@ def _stack(parts: tuple[TensorExpr, ...], axis: int) -> Expr:
 def _one_way(
     node: OnnxNode, way: int, backward: bool, activations: list[str]
 ) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """Run one direction.  Return the states h of all steps, (steps, batch, hidden), and the final h and c."""
+    """Run one direction.  Return the states h of all steps, (steps, batch, hidden), and the final h and c.
+
+    way: the index of the direction.   backward: whether it goes from the last step to the first.   activations: the
+    names of its activation functions.
+    """
     x = shaped(node, 0)
     steps, batch, _ = x.shape
     r, r_scale, r_zero = (term(node, index).at(way, 0) for index in (2, 10, 11))
@@ -120,7 +124,10 @@ def _reversed(x: TensorExpr, lengths: TensorExpr) -> TensorExpr:
 def _steps(
     node: OnnxNode, values: tuple[Expr, ...], backward: bool, activations: list[str]
 ) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """Import a Scan over the steps.  Return the final states h and c, and the outputs of all steps."""
+    """Import a Scan over the steps.  Return the final states h and c, and the outputs of all steps.
+
+    values: the inputs of the Scan.   backward, activations: as for `_one_way`.
+    """
     from onnx import helper, parser
 
     body = parser.parse_graph(_STEP.format(*activations))

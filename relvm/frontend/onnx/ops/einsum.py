@@ -66,7 +66,7 @@ def _einsum(node: OnnxNode) -> Expr:
 
 
 def _parsed(equation: str, ranks: list[int]) -> tuple[list[tuple[Label, ...]], tuple[Label, ...]]:
-    """Parse an equation.  Return the labels of each operand, and the labels of the result."""
+    """Parse an equation for operands of the given ranks.  Return the labels of each operand and of the result."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     texts = left.split(",")
     if len(texts) != len(ranks):
@@ -97,7 +97,7 @@ def _labels(equation: str, text: str, rank: int) -> tuple[Label, ...]:
 
 
 def _without_repeats(tensor: TensorExpr, labels: tuple[Label, ...]) -> Labelled:
-    """Replace axes of an operand that have the same label by their diagonal."""
+    """Replace axes of an operand that have the same label by one axis, their diagonal."""
     for label in labels:
         if labels.count(label) == 1:
             continue

@@ -60,7 +60,7 @@ _SAME = {
 
 @converts(*_SAME)
 def _same(node: OnnxNode) -> Expr:
-    """Becomes one relvm operator with the same semantics."""
+    """Calls the relvm operator with the same semantics."""
     return _SAME[node.proto.op_type](*operands(node))
 
 
@@ -187,7 +187,7 @@ def _constant_of_shape(node: OnnxNode) -> Expr:
 
 @converts("Shape")
 def _shape(node: OnnxNode) -> Expr:
-    """A known shape is folded at import time.  An unknown shape is read at run time."""
+    """Returns the shape: a constant or symbolic shape if it is known at import time, otherwise one read at run time."""
     dims = ops.shape_to_tensor(node.emit(ops.shape_of(node.tensor(0))))
     start, end = node.attribute("start", 0), node.attribute("end", _END)
     if (start, end) == (0, _END):

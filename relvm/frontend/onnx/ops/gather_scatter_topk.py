@@ -28,7 +28,7 @@ def _scatter_elements(node: OnnxNode) -> Expr:
 
 @converts("GatherND")
 def _gather_nd(node: OnnxNode) -> Expr:
-    """Converts batch dimensions to additional leading indices."""
+    """Gathers slices.  Batch dimensions are flattened to one axis, whose index precedes the other indices."""
     batch, x, indices = node.attribute("batch_dims", 0), term(node, 0), term(node, 1)
     depth = _depth(indices)
     if batch == 0:
@@ -107,7 +107,7 @@ def _non_zero(node: OnnxNode) -> Expr:
 
 
 def coordinates(positions: TensorExpr, shape: tuple[AnyDim, ...]) -> list[TensorExpr]:
-    """Convert a vector of row-major positions to indices along each axis."""
+    """Convert a vector of row-major positions in a tensor of shape `shape` to indices along each axis."""
     indices = []
     for dim, stride in zip(shape, strides_of(shape), strict=True):
         above, size = positions / number_of(positions.node, stride), number_of(positions.node, dim)
@@ -125,7 +125,7 @@ def nonzero(cond: TensorExpr) -> tuple[TensorExpr, AnyDim]:
 def _compress(node: OnnxNode) -> Expr:
     """Selects the elements along an axis at which the condition is true.
 
-    Without an axis, the input is flattened.  The condition may be shorter than the axis.  A longer condition is cut
+    Without an axis, the input is flattened.  The condition can be shorter than the axis.  A longer condition is cut
     off.
     """
     axis, x = node.attribute("axis"), term(node, 0)

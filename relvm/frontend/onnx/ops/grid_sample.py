@@ -61,7 +61,10 @@ def _affine_grid(node: OnnxNode) -> Expr:
 
 
 def _along(node: OnnxNode, size: AnyDim, dtype: DType, aligned: bool) -> TensorExpr:
-    """Return the coordinates, from -1 to 1, of the elements along an axis."""
+    """Return the coordinates of the `size` elements along an axis.
+
+    -1 and 1 are the centers of the outermost elements if `aligned` is set, otherwise their outer edges.
+    """
     place = iota(node, size).cast(dtype)
     count = number_of(node, size)
     count = count.cast(dtype) if isinstance(count, TensorExpr) else count
@@ -105,7 +108,10 @@ def _deform_conv(node: OnnxNode) -> Expr:
 
 
 def _window_places(node, kernel, strides, dilations, pads, out, dtype) -> TensorExpr:
-    """Return the position of each element of each window, without offsets: (elements, windows, 2)."""
+    """Return the position of each element of each window, without offsets: (elements, windows, 2).
+
+    kernel, strides, dilations, pads: the attributes of the convolution.   out: the spatial dimensions of its result.
+    """
     parts = []
     node.graph.file.count(sum(kernel) * 8, node.here)
     for axis in range(2):

@@ -67,7 +67,7 @@ def _taken(graph: ImportContext, branch: Any) -> tuple[Value, ...]:
 
 
 def _merged(graph: ImportContext, cond: Expr, then: Block, orelse: Block) -> tuple[Expr, ...]:
-    """Add an If to the graph, and return its values."""
+    """Add an If with the given condition and branches to the graph, and return its values."""
     type_ = join(then.type, orelse.type)
     if type_ is None or _dtypes(then.type) != _dtypes(orelse.type):
         raise RelvmTypeError(f"the branches return incompatible types: {then.type} and {orelse.type}")
@@ -80,7 +80,10 @@ def _merged(graph: ImportContext, cond: Expr, then: Block, orelse: Block) -> tup
 def if_then_else(
     node: OnnxNode, cond: Expr, then: Callable[[OnnxNode], Expr], orelse: Callable[[OnnxNode], Expr]
 ) -> Expr:
-    """Return an If on a bool of rank 0 whose branches are the results of the two functions."""
+    """Return an If whose branches are the results of `then` and `orelse`.  cond: a bool tensor of rank 0.
+
+    Each function is called with the node in the context of its branch.
+    """
     blocks = []
     for way in (then, orelse):
         inner = node.graph.inner_block()
@@ -93,7 +96,8 @@ def parted(
 ) -> list[Value]:
     """Import the remaining nodes into each branch of an If, and return the values of `names`.
 
-    outputs: the names of the values that a branch defines.   nodes: the remaining nodes.
+    fork: the condition, and the functions that import the node at which the import is split.   outputs: the names of
+    the outputs of that node.   nodes: the remaining nodes.
     """
 
     def followed(way: Callable[[ImportContext], list[Value]]) -> Block:
@@ -108,7 +112,7 @@ def parted(
 
 
 def _both(graph: ImportContext, makers: list[Callable[[], Block]], *errors: type[RelvmError]) -> tuple[Block, ...]:
-    """Build both blocks of an If.
+    """Build both blocks of an If.  makers: the functions that build them.
 
     If the nodes of one block have inconsistent shapes, that block raises the error at run time.  Usually the condition
     of the If, or the sizes that the caller passes, exclude such a block.  If both blocks are inconsistent, the first

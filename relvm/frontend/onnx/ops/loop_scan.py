@@ -219,9 +219,10 @@ class _Round:
 class _Repeated:
     """A loop.
 
-    limit: maximum number of iterations, or None.  go: whether the first iteration runs.  condition: name of the body
-    output that tells whether to continue, or None if there is no such output.  given: a function that defines the body
-    inputs that depend on the iteration number.
+    limit: maximum number of iterations, or None.  go: whether the first iteration runs.  states: the loop-carried
+    states.  rows: names of the body outputs that are collected as scan outputs.  condition: name of the body output
+    that tells whether to continue, or None if there is no such output.  given: a function that defines the body inputs
+    that depend on the iteration number; its arguments are the context of the body and that number.
     """
 
     node: OnnxNode
@@ -285,9 +286,10 @@ class _Repeated:
         return join(type_, said) or type_
 
     def round(self, carried: list[_State], types: list[Type], own: set[DimVar], count: Expr) -> _Round:
-        """Import the body for states of the given types.
+        """Import the body.
 
-        own: the variables in `types` for sizes that change between iterations.   count: the iteration number.
+        carried, types: the states that are parameters of the local function, and their types.   own: the variables in
+        `types` for sizes that change between iterations.   count: the iteration number.
         """
         graph = self.node.graph.inner(self.body)
         graph.own_dims |= own
@@ -303,7 +305,7 @@ class _Repeated:
         return _Round(graph, params, [found[s.output] for s in carried], go, [found[name] for name in self.rows])
 
     def function(self, round_: _Round, count: Var) -> Binding:
-        """Return a binding of the loop as a local function.
+        """Return a binding of the loop as a local function.  round_: the imported body.  count: the iteration number.
 
         The function returns the final states, the number of iterations, and a list of rows for each scan output.
         """
@@ -330,7 +332,7 @@ class _Repeated:
         return Binding(var, Function("loop", everything, body, result, type=var.type))
 
     def test(self, graph: ImportContext, count: Expr, go: Expr) -> Expr:
-        """Return the condition under which iteration number `count` runs."""
+        """Return the condition under which iteration number `count` runs.  go: whether the loop has not been ended."""
         if self.limit is None:
             return go
         below = _prim(graph, "lt", count, self.limit)
@@ -339,7 +341,9 @@ class _Repeated:
     def joined(self, round_: _Round, rounds: Expr, rows: Expr, row: Expr, place: tuple[int, bool]) -> Expr:
         """Stack the rows of a scan output.
 
-        If there are no iterations, the sizes that only an iteration would determine are 0.
+        If there are no iterations, sizes that only an iteration would determine are 0.   rounds: the number of
+        iterations.   rows: the list of rows.   row: the row that an iteration computes, which has the type of all rows.
+        place: the axis along which the rows are stacked, and whether their order is reversed.
         """
         node, (axis, reverse) = self.node, place
         if not isinstance(row.type, TensorType):
@@ -382,7 +386,7 @@ def _stacked(graph: ImportContext, rows: Expr, axis: int, reverse: bool) -> Expr
 
 
 def _source(node: OnnxNode, body: Any, name: str) -> str:
-    """Follow Identity nodes back from the value `name`, and return the name of the value that they copy."""
+    """Follow Identity nodes in `body` back from the value `name`, and return the name of the value that they copy."""
     makers = {output: proto for proto in body.node for output in proto.output}
     identity = ("", "Identity", "")
     while name in makers and key_of(makers[name]) == identity and identity not in node.graph.functions:
@@ -406,7 +410,10 @@ def _fits(type_: Type, found: Type, own: set[DimVar]) -> bool:
 
 
 def _wider(name: str, type_: Type, found: Type, own: set[DimVar]) -> Type:
-    """Return a type that covers both types.  Sizes that differ become new variables, which are added to `own`."""
+    """Return a type that covers `type_`, the type of the state `name`, and `found`, its type after an iteration.
+
+    Sizes that differ become new variables, which are added to `own`.
+    """
     if _fits(type_, found, own):
         return type_
     if isinstance(type_, ListType | OptionalType) or isinstance(found, OptionalType):
@@ -440,6 +447,6 @@ def _is_true(go: Expr) -> bool:
 
 
 def _prim(graph: ImportContext, function: str, left: Expr, right: Expr) -> Expr:
-    """Bind a scalar operation on two scalars, and return its result."""
+    """Bind the scalar operation `function` on two scalars, and return its result."""
     dtype = I64 if function in ("add", "sub") else BOOL
     return graph.emit(PrimCall(function, (left, right), type=PrimType(dtype)), function)

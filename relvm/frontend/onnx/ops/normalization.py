@@ -26,7 +26,8 @@ def inverse_deviation(variance: TensorExpr, epsilon: float) -> TensorExpr:
 def _computed_in(node: OnnxNode, own: DType) -> tuple[DType, DType]:
     """Return the dtype that stash_type names, and the dtype to compute in.
 
-    The dtype to compute in is f64 if stash_type or the input is f64, otherwise that of stash_type.
+    The dtype to compute in is f64 if stash_type or `own`, the dtype of the input, is f64.  Otherwise it is that of
+    stash_type.
     """
     stash = node.graph.element_type(node.attribute("stash_type", 1), "stash_type")
     if not stash.is_float:
@@ -36,7 +37,10 @@ def _computed_in(node: OnnxNode, own: DType) -> tuple[DType, DType]:
 
 @converts("BatchNormalization")
 def _batch_normalization(node: OnnxNode) -> Expr | tuple[Expr, ...]:
-    """Multiplies by a scale and adds a shift for each channel.  Both are constants if the statistics are constants."""
+    """Multiplies by a scale and adds a shift for each channel.
+
+    The scale and the shift become constants if all inputs except x are constants.
+    """
     if node.attribute("spatial", 1) != 1:
         raise RelvmUnsupportedError("spatial=0 is not supported")
     x, epsilon = term(node, 0), node.attribute("epsilon", 1e-5)
@@ -131,7 +135,7 @@ def _mean_variance_normalization(node: OnnxNode) -> Expr:
 
 @converts("LpNormalization")
 def _lp_normalization(node: OnnxNode) -> Expr:
-    """Divides each element by the norm of its row.  A row of norm 0 gives 0."""
+    """Divides each vector along the axis by its norm.  A vector of norm 0 gives zeros."""
     x, p, axes = term(node, 0), node.attribute("p", 2), (node.attribute("axis", -1),)
     if p not in (1, 2):
         raise RelvmUnsupportedError(f"p is {p}, expected 1 or 2")

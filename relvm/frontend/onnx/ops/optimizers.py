@@ -51,7 +51,7 @@ def _adagrad(node: OnnxNode) -> tuple[Expr, ...]:
 
 @converts("Adam", domain=_TRAINING)
 def _adam(node: OnnxNode) -> tuple[Expr, ...]:
-    """Applies bias correction to the moving averages, which start at 0."""
+    """Updates tensors by Adam, with bias correction of the moving averages, which start at 0."""
     alpha, beta = node.attribute("alpha", 0.9), node.attribute("beta", 0.999)
     norm, after = node.attribute("norm_coefficient", 0.0), node.attribute("norm_coefficient_post", 0.0)
     epsilon = node.attribute("epsilon", 1e-6)

@@ -59,7 +59,7 @@ def _pad(node: OnnxNode) -> Expr:
 
 
 def _counts(node: OnnxNode, rank: int) -> tuple[list[AnyDim], list[AnyDim]]:
-    """Return the padding before and after each axis."""
+    """Return the padding before and after each of the `rank` axes."""
     stated = list(node.attribute("pads")) if node.opset < 11 else node.dims(1, "pads")
     axes = [int(axis) for axis in node.known(3, "axes").reshape(-1)] if node.has(3) else range(rank)
     if len(stated) != 2 * len(axes):

@@ -1,6 +1,6 @@
 """Pooling.
 
-With ceil_mode, the last window may extend past the padding at the end, but it must begin before the position
+With ceil_mode, the last window can extend past the padding at the end, but it must begin before the position
 `n + before`.  For stride s and window span w the number of windows is therefore
 floor((n + before + min(after + s - 1, w - 1) - w) / s) + 1.  This is the number of windows without ceil_mode for an end
 padding of min(after + s - 1, w - 1).

@@ -29,7 +29,7 @@ _MICROSOFT = "com.microsoft"
 def quantized(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None, dtype: DType) -> Expr:
     """Return round(x / scale) + zero, clamped to the range of an integer dtype.
 
-    Ties are rounded to even.  The shapes broadcast.
+    Ties are rounded to even.  scale and zero are broadcast to x.
     """
     x = node.emit(ops.round(node.emit(ops.divide(x, scale))))
     if zero is not None:
@@ -54,12 +54,12 @@ def _optional(node: OnnxNode, index: int) -> Expr | None:
 
 
 def _zero_point(node: OnnxNode, index: int) -> Expr | None:
-    """Return an optional zero point, of rank 0 if it has one element."""
+    """Return input `index`, a zero point, with rank 0 if it has one element.  Return None if it is omitted."""
     return single(node, node.tensor(index)) if node.has(index) else None
 
 
 def _scale_and_zero(node: OnnxNode, x: TensorType, axis: int, block: int) -> tuple[Expr, Expr | None]:
-    """Return the scale and the zero point, inputs 1 and 2, reshaped to broadcast with x."""
+    """Return the scale and the zero point, inputs 1 and 2, reshaped to broadcast with x.  axis, block: see `_along`."""
     scale = _along(node, node.tensor(1), x, axis, block)
     return scale, _along(node, node.tensor(2), x, axis, block) if node.has(2) else None
 
@@ -86,7 +86,7 @@ def _along(node: OnnxNode, value: Expr, x: TensorType, axis: int, block: int) ->
 def of_blocks(node: OnnxNode, value: Expr, x: TensorType, axis: int, block: int) -> Expr:
     """Repeat each scale or zero point for all positions of its block.
 
-    The last block may be shorter, because it ends at the end of the axis.
+    The last block is shorter if the size of the axis is not a multiple of `block`.
     """
     shape = value.tensor_type.shape
     if x.shape is None or shape is None or len(shape) != len(x.shape):
@@ -203,14 +203,14 @@ def _product(node: OnnxNode, a: Expr, b: Expr, a_zero: Expr | None, b_zero: Expr
 
 
 def _zero_of(node: OnnxNode, x: Expr, zero: Expr | None, new: tuple[int, ...]) -> Expr:
-    """Reshape a zero point of x for matmul_integer.  A vector gets a new axis `new`.  The default is 0."""
+    """Reshape a zero point of x for matmul_integer, as `_scale_of` does.  If `zero` is None, return 0."""
     if zero is None:
         return constant(np.zeros((), x.known_element_type.numpy))
     return _scale_of(node, zero, new)
 
 
 def _scale_of(node: OnnxNode, scale: Expr, new: tuple[int, ...]) -> Expr:
-    """Reshape a scale or a zero point.  A vector gets a new axis `new`, and one element becomes a scalar."""
+    """Reshape a scale or a zero point: one element becomes a scalar, and a vector gets an axis of size 1 at `new`."""
     scale = single(node, scale)
     return node.emit(ops.expand_dims(scale, axes=new)) if scale.tensor_type.rank == 1 else scale
 
@@ -230,7 +230,7 @@ def _qlinear_matmul(node: OnnxNode) -> Expr:
 
 
 def _requantised(node: OnnxNode, total: Expr, scales: tuple[Expr, Expr, Expr], zero: Expr) -> Expr:
-    """Requantize sums of integer products to the scale and zero point of the result.
+    """Requantize `total`, sums of integer products, to the scale and the zero point of the result.
 
     scales: the scales of the left factor, the right factor and the result.  They are combined into one number, as in
     ONNX Runtime, so that ties are rounded in the same way.

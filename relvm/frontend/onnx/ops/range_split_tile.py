@@ -49,7 +49,7 @@ def _size(node: OnnxNode) -> Any:
 
 @converts("Range")
 def _range(node: OnnxNode) -> Expr:
-    """Computes start + i * delta.  The number of elements may be known only at run time."""
+    """Computes start + i * delta.  The number of elements need not be known before run time."""
     start, delta, dtype = scalar(node, 0), scalar(node, 2), node.type(0).known_dtype
     if isinstance(delta.expr, Constant) and not delta.expr.value:
         raise RelvmArgumentError("delta must not be 0")
@@ -108,7 +108,7 @@ def repeated(x: TensorExpr, repeats: Sequence[AnyDim]) -> TensorExpr:
 def _split(node: OnnxNode) -> tuple:
     """Splits an axis into parts of given sizes, or into equal parts.
 
-    Since opset 18, num_outputs is the number of equal parts, and the last part may be shorter.
+    Since opset 18, num_outputs is the number of equal parts, and the last part can be shorter.
     """
     value = node.inputs[0]
     if isinstance(value, HostValue):

@@ -119,7 +119,7 @@ def _shape(node: OnnxNode) -> tuple[AnyDim, ...]:
 def _by_scales(node: OnnxNode, index: int, axes: list[int], roi: list) -> list[_Target]:
     """Return the axes to resize by the scales in input `index`.
 
-    The size of an axis is its dimension times the scale, rounded down.
+    The new size of an axis is its dimension times the scale, rounded down.   roi: the region of interest of each axis.
     """
     if is_known(node, index):
         return _by_numbers(node, axes, node.known(index, "scales").tolist(), roi)
@@ -132,7 +132,7 @@ def _by_scales(node: OnnxNode, index: int, axes: list[int], roi: list) -> list[_
 
 
 def _size_at_run_time(node: OnnxNode, dim: AnyDim, scale: TensorExpr | np.float32) -> AnyDim:
-    """Return the dimension times the scale, rounded to f32 and then down, as ONNX Runtime computes it."""
+    """Return dim * scale, rounded to f32 and then down to an integer, as ONNX Runtime computes it."""
     (size,) = run_time_sizes((numbers_of(node, [dim]).cast(F32) * scale).apply(ops.floor).cast(I64))
     return size
 
@@ -199,8 +199,9 @@ def _of_one_ratio(
 ) -> list[_Target]:
     """Resize all axes by the scale of one of them, which keeps the aspect ratio.
 
-    Sizes are rounded to the nearest integer, and halves are rounded up.   choose: the operator, argmin or argmax, that
-    selects the scale.
+    Sizes are rounded to the nearest integer, and halves are rounded up.   dims, sizes, roi: the dimension, the
+    requested size and the region of interest of each axis.   choose: the operator, argmin or argmax, that selects the
+    scale.
     """
     old, new = numbers_of(node, dims), numbers_of(node, sizes)
     assert_none(old < 1, "axes of size 0, which have no aspect ratio")
@@ -259,7 +260,10 @@ def _sampled(axis: ResizeAxis, places: TensorExpr, x: TensorExpr, at: int, mode:
 def _unless_same(
     axis: ResizeAxis, x: TensorExpr, at: int, sampled: Callable[[ResizeAxis, TensorExpr, int], TensorExpr]
 ) -> TensorExpr:
-    """Return x resampled along axis `at`, or unchanged if the axis turns out at run time to keep its size."""
+    """Return x resampled along axis `at`, or unchanged if the axis turns out at run time to keep its size.
+
+    sampled: the function that resamples x.
+    """
     node, shape = axis.node, x.shape
     assert not isinstance(axis.scale, Fraction), "a scale that is known"
     same = axis.number(axis.size).apply(ops.equal, axis.number(axis.dim)) if axis.scale is None else axis.scale.is_one
@@ -273,7 +277,10 @@ def _unless_same(
 
 
 def _repeats(dim: AnyDim, target: _Target, how: str, rounding: str) -> int | None:
-    """Return how often each element is repeated, or None if the elements are not repeated equally often."""
+    """Return how often each element along an axis is repeated, or None if they are not repeated equally often.
+
+    dim: the size of the axis.   how: the coordinate_transformation_mode.   rounding: the nearest_mode.
+    """
     by_floor = how == "asymmetric" and rounding in ("floor", "")
     by_middle = how in ("half_pixel", "half_pixel_symmetric") and rounding.startswith("round")
     scale, size, count = target.scale, target.size, None

@@ -28,7 +28,7 @@ NEAREST_MODES = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 class Quotient:
     """A scale that is only known at run time, as a fraction of two tensors f64[1].
 
-    If the scale is close to a simple fraction, both are whole numbers.
+    If the scale is close to a simple fraction, numerator and denominator are whole numbers.
     """
 
     numerator: TensorExpr
@@ -125,10 +125,10 @@ def places_on(axis: ResizeAxis, how: str) -> TensorExpr:
 
 
 def _whole_numbers(roi: Roi) -> tuple[float | Fraction | TensorExpr, float | Fraction | TensorExpr, float]:
-    """Return the start and the end of a region of interest, and the value of 1 in the same unit.
+    """Return the start and the end of a region of interest, each multiplied by a factor, and the factor.
 
-    Known ends are multiplied by a common denominator, so that they become whole numbers.  Positions between elements
-    and on the edge are then exact.
+    If both ends are known, the factor is their common denominator, so that they become whole numbers.  Positions
+    between elements and on the edge are then exact.  Otherwise the factor is 1.
     """
     start, end = roi
     if not isinstance(start, Fraction) or not isinstance(end, Fraction):
@@ -138,10 +138,10 @@ def _whole_numbers(roi: Roi) -> tuple[float | Fraction | TensorExpr, float | Fra
 
 
 def nearest_positions(axis: ResizeAxis, places: TensorExpr, how: str) -> TensorExpr:
-    """Return the index of the nearest element: i64[size].
+    """Return the index of the element nearest to each position: i64[size].
 
-    how: one of NEAREST_MODES, or "" before opset 11.  With "", positions are rounded up if the axis shrinks, otherwise
-    down.
+    places: the input coordinate of each output position.   how: one of NEAREST_MODES, or "" before opset 11.  With "",
+    positions are rounded up if the axis shrinks, otherwise down.
     """
     match how:
         case "":
@@ -165,8 +165,9 @@ def nearest_positions(axis: ResizeAxis, places: TensorExpr, how: str) -> TensorE
 def table(node: OnnxNode, axis: ResizeAxis, places: TensorExpr, mode: str) -> tuple[TensorExpr, TensorExpr]:
     """Return the indices and the weights of the elements near each position: two tensors f64[taps, size].
 
-    The indices may be out of range.  The weights of a position have the sum 1.   mode: linear or cubic.  With
-    antialias, the filter of a shrinking axis is widened by the ratio of the sizes.
+    The indices can be out of range.  The weights of a position have the sum 1.  If the node sets antialias, the filter
+    of a shrinking axis is widened by the ratio of the sizes.   places: the input coordinate of each output position.
+    mode: linear or cubic.
     """
     reach = 1 if mode == "linear" else 2
     shrink = _shrink(axis) if node.attribute("antialias", 0) else 1.0
@@ -206,14 +207,17 @@ def _shrink(axis: ResizeAxis) -> float | TensorExpr:
 
 
 def _cubic(distance: TensorExpr, a: float) -> TensorExpr:
-    """Return Keys' piecewise cubic kernel of the distance: one polynomial up to 1, another up to 2, then 0."""
+    """Return Keys' piecewise cubic kernel, with the coefficient `a`, of a distance.
+
+    It is one polynomial up to the distance 1, another up to 2, and 0 beyond.
+    """
     near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
     far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
     return (distance < 1).where(near, (distance < 2).where(far, 0))
 
 
 def clamped_table(axis: ResizeAxis, made: tuple[TensorExpr, TensorExpr]) -> tuple[TensorExpr, TensorExpr]:
-    """Replace indices of `table` that are out of range by the nearest valid index."""
+    """Replace indices that are out of range by the nearest valid index.  made: the result of `table`."""
     indices, weights = made
     return _clamped(axis, indices).cast(I64), weights
 

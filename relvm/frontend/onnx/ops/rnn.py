@@ -84,7 +84,7 @@ class _Sizes:
     def recurrence(self) -> Expr:
         """Return the transposed recurrence weights R, (directions, hidden, gates * hidden).
 
-        There is one row for each unit of the previous hidden state.
+        Each row belongs to a unit of the previous hidden state.
         """
         shape = (self.directions, self.gates * self.hidden, self.hidden)
         return self.node.emit(ops.transpose(self.node.graph.checked(self.node.tensor(2), shape), perm=(0, 2, 1)))
@@ -105,7 +105,7 @@ class _Sizes:
         return self.node.emit(ops.add(x, row))
 
     def part(self, x: Expr, begin: int, end: int) -> Expr:
-        """Return a range of columns of a matrix."""
+        """Return the columns `begin` to `end` (exclusive) of a matrix."""
         return self.node.emit(ops.slice(x, begin=(begin,), end=(end,), axes=(1,)))
 
     def zeros(self, *shape: AnyDim) -> Expr:
@@ -114,7 +114,7 @@ class _Sizes:
         return self.node.emit(ops.broadcast_to(zero, self.node.shape(shape))) if shape else zero
 
     def state(self, index: int) -> Expr:
-        """Return an initial state, (directions, batch, hidden)."""
+        """Return input `index`, an initial state, as (directions, batch, hidden).  The default is zeros."""
         node = self.node
         shape: list[AnyDim] = [self.directions, self.x.tensor_type.known_shape[1], self.hidden]
         if not node.has(index):
@@ -156,7 +156,7 @@ class _Sizes:
         return {"direction": self.direction, "activations": tuple(names), "clip": clip, **numbers}
 
     def results(self, call: Expr) -> tuple[Expr, ...]:
-        """Return the node's outputs, in its layout."""
+        """Return the outputs of the node, in the node's layout, from a call of the relvm operator."""
         node = self.node
         results = node.fields(node.emit(call))
         if not self.batch_first:

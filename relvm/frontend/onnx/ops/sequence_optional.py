@@ -44,7 +44,7 @@ def _list(node: OnnxNode, index: int = 0) -> Expr:
 
 
 def _known_list(node: OnnxNode, items: tuple[Expr, ...]) -> Expr:
-    """Create a list of these items, record its items, and return the list."""
+    """Return a new list of `items`.  The importer remembers its items, as the docstring of this module describes."""
     made = node.emit(ops.make_list(*items))
     if len(items) <= MAX_KNOWN_ITEMS:
         node.graph.items[made] = items
@@ -60,7 +60,7 @@ def _index(node: OnnxNode, index: int) -> Expr:
 
 
 def _place(index: Expr, items: tuple[Expr, ...] | None, past: int = 0) -> int | None:
-    """Return a position counted from the front of the list, or None if the position or the items are not known.
+    """Return `index` counted from the front of the list, or None if the index or the items are not known.
 
     past: the number of positions behind the last item that are allowed.
     """
@@ -184,7 +184,7 @@ def _split_to_sequence(node: OnnxNode) -> Expr:
 
 
 def _sizes(node: OnnxNode) -> Expr:
-    """Return the sizes of all parts, or one size for all parts, of which the last may be shorter."""
+    """Return the sizes of all parts, or a scalar, the size of all parts except a shorter last one."""
     if not node.has(1):
         return Prim(1, I64)
     sizes = node.tensor(1)

@@ -96,7 +96,7 @@ def _step(step: TensorExpr) -> TensorExpr | int:
 
 
 def _stepped(x: TensorExpr, axis: int, begin: TensorExpr, end: TensorExpr, step: TensorExpr | int) -> TensorExpr:
-    """Return every `step`th element along the axis.  A negative step may stop before the first element."""
+    """Return every `step`th element along the axis, from `begin` to `end` (exclusive), which are as in ONNX Slice."""
     node, size = x.node, number_of(x.node, x.shape[axis])
     goes_back = step < 0
     if goes_back is not False:  # an end of INT_MAX means the end of the axis in either direction
@@ -118,6 +118,6 @@ def _stepped(x: TensorExpr, axis: int, begin: TensorExpr, end: TensorExpr, step:
 
 
 def _inside(bound: TensorExpr, size: TensorExpr | int, low: TensorExpr | int, high: TensorExpr | int) -> TensorExpr:
-    """Normalize a bound at run time: count a negative bound from the end, and clamp it to [low, high]."""
+    """Normalize a bound at run time: add `size` to a negative bound, and clamp the result to [low, high]."""
     counted = (bound < 0).where(bound + size, bound)
     return counted.apply(ops.maximum, low).apply(ops.minimum, high)

@@ -104,7 +104,10 @@ def _tokenizer(node: OnnxNode) -> Expr:
 
 
 def _without(words: TensorExpr, stopwords: np.ndarray, case_matters: bool) -> TensorExpr:
-    """Return the words that are not stop words, in order.  If none remain, return one empty string."""
+    """Return the words that are not stop words, in order.  If none remain, return one empty string.
+
+    case_matters: whether the comparison is case-sensitive.
+    """
     node, found = words.node, words
     if not case_matters:
         found = words.apply(ops.string_case, upper=0)

@@ -17,7 +17,7 @@ from relvm.ir.symbolic import AnyDim, product
 def _unique(node: OnnxNode) -> tuple[Expr, ...]:
     """Finds distinct rows by sorting, so that equal rows are adjacent.
 
-    The sort is stable: the first row of each run of equal rows is the first of them in the input.
+    The sort is stable, so the first row of each run of equal rows is the one that comes first in the input.
     """
     x = shaped(node, 0)
     if node.attribute("axis") is None:
@@ -42,7 +42,10 @@ def _unique(node: OnnxNode) -> tuple[Expr, ...]:
 
 
 def _runs(node: OnnxNode, rows: TensorExpr, size: AnyDim) -> tuple[TensorExpr, TensorExpr, AnyDim]:
-    """Return the start of each run of equal rows, the run of each row, and the number of runs.  NaN equals NaN."""
+    """Return the start of each run of equal rows, the run of each row, and the number of runs.  NaN equals NaN.
+
+    size: the number of rows.
+    """
     here = iota(node, size)
     before = rows.apply(ops.gather, (here - 1).apply(ops.maximum, 0), axis=0)
     differs = rows.apply(ops.not_equal, before)

@@ -46,7 +46,7 @@ def place_of(x: TensorExpr, keys: np.ndarray) -> TensorExpr:
 def mapped(x: TensorExpr, keys: np.ndarray, values: np.ndarray, default: object) -> Expr:
     """Replace each element of x, used as a key, by its value, or by the default if it is not a key.
 
-    If keys are equal, the last one is used.  NaN may be a key.
+    If keys are equal, the last one is used.  NaN is also a valid key.
     """
     if len(keys) != len(values):
         raise RelvmFormatError(f"expected as many keys as values, got {len(keys)} and {len(values)}")
@@ -81,7 +81,7 @@ def _category_mapper(node: OnnxNode) -> Expr:
 
 
 def _mapped_both_ways(node: OnnxNode, x: TensorExpr, names: np.ndarray, places: np.ndarray) -> Expr:
-    """Map strings to their indices, or indices to their strings."""
+    """Map the strings `names` to the indices `places`, or the indices to the strings if x contains indices."""
     if x.type.dtype == STR:
         return mapped(x, names, places.astype(np.int64), node.attribute("default_int64", -1))
     return mapped(x, places.astype(np.int64), names, node.attribute("default_string", "_Unused"))
@@ -141,7 +141,7 @@ def _map(node: OnnxNode) -> tuple[TensorExpr, TensorExpr]:
 
 
 def _dense(node: OnnxNode, places: TensorExpr, values: TensorExpr, size: int) -> TensorExpr:
-    """Scatter the values into `size` positions, with zeros or empty strings elsewhere.
+    """Scatter `values` to the positions `places` of a vector of `size` elements, with zeros or "" elsewhere.
 
     A value with a position equal to `size` is dropped.
     """

@@ -47,7 +47,7 @@ def _regressor(node: OnnxNode) -> Expr:
 
 @converts("LinearClassifier", domain=DOMAIN)
 def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
-    """Returns the predicted class and the linear scores.
+    """Returns the predicted class and the score of each class.
 
     If there are two classes but only one row of coefficients, the row belongs to the second class.
     """
@@ -146,7 +146,8 @@ def _svm_classifier(node: OnnxNode) -> tuple[Expr, Expr]:
 def _duels(coefficients: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return the weight of every support vector in the decision between each pair of classes.
 
-    The weight is 0 if the vector belongs to neither class of the pair.
+    The weight is 0 if the vector belongs to neither class of the pair.   counts: the number of support vectors of each
+    class.
     """
     starts = np.concatenate([[0], np.cumsum(counts)])
     rows = []
@@ -159,7 +160,10 @@ def _duels(coefficients: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def _probabilities(duels: TensorExpr, classes: int, slopes: np.ndarray, shifts: np.ndarray) -> TensorExpr:
-    """Return the probability of each class, by Platt scaling of each pairwise decision: (rows, classes)."""
+    """Return the probability of each class, (rows, classes), by Platt scaling of each pairwise decision.
+
+    duels: the value of each decision.   slopes, shifts: the factor and the summand of the scaling for each decision.
+    """
     pairs, own = list(itertools.combinations(range(classes), 2)), duels.type.known_dtype.numpy
     if not len(slopes) == len(shifts) == len(pairs):
         raise RelvmFormatError(
@@ -175,7 +179,7 @@ def _probabilities(duels: TensorExpr, classes: int, slopes: np.ndarray, shifts: 
 
 
 def _votes(duels: TensorExpr, classes: int) -> TensorExpr:
-    """Return the number of pairwise decisions that each class wins: (rows, classes)."""
+    """Return the number of pairwise decisions that each class wins: (rows, classes).  duels: the decision values."""
     wins = (duels > 0.0).cast(I64)
     pairs = list(itertools.combinations(range(classes), 2))
     first = np.array([[i == c for c in range(classes)] for i, _ in pairs], np.int64)

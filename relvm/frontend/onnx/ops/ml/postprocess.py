@@ -74,9 +74,10 @@ def transformed(node: OnnxNode, scores: TensorExpr) -> TensorExpr:
 
 
 def _softmax_zero(scores: TensorExpr) -> TensorExpr:
-    """Return the softmax, in which a score below 1e-7 in magnitude contributes score * exp(-max).
+    """Return the softmax of each row.  Instead of exp(score - max), a score below 1e-7 in magnitude contributes
+    score * exp(-max), where max is the largest score of the row.
 
-    If the contributions of a row sum to 0, the result is 0.5.
+    If the contributions of a row sum to 0, all its results are 0.5.
     """
     largest = scores.apply(ops.max, axes=(1,), keepdims=True)
     is_zero = scores.apply(ops.abs) < 1e-7

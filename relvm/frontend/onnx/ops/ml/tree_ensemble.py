@@ -48,9 +48,10 @@ _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 class Forest:
     """Trees as tables with a row for each node.  The successor of a leaf is the leaf itself.
 
-    tests: the condition of each node, as named by the operator tree_leaves.   weights: (nodes, targets), or
-    (leaves, targets) if the leaves are the first nodes.  A weight is the number that a leaf adds to a target, or NaN if
-    the leaf has no weight for the target.
+    features, thresholds, tests: the condition of each node, as in the operator tree_leaves.   yes, no: the successor of
+    each node if its condition holds, and if it does not.   roots: the root of each tree.   weights: (nodes, targets),
+    or (leaves, targets) if the leaves are the first nodes.  A weight is the number that a leaf adds to a target, or NaN
+    if the leaf has no weight for the target.
     """
 
     features: np.ndarray
@@ -99,7 +100,7 @@ class Forest:
         )
 
     def scores(self, x: TensorExpr, aggregate: str) -> TensorExpr:
-        """Return the scores, (rows, targets), without base values."""
+        """Return the scores, (rows, targets), without base values.  aggregate: the aggregate_function."""
         if aggregate not in _AGGREGATES:
             raise RelvmFormatError(f"unknown aggregate_function {aggregate!r}")
         columns = x.shape[1] if isinstance(x.shape[1], int) else 2**31
@@ -186,7 +187,7 @@ def _named_forest(node: OnnxNode, prefix: str, targets: int) -> Forest:
 def _expect_few_targets(targets: int) -> None:
     """Raise RelvmUnsupportedError if a forest has more targets than any realistic model.
 
-    Each target is a column of a table, so that their number determines the required memory.
+    Each target is a column of a table, so the number of targets determines the required memory.
     """
     if targets > _MAX_TARGETS:
         raise RelvmUnsupportedError(f"n_targets is {targets}, expected at most {_MAX_TARGETS}")
@@ -197,7 +198,7 @@ def _integers(node: OnnxNode, name: str) -> np.ndarray:
 
 
 def _tracks(node: OnnxNode, count: int) -> np.ndarray:
-    """Return for each node whether a missing value (NaN) takes the true branch."""
+    """Return for each of the `count` nodes whether a missing value (NaN) takes the true branch."""
     found = numbers(node, "nodes_missing_value_tracks_true", np.int64)
     return np.zeros(count, np.int64) if found is None else found
 
@@ -251,8 +252,8 @@ def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
 def binary_scores(node: OnnxNode, score: TensorExpr, all_positive: bool) -> TensorExpr:
     """Return the scores of two classes from the score of the second class: (rows, 1) -> (rows, 2).
 
-    Source: ONNX Runtime.  It ignores SOFTMAX here.  PROBIT is not supported, because ONNX Runtime then writes only half
-    of the result.
+    all_positive: whether no leaf has a negative weight.   Source: ONNX Runtime, which ignores SOFTMAX here.  PROBIT is
+    not supported, because ONNX Runtime then writes only half of the result.
     """
     match node.attribute("post_transform", "NONE"):
         case "PROBIT":
@@ -276,7 +277,7 @@ def _ensemble(node: OnnxNode) -> Expr:
 
 
 def _meant(node: OnnxNode, name: str, default: int, names: tuple[str, ...]) -> str:
-    """Return the name for the numeric value of an attribute.  names: the names, indexed by that value."""
+    """Return the name for the numeric value of the attribute `name`.  names: the names, indexed by that value."""
     number = node.attribute(name, default)
     if not 0 <= number < len(names):
         raise RelvmFormatError(f"{name} is {number}, expected 0 to {len(names) - 1}")
@@ -321,9 +322,9 @@ def _tabled_forest(node: OnnxNode, targets: int) -> Forest:
 
 
 def _member_sets(node: OnnxNode, modes: np.ndarray) -> dict[int, list[float]]:
-    """Return the member set of each set-membership node.
+    """Return the member set of each set-membership node, by the index of the node.  modes: the mode of each node.
 
-    The attribute contains the sets in the order of the nodes, each followed by NaN.
+    The attribute membership_values contains the sets in the order of the nodes, each followed by NaN.
     """
     nodes = [i for i, mode in enumerate(modes) if _MODES_5[mode] == "BRANCH_MEMBER"]
     sets: list[list[float]] = [[]]

@@ -1,0 +1,17 @@
+"""`relvm lsp`."""
+
+from __future__ import annotations
+
+import argparse
+
+from relvm.errors import RelvmUnsupportedError
+
+
+def serve_editor(options: argparse.Namespace) -> int:
+    """Run the language server on the standard streams until the editor ends it."""
+    try:
+        from relvm.editors.language_server import make_server
+    except ImportError as error:
+        raise RelvmUnsupportedError(f"the language server needs pygls: pip install 'relvm[editor]' ({error})") from None
+    make_server().start_io()
+    return 0

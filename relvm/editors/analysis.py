@@ -1,0 +1,206 @@
+"""What an editor shows about a text: errors, types, definitions and completions, for the language server."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import relvm.ops  # noqa: F401  (declares the operators)
+from relvm.errors import RelvmError
+from relvm.frontend.text import parse_module
+from relvm.frontend.text.lexer import Source, Token, tokenize
+from relvm.ir.expr import Binding, Function, MatchCast, Module, Var
+from relvm.ir.node import walk
+from relvm.ir.operator import operators
+from relvm.ir.type_inference import infer_types
+from relvm.ir.types import FuncType, format_type
+
+_NAME = "<text>"
+_PLACE = re.compile(rf"{re.escape(_NAME)}:(\d+):(\d+)")  # an origin in the text
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An error in a text.  start, end: offsets in characters."""
+
+    message: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A function, a parameter or a variable.
+
+    kind: "function" or "variable".   start: the offset of its name.   end: the end of the text where the name is
+    visible.   detail: its type as text.
+    """
+
+    name: str
+    kind: str
+    start: int
+    end: int
+    detail: str
+
+
+class Analysis:
+    """The result of reading a text.
+
+    Attributes
+    ----------
+    text
+        The text.
+    problem
+        The error in the text, or None.  The parser stops at the first error.
+    definitions
+        The functions, parameters and variables of the text, in order.  Empty if the text has an error.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.source = Source(text, _NAME)
+        self.problem: Problem | None = None
+        self.definitions: tuple[Definition, ...] = ()
+        try:
+            self.tokens = tokenize(self.source)
+            self.definitions = tuple(self._definitions(infer_types(parse_module(text, _NAME))))
+        except RelvmError as error:
+            self.problem = self._problem(error)
+
+    def hover(self, offset: int) -> str | None:
+        """Return what is known about the name at an offset, as Markdown, or None if there is nothing to say."""
+        token = self._name_at(offset)
+        if token is None:
+            return None
+        found = self.definition(offset)
+        if found is not None:
+            separator = "" if found.kind == "function" else ": "
+            return f"```relvm\n{found.name}{separator}{found.detail}\n```"
+        operator = operators().get(token.text)
+        if operator is None:
+            return None
+        return f"```relvm\n{operator.name}{_parameters(operator.signature)}\n```\n\n{operator.doc}"
+
+    def definition(self, offset: int) -> Definition | None:
+        """Return the definition of the name at an offset, or None if the text does not define it."""
+        token = self._name_at(offset)
+        if token is None:
+            return None
+        is_reference = token.offset > 0 and self.text[token.offset - 1] == "@"
+        kinds = ("function",) if is_reference else ("variable", "function")
+        visible = [
+            each
+            for each in self.definitions
+            if each.name == token.text and each.kind in kinds and _is_visible(each, token.offset)
+        ]
+        variables = [each for each in visible if each.kind == "variable"]
+        return max(variables or visible, key=lambda each: each.start, default=None)
+
+    def completions(self, offset: int) -> list[tuple[str, str]]:
+        """Return the names that may stand at an offset, each with its kind: "function", "variable" or "operator"."""
+        found = {each.name: each.kind for each in self.definitions if _is_visible(each, offset)}
+        return sorted((dict.fromkeys(operators(), "operator") | found).items())
+
+    def _name_at(self, offset: int) -> Token | None:
+        for token in self._names:
+            if token.offset <= offset <= token.offset + len(token.text):
+                return token
+        return None
+
+    @cached_property
+    def _names(self) -> list[Token]:
+        try:
+            return [token for token in tokenize(self.source) if token.kind == "name"]
+        except RelvmError:
+            return []
+
+    def _problem(self, error: RelvmError) -> Problem:
+        message = str(error).partition("\n")[0]
+        found = _PLACE.match(message)
+        start = min(self._offset(found), len(self.text)) if found else 0
+        end = next((start + len(each.text) for each in self._names if each.offset == start), start + 1)
+        message = message[found.end() :].removeprefix(": ") if found else message
+        return Problem(message, start, min(end, len(self.text)))
+
+    def _offset(self, place: re.Match[str]) -> int:
+        """Return the offset of a match of _PLACE in the text."""
+        return self.source.line_starts[int(place[1]) - 1] + int(place[2]) - 1
+
+    def _definitions(self, module: Module) -> Iterator[Definition]:
+        names = {token.offset: token for token in self._names}
+        starts = [
+            after.offset for before, after in zip(self.tokens, self.tokens[1:], strict=False) if before.text == "def"
+        ]
+        for function in module.functions:
+            start = next((offset for offset in starts if names[offset].text == function.name), None)
+            if start is not None:
+                yield Definition(function.name, "function", start, len(self.text), _function_detail(function))
+            for item in walk(function):
+                match item:
+                    case Function(params=params):
+                        found = [self._variable(param, names, self._end_of_function) for param in params]
+                    case Binding(var=var) | MatchCast(var=var):
+                        found = [self._variable(var, names, self._end_of_block)]
+                    case _:
+                        continue
+                yield from filter(None, found)
+
+    def _variable(self, var: Var, names: dict[int, Token], end_of: Callable[[int], int]) -> Definition | None:
+        """Return the definition of a variable, or None if the text does not name it.
+
+        names: the names in the text, by their offsets.   end_of: returns where the name stops being visible, given its
+        offset.
+        """
+        found = _PLACE.fullmatch(var.origin)
+        if found is None:
+            return None
+        start = self._offset(found)
+        if start not in names or names[start].text != var.name:
+            return None
+        return Definition(var.name, "variable", start, end_of(start), format_type(var.type))
+
+    def _end_of_block(self, start: int) -> int:
+        """Return the end of the block that contains an offset."""
+        return self._closing("{", "}", start)
+
+    def _end_of_function(self, start: int) -> int:
+        """Return the end of the function whose parameters contain an offset."""
+        body = self._closing("(", ")", start)
+        for token in self.tokens:
+            if token.offset > body and token.text == "{":
+                return self._closing("{", "}", token.offset + 1)
+            if token.offset > body and (token.text == "=" or (token.first and token.text in ("def", "kernel"))):
+                break
+        return next((token.offset for token in self.tokens if token.offset > body and token.first), len(self.text))
+
+    def _closing(self, opening: str, closing: str, start: int) -> int:
+        """Return the offset of the bracket that closes the innermost bracket around `start`."""
+        depth = 0
+        for token in self.tokens:
+            if token.offset < start or token.kind != "mark":
+                continue
+            depth += (token.text == opening) - (token.text == closing)
+            if depth < 0:
+                return token.offset
+        return len(self.text)
+
+
+def _is_visible(definition: Definition, offset: int) -> bool:
+    return definition.kind == "function" or definition.start <= offset <= definition.end
+
+
+def _function_detail(function: Function) -> str:
+    params = ", ".join(f"{param.name}: {format_type(param.type)}" for param in function.params)
+    assert isinstance(function.type, FuncType)
+    return f"({params}) -> {format_type(function.type.result)}"
+
+
+def _parameters(signature: inspect.Signature) -> str:
+    names = [
+        parameter.name if parameter.default is parameter.empty else f"{parameter.name}={parameter.default}"
+        for parameter in signature.parameters.values()
+    ]
+    return f"({', '.join(names)})"

@@ -1,0 +1,128 @@
+"""The language server, as an editor uses it: a client that talks to `relvm lsp`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from lsprotocol import types
+from pygls.lsp.client import LanguageClient
+
+from relvm.editors.analysis import Analysis
+
+URI = "file:///model.relvm"
+TEXT = """\
+# 🙂 a character of two UTF-16 units
+def main(x: f32[n]) -> f32[n] {
+  y = softmax(x)
+  return @helper(y)
+}
+def helper(y: f32[m]) -> f32[m] = add(y, y)
+"""
+
+
+def talk(folder: Path, conversation: Callable[[LanguageClient, asyncio.Queue], Awaitable[None]]) -> None:
+    """Start a server and a client, and run a conversation.  The queue receives the diagnostics."""
+
+    async def run() -> None:
+        client = LanguageClient("test", "1")
+        received: asyncio.Queue = asyncio.Queue()
+        client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(lambda params: received.put_nowait(params))
+        await client.start_io(sys.executable, "-P", "-m", "relvm", "lsp", cwd=folder)
+        try:
+            await client.initialize_async(types.InitializeParams(types.ClientCapabilities()))
+            await conversation(client, received)
+        finally:
+            await client.shutdown_async(None)
+            client.exit(None)
+            await client.stop()
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def at(line: int, character: int) -> dict[str, object]:
+    return {"text_document": types.TextDocumentIdentifier(URI), "position": types.Position(line, character)}
+
+
+def test_an_editor_gets_errors_types_definitions_and_formatted_text(tmp_path: Path) -> None:
+    async def conversation(client: LanguageClient, received: asyncio.Queue) -> None:
+        document = types.TextDocumentItem(URI, "relvm", 1, TEXT)
+        client.text_document_did_open(types.DidOpenTextDocumentParams(document))
+        assert not (await received.get()).diagnostics
+
+        hover = await client.text_document_hover_async(types.HoverParams(**at(3, 17)))
+        assert hover.contents.value == "```relvm\ny: f32[n]\n```"
+        hover = await client.text_document_hover_async(types.HoverParams(**at(2, 8)))
+        assert "softmax(x, axis=-1)" in hover.contents.value and "exp(x - max(x))" in hover.contents.value
+        assert await client.text_document_hover_async(types.HoverParams(**at(0, 5))) is None
+
+        found = await client.text_document_definition_async(types.DefinitionParams(**at(3, 12)))
+        assert found.range == types.Range(types.Position(5, 4), types.Position(5, 10))
+        symbols = await client.text_document_document_symbol_async(
+            types.DocumentSymbolParams(types.TextDocumentIdentifier(URI))
+        )
+        assert [(each.name, each.detail) for each in symbols] == [
+            ("main", "(x: f32[n]) -> f32[n]"),
+            ("helper", "(y: f32[m]) -> f32[m]"),
+        ]
+        names = {each.label for each in await client.text_document_completion_async(types.CompletionParams(**at(3, 9)))}
+        assert {"x", "y", "helper", "softmax"} <= names
+
+        changed = types.TextDocumentContentChangeWholeDocument(TEXT.replace("softmax(x)", "softmax( z )"))
+        client.text_document_did_change(
+            types.DidChangeTextDocumentParams(types.VersionedTextDocumentIdentifier(2, URI), [changed])
+        )
+        (problem,) = (await received.get()).diagnostics
+        assert problem.message == "no variable z"
+        assert problem.range == types.Range(types.Position(2, 15), types.Position(2, 16))
+
+        options = types.FormattingOptions(tab_size=2, insert_spaces=True)
+        (edit,) = await client.text_document_formatting_async(
+            types.DocumentFormattingParams(types.TextDocumentIdentifier(URI), options)
+        )
+        assert edit.new_text == TEXT.replace("softmax(x)", "softmax(z)")
+
+    talk(tmp_path, conversation)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "marked"),
+    [
+        ("def f(x: i64) -> i64 = y", "no variable y", "y"),
+        ("def f(", "expected a parameter, got the end of the text", ""),
+        ("def $", "unexpected character '$'", "$"),
+        ("def f(x: f32[2]) -> f32[3] {\n  return add(x, x)\n}", "expected dimension 0 to be 3, got 2", "add"),
+    ],
+)
+def test_a_problem_has_its_place(text: str, message: str, marked: str) -> None:
+    problem = Analysis(text).problem
+    assert problem and message in problem.message and "<text>" not in problem.message
+    assert text[problem.start : problem.end] == marked
+
+
+def test_a_name_means_the_variable_that_is_visible() -> None:
+    text = """\
+def f(a: i64) -> i64 {
+  b = if a > 0 then { a = 2.5; return 1 } else { return 2 }
+  g = fn inner(a: bool) -> bool { return a }
+  return a
+}
+def g(a: f64) -> f64 = a
+"""
+    analysis = Analysis(text)
+    assert analysis.problem is None
+    assert analysis.hover(text.index("return a }") + 7) == "```relvm\na: bool\n```"
+    assert analysis.hover(text.rindex("a")) == "```relvm\na: f64\n```"
+    assert analysis.hover(text.index("return a\n}") + 7) == "```relvm\na: i64\n```"
+    assert analysis.hover(text.index("a > 0")) == "```relvm\na: i64\n```"
+
+
+def test_a_text_with_an_error_still_has_operators() -> None:
+    analysis = Analysis("def f(x: f32[n]) -> f32[n] = relu(y)")
+    hover = analysis.hover(31)
+    assert hover and hover.startswith("```relvm\nrelu(x)")
+    assert analysis.definition(31) is None
+    assert ("relu", "operator") in analysis.completions(31)
