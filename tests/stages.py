@@ -64,8 +64,9 @@ DOCS = (
 # Tests that compile for other processors and run the result in an emulator.
 CROSS = ("aot/test_boards.py",)
 
-# Tests that install packages which use onnxruntime.  CI does not run them, and `pytest` only with `-m clients`.
-CLIENTS = ("clients/test_clients.py",)
+# Tests that install packages which use onnxruntime, or share tensors with relvm.  CI does not run them, and `pytest`
+# only with `-m clients`.
+CLIENTS = ("clients/test_array_libraries.py", "clients/test_clients.py")
 
 _FAST = tuple(entry for entries in FAST.values() for entry in entries)
 _LISTED = {"fast": _FAST, "docs": DOCS, "cross": CROSS, "clients": CLIENTS}

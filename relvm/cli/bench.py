@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from relvm.bytecode.program import input_names
+from relvm.cli.colors import Style
 from relvm.cli.inputs import input_values, signature_of
-from relvm.cli.models import Progress, executable_of
+from relvm.cli.models import executable_of
 from relvm.cli.output import note, put, put_json
+from relvm.cli.progress import Progress
 from relvm.compiler.adapt import adapt
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmUnsupportedError, near_matches
 from relvm.vm import VirtualMachine
@@ -29,12 +31,12 @@ class _Row:
     """A row of the table.
 
     runtime: the name of the runtime.   first_seconds: the time from reading the model file to the first result.
-    milliseconds: the median time of a run.   ratio: the median time of relvm divided by this one.
+    seconds: the median time of a run.   ratio: the median time of relvm divided by this one.
     """
 
     runtime: str
     first_seconds: float
-    milliseconds: float
+    seconds: float
     ratio: float
     runs: int
 
@@ -59,8 +61,7 @@ def bench(options: argparse.Namespace) -> int:
     started = time.perf_counter()
     function(*values)
     first = {"relvm": built + time.perf_counter() - started}
-    with contextlib.suppress(RelvmError), Progress() as progress:
-        progress.step("C compilation")
+    with contextlib.suppress(RelvmError), Progress("building", "C compilation"):
         machine.wait_compiled()
     runs: dict[str, Callable[[], Any]] = {"relvm": lambda: function(*values)}
     feed = {name: np.asarray(value) for name, value in zip(input_names(signature), values, strict=True)}
@@ -69,10 +70,11 @@ def bench(options: argparse.Namespace) -> int:
         runs[name] = _RUNTIMES[name](options.model, feed, options.threads)
         runs[name]()
         first[name] = time.perf_counter() - started
-    times = _measured(runs, options.seconds)
+    with Progress("measuring", ", ".join(runs)):
+        times = _measured(runs, options.seconds)
     base = statistics.median(times["relvm"])
     medians = {name: statistics.median(each) for name, each in times.items()}
-    rows = [_Row(name, first[name], 1e3 * median, base / median, len(times[name])) for name, median in medians.items()]
+    rows = [_Row(name, first[name], median, base / median, len(times[name])) for name, median in medians.items()]
     if options.json:
         put_json([asdict(row) for row in rows])
         return 0
@@ -80,7 +82,11 @@ def bench(options: argparse.Namespace) -> int:
     for row in rows:
         compared = "" if row.runtime == "relvm" else f"{max(row.ratio, 1 / row.ratio):.2f}x "
         compared += "" if row.runtime == "relvm" else ("slower" if row.ratio > 1 else "faster")
-        put(f"{row.runtime:<12} {row.first_seconds:9.3f} {row.milliseconds:10.3f} {compared:>14} {row.runs:6}")
+        style: Style = "bad" if row.ratio > 1 else "good"
+        put(
+            f"{row.runtime:<12} {row.first_seconds:9.3f} {row.seconds * 1e3:10.3f} {compared:>14} {row.runs:6}",
+            styles={0: style} if compared else {},
+        )
     kinds = set(machine.function_kinds.values())
     note(f"{options.function} runs as {'native code' if kinds == {'native'} else 'bytecode'}")
     return 0

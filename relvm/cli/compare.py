@@ -6,9 +6,11 @@ import argparse
 import math
 from typing import Any
 
+from relvm.cli.colors import Style
 from relvm.cli.inputs import input_values
 from relvm.cli.models import chosen_target, parse_dims, read_module
 from relvm.cli.output import put, put_json
+from relvm.cli.progress import Progress
 from relvm.errors import RelvmNameError, near_matches
 from relvm.explore import Comparison, compare
 from relvm.ir.expr import Module
@@ -20,21 +22,29 @@ def compare_model(options: argparse.Namespace) -> int:
     module = read_module(options)
     inputs = input_values(options, _signature(module, options.function))
     is_onnx = options.model.endswith(".onnx")
-    compared = compare(
-        options.model if is_onnx else module,
-        *inputs,
-        function=options.function,
-        modes=None if options.modes is None else options.modes.split(","),
-        tolerance=options.tolerance,
-        target=chosen_target(options),
-        fused=not options.unfused,
-        dims=parse_dims(options.dim) if is_onnx else None,
-    )
+    target = chosen_target(options)
+    with Progress("comparing"):
+        compared = compare(
+            options.model if is_onnx else module,
+            *inputs,
+            function=options.function,
+            modes=None if options.modes is None else options.modes.split(","),
+            tolerance=options.tolerance,
+            target=target,
+            fused=not options.unfused,
+            dims=parse_dims(options.dim) if is_onnx else None,
+        )
     if options.json:
         put_json(_as_json(compared))
     else:
-        put(compared)
+        put(compared, styles=_styles(compared))
     return 0 if compared.agrees else 1
+
+
+def _styles(compared: Comparison) -> dict[int, Style]:
+    """Return the styles of the lines of a comparison: the values that differ, and the summary."""
+    rows: dict[int, Style] = {k: "bad" for k, row in enumerate(compared.rows, 1) if row.differs}
+    return rows | {len(compared.rows) + 1: "good" if compared.agrees else "bad"}
 
 
 def _as_json(compared: Comparison) -> dict[str, Any]:

@@ -182,7 +182,7 @@ class Prompt(cmd.Cmd):
         try:
             return bool(super().onecmd(line))
         except RelvmError as error:
-            put(f"{type(error).__name__}: {error}")
+            put(f"{type(error).__name__}: {error}", styles={0: "bad"})
         return False
 
     def emptyline(self) -> bool:

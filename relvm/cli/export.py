@@ -10,8 +10,9 @@ from relvm.aot.lower.place_storage import format_placement
 from relvm.aot.lower.printer import format_lowered
 from relvm.aot.project.tar import is_archive
 from relvm.cli.inputs import input_values, signature_of
-from relvm.cli.models import Progress, expect_writable, parse_decimal, read_module
+from relvm.cli.models import expect_writable, parse_decimal, read_module
 from relvm.cli.output import note, put
+from relvm.cli.progress import Progress
 from relvm.compiler.build import build
 from relvm.errors import RelvmArgumentError
 from relvm.ir.expr import Module
@@ -30,8 +31,7 @@ def export(options: argparse.Namespace) -> int:
     if options.show is None and (is_library or is_archive(options.output)):
         expect_writable("-o", options.output)
     module = read_module(options)
-    with Progress() as progress:
-        progress.step("passes")
+    with Progress("building"):
         program = aot.build(module, config, entry=options.function)
     if options.draw:
         _draw(program, options.draw)
@@ -44,7 +44,8 @@ def export(options: argparse.Namespace) -> int:
             put(format_placement(program.placements, config.pools), end="")
         case None:
             if is_library:
-                aot.compile_library(program).export_library(options.output)
+                with Progress("building", "C compilation"):
+                    aot.compile_library(program).export_library(options.output)
             else:
                 program.write(options.output, _trial(module, options) if options.random or options.input else None)
             pools = zip(config.pools, program.sources.pool_bytes, strict=True)
@@ -90,6 +91,7 @@ def _pool(setting: str) -> aot.Pool:
 
 def _trial(module: Module, options: argparse.Namespace) -> tuple[list, list]:
     """Return inputs for the self-test, and the outputs that a virtual machine computes from them."""
-    executable = build(module, "compiled")
+    with Progress("building") as progress:
+        executable = build(module, "compiled", progress=progress.step)
     values = input_values(options, signature_of(executable, options.function))
     return values, [VirtualMachine(executable)[options.function](*values)]

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from relvm.bytecode.program import stated_signature
+from relvm.cli.colors import Style
 from relvm.cli.inputs import input_values, signature_of
 from relvm.cli.models import expect_model
 from relvm.cli.output import put, put_json
+from relvm.cli.progress import Progress
 from relvm.errors import RelvmError, RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx_info import OnnxValue, onnx_info
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES, read_file
@@ -20,38 +22,38 @@ from relvm.runtime.file_io import EXECUTABLE_SUFFIXES, read_file
 def show_info(options: argparse.Namespace) -> int:
     """Print the inputs, outputs, operators and parameters of a model, and what relvm does not support."""
     path, dims = expect_model(options)
-    match path.suffix:
-        case ".onnx":
-            found = _of_onnx(path, dims)
-        case suffix if suffix in EXECUTABLE_SUFFIXES:
-            found = _of_executable(path)
-        case _:
-            found = _of_text(path)
+    with Progress("reading", path.name):
+        found = _contents_of(path, dims)
     if options.operations:
         found["operations"] = _operations(options)
     if options.json:
         put_json(found)
     else:
         for name, value in found.items():
-            _put(name.replace("_", " "), value)
+            _put(name.replace("_", " "), value, "bad" if name == "unsupported" and value else None)
     return 0
 
 
-def _put(name: str, value: Any) -> None:
+def _contents_of(path: Path, dims: dict[str, Any]) -> dict[str, Any]:
+    if path.suffix == ".onnx":
+        return _of_onnx(path, dims)
+    return _of_executable(path) if path.suffix in EXECUTABLE_SUFFIXES else _of_text(path)
+
+
+def _put(name: str, value: Any, style: Style | None = None) -> None:
+    """Print a row, or several rows for a dict or list of several items.  All lines have one style."""
     match value:
         case dict() if value:
-            put(f"{name}:")
             width = max(map(len, value))
-            for key, each in value.items():
-                put(f"  {key.ljust(width)}  {_text(each)}")
-        case list() if value and len(value) > 1:
-            put(f"{name}:")
-            for each in value:
-                put(f"  {_text(each)}")
+            lines = [f"{name}:", *(f"  {key.ljust(width)}  {_text(each)}" for key, each in value.items())]
+        case list() if len(value) > 1:
+            lines = [f"{name}:", *(f"  {_text(each)}" for each in value)]
         case dict() | list():
-            put(f"{name}: {_text(value[0]) if value else 'none'}")
+            lines = [f"{name}: {_text(value[0]) if value else 'none'}"]
         case _:
-            put(f"{name}: {_text(value)}")
+            lines = [f"{name}: {_text(value)}"]
+    for line in lines:
+        put(line, styles={0: style} if style else {})
 
 
 def _text(value: Any) -> str:

@@ -13,7 +13,17 @@ from pathlib import Path
 from typing import NoReturn
 
 from relvm import __version__
-from relvm.cli.output import NoReaderError, complain, flush, message_text, note, prepare_streams, report, set_verbosity
+from relvm.cli.output import (
+    NoReaderError,
+    complain,
+    error_label,
+    flush,
+    message_text,
+    note,
+    prepare_streams,
+    report,
+    set_verbosity,
+)
 from relvm.cli.shell_terms import in_shell_terms
 from relvm.errors import RelvmArgumentError, RelvmError, near_matches
 
@@ -30,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     process with status 2.
     """
     prepare_streams()
+    options = argparse.Namespace()
     try:
         try:
             parser = make_parser()
@@ -43,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finally:
             flush()
     except RelvmError as error:
-        complain(f"{type(error).__name__}: {in_shell_terms(str(error))}")
+        complain(f"{type(error).__name__}: {in_shell_terms(str(error), vars(options))}")
         return 1
     except NoReaderError:
         return 0
@@ -66,7 +77,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         near = _near_words(message, self)
-        report(f"{self.format_usage()}{self.prog}: error: {message_text(message)}{message_text(near)}\n")
+        report(f"{self.format_usage()}{self.prog}: {error_label()} {message_text(message)}{message_text(near)}\n")
         sys.exit(2)
 
 

@@ -12,7 +12,8 @@ from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING
 
 from relvm.cli.models import executable_of, limits_of
-from relvm.cli.output import complain, note
+from relvm.cli.output import complain, has_progress, note
+from relvm.cli.shell_terms import in_shell_terms
 from relvm.distributed import map_files
 from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
 
@@ -34,7 +35,7 @@ def map_model(options: argparse.Namespace) -> int:
             function=options.function,
             overwrite=options.overwrite,
             retries=options.retries,
-            progress=True,
+            progress=has_progress(),
             trust_native=options.trust_native,
             num_threads=options.threads,
             **limits_of(options),
@@ -44,7 +45,7 @@ def map_model(options: argparse.Namespace) -> int:
             skipped += each.skipped
             if each.error:
                 failed += 1
-                complain(each.error)
+                complain(in_shell_terms(str(each.error), vars(options)))
     there = f"; {skipped} were there" if skipped else ""
     note(f"wrote {written} files to {options.output}{there}{f'; {failed} failed' if failed else ''}")
     return 1 if failed else 0

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
-import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from relvm.cli.output import note, update
+from relvm.cli.output import note
+from relvm.cli.progress import Progress
 from relvm.compiler.find_compiler import find_compiler
 from relvm.errors import RelvmArgumentError
 from relvm.model_loader import build_file, expect_to_build
@@ -36,7 +34,9 @@ def read_module(options: argparse.Namespace) -> Module:
     """
     from relvm.frontend.load_model import read_model  # imported here, because a start from the cache does not need it
 
-    return read_model(*expect_model(options))
+    path, dims = expect_model(options)
+    with Progress("reading", path.name):
+        return read_model(path, dims)
 
 
 def expect_model(options: argparse.Namespace) -> tuple[Path, dict[str, int | tuple[int, int] | None]]:
@@ -118,7 +118,7 @@ def _build_auto(options: argparse.Namespace) -> Executable:
     """Return the executable of a model for --exec-mode auto, from the cache if possible."""
     path, dims = expect_model(options)
     target = "c" if options.target == "auto" else options.target
-    with Progress() as progress:
+    with Progress("building", "reading") as progress:
         executable = build_file(path, dims, "auto", target, fused=not options.unfused, progress=progress.step)
     if target == "c" and executable.upgrade is not None and find_compiler() is None:
         note(_NO_COMPILER)
@@ -134,11 +134,11 @@ def limits_of(options: argparse.Namespace) -> dict[str, Any]:
 def build_model(
     module: Module, options: argparse.Namespace, exec_mode: str, *, debug: bool = False, portable: bool = False
 ) -> Executable:
-    """Build a module with the command-line options.  After a second, show progress on standard error."""
+    """Build a module with the command-line options, and show progress."""
     from relvm.compiler.build import build  # imported here, because a start from the cache does not need it
 
     target, fused = chosen_target(options), not options.unfused
-    with Progress() as progress:
+    with Progress("building") as progress:
         return build(module, exec_mode, target, fused=fused, debug=debug, portable=portable, progress=progress.step)
 
 
@@ -153,35 +153,3 @@ def expect_writable(option: str, path: str | None) -> None:
         raise RelvmArgumentError(f"{option} {path}: the folder {target.parent} does not exist")
     if not os.access(target if target.exists() else target.parent, os.W_OK):
         raise RelvmArgumentError(f"{option} {path}: permission denied")
-
-
-class Progress:
-    """A progress line on standard error.  It shows the current step of a build that takes longer than a second."""
-
-    def __init__(self) -> None:
-        self.current = "reading"
-        self.done = threading.Event()
-        self.shown = False
-        self.thread = threading.Thread(target=self._watch, daemon=True)
-
-    def step(self, name: str) -> None:
-        self.current = name
-
-    def __enter__(self) -> Progress:
-        self.started = time.perf_counter()
-        self.thread.start()
-        return self
-
-    def __exit__(self, *error) -> None:
-        self.done.set()
-        self.thread.join()
-        if self.shown:
-            seconds = time.perf_counter() - self.started
-            update(f"built in {seconds:.1f} s", is_last=True)
-
-    def _watch(self) -> None:
-        interval = 1.0
-        while not self.done.wait(interval):
-            self.shown = True
-            interval = 0.5 if sys.stderr.isatty() else 5.0
-            update(f"building: {self.current}, {time.perf_counter() - self.started:.0f} s", is_last=False)

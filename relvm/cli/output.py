@@ -6,14 +6,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
+from types import MappingProxyType
 from typing import TextIO
 
+from relvm.cli.colors import Style, colored
 from relvm.quoting import terminal, terminal_lines, terminal_message
 
-_is_quiet = False
+_is_quiet = _is_verbose = False
 _MAX_MESSAGE = 4000  # limit on the characters of an error message
 
 
@@ -35,8 +37,17 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def put(*values: object, end: str = "\n") -> None:
+def put(*values: object, end: str = "\n", styles: Mapping[int, Style] = MappingProxyType({})) -> None:
     """Print values on standard output.
+
+    Parameters
+    ----------
+    values
+        The values, which are separated by spaces.
+    end
+        The text after the last value.
+    styles
+        The styles of lines, by the number of the line.  The first line is 0.
 
     Raises
     ------
@@ -44,7 +55,8 @@ def put(*values: object, end: str = "\n") -> None:
         Standard output cannot be written.
     """
     with _writing(sys.stdout):
-        print(terminal_lines(" ".join(map(str, values))), end=end)
+        lines = terminal_lines(" ".join(map(str, values))).split("\n")
+        print("\n".join(colored(line, styles.get(k), sys.stdout) for k, line in enumerate(lines)), end=end)
 
 
 def put_json(value: object) -> None:
@@ -63,12 +75,17 @@ def set_verbosity(verbose: bool, quiet: bool) -> None:
 
     verbose: also print what relvm logs at level INFO.   quiet: print only errors.
     """
-    global _is_quiet
-    _is_quiet = quiet
+    global _is_quiet, _is_verbose
+    _is_quiet, _is_verbose = quiet, verbose
     if verbose:
         import logging  # few commands need it
 
         logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
+
+
+def has_progress() -> bool:
+    """Return whether to show progress: on a terminal, without --quiet, and without --verbose, which logs the steps."""
+    return sys.stderr.isatty() and not _is_quiet and not _is_verbose
 
 
 def note(text: str) -> None:
@@ -80,7 +97,12 @@ def note(text: str) -> None:
 
 def complain(text: object) -> None:
     """Print an error on standard error."""
-    report(f"relvm: error: {message_text(str(text))}\n")
+    report(f"relvm: {error_label()} {message_text(str(text))}\n")
+
+
+def error_label() -> str:
+    """Return the word that starts the message of an error."""
+    return colored("error:", "bad", sys.stderr)
 
 
 def message_text(text: str) -> str:
@@ -90,13 +112,10 @@ def message_text(text: str) -> str:
     return shown if len(shown) <= _MAX_MESSAGE else f"{shown[:half]} ... {shown[-half:]}"
 
 
-def update(text: str, *, is_last: bool) -> None:
-    """Print a line of progress on standard error, unless --quiet is given.  On a terminal, it replaces the previous
+def show_progress(text: str | None) -> None:
+    """Replace the last line of standard error, which must be a terminal, by a line of progress.  None removes the
     line."""
-    if _is_quiet:
-        return
-    start, end = ("\r\x1b[K", "\n" if is_last else "") if sys.stderr.isatty() else ("", "\n")
-    report(f"{start}relvm: {terminal(text)}{end}")
+    report("\r\x1b[K" if text is None else f"\r\x1b[Krelvm: {terminal(text)}")
 
 
 def report(text: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from relvm import explore
 from relvm.cli.models import chosen_target
 from relvm.cli.output import note, put
+from relvm.cli.progress import Progress
 from relvm.compiler.target import parse_target
 from relvm.errors import RelvmArgumentError
 from relvm.ir.expr import Module
@@ -42,14 +43,18 @@ def show_picture(module: Module, options: argparse.Namespace) -> None:
             raise RelvmArgumentError("--function does not apply to --picture calls, which shows all functions")
         given["function"] = options.function
     if output is None:
-        put(_TEXTS[name](module, **given), end="")
+        with Progress("building"):
+            text = _TEXTS[name](module, **given)
+        put(text, end="")
         return
     if Path(output).suffix == ".html":
         if name not in _PAGES:
             raise RelvmArgumentError(f"--output {output}: expected an image file; HTML requires {' or '.join(_PAGES)}")
-        _PAGES[name](module, **given).save(output)
+        with Progress("drawing"):
+            _PAGES[name](module, **given).save(output)
     else:
-        save_figure(_FIGURES[name](module, **given), "--output", output)
+        with Progress("drawing"):
+            save_figure(_FIGURES[name](module, **given), "--output", output)
     note(f"wrote {output}")
 
 

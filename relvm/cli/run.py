@@ -15,15 +15,19 @@ from typing import Any
 
 import numpy as np
 
+from relvm.cli.colors import Style
 from relvm.cli.inputs import input_values, signature_of
-from relvm.cli.models import Progress, executable_of, expect_writable, limits_of
+from relvm.cli.models import executable_of, expect_writable, limits_of
 from relvm.cli.output import note, put, put_json
+from relvm.cli.progress import Progress
 from relvm.compiler.adapt import adapt
 from relvm.errors import RelvmArgumentError, RelvmError
 from relvm.quoting import terminal
 from relvm.runtime.array_files import named_outputs, save_arrays
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 from relvm.vm import Executable, Profile, VirtualMachine
+
+_HOT = 0.1  # share of the time of a run
 
 
 def run(options: argparse.Namespace) -> int:
@@ -76,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
             for name, value in outputs.items():
                 put(_shown(name, value))
         if profile:
-            put(profile)
+            put(profile, styles=_hot_lines(profile))
     if options.roofline is not None:
         _show_roofline(machine.profile(options.function, *values), options.roofline)
     runs = f", median of {options.repeat} runs" if options.repeat > 1 else ""
@@ -100,8 +104,7 @@ def _as_json(outputs: Mapping[str, np.ndarray], seconds: list[float], profile: P
 
 def _compile_first(machine: VirtualMachine) -> None:
     """Wait for the native code, if it is being compiled, so that the time of native code is measured."""
-    with contextlib.suppress(RelvmError), Progress() as progress:
-        progress.step("C compilation")
+    with contextlib.suppress(RelvmError), Progress("building", "C compilation"):
         machine.wait_compiled()
 
 
@@ -129,13 +132,28 @@ def _save_trace(profile: Profile, file: str) -> None:
     note(f"wrote {len(profile.timeline.calls):,} calls to {file}{dropped}")
 
 
+def _hot_lines(profile: Profile) -> dict[int, Style]:
+    """Return the styles of the lines of `str(profile)`: the hot rows, and the hot instructions, which have an
+    asterisk."""
+    lines = str(profile).split("\n")
+    first = len(profile.rows) + 3  # after the heads, (the machine) and the total
+    marked: dict[int, Style] = {k: "hot" for k in range(first, len(lines)) if lines[k].startswith("*")}
+    return _hot_rows(profile, 1) | marked
+
+
+def _hot_rows(profile: Profile, first: int) -> dict[int, Style]:
+    """Return the styles of the lines of functions that take at least a tenth of the time.  The rows of the table begin
+    at line `first`."""
+    return {k: "hot" for k, row in enumerate(profile.rows, first) if row.share >= _HOT}
+
+
 def _show_roofline(profile: Profile, file: str) -> None:
     """Print the roofline of a profile as a table, or draw it to a file if `file` is not empty."""
     from relvm.cli.plot import save_figure
     from relvm.explore import draw_roofline, format_profile
 
     if not file:
-        put(format_profile(profile), end="")
+        put(format_profile(profile), end="", styles=_hot_rows(profile, 2))
         return
     save_figure(draw_roofline(profile), "--roofline", file)
     note(f"wrote {file}")

@@ -11,6 +11,7 @@ from relvm.bytecode.kernel_printer import kernel_listing
 from relvm.bytecode.kernel_program import KernelProgram
 from relvm.cli.models import build_model, chosen_target, read_module
 from relvm.cli.output import note, put
+from relvm.cli.progress import Progress
 from relvm.codegen.c.module import print_c
 from relvm.codegen.kernel_bytecode import print_kernel_bytecode
 from relvm.compiler.build import lower
@@ -69,7 +70,9 @@ def _write_page(options: argparse.Namespace) -> None:
 
     target = parse_target(chosen_target(options)).kind
     module, mode = read_module(options), options.exec_mode
-    explored = explore(module, exec_mode=mode, target=target, fused=not options.unfused, title=Path(options.model).name)
+    title = Path(options.model).name
+    with Progress("building"):
+        explored = explore(module, exec_mode=mode, target=target, fused=not options.unfused, title=title)
     explored.save(options.html)
     note(f"wrote {options.html}: {len(explored.views)} stages")
 
@@ -77,7 +80,8 @@ def _write_page(options: argparse.Namespace) -> None:
 def _at(module: Module, stage: Stage, options: argparse.Namespace) -> Module:
     """Run the passes up to a stage, and return the module at this stage."""
     steps = build_pipeline(parse_target(chosen_target(options)).kind, fused=not options.unfused)
-    return run_passes(module, [step for step in steps if step.to <= stage])
+    with Progress("building", "passes"):
+        return run_passes(module, [step for step in steps if step.to <= stage])
 
 
 def _kernels(programs: Mapping[str, KernelProgram]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from relvm.cli.output import put, put_json
+from relvm.cli.progress import Progress
 from relvm.quoting import terminal
 from relvm.vm import Executable
 
@@ -12,7 +13,8 @@ from relvm.vm import Executable
 def verify_file(options: argparse.Namespace) -> int:
     """Check an executable as loading does, including the elements of its tensors.  Print what the executable contains,
     and which functions of the host it calls."""
-    executable = Executable.check(options.model)
+    with Progress("verifying", options.model):
+        executable = Executable.check(options.model)
     stats, native = executable.stats(), executable.program.native
     called = [name for name in stats.functions.get("packed", ()) if not name.startswith("vm.builtin.")]
     where = f"{native.triple} {native.cpu}".rstrip() if native else "none"
@@ -33,7 +35,7 @@ def verify_file(options: argparse.Namespace) -> int:
         )
         return 0
     counts = ", ".join(f"{len(names)} {kind}" for kind, names in stats.functions.items())
-    put(f"{options.model}: {stats.size_bytes:,} bytes, as the format has it")
+    put(f"{options.model}: {stats.size_bytes:,} bytes, as the format has it", styles={0: "good"})
     put(f"  functions: {counts or 'none'}; {sum(stats.instructions.values()):,} instructions")
     put(f"  constants: {len(stats.constants):,}, with {stats.tensor_bytes:,} bytes of tensors")
     put(f"  calls functions of the host: {terminal(', '.join(called)) or 'none'}")

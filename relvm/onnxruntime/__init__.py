@@ -248,7 +248,8 @@ capi = _MODULES["onnxruntime.capi"]
 def install() -> None:
     """Make `import onnxruntime` import this module, for the rest of the process.
 
-    Call it before any other package imports onnxruntime.
+    Call it before any other package imports onnxruntime.  If onnxruntime is not installed,
+    `importlib.metadata.version("onnxruntime")` then returns `__version__`.
 
     Raises
     ------
@@ -264,6 +265,9 @@ def install() -> None:
             " relvm.onnxruntime.install() before the first import of onnxruntime"
         )
     sys.modules.update(_MODULES)
+    from relvm.onnxruntime.distribution import add_metadata  # imported here, because few programs need it
+
+    add_metadata(__version__)
 
 
 def uninstall() -> None:
@@ -272,3 +276,6 @@ def uninstall() -> None:
         return
     for name in _MODULES:
         sys.modules.pop(name, None)
+    from relvm.onnxruntime.distribution import remove_metadata
+
+    remove_metadata()

@@ -15,6 +15,7 @@ from relvm.frontend.onnx_info import ELEMENT_TYPES, OnnxValue
 from relvm.numpy_dtypes import STRINGS, plain_array
 from relvm.onnxruntime.errors import InvalidArgument
 from relvm.onnxruntime.options import rejected
+from relvm.runtime.dlpack import array_of_dlpack, dlpack_of_array
 
 _NUMPY_NAMES = {"float": "float32", "double": "float64", "string": "object", "float8e4m3fn": "float8_e4m3fn"} | {
     "float8e4m3fnuz": "float8_e4m3fnuz",
@@ -171,7 +172,7 @@ class OrtValue:
         data: an object with `__dlpack__`.   is_bool_tensor: whether its elements, which
         are bytes, are booleans.
         """
-        array = np.from_dlpack(data)
+        array = array_of_dlpack(data)
         return cls(array.view(np.bool_) if is_bool_tensor and array.dtype == np.uint8 else array)
 
     @classmethod
@@ -193,7 +194,7 @@ class OrtValue:
         return np.array(self.numpy(), dtype, copy=copy)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self.numpy().__dlpack__(**options)
+        return dlpack_of_array(self.numpy(), **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.numpy().__dlpack_device__()
@@ -299,6 +300,8 @@ def _tensor_converter(info: OnnxValue, element: str) -> Converter:
         if isinstance(array, list):
             array = _array_of_list(info, array, expected)
         elif not isinstance(array, np.ndarray):
+            if hasattr(array, "__dlpack__"):
+                return convert(_array_of_dlpack(info, array))
             raise RuntimeError(f"Unable to handle object of type {type(value)}")
         if array.dtype is not expected:
             if array.dtype.kind == "S" and element == "string":
@@ -315,6 +318,13 @@ def _tensor_converter(info: OnnxValue, element: str) -> Converter:
         return array
 
     return convert
+
+
+def _array_of_dlpack(info: OnnxValue, value: Any) -> np.ndarray:
+    try:
+        return array_of_dlpack(value)
+    except RelvmTypeError as error:
+        raise RelvmTypeError(f"input {info.name}: {error}") from None
 
 
 def _texts(array: np.ndarray) -> np.ndarray:

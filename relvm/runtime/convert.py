@@ -19,6 +19,7 @@ from relvm.errors import RelvmError, RelvmShapeError, RelvmTypeError, RelvmUnsup
 from relvm.numpy_dtypes import STRINGS, dtype_number, numpy_dtype, pack_strings, plain_array
 from relvm.runtime import binding
 from relvm.runtime.binding import Objects, Reference
+from relvm.runtime.dlpack import array_of_dlpack
 from relvm.runtime.status import failure
 from relvm.runtime.tensor import Tensor
 from relvm.tables import TAGS, numbers
@@ -126,7 +127,9 @@ def store_other(objects: Objects, value: Any, address: int) -> bool:
                 raise RelvmTypeError(f"expected an integer that fits in 64 bits, got {value}")
             return store(objects, int(value), words, 0)
     if hasattr(value, "__dlpack__"):
-        return _store_dlpack(objects, value, words)
+        return _store_array(objects, array_of_dlpack(value), words)
+    if hasattr(value, "__array_interface__"):
+        return _store_array(objects, np.asarray(value), words)
     if callable(value) and not isinstance(value, type):
         return _store_function(objects, value, words)
     expected = "an array, number, string, None, tuple, list, Shape, np.dtype, a function or closure of this machine"
@@ -168,14 +171,6 @@ def _store_array(objects: Objects, value: np.ndarray, words: Any) -> bool:
     status = lib.rvm_tensor_relabel(value_at(words, 0), dtype_number(array.dtype), ffi.NULL)
     assert status == 0, "a tensor of one reference and of the same element size"
     return owned
-
-
-def _store_dlpack(objects: Objects, value: Any, words: Any) -> bool:
-    try:
-        array = np.from_dlpack(value)
-    except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        raise RelvmTypeError(f"cannot convert {type(value).__name__} to an array through DLPack: {error}") from None
-    return _store_array(objects, array, words)
 
 
 class HostFunction:

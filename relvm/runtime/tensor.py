@@ -14,6 +14,7 @@ from relvm.display import Displayed, html_lines, short_text
 from relvm.errors import RelvmTypeError
 from relvm.numpy_dtypes import DTYPE_NAMES, STRINGS, dtype_number, numpy_dtype, unpack_strings
 from relvm.runtime.binding import Reference, is_writable
+from relvm.runtime.dlpack import dlpack_of_array
 
 _LONG_STRINGS_BYTES = 1 << 20
 _MAX_ELEMENTS_SHOWN = 100  # a larger tensor is shown with some elements left out
@@ -98,10 +99,10 @@ class Tensor(NDArrayOperatorsMixin, Displayed, Reference):
         return self.numpy().item()
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self.numpy().__dlpack__(**options)
+        return dlpack_of_array(self.numpy(), **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self.numpy().__dlpack_device__()
+        return (1, 0)  # kDLCPU
 
     def tolist(self) -> Any:
         """Return the elements as nested lists of Python values, or as one value if there are no axes."""

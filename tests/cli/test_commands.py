@@ -161,16 +161,6 @@ def test_options_for_building_are_refused_where_it_is_built(folder: Path) -> Non
     assert relvm("run", "m.rvm", "--random", "--dim", "n=2", cwd=folder).returncode == 0
 
 
-def test_a_build_over_a_second_says_what_it_is_doing(folder: Path) -> None:
-    slow = folder / "slow-cc"
-    slow.write_text('#!/bin/sh\n[ "$1" = --version ] || sleep 1.2\nexec cc "$@"\n')
-    slow.chmod(0o755)
-    environment = {"RELVM_CC": str(slow), "RELVM_CACHE_DIR": str(folder / "cache")}
-    done = relvm("run", "model.relvm", "--random", "--exec-mode", "compiled", cwd=folder, **environment)
-    assert done.returncode == 0, done.stderr
-    assert "building: C compilation" in done.stderr and "built in" in done.stderr
-
-
 def test_a_run_does_not_wait_for_the_compiler_and_ctrl_c_ends_it(folder: Path) -> None:
     """The result comes from kernel bytecode.  The compiler of this test never ends."""
     slow = folder / "slow"

@@ -34,6 +34,22 @@ def error_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[...
         ("run", "model.relvm", ["--random", "--target", "foo"], "--target foo: expected one of"),
         ("run", "model.onnx", ["--random", "--dim", "zzz=2"], "--dim: unknown dimension zzz"),
         ("compare", "model.relvm", ["--modes", "foo"], "--modes: 'foo' is not available"),
+        ("run", "model.relvm", ["--random", "--target", "bytecode", "--max-steps", "1"], "of 1 steps (--max-steps)"),
+        ("export", "model.relvm", ["-o", "out", "--alignment", "3"], "--alignment 3: expected a power of two"),
+        ("export", "model.relvm", ["-o", "out", "--name", "1x"], "--name 1x: expected a C identifier"),
+        ("export", "model.relvm", ["-o", "out", "--pool", "a", "--pool", "a"], "--pool: two pools are named a"),
+        (
+            "export",
+            "model.relvm",
+            ["-o", "out", "--runtime", "hosted", "--interface", "c", "--unpacked"],
+            "--runtime hosted requires --interface packed and no --unpacked",
+        ),
+        (
+            "export",
+            "model.relvm",
+            ["-o", "out", "--runtime", "hosted", "--workspace", "static"],
+            "--workspace static: --runtime hosted requires --workspace caller",
+        ),
     ],
 )
 def test_an_error_names_the_option(
@@ -63,7 +79,11 @@ def test_a_missing_compiler_is_told_with_the_option(
         ("exec_mode: no function f", "--exec-mode: no function f"),
         ("input x: expected f32[n], got i64[n]", "input x: expected f32[n], got i64[n]"),
         ("a value named target: 3", "a value named target: 3"),
+        ("the limit of 3 steps (max_steps)", "the limit of 3 steps (--max-steps)"),
+        ("the limit of 3 bytes (max_bytes)", "the limit of 3 bytes (max_bytes)"),  # the command has no such option
+        ("requires unpacked=False", "requires no --unpacked"),
+        ("pass --overwrite (overwrite=True)", "pass --overwrite"),
     ],
 )
 def test_arguments_become_options(message: str, expected: str) -> None:
-    assert in_shell_terms(message) == expected
+    assert in_shell_terms(message, ("dim", "input", "max_steps", "target", "trust_native", "unpacked")) == expected

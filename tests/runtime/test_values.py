@@ -158,46 +158,6 @@ def test_a_refused_argument_releases_those_before_it() -> None:
     assert gone() is None
 
 
-class Exporter:
-    """An array that speaks nothing but DLPack."""
-
-    def __init__(self, array: np.ndarray) -> None:
-        self.array = array
-
-    def __dlpack__(self, **options):
-        return self.array.__dlpack__(**options)
-
-    def __dlpack_device__(self):
-        return self.array.__dlpack_device__()
-
-
-def test_dlpack_objects_come_in_without_a_copy(identity) -> None:
-    array = np.arange(6.0).reshape(2, 3)
-    tensor = identity(Exporter(array))
-    assert np.shares_memory(tensor.numpy(), array)
-
-
-def test_dlpack_of_another_device_is_refused(identity) -> None:
-    class Elsewhere(Exporter):
-        def __dlpack_device__(self):
-            return (2, 0)
-
-        def __dlpack__(self, **options):
-            raise BufferError("on a GPU")
-
-    with pytest.raises(RelvmTypeError, match="cannot convert Elsewhere to an array through DLPack: "):
-        identity(Elsewhere(np.zeros(1)))
-
-
-def test_tensors_go_out_by_dlpack_without_a_copy(identity) -> None:
-    array = np.arange(6, dtype=np.int16).reshape(2, 3)
-    tensor = identity(array)
-    assert tensor.__dlpack_device__() == (1, 0)
-    back = np.from_dlpack(tensor)
-    del tensor
-    assert np.shares_memory(back, array) and back.shape == (2, 3)
-
-
 def test_a_view_keeps_the_bytes_alive(identity) -> None:
     array = np.arange(1000.0)
     gone = weakref.ref(array)

@@ -1,0 +1,28 @@
+"""Colors of a terminal, which mark what matters in tables and messages."""
+
+from __future__ import annotations
+
+import os
+from typing import Literal, TextIO
+
+Style = Literal["good", "bad", "hot"]
+
+_CODES: dict[Style, str] = {"good": "32", "bad": "1;31", "hot": "1;33"}  # green, bold red, bold yellow
+
+
+def has_color(stream: TextIO) -> bool:
+    """Return whether to print colors on a stream.
+
+    Only a terminal has colors, unless TERM is "dumb".  A non-empty NO_COLOR disables them, and otherwise a non-empty
+    FORCE_COLOR enables them.  Source: no-color.org and force-color.org.
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return os.environ.get("TERM") != "dumb" and stream.isatty()
+
+
+def colored(text: str, style: Style | None, stream: TextIO) -> str:
+    """Return a text that has the color of `style` on `stream`.  The text must be escaped already."""
+    return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if style and text and has_color(stream) else text

@@ -1,0 +1,127 @@
+"""DLPack, the protocol by which array libraries share memory.
+
+NumPy implements the protocol, but not for the dtypes of ml_dtypes.  Their elements go through NumPy as unsigned
+integers of the same size, and the dtype in the DLPack capsule is changed before or after.  Source: DLPack 1.1.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from relvm._native import ffi
+from relvm.errors import RelvmTypeError
+from relvm.numpy_dtypes import STRINGS, dtype_number, numpy_dtype
+from relvm.tables import DTYPES
+
+_VERSION = (1, 0)  # the newest that is understood
+_LEGACY, _VERSIONED = b"dltensor", b"dltensor_versioned"  # names of capsules that no consumer has used
+_UNSIGNED, _COMPLEX = 1, 5  # codes of dtypes
+_DEVICES = {2: "a CUDA device", 4: "an OpenCL device", 7: "a Vulkan device", 8: "a Metal device", 10: "a ROCm device"}
+_NUMBERS = {(row.code, row.bits): row.index for row in DTYPES if row.bits >= 8 and row.name != "str"}
+_OF_NUMPY = (0, 1, 2, _COMPLEX, 6)  # signed, unsigned, float, complex, bool
+
+# The capsule of version 1 has a version, two pointers and flags before the tensor.
+_TENSOR_OFFSETS = {_LEGACY: 0, _VERSIONED: 8 + 2 * ctypes.sizeof(ctypes.c_void_p) + 8}
+
+_is_valid = ctypes.pythonapi.PyCapsule_IsValid
+_is_valid.argtypes, _is_valid.restype = (ctypes.py_object, ctypes.c_char_p), ctypes.c_int
+_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_of.argtypes, _pointer_of.restype = (ctypes.py_object, ctypes.c_char_p), ctypes.c_void_p
+
+
+def array_of_dlpack(value: Any) -> np.ndarray:
+    """Return an array that shares the memory of an array of another library, and keeps it alive.
+
+    value: an object with `__dlpack__` and `__dlpack_device__`.
+
+    Raises
+    ------
+    RelvmTypeError
+        The memory is not accessible to the CPU, the dtype has no equivalent, or the library refuses to share the array.
+    """
+    try:
+        device = value.__dlpack_device__()
+        if int(device[0]) in _DEVICES:
+            raise BufferError(f"it is on {_DEVICES[device[0]]}; copy it to the CPU")
+        if hasattr(value, "is_neg") and value.is_neg():  # a lazy negation, which PyTorch 2.13 exports without the sign
+            raise BufferError("the negation of its elements is lazy; use tensor.resolve_neg()")
+        capsule = _capsule_of(value)
+        tensor = _tensor_in(capsule)
+        number = _NUMBERS.get((tensor.dtype.code, tensor.dtype.bits))
+        if tensor.dtype.code in _OF_NUMPY and tensor.dtype.bits >= 8:
+            return np.from_dlpack(_Exporter(capsule, device))
+        if number is None:
+            raise BufferError(
+                f"its dtype, DLPack code {tensor.dtype.code} with {tensor.dtype.bits} bits, is not supported; "
+                "convert it to another dtype"
+            )
+        tensor.dtype.code = _UNSIGNED
+        return np.from_dlpack(_Exporter(capsule, device)).view(numpy_dtype(number))
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        raise RelvmTypeError(f"cannot convert {kind} to an array through DLPack: {error}") from None
+
+
+def dlpack_of_array(array: np.ndarray, **options: Any) -> Any:
+    """Return a DLPack capsule that shares the memory of an array, and keeps it alive.
+
+    Parameters
+    ----------
+    array
+        An array of a dtype of NumPy or ml_dtypes.
+    options
+        The options of the array API: stream, max_version, dl_device and copy.
+
+    Raises
+    ------
+    BufferError
+        The dtype has less than 8 bits or is a string, or the array is read-only and the consumer does not support that.
+    """
+    if array.dtype == STRINGS:
+        raise BufferError("DLPack does not support strings; use numpy()")
+    if not array.flags.writeable and not options.get("copy") and (options.get("max_version") or (0, 0)) < _VERSION:
+        raise BufferError(
+            "the elements are read-only, because they are a constant or belong to a read-only argument, "
+            "and the consumer only supports writable ones; pass it a copy, as np.array(tensor) makes"
+        )
+    if array.dtype.isbuiltin == 1:
+        return array.__dlpack__(**options)
+    row = DTYPES[dtype_number(array.dtype)]
+    if row.bits < 8:
+        raise BufferError(f"DLPack packs elements of {row.bits} bits; convert {array.dtype} to a dtype of 8 bits")
+    capsule = array.view(f"u{array.itemsize}").__dlpack__(**options)
+    _tensor_in(capsule).dtype.code = row.code
+    return capsule
+
+
+class _Exporter:
+    """An object that passes an existing capsule to a consumer, once."""
+
+    def __init__(self, capsule: Any, device: tuple[int, int]) -> None:
+        self._capsule = capsule
+        self._device = device
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._device
+
+
+def _capsule_of(value: Any) -> Any:
+    try:
+        return value.__dlpack__(max_version=_VERSION)
+    except TypeError:  # a library older than version 1 does not have this option
+        return value.__dlpack__()
+
+
+def _tensor_in(capsule: Any) -> Any:
+    """Return the tensor in a capsule, as a `rvm_dltensor *`.  Raise BufferError if the object is no capsule, or was
+    consumed already."""
+    for name, offset in _TENSOR_OFFSETS.items():
+        if _is_valid(capsule, name):
+            return ffi.cast("rvm_dltensor *", _pointer_of(capsule, name) + offset)
+    raise BufferError("__dlpack__ did not return an unused DLPack capsule")
