@@ -202,7 +202,7 @@ class Model(Displayed):
         return self.plain(names, self(**inputs))
 
     def plain(self, names: Iterable[str], result: Any) -> list[Any]:
-        """Return the outputs `names` as arrays, lists and None, as `run` does.
+        """Return the outputs `names` as arrays, lists, dicts and None, as `run` does.
 
         result: the result of the model's function.
         """
