@@ -282,9 +282,8 @@ class Service:
 
         return answer
 
-    def _count_batch(self, model: ServedModel, rows: int) -> None:
-        if model.is_batched:
-            self.metrics.batches.labels(model.name, model.version).observe(rows)
+    def _count_batch(self, name: str, version: str, rows: int) -> None:
+        self.metrics.batches.labels(name, version).observe(rows)
 
 
 def _header_length(request: Request) -> int | None:

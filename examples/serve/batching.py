@@ -193,7 +193,8 @@ class Batcher:
 
     async def _succeeds(self, batch: list[Request]) -> bool:
         """Run a batch and answer its requests; False: it failed, and there is more than one to answer."""
-        self.on_batch(sum(each.rows for each in batch))
+        if self.max_batch > 1:
+            self.on_batch(sum(each.rows for each in batch))
         try:
             if len(batch) == 1:
                 arguments = batch[0].arguments

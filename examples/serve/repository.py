@@ -166,14 +166,14 @@ class Repository:
     settings
         The settings of the server.
     on_batch
-        A function that is called with a model and the rows of each batch that it runs.
+        A function that is called with the name and version of a model, and the rows of each batch that it runs.
     """
 
     def __init__(
         self,
         models: Path | Mapping[str, Executable],
         settings: Settings,
-        on_batch: Callable[[ServedModel, int], Any],
+        on_batch: Callable[[str, str, int], Any],
     ) -> None:
         self._models = models
         self._settings = settings
@@ -308,7 +308,8 @@ class Repository:
                 await self._remove(name, version, "unloaded")
 
     def _start(self, model: ServedModel) -> None:
-        model.start(lambda rows: self._on_batch(model, rows))
+        name, version = model.name, model.version  # not `model`: it would be freed only by Python's cycle collector
+        model.start(lambda rows: self._on_batch(name, version, rows))
 
     def _add(self, model: ServedModel) -> None:
         self._served.setdefault(model.name, {})[model.version] = model

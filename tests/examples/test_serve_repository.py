@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -214,6 +216,27 @@ def test_no_request_is_lost_when_a_model_is_loaded_again(tmp_path: Path) -> None
         assert 'status="200"' in text and 'status="503"' not in text
 
     serving(test, tmp_path, control=True, workers=1)
+
+
+def test_the_memory_of_a_model_is_freed_when_it_is_loaded_again(tmp_path: Path) -> None:
+    """At once, not by Python's cycle collector, which does not know how large a model is."""
+    save(tmp_path / "model.rvm", "x", "f32[n, 2]")
+
+    async def test(client: httpx.AsyncClient, service: Any) -> None:
+        assert (await post(client, rows(1, 2))).status_code == 200
+        old = weakref.ref(service.repository.find("model", None).runner.executable)
+        assert (await client.post("/v2/repository/models/model/load")).status_code == 200
+        for _ in range(100):
+            if old() is None:
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError("the executable is still there")
+
+    gc.disable()
+    try:
+        serving(test, tmp_path, control=True, workers=1)
+    finally:
+        gc.enable()
 
 
 def test_versions_come_and_go(tmp_path: Path) -> None:
