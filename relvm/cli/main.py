@@ -267,6 +267,7 @@ def _add_model(command: argparse.ArgumentParser, what: str) -> None:
         "c if there is a compiler and bytecode otherwise",
     )
     command.add_argument("--unfused", action="store_true", help="compile one kernel for each operator")
+    _add_weights(command)
 
 
 def _add_dim(command: argparse.ArgumentParser) -> None:
@@ -277,6 +278,15 @@ def _add_dim(command: argparse.ArgumentParser) -> None:
         metavar="NAME=SIZE",
         help="set a symbolic dimension of an ONNX model: a size, bounds (batch=1..32), or ? if the inputs that share "
         "it may have different sizes; for other models, the size in random inputs",
+    )
+
+
+def _add_weights(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--weights",
+        type=_file,
+        metavar="FILE.safetensors",
+        help="constants in place of initializers and inputs of an ONNX model, or of parameters in a .relvm text",
     )
 
 
