@@ -2,21 +2,21 @@
 # # First steps
 #
 # This notebook defines a program, builds it in bytecode mode and in compiled mode, and runs it. Both modes give
-# bit-identical results.
+# bit-identical results. At the end of the notebook you can write a program in text form, run it in both modes, read its
+# errors, and save it. A module, a machine and a result show themselves if a cell ends with them.
 
 # %%
 import numpy as np
 
 from relvm import vm
 from relvm.frontend.text import parse_module
-from relvm.ir.printer import print_module
 
 module = parse_module("""
 def main(x: f32[n, 4], w: f32[4, 8]) -> f32[n, 8] {
   y = matmul(x, w)
   return relu(y)
 }""")
-print(print_module(module))
+module
 
 # %% [markdown]
 # `n` is a symbolic size, so the program runs for any number of rows. `vm.build` creates an executable, and a
@@ -30,7 +30,7 @@ x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 w = np.linspace(0, 1, 32, dtype=np.float32).reshape(4, 8)
 y = machine["main"](x, w)
 np.testing.assert_allclose(y.numpy(), np.maximum(x @ w, 0), rtol=1e-5)
-y.shape
+y
 
 # %% [markdown]
 # In compiled mode, the function itself is native code, too. The kernels, which perform the arithmetic, are the same
@@ -62,3 +62,14 @@ executable.save("model.rvm")
 loaded = vm.VirtualMachine(vm.load("model.rvm"))
 assert loaded["main"](x, w).numpy().tobytes() == y.numpy().tobytes()
 executable.stats()
+
+# %% [markdown]
+# The extension of relvm adds `%relvm_profile`, which runs a call and shows the time of each kernel. It also adds cells
+# that begin with `%%relvm`, which contain only a program.
+#
+# **Exercise.** Write the program above in a cell that begins with `%%relvm --stage fuse_ops`. How many kernels does it
+# have? Add `softmax(y, axis=1)`, and compare.
+
+# %%
+# %load_ext relvm
+# %relvm_profile machine["main"](x, w)

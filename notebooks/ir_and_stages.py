@@ -5,7 +5,7 @@
 # transform the module from one stage to the next. `explore` records the result of each pass.
 
 # %%
-from relvm.explore import explore
+from relvm.explore import draw_dataflow, explore
 from relvm.frontend.text import parse_module
 from relvm.ir.printer import print_module
 
@@ -31,11 +31,12 @@ assert "relu(add(" in stages["given"].text and "relu(add(" not in stages["to_anf
 
 # %% [markdown]
 # Softmax is declared as a composition of simpler operators, and fusion works on these. The operators in one `fused`
-# block share a kernel.
+# block share a kernel. The figure shows such a block as a green box.
 
 # %%
 print(stages.diff("decompose", "fuse_ops"))
 assert "fused {" in stages["fuse_ops"].text and "fused {" not in stages["decompose"].text
+draw_dataflow(module)
 
 # %% [markdown]
 # At stage LOWERED, calls of kernels have replaced all operators. At stage PLANNED, memory is allocated for each

@@ -8,7 +8,7 @@
 import numpy as np
 
 from relvm import vm
-from relvm.explore import explore
+from relvm.explore import draw_memory, explore
 from relvm.frontend.text import parse_module
 
 TEXT = """
@@ -33,7 +33,7 @@ assert stages["insert_kills"].text.count("alloc_storage") == 3
 
 # %% [markdown]
 # The following cell prints the plan, similar to `relvm show MODEL --memory`. It shows the offset of each tensor, and
-# its lifetime as a range of bindings.
+# its lifetime as a range of bindings. The figure shows the same plan.
 
 # %%
 from relvm.ir.verifier import Stage
@@ -54,6 +54,7 @@ def print_plan(module) -> None:
 
 
 print_plan(module)
+draw_memory(module)
 
 # %% [markdown]
 # Sizes may be symbolic. Tensors of equal size share storage, even if the size is unknown. If the function declares an

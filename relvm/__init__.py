@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from relvm.frontend.script import call_kernel, grid, kernel, parallel, script, simd
+    from relvm.magics import load_ipython_extension as load_ipython_extension
     from relvm.model import Model, load_model
     from relvm.runtime.thread_pool import ThreadPoolRunner
 
@@ -26,6 +27,7 @@ _AT_FIRST_USE = {
     "ThreadPoolRunner": "relvm.runtime.thread_pool",
     "Model": "relvm.model",
     "load_model": "relvm.model",
+    "load_ipython_extension": "relvm.magics",
 } | dict.fromkeys(("call_kernel", "grid", "kernel", "parallel", "script", "simd"), "relvm.frontend.script")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from relvm.bytecode.program import input_names, stated_signature
 from relvm.compiler.adapt import adapt
+from relvm.display import MAX_COLUMNS, Displayed, html_table, short_text
 from relvm.errors import (
     RelvmArgumentError,
     RelvmNameError,
@@ -26,6 +28,7 @@ from relvm.runtime.executable import Executable, load
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 from relvm.runtime.function import Function
 from relvm.runtime.plain_values import plain_output
+from relvm.runtime.signature import instance_property, python_signature
 from relvm.runtime.virtual_machine import VirtualMachine
 
 if TYPE_CHECKING:
@@ -35,8 +38,8 @@ if TYPE_CHECKING:
 __all__ = ["Model", "Signature", "load_model"]
 
 
-@dataclass(frozen=True)
-class Signature:
+@dataclass(frozen=True, repr=False)
+class Signature(Displayed):
     """The inputs and outputs of a model.
 
     Attributes
@@ -53,10 +56,19 @@ class Signature:
         sides = (", ".join(f"{name}: {text}" for name, text in side.items()) for side in (self.inputs, self.outputs))
         return terminal(" -> ".join(f"({side})" for side in sides))
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        whole = str(self)
+        return whole if len(whole) <= MAX_COLUMNS else short_text("\n".join(map(": ".join, self._rows())))
+
+    def _repr_html_(self) -> str:
+        return html_table([("", "name", "type"), *self._rows()], left=(0, 1, 2))
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        sides = (("input", self.inputs), ("output", self.outputs))
+        return [(side, terminal(name), terminal(kind)) for side, types in sides for name, kind in types.items()]
 
 
-class Model:
+class Model(Displayed):
     """A model that is ready to run.  `load_model` returns it.
 
     Call it with the inputs in their order or by name: `model(x, mask=m)`.  It returns the output, or a tuple of several
@@ -229,6 +241,12 @@ class Model:
 
     # ---- looking ----
 
+    @instance_property
+    def __signature__(self) -> inspect.Signature:
+        """The inputs with their types, for `inspect.signature` and completion."""
+        result = self._results[0] if len(self._results) == 1 else f"({', '.join(self._results)})"
+        return python_signature(self.input_names, self._types, result)
+
     @property
     def signature(self) -> Signature:
         """The names and types of the inputs and outputs."""
@@ -312,8 +330,11 @@ class Model:
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return _restored, (self.executable, self._function, self._source, self._dims, self._weights, self._options)
 
-    def __repr__(self) -> str:
-        return f"<Model {self.signature}>"
+    def __str__(self) -> str:
+        return f"<Model {self.signature!r}>"
+
+    def _repr_html_(self) -> str:
+        return self.signature._repr_html_()
 
     def _take(self) -> tuple[VirtualMachine, Function]:
         """Return a machine that no other call uses, and its function."""

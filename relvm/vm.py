@@ -18,6 +18,7 @@ from relvm.runtime.packed_func import get_func, register_c_func, register_func, 
 from relvm.runtime.profiler import Profile, ProfileRow
 from relvm.runtime.tensor import Tensor
 from relvm.runtime.time_evaluator import Timing
+from relvm.runtime.timeline import Timeline, TimelineCall
 from relvm.runtime.virtual_machine import VirtualMachine
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ __all__ = [
     "Stats",
     "Tensor",
     "ThreadPoolRunner",
+    "Timeline",
+    "TimelineCall",
     "Timing",
     "VirtualMachine",
     "adapt",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -75,6 +76,14 @@ def expect_safe_lines(text: str) -> None:
 def expect_printable(text: str) -> None:
     for line in text.split("\n"):
         assert line.replace("\t", "").isprintable(), ascii(line)
+
+
+def expect_safe_display(shown: object) -> None:
+    """What a notebook shows of it has no element that a name could have made."""
+    expect_safe_lines(repr(shown))
+    text = shown._repr_html_()
+    expect_printable(text)
+    assert set(re.findall(r"<(\w+)", text)) <= {"div", "b", "pre", "table", "thead", "tbody", "tr", "th", "td", "p"}
 
 
 def hostile_module(name: str, *, calls_host: bool = False) -> Module:
@@ -247,6 +256,11 @@ def test_pages_and_pictures(name: str, tmp_path: Path) -> None:
         expect_safe_lines(text)
     explored = explore.explore(module, title=name)
     print_stages(explored.title, explored.views)
+    shown = [module, *module.functions, explored["c"], explored["routine"], *explore.liveness(module)]
+    for each in (*shown, vm.build(module, target="numpy"), vm.build(module, target="numpy").signature):
+        expect_safe_display(each)
+    for each in (explored, explore.browse_calls(module)):
+        expect_safe_lines(repr(each))  # their HTML is the page above, in a frame
 
 
 @names
@@ -286,6 +300,13 @@ def test_what_the_command_line_prints_of_an_executable(name: str, tmp_path: Path
     expect_printable(out)  # which has lines of the source, and what the program itself prints
     expect_safe_lines(error)
     executable = vm.load(path)
+    machine = vm.VirtualMachine(executable)
+    for shown in (executable, machine, executable.signature, executable.stats()):
+        expect_safe_display(shown)
+    for function in machine.functions:
+        expect_safe_lines(repr(machine[function]))
+        expect_safe_lines(machine[function].__doc__)
+        inspect.signature(machine[function])
     assert as_text(parse_text(as_text(executable.program))) == as_text(executable.program)
     for text in (str(executable.stats()), repr(vm.VirtualMachine(executable)), executable.as_python()):
         expect_safe_lines(text)

@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "relvm"
 # From the bottom up.  A module imports its own part and the layers below it.
 LAYERS = (
     ("relvm.quoting",),
-    ("relvm.errors", "relvm.tables"),
+    ("relvm.display", "relvm.errors", "relvm.tables"),
     ("relvm.numpy_dtypes",),
     ("relvm.bytecode", "relvm.ir"),
     ("relvm.kernels",),
@@ -25,9 +25,10 @@ LAYERS = (
     ("relvm.compiler",),
     ("relvm.vm", "relvm.model_loader"),
     ("relvm.aot", "relvm.onnx_backend"),
-    ("relvm.explore", "relvm.distributed", "relvm.editors"),
+    ("relvm.explore", "relvm.distributed"),
+    ("relvm.editors",),
     ("relvm.model",),
-    ("relvm.onnxruntime",),
+    ("relvm.magics", "relvm.onnxruntime"),
     ("relvm.cli",),
     ("relvm.__main__",),
 )

@@ -232,7 +232,7 @@ def test_a_model_is_saved_and_pickled(two: bytes, tmp_path: Path) -> None:
 def test_a_model_is_profiled_and_explored(two: bytes, model: Path) -> None:
     assert relvm.load_model(two).profile(X[:, :2], y=X[:, :2]).rows
     for source in (two, model):
-        assert "def main(" in str(relvm.load_model(source).explore())
+        assert "def main(" in relvm.load_model(source).explore()["given"].text
 
 
 def test_build_reads_a_model_file(model: Path, tmp_path: Path) -> None:

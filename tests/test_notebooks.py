@@ -51,3 +51,11 @@ def test_a_notebook_runs(source: Path, tmp_path: Path) -> None:
     notebook = nbformat.read(source.with_suffix(".ipynb"), as_version=4)
     NotebookClient(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()
     assert all(cell.execution_count for cell in notebook.cells if cell.cell_type == "code" and cell.source)
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and cell.source.split("\n")[-1].startswith("draw_"):
+            assert "image/svg+xml" in cell.outputs[-1].data, cell.source
+
+
+def test_some_notebooks_draw() -> None:
+    drawing = [source.stem for source in SOURCES if "\ndraw_" in source.read_text()]
+    assert drawing == ["ir_and_stages", "memory_planning", "onnx_from_file_to_profile"]

@@ -302,7 +302,7 @@ static rvm_status interpret(rvm_kernel_run *state, uint32_t place) {
         !can_read(state, scalars, step->c, n * function->operand_bytes))
       return fail_bounds(state, place, "strip");
     const int which = (step->b >= scalars ? RVM_LEFT_IS_STRIP : 0) | (step->c >= scalars ? RVM_RIGHT_IS_STRIP : 0);
-    if (which == 0) return fail_bounds(state, place, "strip: it has only scalars");
+    if (which == 0) return fail_bounds(state, place, "strip: all its operands are scalars");
     function->run(n, state->at[step->a], state->at[step->b], state->at[step->c], which);
     SPENT(FUNCTION_COST(function, n))
   }
@@ -496,7 +496,7 @@ static rvm_status bind_tensors(rvm_kernel_run *state, const rvm_value *arguments
       if (!rvm_multiply(elements, got, &elements)) return rvm_fail(state->result, RVM_SHAPE_ERROR, "kernel: argument %d is too large", (int)i);
     }
     if ((uint32_t)i >= program->input_count && !rvm_tensor_is_own(tensor))
-      return rvm_fail(state->result, RVM_ARGUMENT_ERROR, "kernel: argument %d is a constant or memory of the host; no kernel writes to it", (int)i);
+      return rvm_fail(state->result, RVM_ARGUMENT_ERROR, "kernel: output argument %d must be allocated by the machine, got a constant or memory of the host", (int)i);
     if ((uintptr_t)tensor->dl.data % (uint64_t)rvm_dtype_size_bytes((int32_t)dtype) != 0)
       return rvm_fail(state->result, RVM_ARGUMENT_ERROR, "kernel: the elements of argument %d are not aligned", (int)i);
     state->buffers[i] = tensor->dl.data ? tensor->dl.data : nothing;

@@ -208,12 +208,12 @@ static rvm_status check_instruction(const rvm_kernel_program *program, const loo
   const char *size = strchr(letters, 'z'), *buffer = strpbrk(letters, "bB");
   if (size && buffer && operands[buffer - letters] < program->tensor_count &&
       operands[size - letters] != lookup->element_bytes[operands[buffer - letters]])
-    return BAD(error, "instruction %u, %s: a tensor has elements of another size", place, opcode_names[step->op]);
+    return BAD(error, "instruction %u, %s: the element size must be that of the tensor", place, opcode_names[step->op]);
   switch (step->op) {
     case RVM_KOP_apply: {
       const uint16_t scalars = (uint16_t)program->scalar_count;
       if (step->a < scalars && (step->b >= scalars || step->c >= scalars))
-        return BAD(error, "instruction %u, apply: strips cannot give a scalar result", place);
+        return BAD(error, "instruction %u, apply: a scalar result requires scalar operands", place);
       if (rvm_element_functions[step->d].arity == 1 && step->b != step->c)
         return BAD(error, "instruction %u, apply: the function takes one operand, and c must be b", place);
       return RVM_OK;
@@ -223,7 +223,7 @@ static rvm_status check_instruction(const rvm_kernel_program *program, const loo
     case RVM_KOP_fold: {
       const rvm_element_function *function = &rvm_element_functions[step->op == RVM_KOP_accumulate ? step->c : step->d];
       if (function->arity != 2 || function->result_bytes != function->operand_bytes)
-        return BAD(error, "instruction %u, %s: the function must take two elements", place, opcode_names[step->op]);
+        return BAD(error, "instruction %u, %s: the function must take two elements and return one of the same size", place, opcode_names[step->op]);
       return RVM_OK;
     }
     case RVM_KOP_fail: {
@@ -286,6 +286,6 @@ rvm_status rvm_kernel_program_read(const void *bytes, int64_t size_bytes, rvm_ke
   if (!status) status = check_arrays(program, error);
   if (!status) status = check_messages(program, error);
   if (!status) status = check_code(program, error);
-  if (!status && program->code[header->code_count - 1].op != RVM_KOP_end) status = BAD(error, "its last instruction is not end");
+  if (!status && program->code[header->code_count - 1].op != RVM_KOP_end) status = BAD(error, "the last instruction must be end");
   return status;
 }

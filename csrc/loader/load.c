@@ -117,7 +117,7 @@ static rvm_status read_sections(rvm_executable *executable, const unsigned char 
 static rvm_status enter_portable(rvm_executable *executable, int32_t check_data, rvm_value *error) {
   const rvm_section portable = executable->sections[RVM_SECTION_portable], data = executable->sections[RVM_SECTION_data];
   if (!portable.bytes)
-    return rvm_fail(error, RVM_UNSUPPORTED, "executable: it has no portable program, which the load options ask for");
+    return rvm_fail(error, RVM_UNSUPPORTED, "executable: it has no portable program, but the load options ask for one");
   memset(executable->sections, 0, sizeof executable->sections);
   rvm_status status = read_sections(executable, portable.bytes, portable.size_bytes, check_data, error);
   if (status) return status;
@@ -389,13 +389,14 @@ static rvm_status read_kernels(rvm_executable *executable, rvm_value *error) {
     const uint32_t function = records[2 * i], bytes = records[2 * i + 1];
     if (function >= (uint32_t)executable->function_count || (i > 0 && function <= records[2 * i - 2]) ||
         executable->functions[function].kind != RVM_KIND_kernel)
-      return BAD(error, "kernel program %u is not for a kernel, or not in order", i);
+      return BAD(error, "kernel program %u refers to a function that is not a kernel or is out of order", i);
     if (bytes > section->size_bytes - offset || bytes % 8 != 0) return BAD(error, "kernel program %u exceeds its section", i);
     rvm_kernel_program *program = &executable->kernels[function];
     rvm_status status = rvm_kernel_program_read(section->bytes + offset, bytes, program, error);
     if (status) return status;
     if (program->tensor_count != (uint32_t)executable->functions[function].parameter_count)
-      return BAD(error, "kernel program %u has another number of tensors than its function has parameters", i);
+      return BAD(error, "kernel program %u has %u tensors, but its function has %d parameters", i, program->tensor_count,
+                 executable->functions[function].parameter_count);
     if (!are_texts(program->messages, program->message_count))
       return BAD(error, "the messages of kernel program %u must be UTF-8 text", i);
     offset += bytes;

@@ -37,12 +37,13 @@ MODULES = (
 HANDED_ON = (
     r"relvm\.aot\.(c\.sources\.Sources|config\.CallKind|hosted\.library\.AotLibrary|lower\.ir\.LoweredModule|lower\.place_storage\.FunctionPlacement)",
     r"relvm\.frontend\.(text\.lexer\.Source|script\.values\.(ScriptFunction|SourceFunction))",
+    r"relvm\.display\.Displayed",
     r"relvm\.explore\.draw\.graph\.Graph",
     r"relvm\.ir\.(builder\.OpenFunction|kernel_def\.KernelDef|symbolic\.DimOp|node\.Node|visitor\.Any\w+)",
     r"relvm\.lir\.routine\.LirModule",
     r"relvm\.compiler\.(find_compiler\.Compiler|target\.Target)",
     r"relvm\._binding\.\w+",
-    r"relvm\.runtime\.(exec_builder\.Label|invoke\.Invoker|time_evaluator\.TimeEvaluator)",
+    r"relvm\.runtime\.(exec_builder\.Label|invoke\.Invoker|signature\.Signatures|time_evaluator\.TimeEvaluator)",
 )
 
 

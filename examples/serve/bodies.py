@@ -63,7 +63,7 @@ def _read_json(body: bytes | bytearray, signature: Signature) -> dict[str, np.nd
     try:
         found = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise RelvmFormatError(f"the body is no JSON: {error}") from None
+        raise RelvmFormatError(f"the body is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise RelvmFormatError(f"expected a JSON object of the inputs, got {type(found).__name__}")
     signature.expect_inputs(found)

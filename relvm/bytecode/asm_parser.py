@@ -144,21 +144,21 @@ class _Statement:
         try:
             return base64.b64decode("".join(self.block), validate=True)
         except ValueError:
-            raise RelvmSyntaxError(f"line {self.line.number}: the lines below it must be base64") from None
+            raise RelvmSyntaxError(f"line {self.line.number}: expected base64 in the lines below") from None
 
     def portable(self) -> Program:
         try:
             return decode(self.content())
         except (RelvmFormatError, RelvmUnsupportedError) as error:
             raise RelvmSyntaxError(
-                f"line {self.line.number}: the lines below it must be an executable: {error}"
+                f"line {self.line.number}: expected an executable in the lines below: {error}"
             ) from None
 
     def json(self) -> dict[str, Any]:
         try:
             return json.loads("\n".join(self.block))
         except (ValueError, RecursionError) as error:
-            raise RelvmSyntaxError(f"line {self.line.number}: the lines below it must be JSON: {error}") from None
+            raise RelvmSyntaxError(f"line {self.line.number}: expected JSON in the lines below: {error}") from None
 
 
 def parse_text(text: str) -> Program:

@@ -138,7 +138,7 @@ def _argument_text(argument: Argument) -> str:
             return "ctx"
         case ("NIL", _):
             return "nil"
-    raise AssertionError(f"an argument kind without a text: {argument.kind}")
+    raise AssertionError(f"unknown argument kind: {argument.kind}")
 
 
 def _heading(entry: FunctionEntry) -> str:

@@ -144,7 +144,9 @@ def _functions(section: memoryview, strings: list[str], code: tuple[int, ...]) -
     functions = []
     for name, kind, flags, symbol, arity, first, registers, start, size in FUNCTION_RECORD.iter_unpack(records):
         if start + size > len(code) or first + max(arity, 0) > total or arity < -1:
-            raise RelvmFormatError(f"{strings[name]}: its instructions or parameters lie outside their section")
+            raise RelvmFormatError(
+                f"function {strings[name]}: the instructions or parameter names lie outside their section"
+            )
         parameters = None if arity < 0 else tuple(strings[index] for index in names[first : first + arity])
         instructions = _instructions(code[start : start + size])
         label = None if symbol == ABSENT else strings[symbol]
@@ -215,7 +217,7 @@ def _constants(section: memoryview, strings: list[str], data: memoryview) -> tup
     for record in CONSTANT_RECORD.iter_unpack(records):
         tag, dtype, rank, first, payload, size_bytes = record
         if first + rank > total:
-            raise RelvmFormatError(f"constant {len(constants)}: its dimensions lie outside their section")
+            raise RelvmFormatError(f"constant {len(constants)}: the dimensions lie outside their section")
         extent = dims[first : first + rank]
         constants.append(_constant(TAGS[tag].name, dtype, extent, payload, size_bytes, strings, data))
     return tuple(constants)

@@ -45,7 +45,9 @@ def _printing(name: str) -> Iterator[None]:
     try:
         yield
     except (IndexError, RuntimeError):  # a table that ends too soon ends a generator with RuntimeError
-        raise RelvmFormatError(f"the kernel program {name} names something that it does not have") from None
+        raise RelvmFormatError(
+            f"the kernel program {name} is malformed: an instruction refers to a table entry that does not exist"
+        ) from None
 
 
 def enclosing_loops(program: KernelProgram) -> tuple[tuple[int, ...], ...]:

@@ -82,7 +82,9 @@ def decode_kernel(content: bytes | memoryview) -> KernelProgram:
         The bytes are not a program of this version, have the wrong length, or contain malformed messages.
     """
     if len(content) < _HEADER.size or len(content) % 8 or _HEADER.unpack_from(content)[0] != VERSION:
-        raise RelvmFormatError(f"a kernel program of {len(content)} bytes has no header of version {VERSION}")
+        raise RelvmFormatError(
+            f"a kernel program of {len(content)} bytes does not begin with a header of version {VERSION}"
+        )
     _, words, inputs, tensors, sizes, constants, *rest, _ = _HEADER.unpack_from(content)
     scalars, strips, views, arrays, steps, arguments, count, message_bytes, scratch = rest
     place = _HEADER.size
@@ -91,7 +93,7 @@ def decode_kernel(content: bytes | memoryview) -> KernelProgram:
         nonlocal place
         size = np.dtype(dtype).itemsize * items
         if size > max(0, len(content) - place):
-            raise RelvmFormatError(f"a kernel program of {len(content)} bytes is shorter than its header says")
+            raise RelvmFormatError(f"a kernel program of {len(content)} bytes is shorter than its header states")
         found = np.frombuffer(content, dtype, items, place)
         place += -(-size // 8) * 8
         return found
@@ -110,7 +112,9 @@ def decode_kernel(content: bytes | memoryview) -> KernelProgram:
         scratch_bytes=scratch,
     )
     if place != len(content) or inputs > tensors:
-        raise RelvmFormatError(f"a kernel program of {len(content)} bytes has another size than its header says")
+        raise RelvmFormatError(
+            f"a kernel program of {len(content)} bytes does not have the size that its header states"
+        )
     return program
 
 
@@ -121,5 +125,5 @@ def _messages(content: bytes, count: int) -> tuple[str, ...]:
     except UnicodeDecodeError:
         raise RelvmFormatError("an error message stored in a kernel program is not UTF-8 text") from None
     if rest or len(messages) != count:
-        raise RelvmFormatError(f"a kernel program has {len(messages)} messages, its header says {count}")
+        raise RelvmFormatError(f"a kernel program has {len(messages)} messages, but its header states {count}")
     return messages

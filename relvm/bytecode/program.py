@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from relvm.bytecode.kernel_program import KernelProgram
+from relvm.display import Displayed
 from relvm.errors import RelvmFormatError
+from relvm.quoting import terminal
 from relvm.tables import ABI_VERSION, OPCODES
 
 _LETTERS = {row.name: row.operands for row in OPCODES}
@@ -129,8 +131,8 @@ def reset(target: int) -> Instruction:
     return Instruction("reset", (target,))
 
 
-@dataclass(frozen=True)
-class FunctionEntry:
+@dataclass(frozen=True, repr=False)
+class FunctionEntry(Displayed):
     """One entry of the function table.
 
     Attributes
@@ -163,6 +165,11 @@ class FunctionEntry:
     private: bool = False
     impure: bool = False
 
+    def __str__(self) -> str:
+        parameters = "..." if self.parameters is None else ", ".join(self.parameters)
+        size = f": {self.registers} registers, {len(self.code)} instructions" if self.code else ""
+        return terminal(f"<{self.kind} {self.name}({parameters}){size}>")
+
 
 @dataclass(frozen=True)
 class NativeCode:
@@ -175,7 +182,7 @@ class NativeCode:
     abi_version: the RVM_ABI_VERSION of the runtime that the library needs.
     """
 
-    library: bytes
+    library: bytes = field(repr=False)
     triple: str
     cpu: str = ""
     abi_version: int = ABI_VERSION
@@ -184,8 +191,8 @@ class NativeCode:
 Constant = np.ndarray | Shape | str | np.dtype | int | float
 
 
-@dataclass(frozen=True, eq=False)
-class Program:
+@dataclass(frozen=True, eq=False, repr=False)
+class Program(Displayed):
     """The contents of an executable.
 
     Attributes
@@ -221,6 +228,10 @@ class Program:
     debug: dict[str, Any] = field(default_factory=dict)
     portable: Program | None = None
     kernels: Mapping[str, KernelProgram] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        head = f"<Program of {len(self.functions)} functions and {len(self.constants)} constants>"
+        return "\n".join((head, *map(str, self.functions)))
 
     def comment(self, function: str, instruction: int) -> str:
         """Return the comment of an instruction, or "" if the debug section has none.

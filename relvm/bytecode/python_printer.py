@@ -164,7 +164,7 @@ def _argument(argument: Argument, program: Program) -> str:
             return "b.ctx"
         case ("NIL", _):
             return "b.nil"
-    raise AssertionError(f"an argument kind without an operand: {argument.kind}")
+    raise AssertionError(f"unknown argument kind: {argument.kind}")
 
 
 def _constant(value: Constant) -> str:

@@ -152,7 +152,7 @@ def _of_executable(path: Path) -> dict[str, Any]:
     for name in executable.signature:
         stated = stated_signature(executable.signature, name)
         if stated is None:
-            raise RelvmFormatError(f"{path}: no signature of {name}")
+            raise RelvmFormatError(f"{path}: the signature of function {name} is missing")
         parameters = ", ".join(f"{each['name']}: {each['type']}" for each in stated["params"])
         functions[name] = f"({parameters}) -> {stated['result']}"
     native = executable.program.native

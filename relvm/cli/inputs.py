@@ -131,7 +131,9 @@ class _Random:
                 note(f"--random: {', '.join(f'{name}={n}' for name, n in sizes.items())} (change with --dim)")
             return values
         tried = f"found no working sizes for {', '.join(self.free)}"
-        raise RelvmArgumentError(f"--random: {tried}; set them with --dim NAME=SIZE.  Size 1: {failed}") from failed
+        raise RelvmArgumentError(
+            f"--random: {tried}; set them with --dim NAME=SIZE.  With size 1: {failed}"
+        ) from failed
 
     def candidates(self) -> Iterator[dict[str, int]]:
         """Yield candidates for the sizes that neither the inputs nor --dim determine.

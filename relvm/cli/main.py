@@ -133,6 +133,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_cache(commands)
     _add_fmt(commands)
     _add_lsp(commands)
+    _add_dap(commands)
     _add_config(commands)
     _add_completion(commands)
     for command in set(commands.choices.values()):
@@ -206,6 +207,17 @@ def _add_lsp(commands) -> None:
         " It needs the package pygls: pip install 'relvm[editor]'.",
     )
     command.set_defaults(run=_later("lsp.serve_editor"))
+
+
+def _add_dap(commands) -> None:
+    command = commands.add_parser(
+        "dap",
+        help="let an editor step through a program",
+        description="Speak the Debug Adapter Protocol on the standard streams. Editors start this command themselves.",
+    )
+    command.set_defaults(
+        run=_later("dap.serve_debugger"), parse_debug_options=lambda words: make_parser().parse_args(["debug", *words])
+    )
 
 
 def _add_config(commands) -> None:
@@ -350,6 +362,12 @@ def _add_run(commands) -> None:
         "--profile-kernels",
         action="store_true",
         help="--profile, with the time of each instruction of kernels; implies --target bytecode",
+    )
+    command.add_argument(
+        "--trace",
+        type=_file,
+        metavar="OUT.json",
+        help="run once more and save the time of each call, for Perfetto (ui.perfetto.dev)",
     )
     command.add_argument(
         "--roofline",

@@ -40,6 +40,7 @@ def run(options: argparse.Namespace) -> int:
         )
     expect_writable("--output", options.output)
     expect_writable("--roofline", options.roofline)
+    expect_writable("--trace", options.trace)
     if options.profile_kernels and options.target == "auto" and Path(options.model).suffix not in EXECUTABLE_SUFFIXES:
         options.target = "bytecode"
     executable = adapt(executable_of(options, exec_mode="auto" if options.target == "auto" else "bytecode"))
@@ -48,7 +49,13 @@ def run(options: argparse.Namespace) -> int:
     signature = signature_of(executable, options.function)
     attributes = signature["attributes"]
     values = input_values(options, signature, lambda values: function(*values))
-    if options.repeat > 1 or options.profile or options.profile_kernels or options.roofline is not None:
+    if (
+        options.repeat > 1
+        or options.profile
+        or options.profile_kernels
+        or options.trace
+        or options.roofline is not None
+    ):
         _compile_first(machine)
     seconds = []
     for _ in range(options.repeat):
@@ -59,6 +66,8 @@ def run(options: argparse.Namespace) -> int:
     if options.output:
         save_arrays(options.output, outputs)
         note(f"wrote {', '.join(outputs)} to {options.output}")
+    if options.trace:
+        _save_trace(machine.profile(options.function, *values, timeline=True), options.trace)
     profile = None
     if options.profile or options.profile_kernels:
         profile = machine.profile(options.function, *values, kernels=options.profile_kernels)
@@ -114,6 +123,13 @@ def _finish_compiling(executable: Executable) -> None:
         return  # the logger "relvm" has printed a warning
     except KeyboardInterrupt:
         logging.getLogger("relvm").disabled = True  # the compiler is interrupted, too
+
+
+def _save_trace(profile: Profile, file: str) -> None:
+    assert profile.timeline is not None
+    profile.timeline.save(file)
+    dropped = f"; {profile.timeline.dropped:,} later calls are missing" if profile.timeline.dropped else ""
+    note(f"wrote {len(profile.timeline.calls):,} calls to {file}{dropped}")
 
 
 def _hot_lines(profile: Profile) -> dict[int, Style]:

@@ -184,7 +184,7 @@ class _Printer:
                 return program.CONTEXT
             case NullHandle():
                 return program.NIL
-        raise AssertionError(f"no argument word for {operand!r}")
+        raise AssertionError(f"cannot encode the argument {operand!r}")
 
     def constant(self, value: int | float) -> int:
         """Return the index in the constant table of a number that does not fit in an argument word."""

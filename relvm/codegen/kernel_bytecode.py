@@ -397,7 +397,7 @@ class _Printer:
             case Intrinsic(name, args, dtype):
                 values = [self.scalar(arg) for arg in args]
                 return self.pure("apply", values[0], values[-1], function_number(intrinsic(name, dtype)))
-        raise AssertionError(f"no bytecode for {type(scalar).__name__}")
+        raise AssertionError(f"cannot translate {type(scalar).__name__} to bytecode")
 
     def binary(self, function: str, dtype: DType, left: Reg, right: Reg) -> Reg:
         if function in SWAPPED:

@@ -159,7 +159,7 @@ def combination(value: Scalar, total: Local) -> tuple[str, Scalar]:
             return NAMES[function], left
         case Select(_, then, orelse) if (name := extreme_of(value)) and is_local(orelse, total):
             return name, then
-    raise AssertionError(f"no reduction into {total.name}")
+    raise AssertionError(f"not a reduction into {total.name}")
 
 
 def parts_of(scalar: Scalar) -> Iterator[Scalar]:

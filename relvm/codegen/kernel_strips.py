@@ -151,7 +151,7 @@ class StripPrinter:
             case Loop():
                 self.inner_loop(statement)
             case _:
-                raise AssertionError(f"{type(statement).__name__} in a SIMD loop")
+                raise AssertionError(f"cannot translate {type(statement).__name__} in a SIMD loop")
 
     def inner_loop(self, loop: Loop) -> None:
         """Print a loop inside the loop over strips.  Each of its iterations processes the whole strip."""
@@ -337,7 +337,7 @@ class StripPrinter:
             case Intrinsic(name, args, dtype):
                 values = [self.strip_of(self.value(arg, mask), arg.dtype) for arg in args]
                 return self.applied(intrinsic(name, dtype), values[0], values[-1])
-        raise AssertionError(f"no bytecode for {type(scalar).__name__}")
+        raise AssertionError(f"cannot translate {type(scalar).__name__} to bytecode")
 
     def multiply_add(self, left: Scalar, right: Scalar, added: Scalar, mask: Reg | None) -> Reg:
         """Return left * right + added.  The instruction adds the product to its destination strip."""

@@ -67,16 +67,17 @@ def adapt(executable: Executable) -> Executable:
     except (RelvmToolchainError, RelvmUnsupportedError) as error:
         reason = str(error).partition("\n")[0]
     else:
-        _warn(f"{unsupported_reason}; compiling its C source for this processor instead")
+        _warn(f"{unsupported_reason}; compiling the C source in the executable for this processor instead")
         return adapted
     portable = executable.portable
     if portable is None:
         raise RelvmUnsupportedError(
-            f"{unsupported_reason}; {reason}; it contains no portable program (built with vm.build(portable=True))"
+            f"{unsupported_reason}; {reason}; the executable contains no portable program; add one with"
+            " vm.build(portable=True)"
         )
     if portable.unsupported_reason:
         raise RelvmUnsupportedError(f"{unsupported_reason}; {reason}; {portable.unsupported_reason}")
-    _warn(f"{unsupported_reason}; {reason}; running its portable program instead")
+    _warn(f"{unsupported_reason}; {reason}; running the portable program in the executable instead")
     return portable
 
 
@@ -91,9 +92,9 @@ def _compile_source(executable: Executable) -> NativeCode:
         There is no C compiler, or it failed.
     """
     if not executable.is_trusted:
-        raise RelvmUnsupportedError("compiling its C source requires trust_native=True")
+        raise RelvmUnsupportedError("compiling the C source in the executable requires trust_native=True")
     if not executable.source:
-        raise RelvmUnsupportedError("it contains no C source")
+        raise RelvmUnsupportedError("the executable contains no C source")
     from relvm.codegen.c.module import parse_source  # most executables run as they are
     from relvm.compiler.toolchain import compile_native
 

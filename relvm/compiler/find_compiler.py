@@ -49,8 +49,8 @@ def _find(setting: str | None, cc: str | None, path: str | None) -> Compiler | N
         version = (shown.stdout or shown.stderr).partition("\n")[0]
         if version.startswith("tcc "):
             raise RelvmToolchainError(
-                f"{variable}: tcc has neither vectors nor fused multiply-add, so kernels would be slow and give other"
-                ' results; use gcc, clang or zig cc, or target="bytecode", which needs no compiler'
+                f"{variable}: tcc is not supported, because it has neither vectors nor fused multiply-add; use gcc,"
+                ' clang or zig cc, or target="bytecode", which needs no compiler'
             )
         if shown.returncode == 0:
             return Compiler(command, version)

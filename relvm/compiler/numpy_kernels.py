@@ -40,7 +40,7 @@ def reference_kernel(name: str) -> Callable[..., None] | None:
         count = _input_count(operator.parameters, len(values))
         for out in args[count:]:
             if not isinstance(out, Tensor) or not is_own(out):
-                raise RelvmArgumentError(f"{operator.name}: expected a tensor of the machine to write to")
+                raise RelvmArgumentError(f"{operator.name}: expected an output tensor that the machine allocated")
         try:
             result = operator.numpy(*values[:count], **keywords)
         except MemoryError as error:
@@ -49,7 +49,9 @@ def reference_kernel(name: str) -> Callable[..., None] | None:
             if isinstance(error, RelvmError):
                 raise
             shapes = ", ".join(str(np.shape(value)) for value in values[:count])
-            raise RelvmArgumentError(f"{operator.name}: arguments of shapes {shapes}: {error}") from error
+            raise RelvmArgumentError(
+                f"{operator.name}: cannot compute the result for arguments of shapes {shapes}: {error}"
+            ) from error
         results = result if isinstance(result, tuple) else (result,)
         for out, value in zip(values[count:], results, strict=True):
             np.copyto(out, value, casting="unsafe")
@@ -64,7 +66,7 @@ def _attributes(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise RelvmArgumentError(f"the attributes of a kernel are not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise RelvmArgumentError(f"the attributes of a kernel are no JSON object, but {type(found).__name__}")
+        raise RelvmArgumentError(f"the attributes of a kernel must be a JSON object, got {type(found).__name__}")
     return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
 
 

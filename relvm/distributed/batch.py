@@ -14,6 +14,7 @@ from relvm.distributed.inputs import FunctionSignature
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmShapeError, RelvmTypeError, expect_type
 from relvm.runtime.array_files import reading_arrays, unpacked
 from relvm.runtime.file_io import open_file
+from relvm.runtime.tensor import Tensor
 
 SUFFIXES = (".npy", ".npz")
 
@@ -100,7 +101,7 @@ def batches_of(given: Any) -> Batches:
         case str() | os.PathLike():
             paths = files_of(given)
             return Batches(map(FileBatch, paths), len(paths))
-        case np.ndarray():
+        case np.ndarray() | Tensor():
             raise RelvmTypeError("batches: expected several arrays, got one; split it with np.array_split(x, 10)")
         case Mapping():
             return _blocks({name: _dask_array(name, array) for name, array in given.items()})

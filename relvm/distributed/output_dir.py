@@ -43,11 +43,13 @@ class Output:
             found = read_text(folder / RECORD)
         except FileNotFoundError:
             raise RelvmArgumentError(
-                f"{folder} does not exist on {os.uname().nodename}, where a worker must write {self.path.name}:"
-                " expected a folder that all workers share"
+                f"the output folder {folder} does not exist on {os.uname().nodename}, where a worker runs;"
+                " choose a folder that all workers share"
             ) from None
         if found != self.record:
-            raise RelvmArgumentError(f"{folder} was claimed by a run of another executable or function")
+            raise RelvmArgumentError(
+                f"{folder} belongs to a run of another executable or function; choose another folder"
+            )
         save_arrays(self.path, arrays)
 
 
@@ -87,9 +89,11 @@ class OutputFolder:
         if found == self._known and not overwrite:
             return
         if found and not overwrite:
+            other, own = (
+                f"function {e['function']} of executable {e['executable'][:12]}" for e in (found, self._known)
+            )
             raise RelvmArgumentError(
-                f"{self.path} contains outputs of {found['function']} of executable {found['executable'][:12]},"
-                f" expected {self._known['function']} of {self._known['executable'][:12]};"
+                f"{self.path} contains outputs of {other}, but this run is of {own};"
                 " choose another folder, or pass --overwrite (overwrite=True)"
             )
         if found:  # removed before the record changes, so that outputs and record always agree
@@ -132,8 +136,8 @@ class OutputFolder:
                 raise RelvmArgumentError(f"{self.path} {what}: expected an empty folder or an output folder") from None
             return None
         except (ValueError, RecursionError) as error:
-            raise RelvmFormatError(f"{place} is not a record of outputs: {error}") from None
+            raise RelvmFormatError(f"{place} is not a valid record of outputs: {error}") from None
         match found:
             case {"relvm-map": version, "executable": str(), "function": str()} if version == _VERSION:
                 return found
-        raise RelvmFormatError(f"{place} is not a record of outputs of this version")
+        raise RelvmFormatError(f"{place} is not a valid record of outputs, or is of another version of relvm")

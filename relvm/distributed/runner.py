@@ -19,7 +19,7 @@ import numpy as np
 from relvm.distributed.inputs import FunctionSignature
 from relvm.errors import RelvmNameError, RelvmTypeError, expect_type, near_matches
 from relvm.quoting import terminal
-from relvm.runtime.virtual_machine import expect_options
+from relvm.runtime.machine_limits import expect_options
 from relvm.vm import Executable, Shape, Tensor, VirtualMachine
 
 EXECUTABLES_KEPT = 4  # the most executables that a process keeps, with their virtual machines

@@ -475,6 +475,9 @@ class Module(Node):
     def __contains__(self, name: str) -> bool:
         return any(f.name == name for f in self.functions)
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return [function.name for function in self.functions]
+
     def with_functions(self, functions: tuple[Function, ...]) -> Module:
         """Return a module with the given functions, and otherwise equal to this module.
 

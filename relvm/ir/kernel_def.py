@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from relvm.errors import RelvmArgumentError, RelvmTypeError, near_matches
 from relvm.ir.dtypes import BOOL, F32, F64, I64, DType
+from relvm.ir.node import Printed
 from relvm.ir.symbolic import AnyDim, DimVar, dim_vars
 from relvm.ir.types import TensorType, TupleType, Type
 
@@ -169,8 +170,8 @@ class Branch:
 Statement = For | Let | Assign | Put | Branch
 
 
-@dataclass(frozen=True, eq=False)
-class KernelDef:
+@dataclass(frozen=True, eq=False, repr=False)
+class KernelDef(Printed):
     """A kernel: statements that read `inputs` and write `outputs`.
 
     Elements of outputs are 0 until they are written.  An index outside of its axis is an error.
@@ -283,7 +284,7 @@ def _same_dtype(name: str, operands: tuple[Operand, ...]) -> tuple[Scalar, ...]:
 def _expect_arithmetic(name: str, dtype: DType) -> None:
     if not dtype.is_arithmetic or dtype.is_narrow_float:
         hint = "; convert it, for example f32(x)" if not dtype.is_bool else ""
-        raise RelvmTypeError(f"{name}: expected numbers of at least a byte, or f32 or f64, got {dtype}{hint}")
+        raise RelvmTypeError(f"{name}: expected an integer dtype of at least 8 bits, f32 or f64, got {dtype}{hint}")
 
 
 def binary(function: str, left: Operand, right: Operand) -> Operand:
@@ -312,9 +313,9 @@ def binary(function: str, left: Operand, right: Operand) -> Operand:
         return Operation(function, operands, BOOL)
     _expect_arithmetic(function, dtype)
     if function == "div" and not dtype.is_float:
-        raise RelvmTypeError(f"/ is for floats, got {dtype}; use //, or convert to f32")
+        raise RelvmTypeError(f"/: expected f32 or f64, got {dtype}; use //, or convert to f32")
     if function in ("floordiv", "mod") and dtype.is_float:
-        raise RelvmTypeError(f"// and % are for integers, got {dtype}; use floor(x / y) or fmod(x, y)")
+        raise RelvmTypeError(f"// and %: expected integers, got {dtype}; use floor(x / y) or fmod(x, y)")
     return Operation(function, operands, BOOL if function in COMPARISONS else dtype)
 
 
@@ -356,7 +357,7 @@ def index(value: Operand) -> Scalar:
 def cast(value: Operand, dtype: DType) -> Scalar:
     """Return a conversion of `value` to `dtype`, or `value` itself if it has that dtype already."""
     if dtype.is_string:
-        raise RelvmTypeError("a kernel has no strings")
+        raise RelvmTypeError("a kernel cannot convert to str")
     if isinstance(value, int | float):
         fits = isinstance(value, int) and dtype.is_integer and dtype.limits[0] <= value <= dtype.limits[1]
         if (dtype.is_float or fits) and not isinstance(value, bool):
@@ -384,7 +385,7 @@ def call(name: str, operands: tuple[Operand, ...]) -> Scalar:
     dtype = values[0].dtype
     _expect_arithmetic(name, dtype)
     if name == "fma" and dtype != F32:
-        raise RelvmTypeError(f"fma is for f32, got {dtype}")
+        raise RelvmTypeError(f"fma: expected f32, got {dtype}")
     if name in MATH and not dtype.is_float:
         raise RelvmTypeError(f"{name}: expected f32 or f64, got {dtype}; convert it with f32(x)")
     if name in ("min", "max"):

@@ -132,7 +132,7 @@ class _Printer:
             case kd.Operation(function, operands):
                 first = self.typed(operands[0], *operands[1:])
                 return f"{function}({', '.join((first, *map(self.scalar, operands[1:])))})"
-        raise AssertionError(f"no text form for {type(scalar).__name__}")
+        raise AssertionError(f"cannot print {type(scalar).__name__}")
 
     def typed(self, scalar: kd.Scalar, *others: kd.Scalar, outer: int = -1) -> str:
         """Return the text of `scalar`, the first operand of an operation.

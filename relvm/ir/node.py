@@ -11,13 +11,46 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
+from relvm.display import Displayed, html_lines, short_text
+
 _Node = TypeVar("_Node", bound="Node")
 
 _field_names: dict[type, tuple[str, ...]] = {}
+_printers: list[Callable[[Any, bool], str]] = []
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Node:
+def register_printer(printer: Callable[[Any, bool], str]) -> None:
+    """Make `printer` the function that prints nodes and kernels.
+
+    printer: takes a node, and whether to elide long constants.  The printer imports the nodes, so that they cannot
+    import it.
+    """
+    _printers[:] = [printer]
+
+
+class Printed(Displayed):
+    """Base class of what has a text form.  `str` is the complete text, `repr` its first and last lines."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return _printers[0](self, False)
+
+    def __repr__(self) -> str:
+        return short_text(self._elided())
+
+    def _repr_html_(self) -> str:
+        return html_lines(self._elided())
+
+    def _elided(self) -> str:
+        try:
+            return _printers[0](self, True)
+        except Exception as error:  # a node that breaks the rules of the IR, which a message may show
+            return f"<{type(self).__name__} that cannot be printed: {type(error).__name__}: {error}>"
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Node(Printed):
     """Base class of IR nodes."""
 
     _children: ClassVar[tuple[Node, ...]]  # of each object, see `children`
@@ -26,7 +59,7 @@ class Node:
 @dataclass_transform(frozen_default=True, eq_default=False)
 def node(cls: type[_Node]) -> type[_Node]:
     """Class decorator for nodes that are compared by identity: a node is equal only to itself."""
-    return _register(dataclasses.dataclass(frozen=True, eq=False)(cls))
+    return _register(dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls))
 
 
 @dataclass_transform(frozen_default=True)

@@ -50,7 +50,7 @@ from relvm.ir.expr import (
 )
 from relvm.ir.kernel_def import KernelDef
 from relvm.ir.kernel_def_printer import kernel_lines
-from relvm.ir.node import Node, walk
+from relvm.ir.node import Node, Printed, register_printer, walk
 from relvm.ir.operator import operators
 from relvm.ir.scalar_ops import FORMS
 from relvm.ir.symbolic import AnyDim, DimVar, evaluate_with, format_dim, var_dim
@@ -154,6 +154,24 @@ def print_expr(expr: Expr | Binding | MatchCast, *, elide_constants: bool = Fals
         printer.binding(expr)
     return "".join(printer.out)
 
+
+def _text(item: Printed, elide_constants: bool) -> str:
+    """Return the text that a node or a kernel shows itself as."""
+    match item:
+        case Module():
+            return print_module(item, elide_constants=elide_constants).removesuffix("\n")
+        case Function():
+            return print_function(item, elide_constants=elide_constants)
+        case KernelDef():
+            return "\n".join(line for line, _ in kernel_lines(item, _name(item.name)))
+        case Type():
+            return format_type(item)
+        case Expr() | Binding() | MatchCast():
+            return print_expr(item, elide_constants=elide_constants)
+    raise AssertionError(f"{type(item).__name__} has no text form")
+
+
+register_printer(_text)
 
 _Class = type | UnionType
 
@@ -391,7 +409,7 @@ class _Printer:
                 return "null"
             case Shape(dims):
                 return f"shape({', '.join(format_dim(self.dim(dim)) for dim in dims)})"
-        raise AssertionError(f"no text form for {type(expr).__name__}")
+        raise AssertionError(f"cannot print {type(expr).__name__}")
 
     def constant(self, array: np.ndarray, type_text: str) -> str:
         long = array.size > MAX_LISTED_ELEMENTS

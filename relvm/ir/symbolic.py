@@ -181,7 +181,7 @@ def dim_op(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
             return _mod(left, right)
         case "min" | "max":
             return _extreme(function, left, right)
-    raise AssertionError(f"no dimension operator {function}")
+    raise AssertionError(f"unknown dimension operator {function}")
 
 
 def product(dims) -> AnyDim:

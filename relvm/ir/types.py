@@ -513,4 +513,4 @@ def format_type(type_: Type, name_of: Callable[[DimVar], str] = lambda var: term
             return f"({inner}) {'->' if pure else '=>'} {format_type(result, name_of)}"
         case ObjectType():
             return "object"
-    raise AssertionError(f"no text form for {type(type_).__name__}")
+    raise AssertionError(f"cannot print {type(type_).__name__}")

@@ -115,7 +115,7 @@ def _atom_range(atom: Atom, ranges: Mapping[DimVar, Range]) -> Range:
             return Range(min(quotients), max(quotients))
         case "mod" | "floordiv":
             return ANYTHING
-    raise AssertionError(f"no dimension operator {atom.function}")
+    raise AssertionError(f"unknown dimension operator {atom.function}")
 
 
 def _product(left: Range, right: Range) -> Range:

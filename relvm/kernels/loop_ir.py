@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from relvm.display import Displayed
 from relvm.ir.dtypes import BOOL, I64, DType
 from relvm.ir.symbolic import AnyDim, product
 from relvm.kernels.cost import Work
@@ -304,8 +305,8 @@ class Fail(Statement):
     values: tuple[Scalar, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Kernel:
+@dataclass(frozen=True, eq=False, repr=False)
+class Kernel(Displayed):
     """A kernel: a loop nest that reads `inputs` and writes every element of `outputs`.
 
     comment: the operators that the kernel implements.   work: the work of a call, for profiles, or None if it is
@@ -322,6 +323,10 @@ class Kernel:
     comment: str
     in_place: tuple[int, ...] = ()
     work: Work | None = None
+
+    def __str__(self) -> str:
+        inputs, outputs = (", ".join(buffer.name for buffer in side) for side in (self.inputs, self.outputs))
+        return f"<kernel {self.name}({inputs}) -> ({outputs}): {self.comment}>"
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ class Scope:
             case ApplyExpr(name, function, args):
                 value = self.k.let(c_name(name), function(*map(self.value, args)))
             case _:
-                raise AssertionError(f"a {type(tree).__name__} that was not computed before")
+                raise AssertionError(f"cannot compute {type(tree).__name__}; it must be bound first")
         self.values[tree] = value
         return value
 

@@ -334,7 +334,7 @@ class _Lowering:
             case kd.Operation(function, operands, dtype):
                 values = tuple(self.scalar(operand, guard) for operand in operands)
                 return self.operation(function, values, dtype, guard)
-        raise AssertionError(f"no loop IR for {type(scalar).__name__}")
+        raise AssertionError(f"cannot translate {type(scalar).__name__} to loop IR")
 
     def short_circuit(self, function: str, left: kd.Scalar, right: kd.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
         first = self.scalar(left, guard)

@@ -66,7 +66,7 @@ def _statement(statement: Statement) -> str:
             return f"anylist_resetitem(r, {register})"
         case IfStatement(cond):
             return f'if bool(call_packed("vm.builtin.read_if_cond", {_operand(cond)})):'
-    raise AssertionError(f"no text for {statement!r}")
+    raise AssertionError(f"cannot print {statement!r}")
 
 
 def _call(call: CallStatement) -> str:
@@ -93,4 +93,4 @@ def _operand(operand: Operand) -> str:
             return "ctx_ptr"
         case NullHandle():
             return "null"
-    raise AssertionError(f"no text form for {operand!r}")
+    raise AssertionError(f"cannot print {operand!r}")

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from relvm.display import Displayed
 from relvm.kernels.loop_ir import Kernel
+from relvm.quoting import terminal
 
 INVOKES = ("vm.builtin.invoke_closure", "vm.builtin.invoke_pure_closure")
 PREFIX = "__vmtir__"  # prefix of the names of routines: function `foo` is the routine __vmtir__foo
@@ -157,8 +159,8 @@ def ends_in_calls(body: tuple[Statement, ...]) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class Routine:
+@dataclass(frozen=True, repr=False)
+class Routine(Displayed):
     """A routine, the lowered form of a function.  It takes its n parameters in r[0..n-1] and leaves its result in r[n].
 
     name: the name of the function.  params: the names of its parameters.  registers: the number of registers, at least
@@ -172,9 +174,12 @@ class Routine:
     private: bool = False
     impure: bool = False
 
+    def __str__(self) -> str:
+        return terminal(f"<routine {self.name}({', '.join(self.params)}): {self.registers} registers>")
 
-@dataclass(frozen=True)
-class LirModule:
+
+@dataclass(frozen=True, repr=False)
+class LirModule(Displayed):
     """The lowered module, from which bytecode and C are printed.
 
     functions: the names in the function table: the functions of the module, then others in order of first use.
@@ -187,3 +192,7 @@ class LirModule:
     functions: tuple[str, ...]
     constants: tuple[Any, ...]
     signature: dict[str, Any]
+
+    def __str__(self) -> str:
+        head = f"<LirModule of {len(self.routines)} routines and {len(self.kernels)} kernels>"
+        return "\n".join((head, *map(str, self.routines), *map(str, self.kernels)))

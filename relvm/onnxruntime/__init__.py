@@ -261,8 +261,8 @@ def install() -> None:
         return
     if found is not None:
         raise RelvmBusyError(
-            "install: onnxruntime is imported already, so that packages may hold its names; call"
-            " relvm.onnxruntime.install() first"
+            "install: onnxruntime is already imported, and other packages may have copied its functions; call"
+            " relvm.onnxruntime.install() before the first import of onnxruntime"
         )
     sys.modules.update(_MODULES)
     from relvm.onnxruntime.distribution import add_metadata  # imported here, because few programs need it

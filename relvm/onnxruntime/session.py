@@ -479,8 +479,8 @@ class InferenceSession:
         try:
             if isinstance(self._model, Path) and _stamp(self._model) != self._stamp:
                 raise Fail.of(
-                    f"{self._model} has changed since the session was created; a run with other outputs, initializers"
-                    " or sizes reads it once more: keep the file, or create the session from its bytes"
+                    f"{self._model} has changed since the session was created, and this run must read it again, because"
+                    " its outputs, initializers or sizes are new: keep the file, or create the session from its bytes"
                 )
             executable = build_onnx(
                 self._model, dims, "auto", "c", inputs=variant.overridden, outputs=variant.outputs, fused=self._fused

@@ -36,7 +36,7 @@ def numpy_dtype(element: str) -> np.dtype:
         import ml_dtypes
 
     if not hasattr(ml_dtypes, name):
-        raise InvalidArgument.of(f"there are no arrays of element type {element}")
+        raise InvalidArgument.of(f"element type {element} has no dtype in NumPy or ml_dtypes")
     return np.dtype(getattr(ml_dtypes, name))
 
 

@@ -200,5 +200,6 @@ def matmul_integer_packed(
         return TensorType(I32, None, a.rank)
     depth = a.shape[-1]
     right = isinstance(depth, int) and -(-depth // 4) == groups
-    expect(right, "{}: a has {} columns, but b has {} words of 4 rows", name, depth, groups, error=RelvmShapeError)
+    message = "{}: a has {} columns, but b is packed for {} to {} rows"
+    expect(right, message, name, depth, max(0, 4 * groups - 3), 4 * groups, error=RelvmShapeError)
     return TensorType(I32, (*a.shape[:-1], columns))

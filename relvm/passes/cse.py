@@ -142,7 +142,7 @@ def _atom_key(atom: Expr) -> Hashable:
             return (DimValue, dim)
         case Null():
             return Null
-    raise AssertionError(f"no atom: {type(atom).__name__}")
+    raise AssertionError(f"expected an atom, got {type(atom).__name__}")
 
 
 def _exact(value: object) -> Hashable:

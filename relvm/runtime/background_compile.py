@@ -59,7 +59,7 @@ class Upgrade(Generic[ExecutableT]):
         """
         if not self._done.is_set() and os.getpid() != self._process:
             raise RelvmUnsupportedError(
-                "native code: the process was forked during compilation, so this process keeps running bytecode"
+                "cannot wait for native code: this process was forked during compilation and continues with bytecode"
             )
         if not self._done.wait(timeout):
             return False

@@ -44,7 +44,7 @@ binding.install(
     busy=_busy,
     misfit=misfit,
     carry=store_exception,
-    unregistered=lambda named: RelvmNameError(f"{named.name} is no longer registered"),
+    unregistered=lambda named: RelvmNameError(f"the packed function {named.name} is no longer registered"),
     hostless=lambda named: hostless(named.name),
     uncopyable=_uncopyable,
     unfit_result=lambda named, error: located(error, f"the result of {named.name}"),

@@ -19,12 +19,14 @@ from relvm.bytecode.container import aligned_buffer, unpack_sections
 from relvm.bytecode.decode import decode, decode_constants, decode_signature
 from relvm.bytecode.encode import encode
 from relvm.bytecode.program import FunctionEntry, Program, callees
+from relvm.display import Displayed
 from relvm.errors import RelvmFormatError, RelvmTypeError, RelvmUnsupportedError, expect_type
 from relvm.numpy_dtypes import DTYPE_NAMES, dtype_number, plain_bytes
 from relvm.quoting import terminal
 from relvm.runtime import binding
 from relvm.runtime.background_compile import Upgrade
 from relvm.runtime.file_io import complete_file, map_executable
+from relvm.runtime.signature import Signatures, signature_table
 from relvm.runtime.status import failure
 from relvm.runtime.trust import Part, is_built_here, record_built
 from relvm.tables import KINDS
@@ -33,8 +35,8 @@ from relvm.tables import KINDS
 KERNEL_LIBRARY = ("reference.*",)
 
 
-@dataclass(frozen=True)
-class Stats:
+@dataclass(frozen=True, repr=False)
+class Stats(Displayed):
     """Statistics of the contents of an executable.  `str(stats)` is a readable table.
 
     Attributes
@@ -82,7 +84,7 @@ class Stats:
         return "\n".join(lines)
 
 
-class Executable:
+class Executable(Displayed):
     """A verified program.  An executable is immutable, so copying it returns the same object, and any number of
     machines may run it at the same time.
 
@@ -367,9 +369,9 @@ class Executable:
         return KINDS[lib.rvm_executable_function_kind(self.pointer, index)].name
 
     @cached_property
-    def signature(self) -> dict[str, Any]:
+    def signature(self) -> Signatures:
         """The parameter and result types of each function that is not private, by function name."""
-        return decode_signature(self._buffer, portable=self._is_portable)
+        return Signatures(decode_signature(self._buffer, portable=self._is_portable))
 
     @property
     def source(self) -> str:
@@ -454,8 +456,14 @@ class Executable:
     def __reduce__(self) -> tuple[Any, tuple[bytes]]:
         return _unpickled, (self.to_bytes(),)
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return f"<Executable of {self.function_count} functions>"
+
+    def _repr_html_(self) -> str:
+        kinds = Counter(map(self.function_kind, range(self.function_count)))
+        counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        title = f"Executable: {self.function_count} functions ({counts}), {len(self._content()):,} bytes"
+        return signature_table(self.signature, title)
 
 
 def load(

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from relvm._native import ffi, lib
+from relvm.display import short_text
 from relvm.errors import RelvmArgumentError, near_matches
 from relvm.quoting import terminal
 from relvm.runtime.closure import Closure
 from relvm.runtime.convert import FUNCTION
 from relvm.runtime.invoke import Invoker, PreparedCall
+from relvm.runtime.signature import instance_property, python_signature, stated_types
 from relvm.runtime.status import uncopyable
+
+
+class _Doc:
+    """The docstring of a class, and of each of its objects a description of that object."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __get__(self, instance: Function | None, owner: type) -> str:
+        return self.text if instance is None else instance.description()
 
 
 class Function(Closure):
@@ -48,17 +61,36 @@ class Function(Closure):
     def parameters(self) -> tuple[str, ...]:
         return self.objects.executable.functions[self.name].parameters
 
+    @instance_property
+    def __signature__(self) -> inspect.Signature:
+        """The parameters and the types that the executable states, for `inspect.signature` and completion."""
+        names = self.parameters
+        return python_signature(names, *stated_types(self.objects.executable.signature, self.name, len(names)))
+
+    def description(self) -> str:
+        """Return the docstring of this function: its parameters and its result, with their types."""
+        names = self.parameters
+        types, result = stated_types(self.objects.executable.signature, self.name, len(names))
+        lines = [f"{self.name}: a function of an executable.  Call it with arguments by position or by name."]
+        if names:
+            lines += ["", "Parameters", "----------"]
+            lines += [f"{name} : {kind}" if kind else name for name, kind in zip(names, types, strict=True)]
+        if result:
+            lines += ["", "Returns", "-------", result]
+        return "\n".join(map(terminal, lines))
+
     def call_otherwise(self, *arguments: Any, **named: Any) -> Any:
         """Handle a call with arguments by parameter name, and any call of a function with pre-bound inputs.
 
         Raises
         ------
         RelvmArgumentError
-            There are too few or too many arguments or unknown names, or the function has pre-bound inputs
-            (VirtualMachine.set_input).
+            There are too few or too many arguments or unknown names, the function has pre-bound inputs
+            (VirtualMachine.set_input), or the machine is closed.
         RelvmError
             The error that the machine raises.
         """
+        self.objects.expect_open(self.name)
         if self.name in self.inputs:
             raise self.is_set()
         return self.call(*self.ordered(arguments, named))
@@ -96,7 +128,14 @@ class Function(Closure):
         return [*arguments, *(named[name] for name in rest)]
 
     def __repr__(self) -> str:
-        return terminal(f"<function {self.name}({', '.join(self.parameters)}) of a machine>")
+        names = self.parameters
+        types, result = stated_types(self.objects.executable.signature, self.name, len(names))
+        typed = (f"{name}: {kind}" if kind else name for name, kind in zip(names, types, strict=True))
+        arrow = f" -> {result}" if result else ""
+        return short_text(terminal(f"<function {self.name}({', '.join(typed)}){arrow} of a machine>"))
+
+
+Function.__doc__ = _Doc(Function.__doc__ or "")  # type: ignore[assignment]
 
 
 class SavedFunction:
@@ -124,7 +163,7 @@ class SavedFunction:
 
     def is_complete(self) -> RelvmArgumentError:
         """Return the error for a call with arguments: all arguments are already bound."""
-        return RelvmArgumentError(f"{self.name} already has its arguments; call it without any")
+        return RelvmArgumentError(f"all arguments of {self.name} are already bound; call it without arguments")
 
     def __repr__(self) -> str:
         return terminal(f"<saved function {self.name} of a machine: {self.prepared.name} with its arguments>")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from relvm._native import ffi, lib
+from relvm.errors import RelvmArgumentError
 from relvm.quoting import terminal, terminal_message
 from relvm.runtime import binding
 from relvm.runtime.binding import Objects, Reference
@@ -35,6 +36,18 @@ class Invoker(Objects):
         self.upgrade = executable.upgrade  # until it has ended
         self.parts_taken = 0  # of the upgrade
         self.restless = self.upgrade is not None
+        self.is_closed = False
+
+    def close(self) -> None:
+        """Let every later call from Python raise RelvmArgumentError."""
+        self.is_closed = True
+        self.begin = self.expect_open  # type: ignore[method-assign]
+
+    def expect_open(self, what: Any) -> None:
+        """Raise RelvmArgumentError if the machine is closed.  what: the function or its name."""
+        if self.is_closed:
+            name = what if isinstance(what, str) else what.name
+            raise RelvmArgumentError(f"{name}: the machine is closed; create a new VirtualMachine")
 
     def __reduce__(self) -> NoReturn:
         raise uncopyable(self)
@@ -45,7 +58,7 @@ class Invoker(Objects):
 
     def instrument(self, index: int, before: bool, result: Any, arguments: Sequence[Any]) -> Any:
         """Call the Python instrument for a call of function `index`, and return its answer.  See `set_instrument`."""
-        assert self.callback is not None, "an instrument is told of calls only where there is one"
+        assert self.callback is not None, "no instrument is set"
         return self.callback(self.executable.function_name(index), before, result, *arguments)
 
     def poll(self) -> None:

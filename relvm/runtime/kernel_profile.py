@@ -8,6 +8,7 @@ from typing import Any
 from relvm._native import lib
 from relvm.bytecode.kernel_printer import enclosing_loops, instruction_texts
 from relvm.bytecode.kernel_program import KernelProgram
+from relvm.display import Displayed, text_table
 from relvm.quoting import terminal
 
 _HOT = 0.1  # a row with this share of the time is marked
@@ -41,8 +42,8 @@ class InstructionRow:
     loops: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
-class KernelProfile:
+@dataclass(frozen=True, repr=False)
+class KernelProfile(Displayed):
     """The profile of the instructions of a kernel.  `str(profile)` is a table of at most 40 instructions.
 
     Attributes
@@ -88,11 +89,7 @@ class KernelProfile:
             seconds, share = sum(row.seconds for row in left), sum(row.share for row in left)
             text = f"({len(left)} more instructions)"
             lines.append(("", str(sum(row.count for row in left)), f"{seconds * 1e3:.4f}", f"{share:.1%}", text))
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        return "\n".join(
-            "  ".join([*(cell.rjust(width) for cell, width in zip(line[:4], widths, strict=False)), line[4]])
-            for line in lines
-        )
+        return "\n".join(text_table(lines, left=(4,)))
 
     def __str__(self) -> str:
         return self.table()

@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from relvm._native import ffi, lib
+from relvm.display import Displayed, html_lines, html_table, text_table
+from relvm.errors import RelvmNameError, near_matches
 from relvm.quoting import terminal
 from relvm.runtime.executable import Executable
 from relvm.runtime.instrument import python_instrument
 from relvm.runtime.invoke import Invoker, PreparedCall
 from relvm.runtime.kernel_profile import KernelProfile, read_kernel
 from relvm.runtime.status import failure
+from relvm.runtime.timeline import MAX_CALLS, Timeline, recorded_calls
 
 _BUILTIN = "vm.builtin."
 
@@ -52,8 +55,8 @@ class ProfileRow:
     operations: int | None = None
 
 
-@dataclass(frozen=True)
-class Profile:
+@dataclass(frozen=True, repr=False)
+class Profile(Displayed):
     """The profile of a run.  `str(profile)` is a table.
 
     Attributes
@@ -69,6 +72,8 @@ class Profile:
     kernels
         The profiles of the instructions of kernels in bytecode, by the name of the kernel, the largest time first.
         Empty without kernels=True.
+    timeline
+        The calls with the times at which they started and ended.  None without timeline=True.
     """
 
     function: str
@@ -76,6 +81,7 @@ class Profile:
     rows: tuple[ProfileRow, ...]
     threads: int = 1
     kernels: Mapping[str, KernelProfile] = field(default_factory=dict, hash=False)
+    timeline: Timeline | None = None
 
     @property
     def other_seconds(self) -> float:
@@ -83,54 +89,93 @@ class Profile:
         measurement."""
         return self.seconds - sum(row.seconds for row in self.rows)
 
+    def __getitem__(self, name: str) -> ProfileRow:
+        """Return the row of a function.  Raise RelvmNameError if the run did not call a function of that name."""
+        found = next((row for row in self.rows if row.name == name), None)
+        if found is None:
+            raise RelvmNameError(f"no function {name} in the profile{near_matches(str(name), self._names())}")
+        return found
+
+    def _names(self) -> list[str]:
+        return [row.name for row in self.rows]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return self._names()
+
     def __str__(self) -> str:
-        cells: list[tuple[str, ...]] = [("name", "kind", "count", "ms", "share", "bytes", "operations")]
+        table = "\n".join(text_table(self._cells(), left=(0, 1)))
+        return f"{table}\n\n{self._kernels_text()}" if self.kernels else table
+
+    def _repr_html_(self) -> str:
+        title = f"{self.function}: {self.seconds * 1e3:.4f} ms"
+        table = html_table(self._cells(), title, left=(0, 1))
+        return table + html_lines(self._kernels_text(), "Instructions of kernels") if self.kernels else table
+
+    def _kernels_text(self) -> str:
+        return "\n\n".join(map(str, self.kernels.values()))
+
+    def _cells(self) -> Iterator[tuple[str, ...]]:
+        yield "name", "kind", "count", "ms", "share", "bytes", "operations"
         for row in self.rows:
             counted = "-" if row.operations is None else str(row.operations)
-            cells.append(
-                _cells(terminal(row.name), row.kind, str(row.count), row.seconds, row.share, str(row.bytes), counted)
-            )
+            yield _cells(terminal(row.name), row.kind, str(row.count), row.seconds, row.share, str(row.bytes), counted)
         other = self.other_seconds
-        cells.append(_cells("(the machine)", "", "", other, other / self.seconds))
-        cells.append(_cells(terminal(self.function), "total", "", self.seconds, 1))
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = []
-        for line in cells:
-            texts = [cell.ljust(width) for cell, width in zip(line[:2], widths[:2], strict=True)]
-            texts += [cell.rjust(width) for cell, width in zip(line[2:], widths[2:], strict=True)]
-            lines.append("  ".join(texts).rstrip())
-        return "\n\n".join(["\n".join(lines), *map(str, self.kernels.values())])
+        yield _cells("(the machine)", "", "", other, other / self.seconds)
+        yield _cells(terminal(self.function), "total", "", self.seconds, 1)
 
 
-def measure(prepared: PreparedCall, kernels: bool = False) -> Profile:
+def measure(prepared: PreparedCall, *, kernels: bool = False, timeline: bool = False) -> Profile:
     """Run a prepared call once and return its profile.  An instrument set from Python is not called in this run.
 
-    kernels: whether to measure the instructions of kernels in bytecode, too.
+    kernels: whether to measure the instructions of kernels in bytecode, too.   timeline: whether to record the times of
+    the calls.
     """
     runner = prepared.runner
     profile = ffi.new("rvm_profile **")
     error = ffi.new("rvm_value *")
-    status = lib.rvm_profile_new(runner.executable.pointer, profile, error)
-    if status:
-        raise failure(status, error)
+
+    def expect_ok(status: int) -> None:
+        if status:
+            raise failure(status, error)
+
+    expect_ok(lib.rvm_profile_new(runner.executable.pointer, profile, error))
     try:
         for index, code in _codes(runner.executable):
-            status = lib.rvm_profile_count(profile[0], index, code, len(code), error)
-            if status:
-                raise failure(status, error)
-        if kernels and (status := lib.rvm_profile_kernels(profile[0], error)):
-            raise failure(status, error)
+            expect_ok(lib.rvm_profile_count(profile[0], index, code, len(code), error))
+        if kernels:
+            expect_ok(lib.rvm_profile_kernels(profile[0], error))
+        if timeline:
+            expect_ok(lib.rvm_profile_record(profile[0], MAX_CALLS, error))
         runner.install("profile", ffi.new("rvm_instrument *", lib.rvm_profile_instrument(profile[0])))
         try:
             seconds = prepared.repeat(1)
         finally:
             runner.install("profile", ffi.NULL if runner.callback is None else python_instrument())
         rows = _rows(runner, profile[0], seconds)
-        if not kernels:
-            return Profile(prepared.name, seconds, rows, runner.threads)
-        return Profile(prepared.name, seconds, rows, 1, _kernels(runner.executable, profile[0]))
+        return Profile(
+            prepared.name,
+            seconds,
+            rows,
+            1 if kernels else runner.threads,
+            _kernels(runner.executable, profile[0]) if kernels else {},
+            _timeline(prepared, profile[0], seconds, rows) if timeline else None,
+        )
     finally:
         lib.rvm_profile_release(profile[0])
+
+
+def _timeline(prepared: PreparedCall, profile: object, seconds: float, rows: tuple[ProfileRow, ...]) -> Timeline:
+    executable = prepared.runner.executable
+    names = [executable.function_name(i) for i in range(executable.function_count)]
+    kinds = [_kind(executable, i) for i in range(executable.function_count)]
+    calls = tuple(recorded_calls(profile, names, kinds))
+    return Timeline(prepared.name, seconds, calls, dropped=sum(row.count for row in rows) - len(calls))
+
+
+def _kind(executable: Executable, index: int) -> str:
+    """Return "kernel", "packed" or "builtin" for a function that a profile measures."""
+    is_builtin = executable.function_name(index).startswith(_BUILTIN)
+    return "builtin" if is_builtin else executable.function_kind(index)
 
 
 def _rows(runner: Invoker, profile: object, seconds: float) -> tuple[ProfileRow, ...]:
@@ -138,8 +183,7 @@ def _rows(runner: Invoker, profile: object, seconds: float) -> tuple[ProfileRow,
     for index in range(runner.executable.function_count):
         row = lib.rvm_profile_read(profile, index)
         if row.count:
-            name, kind = runner.executable.function_name(index), runner.executable.function_kind(index)
-            kind = "builtin" if name.startswith(_BUILTIN) else kind
+            name, kind = runner.executable.function_name(index), _kind(runner.executable, index)
             spent = row.nanoseconds / 1e9
             operations = None if math.isnan(row.operations) else int(row.operations)
             rows.append(ProfileRow(name, kind, row.count, spent, spent / seconds, row.bytes, operations))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from relvm._native import ffi, lib
-from relvm.numpy_dtypes import STRINGS, numpy_dtype, unpack_strings
+from relvm.display import Displayed, html_lines, short_text
+from relvm.errors import RelvmTypeError
+from relvm.numpy_dtypes import DTYPE_NAMES, STRINGS, dtype_number, numpy_dtype, unpack_strings
 from relvm.runtime.binding import Reference, is_writable
 from relvm.runtime.dlpack import dlpack_of_array
 
@@ -16,15 +21,21 @@ _MAX_ELEMENTS_SHOWN = 100  # a larger tensor is shown with some elements left ou
 _MAX_AXES_SHOWN = 4  # of a larger tensor, up to six elements along each axis are shown
 
 
-class Tensor(Reference):
+class Tensor(NDArrayOperatorsMixin, Displayed, Reference):
     """A tensor that a machine created: dense, row-major, on the CPU.
 
     NumPy (`np.asarray`), and any other array library through DLPack, can access the elements without a copy.  Such a
     view keeps the tensor alive.  The view is writable, unless the elements are a constant of the executable or belong
     to a read-only argument array.  A tensor of strings is copied, to an array of str objects.
+
+    A tensor behaves as the array `tensor.numpy()`: indexing, iteration, `in`, `bool`, `float`, `int`, arithmetic and
+    comparisons do what NumPy does, and return arrays and scalars of NumPy.  `==` compares elements, so a tensor cannot
+    be hashed.  Assignments to elements, and `+=`, change the tensor.  They raise RelvmTypeError for strings, which are
+    copies, and ValueError for read-only elements.
     """
 
     __slots__ = ("__weakref__",)
+    __hash__ = None  # type: ignore[assignment]  # as for arrays, because == compares elements
 
     @property
     def _c(self) -> Any:
@@ -45,6 +56,16 @@ class Tensor(Reference):
     def ndim(self) -> int:
         """The number of dimensions."""
         return self._c.dl.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.numpy().size
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the elements, in bytes.  For strings, the size of their packed form."""
+        return lib.rvm_tensor_packed_bytes(self._c) if self.dtype == STRINGS else self.numpy().nbytes
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -83,23 +104,93 @@ class Tensor(Reference):
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)  # kDLCPU
 
-    def __bool__(self) -> bool:
-        return bool(self.numpy())
+    def tolist(self) -> Any:
+        """Return the elements as nested lists of Python values, or as one value if there are no axes."""
+        return self.numpy().tolist()
+
+    # ---- as an array of NumPy ----
+
+    def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: Any, out: tuple = (), **options: Any) -> Any:
+        """Apply a ufunc of NumPy.  All operators but the comparisons == and != are ufuncs."""
+        if out:
+            options["out"] = tuple(map(_to_write, out))
+        result = getattr(function, method)(*map(_array, inputs), **options)
+        return result if not out else out[0] if len(out) == 1 else out
+
+    def __eq__(self, other: object) -> Any:  # not by the ufunc, which raises for a string and a number
+        return self.numpy() == _array(other)
+
+    def __ne__(self, other: object) -> Any:
+        return self.numpy() != _array(other)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.numpy()[_key(key)]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        _to_write(self)[_key(key)] = _array(value)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.numpy())
+
+    def __contains__(self, value: object) -> bool:
+        return _array(value) in self.numpy()
 
     def __len__(self) -> int:
         return len(self.numpy())
 
-    def __repr__(self) -> str:
-        return f"Tensor({self._elements()}, shape={self.shape}, dtype={self.dtype})"
+    def __bool__(self) -> bool:
+        return bool(self.numpy())
 
-    def _elements(self) -> str:
-        """Return the elements as text.  If there are many elements, leave out some of them."""
+    def __int__(self) -> int:
+        return int(self.numpy())
+
+    def __float__(self) -> float:
+        return float(self.numpy())
+
+    def __complex__(self) -> complex:
+        return complex(self.numpy())
+
+    def __index__(self) -> int:
+        return operator.index(self.numpy())
+
+    # ---- as text ----
+
+    def __str__(self) -> str:
+        return f"Tensor({self._elements('Tensor(')}, shape={self.shape}, dtype={self.dtype})"
+
+    def __repr__(self) -> str:
+        return short_text(str(self))
+
+    def _repr_html_(self) -> str:
+        kind = f"{DTYPE_NAMES[dtype_number(self.dtype)]}[{', '.join(map(str, self.shape))}]"
+        return html_lines(self._elements(""), f"Tensor {kind}, {self.nbytes:,} bytes")
+
+    def _elements(self, prefix: str) -> str:
+        """Return the elements as text.  If there are many elements, leave out some of them.
+
+        prefix: the text before the elements, for the indentation of the second and later lines.
+        """
         if self.dtype == STRINGS and lib.rvm_tensor_packed_bytes(self._c) > _LONG_STRINGS_BYTES:
             return "..."
         array = self.numpy()
         if array.ndim > _MAX_AXES_SHOWN and array.size > _MAX_ELEMENTS_SHOWN:
             array = array.reshape(-1)
-        return np.array2string(array, separator=", ", threshold=_MAX_ELEMENTS_SHOWN, prefix="Tensor(")
+        return np.array2string(array, separator=", ", threshold=_MAX_ELEMENTS_SHOWN, prefix=prefix)
+
+
+def _array(value: Any) -> Any:
+    return value.numpy() if isinstance(value, Tensor) else value
+
+
+def _key(key: Any) -> Any:
+    return tuple(map(_array, key)) if isinstance(key, tuple) else _array(key)
+
+
+def _to_write(value: Any) -> Any:
+    """Return the array through which NumPy changes a tensor.  Return any other value unchanged."""
+    if isinstance(value, Tensor) and value.dtype == STRINGS:
+        raise RelvmTypeError("a tensor of strings cannot be changed; np.array(tensor) copies it to an array that can")
+    return _array(value)
 
 
 class _Bits:

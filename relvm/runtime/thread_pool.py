@@ -16,7 +16,8 @@ from typing import Any
 from relvm.errors import RelvmArgumentError, RelvmTypeError, RelvmUnsupportedError
 from relvm.runtime.closure import Closure
 from relvm.runtime.executable import Executable
-from relvm.runtime.virtual_machine import VirtualMachine, thread_count
+from relvm.runtime.machine_limits import thread_count
+from relvm.runtime.virtual_machine import VirtualMachine
 
 
 class ThreadPoolRunner:

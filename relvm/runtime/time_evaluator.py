@@ -8,13 +8,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from relvm.display import Displayed
 from relvm.errors import RelvmArgumentError
 from relvm.runtime.invoke import PreparedCall
 from relvm.runtime.status import uncopyable
 
 
-@dataclass(frozen=True)
-class Timing:
+@dataclass(frozen=True, repr=False)
+class Timing(Displayed):
     """The measured time of a function, in seconds per run.
 
     Attributes

@@ -10,8 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from relvm._native import ffi, lib
+from relvm.display import Displayed, html_box, text_table
+from relvm.quoting import html_text, terminal
 
-MAX_CALLS = 1_000_000  # that a timeline contains, in 40 MB of memory of the runtime
+MAX_CALLS = 1_000_000  # that a timeline contains, in 32 MB of memory of the runtime
+_MAX_BARS = 2000  # of a picture
+_KINDS = ("kernel", "packed", "builtin")  # the rows of a picture
+_COLORS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#9d755d", "#d4a72c")
+_LETTER = 7.2  # pixels of a letter, at most
 
 
 @dataclass(frozen=True)
@@ -43,9 +49,9 @@ class TimelineCall:
     depth: int
 
 
-@dataclass(frozen=True)
-class Timeline:
-    """The calls of a run, with their times.  `save` writes them for Perfetto or chrome://tracing.
+@dataclass(frozen=True, repr=False)
+class Timeline(Displayed):
+    """The calls of a run, with their times.  In Jupyter, it is a picture.  `save` writes it for Perfetto.
 
     Attributes
     ----------
@@ -63,6 +69,43 @@ class Timeline:
     seconds: float
     calls: tuple[TimelineCall, ...]
     dropped: int = 0
+
+    def __str__(self) -> str:
+        rows = [("start ms", "ms", "bytes", "kind", "name")]
+        for call in sorted(self.calls, key=lambda call: call.start):
+            times = f"{1e3 * call.start:.4f}", f"{1e3 * call.seconds:.4f}"
+            rows.append((*times, str(call.bytes), call.kind, terminal(call.name)))
+        dropped = [f"and {self.dropped} calls more"] if self.dropped else []
+        return "\n".join([*text_table(rows, left=(3, 4)), *dropped])
+
+    def _repr_html_(self) -> str:
+        """Return a picture with a row for each kind of calls.  A bar shows its name and duration under the mouse."""
+        width, left, row_height = 1000, 80, 24
+        end = max((call.start + call.seconds for call in self.calls), default=0.0) or 1.0
+        kinds = [kind for kind in _KINDS if any(call.kind == kind for call in self.calls)]
+        totals: dict[str, float] = {}
+        for call in self.calls:
+            totals[call.name] = totals.get(call.name, 0.0) + call.seconds
+        by_time = sorted(totals, key=lambda name: -totals[name])
+        colors = {name: _COLORS[k % len(_COLORS)] for k, name in enumerate(by_time)}
+        parts = [f'<text x="0" y="{row_height * i + 16}">{kind}</text>' for i, kind in enumerate(kinds)]
+        for call in sorted(self.calls, key=lambda call: -call.seconds)[:_MAX_BARS]:
+            x, y = left + width * call.start / end, row_height * kinds.index(call.kind)
+            wide = max(width * call.seconds / end, 0.3)
+            title = html_text(f"{call.name}: {1e3 * call.seconds:.4f} ms, {call.bytes:,} bytes")
+            parts.append(
+                f'<rect x="{x:.2f}" y="{y + 2}" width="{wide:.2f}" height="20" fill="{colors[call.name]}">'
+                f"<title>{title}</title></rect>"
+            )
+            if (letters := int(wide / _LETTER)) >= 4:
+                name = html_text(call.name if len(call.name) <= letters else f"{call.name[: letters - 1]}…")
+                parts.append(f'<text x="{x + 3:.2f}" y="{y + 16}" fill="white" pointer-events="none">{name}</text>')
+        height = row_height * len(kinds) + 20
+        parts.append(f'<text x="{left}" y="{height - 4}">0</text>')
+        parts.append(f'<text x="{left + width}" y="{height - 4}" text-anchor="end">{1e3 * end:.4f} ms</text>')
+        style = "font: 12px sans-serif; fill: currentColor"
+        picture = f'<svg width="{left + width + 10}" height="{height}" style="{style}">{"".join(parts)}</svg>'
+        return html_box(picture, f"{self.function}: {len(self.calls)} calls")
 
     def as_trace(self) -> dict[str, Any]:
         """Return the timeline as a value of the Trace Event Format, which Perfetto and Chrome read.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import os
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, NoReturn
 
 import relvm.runtime.binding_hooks  # noqa: F401  the functions that the binding calls
 from relvm._native import ffi, lib
+from relvm.display import Displayed
 from relvm.errors import (
     RelvmArgumentError,
     RelvmBusyError,
@@ -28,15 +27,17 @@ from relvm.runtime.executable import Executable
 from relvm.runtime.function import Function, SavedFunction
 from relvm.runtime.instrument import python_instrument
 from relvm.runtime.invoke import Instrument, Invoker, PreparedCall
+from relvm.runtime.machine_limits import limit, nanoseconds, thread_count
 from relvm.runtime.packed_func import provide
 from relvm.runtime.print_values import print_values
 from relvm.runtime.profiler import Profile, measure
+from relvm.runtime.signature import signature_table
 from relvm.runtime.status import failure, uncopyable
 from relvm.runtime.time_evaluator import TimeEvaluator
 from relvm.tables import KINDS
 
 
-class VirtualMachine:
+class VirtualMachine(Displayed):
     """Runs an executable.  Call a function as `machine["main"](x, y)`, or `machine["main"](x, y=y)`.
 
     An argument may be a NumPy array or any object that supports DLPack; a bool, int of 64 bits, float, str, None,
@@ -45,6 +46,8 @@ class VirtualMachine:
     owns its memory.
 
     Only one thread may use a machine at a time.  Use one machine for each thread; they may share an executable.
+
+    `close`, or the end of a `with` block, frees the machine.  Without it, the machine is freed like any Python object.
 
     Parameters
     ----------
@@ -124,19 +127,19 @@ class VirtualMachine:
         provide(executable.function_name(index) for index in indices if executable.function_kind(index) == "packed")
         hooks = {"poll": lib.relvm_py_poll, "print": lib.relvm_py_print}
         sizes = {
-            "stack_values": _limit("stack_values", stack_values),
-            "call_depth": _limit("call_depth", call_depth),
+            "stack_values": limit("stack_values", stack_values),
+            "call_depth": limit("call_depth", call_depth),
             "threads": thread_count("num_threads", num_threads),
         }
-        sizes |= {"max_bytes": _limit("max_bytes", max_bytes), "max_steps": _limit("max_steps", max_steps)}
-        sizes |= {"max_nanoseconds": _nanoseconds(max_seconds)}
+        sizes |= {"max_bytes": limit("max_bytes", max_bytes), "max_steps": limit("max_steps", max_steps)}
+        sizes |= {"max_nanoseconds": nanoseconds(max_seconds)}
         options = ffi.new("rvm_machine_options *", {**sizes, **hooks})
         machine = ffi.new("rvm_machine **")
         error = ffi.new("rvm_value *")
         status = lib.rvm_machine_new(pointer, options, machine, error)
         if status:
             raise failure(status, error)
-        self._runner = Invoker(machine[0], executable, print_hook, sizes["threads"])
+        self._open: Invoker | None = Invoker(machine[0], executable, print_hook, sizes["threads"])
         self._runner.shares = bool(results_may_share)
         self._functions: dict[str, Function] = {}
         self._saved: dict[str, SavedFunction] = {}
@@ -397,12 +400,11 @@ class VirtualMachine:
         prepare = lambda arguments, named: self._prepared(name, arguments, named)  # noqa: E731
         return TimeEvaluator(prepare, number, repeat, min_repeat_ms)
 
-    def profile(self, name: str, /, *arguments: Any, kernels: bool = False, **named: Any) -> Profile:
-        """Run a function once, and return a profile: the number of calls of each kernel, packed function and builtin,
-        and their time.
-
-        The machine measures in C, without calling Python for each call.  An instrument set by `set_instrument` is not
-        called.
+    def profile(
+        self, name: str, /, *arguments: Any, kernels: bool = False, timeline: bool = False, **named: Any
+    ) -> Profile:
+        """Run a function once, and return the number and the time of its calls of kernels, packed functions and
+        builtins, measured in C.  An instrument set by `set_instrument` is not called.
 
         Parameters
         ----------
@@ -412,23 +414,24 @@ class VirtualMachine:
             The arguments, as for a call.  If no arguments are given, the pre-bound inputs are used, if there are any.
         kernels
             Whether to also count and time each instruction of the kernels in bytecode (`Profile.kernels`).  The kernels
-            then run more slowly, and on one thread.  If the function has a parameter named `kernels`, its argument must
-            be given by position.
+            then run more slowly, and on one thread.
+        timeline
+            Whether to also record when each call started and ended (`Profile.timeline`).
 
-        Raises RelvmBusyError if the machine is running, and the error of the run if it fails.
+        Parameters named like these two must be given by position.  Raises RelvmBusyError if the machine is running.
 
         Examples
         --------
         >>> import numpy as np
         >>> from relvm import vm
         >>> from relvm.frontend.text import parse_module
-        >>> module = parse_module("def main(x: f32[n]) -> f32[n] { return add(x, x) }")
+        >>> module = parse_module("def main(x: f32[n]) -> f32[n] = add(x, x)")
         >>> machine = vm.VirtualMachine(vm.build(module, target="numpy"))
         >>> profile = machine.profile("main", np.zeros(100, np.float32))
         >>> [(row.count, row.bytes) for row in profile.rows if row.name == "reference.add"]
         [(1, 1200)]
         """
-        return measure(self._prepared(name, arguments, named), bool(kernels))
+        return measure(self._prepared(name, arguments, named), kernels=bool(kernels), timeline=bool(timeline))
 
     def set_instrument(self, callback: Instrument | None) -> None:
         """Set a callback that the machine calls before and after every call of a kernel, packed function, builtin or
@@ -506,7 +509,41 @@ class VirtualMachine:
         """
         return MachineDebugger(self._runner, stop)
 
+    # ---- the end ----
+
+    def close(self) -> None:
+        """Free the machine.  Later calls of its functions raise RelvmArgumentError.
+
+        Tensors and closures that the machine returned stay usable.  The memory that they share is freed together with
+        the last of them.
+
+        Raises
+        ------
+        RelvmBusyError
+            The machine is running.
+        """
+        if self._open is None:
+            return
+        self._open.end(self._open.begin("close"))
+        for function in self._functions.values():
+            function.direct = False  # so that a call asks whether the machine is closed
+        self._open.close()
+        self._open = None
+        self._functions, self._saved, self._inputs, self._outputs = {}, {}, {}, {}
+
+    def __enter__(self) -> VirtualMachine:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
     # ---- common to all of these ----
+
+    @property
+    def _runner(self) -> Invoker:
+        if self._open is None:
+            raise RelvmArgumentError("the machine is closed; create a new VirtualMachine")
+        return self._open
 
     def _function(self, name: str) -> Function:
         if isinstance(name, str) and name in self._functions:
@@ -550,50 +587,14 @@ class VirtualMachine:
     def __reduce__(self) -> NoReturn:
         raise uncopyable(self)
 
-    def __repr__(self) -> str:
-        return terminal(f"<VirtualMachine of {', '.join(self.functions)}>")
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self.functions, *self._saved]
 
+    def __str__(self) -> str:
+        return terminal(f"<VirtualMachine of {', '.join(self.functions)}{'' if self._open else ', closed'}>")
 
-def thread_count(name: str, wanted: int | None) -> int:
-    """Return the number of threads for the parameter `name`: `wanted`, or if it is None, RELVM_NUM_THREADS or the
-    number of processors of this process.
-
-    Raise RelvmArgumentError if the number is not an integer from 1 to 256.
-    """
-    source, number = name, wanted  # type: str, Any
-    if wanted is None:
-        source, number = "RELVM_NUM_THREADS", os.environ.get("RELVM_NUM_THREADS") or _processors()
-        if isinstance(number, str) and number.isascii() and number.isdigit():
-            number = int(number)
-    is_integer = isinstance(number, Integral) and not isinstance(number, bool)
-    if not is_integer or not 1 <= number <= lib.RVM_MAX_THREADS:
-        raise RelvmArgumentError(f"{source} is {number!r}, expected an integer from 1 to {lib.RVM_MAX_THREADS}")
-    return int(number)
-
-
-def expect_options(num_threads: int | None, max_bytes: int, max_steps: int, max_seconds: float) -> None:
-    """Raise RelvmArgumentError if a machine would reject one of these options."""
-    thread_count("num_threads", num_threads)
-    _limit("max_bytes", max_bytes)
-    _limit("max_steps", max_steps)
-    _nanoseconds(max_seconds)
-
-
-def _limit(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value < 1 << 63:
-        raise RelvmArgumentError(f"{name} is {value!r}, expected a 64-bit integer of at least 0")
-    return int(value)
-
-
-def _nanoseconds(seconds: float) -> int:
-    """Convert a limit in seconds to nanoseconds for C.  The result is 0, which means no limit, if `seconds` is 0 or too
-    large for the clock."""
-    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not seconds >= 0:
-        raise RelvmArgumentError(f"max_seconds is {seconds!r}, expected a number of at least 0")
-    return 0 if seconds >= 9e9 else math.ceil(seconds * 1e9)
-
-
-def _processors() -> int:
-    """Return the number of processors that this process is allowed to use."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(count, lib.RVM_MAX_THREADS)
+    def _repr_html_(self) -> str:
+        return signature_table(
+            {name: self.executable.signature.get(name) for name in self.functions},
+            "VirtualMachine" if self._open else "VirtualMachine, closed",
+        )

@@ -48,17 +48,17 @@ def test_programs_that_are_cut_off_or_too_long_are_rejected() -> None:
     for size in range(len(content)):
         with pytest.raises(RelvmFormatError):
             decode_kernel(content[:size])
-    with pytest.raises(RelvmFormatError, match="another size than its header says"):
+    with pytest.raises(RelvmFormatError, match="does not have the size that its header states"):
         decode_kernel(content + bytes(8))
 
 
 @pytest.mark.parametrize(
     ("word", "value", "message"),
     [
-        (0, 2, "no header of version 1"),
-        (1, 1 << 31, "shorter than its header says"),
-        (3, 0, "another size than its header says"),
-        (12, 1, "has 2 messages, its header says 1"),
+        (0, 2, "does not begin with a header of version 1"),
+        (1, 1 << 31, "shorter than its header states"),
+        (3, 0, "does not have the size that its header states"),
+        (12, 1, "has 2 messages, but its header states 1"),
     ],
 )
 def test_headers_are_checked(word: int, value: int, message: str) -> None:

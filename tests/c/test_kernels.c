@@ -137,7 +137,7 @@ static void headers_are_checked(void) {
   CHECK_FAILS(read_it(), RVM_BAD_EXECUTABLE, "the counts in the header are inconsistent", error); /* no instruction */
   begin();
   E(copy, FREE, ONE);
-  CHECK_FAILS(read_it(), RVM_BAD_EXECUTABLE, "its last instruction is not end", error);
+  CHECK_FAILS(read_it(), RVM_BAD_EXECUTABLE, "the last instruction must be end", error);
   begin();
   E(copy, FREE, v0);
   CHECK_FAILS(read_it(), RVM_BAD_EXECUTABLE, "copy: operand b has the invalid value 10", error);
@@ -245,16 +245,16 @@ static void operands_are_checked(void) {
   OPERAND(fail, a, "16", E(fail, RVM_TIMEOUT + 1, 0, 0, 0));
   ACCEPTED(E(fail, RVM_TIMEOUT, 0, 0, 0), E(fail, 1, 0, 0, 0));
   OPERAND(fail, b, "2", E(fail, 1, 2, 0, 0));
-  REFUSED("load: a tensor has elements of another size", E(load, FREE, IN_F32, ONE, 8));
-  REFUSED("store: a tensor has elements of another size", E(store, OUT_F32, ONE, ONE, 8));
-  REFUSED("gather: a tensor has elements of another size", E(gather, v0, IN_BOOL, v1, 4, NO));
+  REFUSED("load: the element size must be that of the tensor", E(load, FREE, IN_F32, ONE, 8));
+  REFUSED("store: the element size must be that of the tensor", E(store, OUT_F32, ONE, ONE, 8));
+  REFUSED("gather: the element size must be that of the tensor", E(gather, v0, IN_BOOL, v1, 4, NO));
   ACCEPTED(E(load, FREE, IN_BOOL, ONE, 1), E(load, FREE, ARRAY, ONE, 8), E(load, FREE, ARRAY, ONE, 1), E(store, OUT_I64, ONE, ONE, 8));
 }
 
 static void functions_and_calls_are_checked(void) {
   const uint16_t neg = function_of(4, 4, 1, 0), less = function_of(1, 4, 2, 0);
-  REFUSED("apply: strips cannot give a scalar result", E(apply, FREE, v0, ONE, ADD));
-  REFUSED("apply: strips cannot give a scalar result", E(apply, FREE, ONE, v0, ADD));
+  REFUSED("apply: a scalar result requires scalar operands", E(apply, FREE, v0, ONE, ADD));
+  REFUSED("apply: a scalar result requires scalar operands", E(apply, FREE, ONE, v0, ADD));
   REFUSED("apply: the function takes one operand, and c must be b", E(apply, v0, FREE, v1, neg));
   REFUSED("apply: the function takes one operand, and c must be b", E(apply, FREE, FREE, FREE_2, neg));
   ACCEPTED(E(apply, v0, v1, v1, neg), E(apply, v0, v1, v2, ADD));
@@ -368,11 +368,11 @@ static void the_section_is_checked(void) {
   BAD_SECTION("the section of kernels is too short", 2, 0, 2, 1, 1, size, 2, size);
   BAD_SECTION("the section of kernels is too short", 0, 0, 2, 0, 1, size);
   BAD_SECTION("the section of kernels is too short", 0, 0, UINT32_MAX, 0, 1, size);
-  BAD_SECTION("kernel program 0 is not for a kernel, or not in order", 1, 0, 1, 0, 3, size);
-  BAD_SECTION("kernel program 0 is not for a kernel, or not in order", 1, 0, 1, 0, 0, size);
-  BAD_SECTION("kernel program 0 is not for a kernel, or not in order", 1, 0, 1, 0, INT32_MAX, size);
-  BAD_SECTION("kernel program 1 is not for a kernel, or not in order", 2, 0, 2, 0, 2, size, 1, size);
-  BAD_SECTION("kernel program 1 is not for a kernel, or not in order", 2, 0, 2, 0, 1, size, 1, size);
+  BAD_SECTION("kernel program 0 refers to a function that is not a kernel or is out of order", 1, 0, 1, 0, 3, size);
+  BAD_SECTION("kernel program 0 refers to a function that is not a kernel or is out of order", 1, 0, 1, 0, 0, size);
+  BAD_SECTION("kernel program 0 refers to a function that is not a kernel or is out of order", 1, 0, 1, 0, INT32_MAX, size);
+  BAD_SECTION("kernel program 1 refers to a function that is not a kernel or is out of order", 2, 0, 2, 0, 2, size, 1, size);
+  BAD_SECTION("kernel program 1 refers to a function that is not a kernel or is out of order", 2, 0, 2, 0, 1, size, 1, size);
   BAD_SECTION("kernel program 0 exceeds its section", 1, 0, 1, 0, 1, size + 8);
   BAD_SECTION("kernel program 0 exceeds its section", 1, 0, 1, 0, 1, UINT32_MAX - 7);
   BAD_SECTION("kernel program 0 exceeds its section", 1, 0, 1, 0, 1, size - 4);
@@ -380,7 +380,7 @@ static void the_section_is_checked(void) {
   BAD_SECTION("bytes follow the last kernel program", 2, 0, 1, 0, 1, size);
   BAD_SECTION("function second is native, but the native section is missing", 1, 0, 1, 0, 1, size);
   CHECK_FAILS(load_section("a b c d", (uint32_t[]){1, 0, 1, size}, 4, 1, 0), RVM_BAD_EXECUTABLE,
-              "kernel program 0 has another number of tensors than its function has parameters", error);
+              "tensors, but its function has", error);
   begin(), k.messages.bytes[0] = 0xff, E(end);
   BAD_SECTION("the messages of kernel program 0 must be UTF-8 text", 1, 0, 1, 0, 1, size);
   begin(), k.messages.bytes[10] = 0xc3, E(end);

@@ -148,7 +148,7 @@ static void strips_have_room(void) {
   LEAVES("strip", SHORT_VIEWS(), E(apply, v0, w0, w0, neg));
   LEAVES("strip", SHORT_VIEWS(), E(apply, w0, v0, v0, neg));
   LEAVES("strip", SHORT_VIEWS(), E(apply, v0, v0, w0, ADD_F32));
-  LEAVES("strip: it has only scalars", STRIP(ONE), E(apply, v0, ONE, ONE, ADD_F32));
+  LEAVES("strip: all its operands are scalars", STRIP(ONE), E(apply, v0, ONE, ONE, ADD_F32));
   LEAVES("strip", SHORT_VIEWS(), E(gather, w0, IN_F32, v0, 4, NO));
   LEAVES("strip", SHORT_VIEWS(), E(gather, v0, IN_F32, w1, 4, NO));
   LEAVES("strip", SHORT_VIEWS(), E(gather, v0, IN_F32, v0, 4, w2));
@@ -316,10 +316,10 @@ static void outputs_are_the_programs_own(void) {
 #define STORES() begin(), E(store, OUT_F32, ZERO_, ONE, 4), E(end)
   given[OUT_F32] = wrapped;
   STORES();
-  CHECK_FAILS(run_with(given, 5), RVM_ARGUMENT_ERROR, "argument 3 is a constant or memory of the host", error);
+  CHECK_FAILS(run_with(given, 5), RVM_ARGUMENT_ERROR, "output argument 3 must be allocated by the machine", error);
   given[OUT_F32] = view;
   STORES();
-  CHECK_FAILS(run_with(given, 5), RVM_ARGUMENT_ERROR, "argument 3 is a constant or memory of the host", error);
+  CHECK_FAILS(run_with(given, 5), RVM_ARGUMENT_ERROR, "output argument 3 must be allocated by the machine", error);
   given[IN_F32] = view; /* which may be read */
   given[OUT_F32] = tensors[OUT_F32];
   STORES();
@@ -329,7 +329,7 @@ static void outputs_are_the_programs_own(void) {
   rvm_tensor *constant = tensors[OUT_F32].as.tensor;
   constant->base.references = -1;
   STORES();
-  CHECK_FAILS(run_with(tensors, 5), RVM_ARGUMENT_ERROR, "argument 3 is a constant or memory of the host", error);
+  CHECK_FAILS(run_with(tensors, 5), RVM_ARGUMENT_ERROR, "output argument 3 must be allocated by the machine", error);
   constant->base.references = 1;
   MAKE(view, rvm_tensor_view(RVM_DTYPE_f32, 1, n, constant->dl.data, &constant->base, &view));
   given[IN_F32] = tensors[IN_F32];

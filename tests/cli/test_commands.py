@@ -218,7 +218,7 @@ def test_of_a_portable_file_that_is_not_trusted_the_portable_program_runs(folder
     elsewhere = {"RELVM_CACHE_DIR": str(folder / "another user's cache")}
     for command in ("run", "debug"):
         done = relvm(command, "m.rvm", "--input", "x=x.npy", cwd=folder, **elsewhere)
-        assert done.returncode == 0 and "running its portable program" in done.stderr, done.stderr
+        assert done.returncode == 0 and "running the portable program" in done.stderr, done.stderr
 
 
 def test_without_a_compiler_bytecode_runs_on_numpy_and_says_so(folder: Path) -> None:

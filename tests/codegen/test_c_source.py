@@ -48,8 +48,8 @@ HEAD, _, UNITS = SOURCE.partition("\n")
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "does not state the version of the relvm headers"),
-        (UNITS, "does not state the version of the relvm headers"),
+        ("", "does not state which version of the relvm headers"),
+        (UNITS, "does not state which version of the relvm headers"),
         (HEAD.replace("relvm: ", "relvm: 0") + "\n" + UNITS, "the headers of another version"),
         (
             HEAD + "\n" + UNITS.replace("unit: kernels", "unit: quick kernels"),

@@ -81,7 +81,10 @@ def test_the_source_is_compiled_to_what_a_build_here_is(
     assert all(map(np.array_equal, results(adapted), results(built)))
     (record,) = caplog.records
     assert (record.name, record.levelno) == ("relvm", logging.WARNING)
-    assert "lacks neon9" in record.message and "compiling its C source for this processor" in record.message
+    assert (
+        "lacks neon9" in record.message
+        and "compiling the C source in the executable for this processor" in record.message
+    )
 
 
 @pytest.mark.skipif("xop" not in LACKING, reason="not x86-64, or an AMD processor of 2011 to 2016")
@@ -139,7 +142,7 @@ def test_without_a_compiler_the_portable_program_runs(
     assert_close(adapted)
     (record,) = caplog.records
     assert "lacks neon9" in record.message and "compiler" in record.message
-    assert "running its portable program" in record.message
+    assert "running the portable program" in record.message
 
 
 def test_where_nothing_helps_the_error_says_what_would(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,8 +160,8 @@ def changed_source(text: str, *, portable: bool) -> Executable:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "it contains no C source"),
-        ("int x;", "does not state the version of the relvm headers"),
+        ("", "the executable contains no C source"),
+        ("int x;", "does not state which version of the relvm headers"),
         (f"/* headers of relvm: {'0' * 64} */\n/* unit: kernels */\n", "headers of another version"),
         (source_text(CSource(("/* unit: kernels */\nno C\n",), "")), "the C compiler failed"),
         (source_text(CSource((f"/* unit: kernels */\n{NEEDS_MORE}",), "")), "of_a_newer_library"),
@@ -183,7 +186,9 @@ def never_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("never_compiled")
 def test_the_source_of_an_untrusted_file_is_not_compiled() -> None:
-    with pytest.raises(RelvmUnsupportedError, match="compiling its C source requires trust_native=True"):
+    with pytest.raises(
+        RelvmUnsupportedError, match="compiling the C source in the executable requires trust_native=True"
+    ):
         vm.adapt(loaded(foreign(), trust_native=False))
     assert_close(vm.adapt(loaded(foreign(portable=True), trust_native=False)))
 
@@ -200,7 +205,7 @@ def test_native_code_that_was_not_compiled_here_is_not_run_either(
     with pytest.raises(RelvmUnsupportedError, match="was not built on this machine and is not trusted"):
         vm.VirtualMachine(without)
     with pytest.raises(
-        RelvmUnsupportedError, match="was not built on this machine and is not trusted; compiling its C source"
+        RelvmUnsupportedError, match="was not built on this machine and is not trusted; compiling the C source"
     ):
         vm.adapt(without)
     assert_close(vm.adapt(with_portable))

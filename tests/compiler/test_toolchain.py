@@ -59,7 +59,7 @@ def test_tcc_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     program.write_text("#!/bin/sh\necho 'tcc version 0.9.27 (x86_64 Linux)'\n")
     program.chmod(0o755)
     monkeypatch.setenv("RELVM_CC", str(program))
-    with pytest.raises(RelvmToolchainError, match=r'RELVM_CC: tcc has neither vectors .* target="bytecode"'):
+    with pytest.raises(RelvmToolchainError, match=r'RELVM_CC: tcc is not supported, .* target="bytecode"'):
         vm.build(MODULE)
 
 

@@ -439,6 +439,7 @@ def test_what_does_not_fit_is_refused_by_the_call(client: Client, tmp_path: Path
         (RelvmArgumentError, "max_seconds is nan, expected a number", (double, x), {"max_seconds": float("nan")}),
         (RelvmTypeError, "a Dask array or files, got Delayed", (double, dask.delayed(abs)(1)), {}),
         (RelvmTypeError, "expected several arrays, got one", (double, x[0]), {}),
+        (RelvmTypeError, "expected several arrays, got one", (double, vm.VirtualMachine(double)["main"](x[0])), {}),
         (RelvmTypeError, "expected arrays, a Dask array or files, got int", (double, 3), {}),
         (RelvmTypeError, "x: expected a Dask array, got ndarray", (double, {"x": x[0]}), {}),
         (RelvmTypeError, "expected at least one Dask array, got an empty dict", (double, {}), {}),

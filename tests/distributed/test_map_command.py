@@ -168,7 +168,8 @@ def test_outputs_of_another_executable_are_not_mixed_with_new_ones(folder: Path,
     assert [each.source for each in first] == sorted(inputs.iterdir()) and first[7].output == folder / "out/07.npz"
     assert all(each.skipped for each in map_files(double, inputs, "out", client=client))
     with pytest.raises(
-        RelvmArgumentError, match=r"contains outputs of main of executable .*; choose another folder, or pass --o"
+        RelvmArgumentError,
+        match=r"contains outputs of function main of executable .*; choose another folder, or pass --o",
     ):
         map_files(triple, inputs, "out", client=client)
     assert outputs(folder)["07"] == [[14]]
@@ -184,7 +185,7 @@ def test_a_run_whose_folder_was_given_to_another_one_writes_nothing_more(folder:
     next(older)
     newer = map_files(triple, folder / "in", folder / "out", client=client, overwrite=True)
     errors = [each.error for each in older]
-    assert all("claimed by a run of another executable or function" in str(error) for error in errors[1:])
+    assert all("belongs to a run of another executable or function" in str(error) for error in errors[1:])
     list(newer)
     assert outputs(folder) == {f"{number:02}": [[3 * number]] for number in range(FILES)}
 
@@ -192,7 +193,7 @@ def test_a_run_whose_folder_was_given_to_another_one_writes_nothing_more(folder:
 def test_a_folder_that_workers_do_not_have_is_named(folder: Path, client: Client) -> None:
     results = map_files(build(), folder / "in/0*.npy", folder / "out", client=client)
     (folder / "out/relvm-map.json").unlink()
-    assert "expected a folder that all workers share" in str(next(results).error)
+    assert "choose a folder that all workers share" in str(next(results).error)
 
 
 def test_folders_that_are_not_of_outputs_are_left_alone(folder: Path, client: Client) -> None:
@@ -201,7 +202,7 @@ def test_folders_that_are_not_of_outputs_are_left_alone(folder: Path, client: Cl
     (folder / "damaged").mkdir()
     for record in ("{", "[]", json.dumps({"relvm-map": 2})):
         (folder / "damaged/relvm-map.json").write_text(record)
-        with pytest.raises(RelvmFormatError, match=r"relvm-map\.json is not a record of outputs"):
+        with pytest.raises(RelvmFormatError, match=r"relvm-map\.json is not a valid record of outputs"):
             map_files(build(), folder / "in", folder / "damaged", client=client, overwrite=True)
     for out, message in [
         ("mine", r"contains a\.npz but no relvm-map\.json"),

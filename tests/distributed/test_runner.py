@@ -167,7 +167,7 @@ def test_a_process_compiles_for_itself_what_its_processor_cannot_run(said: pytes
     assert (
         record.name == "relvm"
         and "neon9" in record.message
-        and "compiling its C source for this processor" in record.message
+        and "compiling the C source in the executable for this processor" in record.message
     )
 
 
@@ -178,6 +178,6 @@ def test_or_takes_the_portable_program_without_a_compiler_or_trust(said: list, m
     monkeypatch.setenv("RELVM_CC", "/nonexistent/cc")
     assert runner_of(content, trust_native=True)(np.float32([3])).tolist() == [6]
     assert len(said.records) == 2
-    assert all("running its portable program" in record.message for record in said.records)
-    with pytest.raises(RelvmUnsupportedError, match="it contains no portable program"):
+    assert all("running the portable program" in record.message for record in said.records)
+    with pytest.raises(RelvmUnsupportedError, match="the executable contains no portable program"):
         runner_of(plain, trust_native=True)(np.float32([3]))

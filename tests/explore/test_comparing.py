@@ -106,7 +106,7 @@ def test_the_first_value_that_differs_is_that_of_the_wrong_operator(module: Modu
     assert compared.first.name == "a" and compared.first.differences["bytecode"] > 0.3
     assert [row.name for row in compared.rows if not row.differs] == ["value", "k", "returned[1]"]
     assert str(compared).splitlines()[2].startswith("!  a ")
-    assert "the first is a" in str(compared) and compared._repr_html_().count("#f8d7da") == 5
+    assert "the first is a" in str(compared) and compared._repr_html_().count("<tr style=") == 5
 
 
 def test_what_is_wrong_inside_a_branch_shows_in_what_it_gives(module: Module, swap: Callable) -> None:

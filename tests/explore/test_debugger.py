@@ -195,7 +195,7 @@ def test_what_is_not_computed_yet_has_no_value(debugger: Debugger) -> None:
     debugger.run("main", X, 2)
     assert "room for y" in [row.name for row in debugger.registers()]
     with pytest.raises(
-        RelvmNameError, match=r"no register holds y here; the named values are: k, .*x; a value may not be computed"
+        RelvmNameError, match=r"no register holds y here; the named values are: k, .*x; a missing value is not computed"
     ):
         debugger["y"]
 
@@ -408,7 +408,7 @@ def test_what_is_run_cannot_use_the_debugger(debugger: Debugger) -> None:
     debugger.close()
     debugger.delete(1)
     debugger.break_at("factorial:2", when=lambda at: debugger.resume())
-    with pytest.raises(RelvmBusyError, match="a condition receives the values"):
+    with pytest.raises(RelvmBusyError, match="a condition of a breakpoint receives the values"):
         debugger.run("factorial", 3)
 
 

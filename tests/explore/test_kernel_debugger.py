@@ -180,7 +180,7 @@ def test_conditions_read_these_names(debugger: Debugger) -> None:
 
 def test_an_exception_of_a_condition_ends_the_run(debugger: Debugger) -> None:
     debugger.break_at("doubled:3", when=lambda at: at["s99"])
-    with pytest.raises(RelvmNameError, match="'s99' is no register or buffer of doubled"):
+    with pytest.raises(RelvmNameError, match="'s99' is not a register or buffer of doubled"):
         debugger.run("main", X)
     debugger.delete(1)
     assert debugger.run("main", X).reason == "end"

@@ -143,7 +143,7 @@ def test_shapes_are_computed_through_calls() -> None:
         (
             ['<domain: "own", opset_import: ["" : 18]> f (x, z) => (z) { w = Neg(x) }'],
             "own.f(x)",
-            "output 'z' is an input that the call omits",
+            "output 'z' is an input of this function that the calling node omits",
         ),
     ],
 )  # fmt: skip

@@ -81,7 +81,7 @@ REFUSED = {
     "a node of itself": (text("y = Add (x, y)"), "uses 'y' before"),
     "a branch uses what is made of it": (
         text(f"y = If (c) <{BRANCH % 'Neg (a)'}> a = Relu (y)"),
-        "value 'a' is not defined before its use",
+        "value 'a' is used, but neither an input nor an earlier node defines it",
     ),
     "inputs of one name": (changed(lambda m: m.graph.input.add().CopyFrom(m.graph.input[0])), "two inputs.*'x'"),
     "initializers of one name": (

@@ -140,8 +140,8 @@ def test_one_score_for_two_classes(low: float, base, transform: str) -> None:
         ({"nodes_nodeids": [0, 0, 2]}, "define a node twice"),
         ({"nodes_featureids": [-1, 0, 0]}, "nodes_featureids contains a negative number"),
         ({"nodes_featureids": [5, 0, 0]}, "feature 5, but x has 5 features"),
-        ({"target_ids": [0, 1]}, "target 1 is outside 0 to 0"),
-        ({"target_nodeids": [1, 7]}, "node 7 of tree 0"),
+        ({"target_ids": [0, 1]}, "target_ids contains 1, expected 0 to 0"),
+        ({"target_nodeids": [1, 7]}, "target_nodeids contains 7, but tree 0"),
         ({"aggregate_function": "MEDIAN"}, "unknown aggregate_function 'MEDIAN'"),
     ],
 )

@@ -309,7 +309,7 @@ REFUSED = [
     ),
     (
         Case("Resize", IMAGE.astype(np.int8), {"mode": "linear"}, (None, None, SIZES), 13),
-        "ONNX does not define its rounding",
+        "ONNX does not define the rounding",
         RelvmUnsupportedError,
     ),
     (

@@ -46,7 +46,7 @@ def test_the_second_tensor_begins_at_an_axis(op: str, shape, axis, laid) -> None
 def test_a_second_tensor_that_ends_behind_the_first_is_refused() -> None:
     with pytest.raises(
         RelvmShapeError,
-        match="the second input has rank 2; aligned at axis 2, it does not fit into the first, of rank 3",
+        match="cannot broadcast the second input, of rank 2, to the first, of rank 3, starting at axis 2",
     ):
         of_two("Add", (4, 1), broadcast=1, axis=2)
 

@@ -150,11 +150,11 @@ def test_frames_of_which_the_machine_knows_all() -> None:
         ),
         (
             "g (float[5, 1] x) => (y) <int64 a = {0}> { y = DFT<onesided = 1, inverse = 1>(x, , a) }",
-            "requires complex frequencies",
+            "requires a complex input, got a real one",
         ),
         (
             "g (float[n, 1] x) => (y) <int64 a = {0}> { y = DFT<onesided = 1, inverse = 1>(x, , a) }",
-            "requires complex frequencies",
+            "requires a complex input, got a real one",
         ),
         (
             "g (float[n, 2] x) => (y) <int64 a = {0}> { y = DFT<onesided = 1>(x, , a) }",

@@ -258,7 +258,7 @@ def test_a_program_that_fails_and_one_that_does_not_exist(tmp_path: Path) -> Non
 
 
 def test_install_refuses_a_process_that_has_imported_onnxruntime(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(RelvmBusyError, match="onnxruntime is imported already"):
+    with pytest.raises(RelvmBusyError, match="onnxruntime is already imported"):
         ours.install()
     for name in [name for name in sys.modules if name.partition(".")[0] == "onnxruntime"]:
         monkeypatch.delitem(sys.modules, name)

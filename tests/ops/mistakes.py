@@ -493,7 +493,7 @@ def _packed_bytes() -> list[Mistake]:
         Mistake(
             name,
             (tensor("u8", "9"), b, sums, zero, none),
-            "a has 9 columns, but b has 2 words of 4 rows",
+            "a has 9 columns, but b is packed for 5 to 8 rows",
             RelvmShapeError,
             seven,
         ),

@@ -119,7 +119,7 @@ def test_a_child_does_not_wait_for_native_code_that_its_parent_compiles() -> Non
     upgrade = Upgrade(lambda publish: (go_on.wait(60), made)[1])
 
     def refuses() -> bool:
-        with pytest.raises(RelvmUnsupportedError, match="the process was forked during compilation"):
+        with pytest.raises(RelvmUnsupportedError, match="this process was forked during compilation"):
             upgrade.wait(None)
         return True
 

@@ -213,7 +213,7 @@ class _Printer:
                 return self.call(statement)
             case Continue():
                 return self.repeat(statement)
-        raise AssertionError(f"no C for {statement!r}")
+        raise AssertionError(f"cannot translate {statement!r} to C")
 
     def run(self, run: RunKernel) -> list[str]:
         kernel = self.module.kernels[run.kernel]

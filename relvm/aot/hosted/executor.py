@@ -245,7 +245,8 @@ class AotExecutor:
             others = [*inputs, *outputs[:place], *outputs[place + 1 :]]
             if any(np.may_share_memory(array, other) for other in others):
                 raise RelvmArgumentError(
-                    f"output {self._outputs[place].name}: the bound array shares memory with another tensor"
+                    f"output {self._outputs[place].name}: the bound array shares memory with an input or another"
+                    " output; use a separate array"
                 )
         tensors = [*inputs, *outputs, *self._pools]
         views, keep = ffi.new("rvm_tensor[]", max(1, len(tensors))), []

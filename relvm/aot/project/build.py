@@ -20,18 +20,20 @@ from relvm.aot.project.makefile import print_makefile
 from relvm.aot.project.self_test import make_trial
 from relvm.aot.project.self_test_c import print_trial
 from relvm.aot.project.tar import is_archive, write_archive
+from relvm.display import Displayed, html_table, text_table
 from relvm.errors import RelvmUnsupportedError, expect_type
 from relvm.ir.expr import Function, Module
 from relvm.ir.printer import print_module
 from relvm.ir.verifier import Stage
 from relvm.passes.pass_manager import run_passes
 from relvm.passes.pipeline import build_pipeline
+from relvm.quoting import terminal
 from relvm.runtime.array_files import for_file
 from relvm.runtime.file_io import complete_file
 
 
-@dataclass(frozen=True)
-class AotProgram:
+@dataclass(frozen=True, repr=False)
+class AotProgram(Displayed):
     """A module compiled ahead of time.
 
     Attributes
@@ -50,6 +52,20 @@ class AotProgram:
     lowered: LoweredModule
     placements: dict[str, FunctionPlacement]
     sources: Sources
+
+    def __str__(self) -> str:
+        return "\n".join((self._title(), *text_table(self._rows())))
+
+    def _repr_html_(self) -> str:
+        return html_table(self._rows(), self._title())
+
+    def _title(self) -> str:
+        pools = ", ".join(f"{size:,}" for size in self.sources.pool_bytes) or "no"
+        sizes = f"pools of {pools} bytes, constants of {self.sources.constants_bytes:,} bytes"
+        return terminal(f"AotProgram {self.config.name}: {sizes}")
+
+    def _rows(self) -> list[tuple[str, str]]:
+        return [("file", "lines"), *((name, str(text.count("\n"))) for name, text in self.sources.files.items())]
 
     @property
     def params(self) -> dict[str, np.ndarray]:

@@ -240,7 +240,7 @@ class _Printer:
                     f"{indent}  }}",
                     f"{indent}}}",
                 ]
-        raise AssertionError(f"no C for {statement!r}")
+        raise AssertionError(f"cannot translate {statement!r} to C")
 
     def tail_call(self, call: TailCallStatement, indent: str) -> list[str]:
         """Return the lines of a tail call.

@@ -295,7 +295,7 @@ class KernelBody:
                 return self.convert(scalar)
             case Intrinsic(name, args, dtype):
                 return f"{_function(name, dtype)}({', '.join(self.scalar(arg) for arg in args)})"
-        raise AssertionError(f"no C for {type(scalar).__name__}")
+        raise AssertionError(f"cannot translate {type(scalar).__name__} to C")
 
     def address(self, address: Address) -> str:
         return f"{self.buffer(address.buffer)} + {self.scalar(address.position, _PRECEDENCE['+'])}"

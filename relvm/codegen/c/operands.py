@@ -27,7 +27,7 @@ def operand_text(operand: Operand) -> str:
             return "RVM_CONTEXT(ctx)"
         case NullHandle():
             return "RVM_NIL"
-    raise AssertionError(f"no C for {operand!r}")
+    raise AssertionError(f"cannot translate {operand!r} to C")
 
 
 def float_text(value: float) -> str:

@@ -152,7 +152,7 @@ class _Printer:
                     *self.block(orelse, indent + "  "),
                     f"{indent}}}",
                 ]
-        raise AssertionError(f"no scalar C for {statement!r}")
+        raise AssertionError(f"cannot translate {statement!r} to C")
 
     def tail_call(self, name: str, args: tuple[Operand, ...], indent: str) -> list[str]:
         """Return the lines of a tail call.
@@ -190,4 +190,4 @@ def _text(operand: Operand) -> str:
             return "INT64_MIN" if value == -(2**63) else f"INT64_C({value})" if value >= 0 else f"(-INT64_C({-value}))"
         case Immediate(value):
             return f"({float_text(value)})"
-    raise AssertionError(f"no scalar {operand!r}")
+    raise AssertionError(f"cannot translate {operand!r} to a C scalar")

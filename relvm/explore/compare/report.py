@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from ml_dtypes import finfo
 
+from relvm.display import Displayed, html_table, text_table
+from relvm.errors import RelvmNameError, near_matches
 from relvm.ir.dtypes import dtype_of
-from relvm.quoting import html_text, terminal
+from relvm.quoting import terminal
 
 _LONGEST_ORIGIN = 60  # characters of an origin shown in a table
 
@@ -47,8 +49,8 @@ class ComparisonRow:
     differs: bool
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Displayed):
     """The result of `compare`, which is shown as a table in Jupyter and when printed.
 
     Attributes
@@ -76,26 +78,29 @@ class Comparison:
         """Whether all values agree within the tolerance."""
         return self.first is None
 
+    def __getitem__(self, name: str) -> ComparisonRow:
+        """Return the row of the value `name`, the first one if several have the name.  Raise RelvmNameError if there is
+        none."""
+        found = next((row for row in self.rows if row.name == name), None)
+        if found is None:
+            raise RelvmNameError(f"no value {name} in the comparison{near_matches(str(name), self._names())}")
+        return found
+
+    def _names(self) -> list[str]:
+        return list(dict.fromkeys(row.name for row in self.rows))
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return self._names()
+
     def __str__(self) -> str:
-        table = [self._heads(), *map(self._cells, self.rows)]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip() for cells in table
-        ]
-        return "\n".join((*lines, self._summary()))
+        heads = self._heads()
+        table = text_table([heads, *map(self._cells, self.rows)], left=range(len(heads)))
+        return "\n".join((*table, self._summary()))
 
     def _repr_html_(self) -> str:
-        heads = "".join(f"<th>{html_text(head)}</th>" for head in self._heads())
-        rows = "".join(map(self._html_row, self.rows))
-        return (
-            f"<p><b>{html_text(self.title)}</b>: {html_text(self._summary())}</p>"
-            f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-        )
-
-    def _html_row(self, row: ComparisonRow) -> str:
-        style = ' style="background: #f8d7da; color: #000"' if row.differs else ""
-        cells = "".join(f"<td>{html_text(cell)}</td>" for cell in self._cells(row))
-        return f"<tr{style}>{cells}</tr>"
+        rows = [self._heads(), *map(self._cells, self.rows)]
+        marked = [number for number, row in enumerate(self.rows) if row.differs]
+        return html_table(rows, f"{self.title}: {self._summary()}", left=(0, 1, 2, len(rows[0]) - 1), marked=marked)
 
     def _heads(self) -> tuple[str, ...]:
         return ("", "value", "type", "largest", *self.modes[1:], "from")

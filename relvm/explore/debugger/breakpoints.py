@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from relvm.display import Displayed
 from relvm.errors import RelvmIndexError, RelvmNameError, near_matches
 from relvm.explore.debugger.debug_info import FunctionCode, ProgramCode, is_version
 from relvm.explore.debugger.kernel_code import KernelCode
@@ -18,8 +19,8 @@ Place = tuple[FunctionCode | KernelCode, int]
 _LINE = re.compile(r"(.+?):([0-9]{1,9})(?::[0-9]+)?")
 
 
-@dataclass(frozen=True)
-class Breakpoint:
+@dataclass(frozen=True, repr=False)
+class Breakpoint(Displayed):
     """A breakpoint.
 
     Attributes
@@ -140,7 +141,7 @@ def _unknown(program: ProgramCode, codes: list[FunctionCode], where: str | int) 
     name = str(where).rpartition(":")[0] or where
     if name in program.native_kernels or where in program.native_kernels:
         return RelvmNameError(
-            f"break at {where}: this kernel is native code, inside which no run stops; build the program with"
+            f"break at {where}: a run cannot stop inside this kernel, because it is native code; build the program with"
             ' target="bytecode", or use gdb'
         )
     known = [*program.functions, *program.kernels, *program.names, *program.values]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from relvm.compiler.build import build
+from relvm.display import Displayed
 from relvm.errors import (
     RelvmArgumentError,
     RelvmBusyError,
@@ -38,7 +39,7 @@ from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 from relvm.vm import Executable, VirtualMachine
 
 
-class Debugger:
+class Debugger(Displayed):
     """A debugger that runs a program step by step.
 
     A run stops before an instruction is executed.  Native functions stop at the same places as the equivalent bytecode,
@@ -241,6 +242,15 @@ class Debugger:
         """Continue until the innermost function has returned to its caller."""
         return self._go(self._paused().depth - 1, True)
 
+    def interrupt(self) -> None:
+        """Stop the run before its next instruction.  This is for other threads than the one that waits for the run.
+
+        It has no effect if no run is in progress.
+        """
+        if self._run is not None and self._stop is None:
+            self._interrupted = True
+            self._set_depth()
+
     def close(self) -> None:
         """Abort the run if it is unfinished."""
         if self._run is not None and not self._run.is_over:
@@ -335,6 +345,16 @@ class Debugger:
     def __getitem__(self, name: str | int) -> Any:
         """Return a value of the innermost frame."""
         return self.value(name)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        if self._stop is None or self._stop.frame is None:
+            return []
+        return sorted({register.name or register.label for register in self.registers()})
+
+    def __str__(self) -> str:
+        frame = None if self._stop is None else self._stop.frame
+        state = "no run" if self._run is None else "running" if frame is None else f"stopped at {frame}"
+        return terminal(f"<Debugger: {len(self.breakpoints)} breakpoints, {state}>")
 
     # ---- called on the thread of the run ----
 
@@ -454,8 +474,8 @@ class Debugger:
         names = sorted({called for _, called, _ in held if called})
         raise RelvmNameError(
             f"no register holds {name} here; the named values are: {', '.join(names) or 'none'}"
-            f"{near_matches(str(name), names)}; a value may not be computed yet, may be released already,"
-            " or may exist only inside a kernel"
+            f"{near_matches(str(name), names)}; a missing value is not computed yet, is already"
+            " released, or exists only inside a kernel"
         )
 
     def _is_script(self, number: int) -> bool:
@@ -482,8 +502,7 @@ class Debugger:
         try:
             what, value = self._run.resume()
         except KeyboardInterrupt:
-            self._interrupted = True
-            self._set_depth()
+            self.interrupt()
             what, value = self._run.resume()
         if what == "paused":
             self._stop = value

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from relvm.display import Displayed
 from relvm.explore.draw.format_value import shown_value
 from relvm.quoting import terminal, terminal_lines, terminal_message
 
 
-@dataclass(frozen=True)
-class Frame:
+@dataclass(frozen=True, repr=False)
+class Frame(Displayed):
     """A stack frame: a function that is running.
 
     Attributes
@@ -39,8 +40,8 @@ class Frame:
         return terminal(f"{self.function}:{self.instruction}  {self.text}{value}{place}")
 
 
-@dataclass(frozen=True)
-class RegisterValue:
+@dataclass(frozen=True, repr=False)
+class RegisterValue(Displayed):
     """A register that holds a value.
 
     Attributes
@@ -64,8 +65,8 @@ class RegisterValue:
         return terminal(f"{self.label}  {self.name or '-'}  {self.shown}")
 
 
-@dataclass(frozen=True)
-class Stop:
+@dataclass(frozen=True, repr=False)
+class Stop(Displayed):
     """A point at which a run has stopped, or the end of the run.
 
     Attributes
@@ -102,5 +103,3 @@ class Stop:
         source = f":  {self.source}" if self.source else ""
         head = f"in {self.frame.function}{place}{source}"
         return terminal_lines(f"{terminal_message(f'{self.reason}{about}')}\n{terminal(head)}\n{self.listing}")
-
-    __repr__ = __str__

@@ -221,7 +221,7 @@ class KernelValues:
                 return np.array(value) if isinstance(value, np.ndarray) else value
         known = [name for _, name in labels.values() if name] + list(labels)
         raise RelvmNameError(
-            f"{wanted!r} is no register or buffer of {self._code.name} that holds a value here; expected one of"
+            f"{wanted!r} is not a register or buffer of {self._code.name} that holds a value here; expected one of"
             f" {', '.join(known[:_NAMES])}{near_matches(str(wanted), known)}; `registers` lists all of them, and"
             " frame 1 has the values of the caller"
         )

@@ -121,7 +121,8 @@ class PausedRun:
     def _expect_owner(self) -> None:
         if threading.current_thread() is self._thread:
             raise RelvmBusyError(
-                "the debugged program cannot use its debugger; a condition receives the values as its argument"
+                "a function that the debugged program calls cannot use the debugger; a condition of a breakpoint"
+                " receives the values as its argument"
             )
 
 

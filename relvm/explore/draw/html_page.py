@@ -25,7 +25,7 @@ def filled(name: str, scripts: Sequence[str], title: str, data: Any) -> str:
 
 def framed(page: str) -> str:
     """Return the page as an iframe, which isolates it from the styles and scripts of the surrounding page."""
-    style = f"width: 100%; height: {_FRAME_HEIGHT}px; border: 1px solid #ccc"
+    style = f"box-sizing: border-box; width: 100%; height: {_FRAME_HEIGHT}px; border: 1px solid #ccc"
     return f'<iframe srcdoc="{html_text(page)}" style="{style}"></iframe>'
 
 

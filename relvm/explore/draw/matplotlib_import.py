@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from relvm.errors import RelvmUnsupportedError
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from relvm.explore.draw.picture import Picture
 
 
-def new_figure(width: float, height: float) -> Figure:
-    """Return an empty matplotlib figure that is not attached to a window.  width, height: in inches.
+def new_figure(width: float, height: float) -> Picture:
+    """Return an empty matplotlib figure, which Jupyter shows as an image.  width, height: in inches.
 
     Raises
     ------
@@ -19,7 +19,7 @@ def new_figure(width: float, height: float) -> Figure:
         matplotlib is not installed.
     """
     try:
-        from matplotlib.figure import Figure
+        from relvm.explore.draw.picture import Picture
     except ImportError:
         raise RelvmUnsupportedError("drawing requires matplotlib: pip install 'relvm[explore]'") from None
-    return Figure((width, height), layout="constrained")
+    return Picture((width, height), layout="constrained")

@@ -16,6 +16,7 @@ from relvm.codegen.c.mangling import kernel_symbol
 from relvm.codegen.c.module import print_c
 from relvm.codegen.emit_bytecode import print_bytecode
 from relvm.compiler.build import lower
+from relvm.display import Displayed, text_table
 from relvm.errors import RelvmIndexError, RelvmNameError, expect_choice, expect_type, near_matches
 from relvm.explore.stages.page import frame, page
 from relvm.explore.stages.select import module_of
@@ -27,15 +28,15 @@ from relvm.lir.printer import routine_lines
 from relvm.lir.routine import CallStatement, IfStatement, LirModule, PrimStatement, Routine, Statement
 from relvm.passes.pass_manager import Pass, run_passes
 from relvm.passes.pipeline import TARGETS, build_pipeline
-from relvm.quoting import c_comment
+from relvm.quoting import c_comment, terminal
 from relvm.runtime.file_io import complete_file
 
 MODES = ("bytecode", "compiled")
 GIVEN = "given"  # the stage before any pass
 
 
-@dataclass(frozen=True)
-class Exploration:
+@dataclass(frozen=True, repr=False)
+class Exploration(Displayed):
     """The result of `explore`: every stage of a model, shown as an interactive page in Jupyter.
 
     Attributes
@@ -100,6 +101,16 @@ class Exploration:
     def show(self) -> None:
         """Print the list of stages in a terminal."""
         print_stages(self.title, self.views)
+
+    def _ipython_key_completions_(self) -> tuple[str, ...]:
+        return self.names
+
+    def __str__(self) -> str:
+        rows = [("stage", "ms", "lines", "", "what it does")]
+        for view in self.views:
+            changed = "changed" if view.changed else ""
+            rows.append((view.name, f"{view.seconds * 1000:.1f}", str(len(view.lines)), changed, view.about))
+        return "\n".join((terminal(self.title), *text_table(rows, left=(0, 3, 4))))
 
     def _repr_html_(self) -> str:
         return frame(self.title, self.views)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from relvm.display import Displayed, html_lines
+
 Origins = tuple[str, ...]
 
 
@@ -15,8 +17,8 @@ class Line:
     origins: Origins = ()
 
 
-@dataclass(frozen=True)
-class View:
+@dataclass(frozen=True, repr=False)
+class View(Displayed):
     """A model at one stage.
 
     Attributes
@@ -49,3 +51,6 @@ class View:
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        return html_lines(self.text, f"{self.name}: {self.about}")

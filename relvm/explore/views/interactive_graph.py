@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from relvm.display import Displayed
 from relvm.errors import RelvmArgumentError
 from relvm.explore.draw.graph import COLOURS, GAP, LETTER, LINE, PAD, Graph, Item, collapsed, draw_graph, format_graph
 from relvm.explore.draw.html_page import filled, framed
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 _MEASURES = {"letter": LETTER, "line": LINE, "pad": PAD, "gap": GAP, "lane": LANE, "sweeps": SWEEPS}
 
 
-@dataclass(frozen=True)
-class GraphPage:
+@dataclass(frozen=True, repr=False)
+class GraphPage(Displayed):
     """An interactive graph with boxes that open and close with a click.  str() returns the graph as text.
 
     Attributes

@@ -16,7 +16,7 @@ from relvm.ir.dtypes import F32, I64
 from relvm.ir.symbolic import dim_var
 from relvm.kernels.loop_ir import Address, Buffer, Kernel, KernelBuilder, Literal
 from relvm.lir.routine import CallStatement, LirModule, Register, Routine
-from relvm.runtime.virtual_machine import thread_count
+from relvm.runtime.machine_limits import thread_count
 from relvm.vm import Executable, VirtualMachine
 
 _NUMBERS = 192  # RVM_PEAK_NUMBERS of csrc/codegen/peak_flops.h

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from relvm.compiler.build import lower
+from relvm.display import Displayed
 from relvm.explore.draw.matplotlib_import import new_figure
 from relvm.explore.stages.select import function_name, module_at
 from relvm.ir.expr import Module
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
-class RegisterLife:
+@dataclass(frozen=True, repr=False)
+class RegisterLife(Displayed):
     """The lifetime of a register of a routine.
 
     Statements are numbered from 1 in printed order: the branches of an `if` follow it, and `else` has no number.
@@ -52,6 +53,9 @@ class RegisterLife:
     name: str
     held: tuple[int, ...]
     needed: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return terminal(f"r[{self.index}]  {self.name}  needed {_listed(self.needed)}  held {_listed(self.held)}")
 
 
 def liveness(

@@ -113,7 +113,9 @@ class ImportContext(ABC):
                     raise Unimported
                 return value
             graph = graph.outer
-        raise RelvmFormatError(f"{here}: value {shortened(name)!r} is not defined before its use")
+        raise RelvmFormatError(
+            f"{here}: value {shortened(name)!r} is used, but neither an input nor an earlier node defines it"
+        )
 
     def tensor(self, value: Value) -> Expr:
         """Return the value as an expression.  A host value becomes a tensor."""

@@ -248,7 +248,7 @@ class GraphImporter(ImportContext):
         here = f"{self.place}: output {shortened(name)!r}"
         value = self.lookup(name, here)
         if value is None:
-            raise RelvmFormatError(f"{here} is an input that the call omits")
+            raise RelvmFormatError(f"{here} is an input of this function that the calling node omits")
         return value
 
     def bounds(self) -> Attributes:

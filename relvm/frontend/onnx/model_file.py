@@ -76,8 +76,8 @@ class ModelFile:
         stored = (len(self.content) or self.proto.ByteSize()) + sum(map(len, self.files.values()))
         if self.made.bytes > _FREE_BYTES + _GROWTH * stored:
             raise RelvmUnsupportedError(
-                f"{here}: the tensors of the model, stored in {stored:,} bytes, expand to {self.made.bytes:,};"
-                f" expected at most {_FREE_BYTES:,} bytes plus {_GROWTH} times the stored ones"
+                f"{here}: the tensors of the model expand to {self.made.bytes:,} bytes, but the limit for a model of"
+                f" {stored:,} bytes is {_FREE_BYTES + _GROWTH * stored:,}"
             )
 
     def array(self, tensor: Any, here: str) -> np.ndarray:
@@ -135,8 +135,8 @@ class ModelFile:
         places = self.array(sparse.indices, f"{here}: indices").astype(np.int64)
         if any(dim < 0 for dim in dims) or values.ndim != 1:
             raise RelvmFormatError(
-                f"{here}: a sparse tensor has dimensions {list(dims)} and values of shape {values.shape},"
-                " expected rank 1"
+                f"{here}: a sparse tensor must have values of rank 1 and dimensions of at least 0, got values of shape"
+                f" {values.shape} and dimensions {list(dims)}"
             )
         if math.prod(dims) > 2**31:
             raise RelvmUnsupportedError(
@@ -145,10 +145,10 @@ class ModelFile:
         self.count(math.prod(dims) * values.itemsize, here)
         columns = places[:, None] if places.ndim == 1 else places
         extents = np.array((math.prod(dims),) if places.ndim == 1 else dims, np.int64)
-        if columns.shape != (len(values), len(extents)) or ((columns < 0) | (columns >= extents)).any():
-            raise RelvmFormatError(
-                f"{here}: the indices, of shape {places.shape}, do not match the values or lie outside {list(dims)}"
-            )
+        if columns.shape != (len(values), len(extents)):
+            raise RelvmFormatError(f"{here}: indices of shape {places.shape} do not match {len(values)} values")
+        if ((columns < 0) | (columns >= extents)).any():
+            raise RelvmFormatError(f"{here}: an index lies outside the dimensions {list(dims)}")
         whole = np.zeros(dims, values.dtype)
         whole.reshape(extents)[tuple(columns.T)] = values
         return whole

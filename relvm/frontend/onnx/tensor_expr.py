@@ -156,8 +156,8 @@ def operands(node: OnnxNode) -> list[Expr]:
     behind = first - (axis % first if first else 0) - second
     if not -first <= axis < first or behind < 0:
         raise RelvmShapeError(
-            f"the second input has rank {second}; aligned at axis {axis}, it does not fit into the first,"
-            f" of rank {first}"
+            f"cannot broadcast the second input, of rank {second}, to the first, of rank {first}, starting at axis"
+            f" {axis}"
         )
     after = tuple(range(second, second + behind))
     return [inputs[0], node.emit(ops.expand_dims(inputs[1], axes=after)) if after else inputs[1]]
@@ -179,7 +179,9 @@ def with_margins(
             if count == 0:
                 continue
             if isinstance(count, int) and count < 0:
-                raise RelvmUnsupportedError(f"padding of {count} is not supported beside symbolic or unknown padding")
+                raise RelvmUnsupportedError(
+                    f"a negative pad, {count}, is not supported together with pads that are not known at import"
+                )
             dims = [*x.shape[:axis], count, *x.shape[axis + 1 :]]
             part = margin(x, axis, end).apply(ops.broadcast_to, x.node.shape(dims))
             parts.insert(end * len(parts), part)

@@ -472,7 +472,7 @@ class ExpressionTranslator(SourceReader):
         """Translate the lambda `template` to a local function of the program.  types: the parameter types."""
         params = [param.arg for param in plain_parameters(self, template.node)]
         if len(params) != len(types):
-            raise RelvmArgumentError(f"the lambda takes {len(params)} arguments, expected one that takes {len(types)}")
+            raise RelvmArgumentError(f"expected a function of {len(types)} parameters, got a lambda of {len(params)}")
 
         def body(*variables: Expr) -> Expr:
             scope = {**template.scope, **dict(zip(params, variables, strict=True))}
@@ -486,7 +486,7 @@ class ExpressionTranslator(SourceReader):
         self.only(keywords, ("result", "pure"), node)
         function = self.expression(node.args[0]) if node.args else None
         if not isinstance(function, str):
-            raise RelvmArgumentError("packed: expected the name of the function as a string, then its arguments")
+            raise RelvmArgumentError("packed: expected the name of the function as a string, then the arguments")
         result = self.type(keywords["result"]) if "result" in keywords else OBJECT
         pure = self.expression(keywords["pure"]) if "pure" in keywords else False
         if not isinstance(pure, bool):

@@ -160,7 +160,7 @@ def test_save_function_with_keywords_timed_with_time_evaluator(machine) -> None:
 def test_a_saved_function_has_its_arguments(machine) -> None:
     machine.save_function("half", "halved", V)
     for use in (machine["halved"], machine.time_evaluator("halved"), lambda x: machine.profile("halved", x)):
-        with pytest.raises(RelvmArgumentError, match="halved already has its arguments"):
+        with pytest.raises(RelvmArgumentError, match="all arguments of halved are already bound"):
             use(V)
     machine.save_function("half", "halved", V * 2)
     assert machine["halved"]().numpy().tolist() == [1, 2, 3]

@@ -144,7 +144,9 @@ def _shrink(node: OnnxNode) -> Expr:
     x, own = term(node, 0), node.type(0).known_dtype
     if not own.is_float:
         if own.bits > 32:
-            raise RelvmUnsupportedError(f"Shrink of {own} is not supported: f64 cannot represent all values")
+            raise RelvmUnsupportedError(
+                f"Shrink of {own} is not supported: expected floats or integers of up to 32 bits"
+            )
         x = x.cast(F64)
     bias, limit = node.attribute("bias", 0.0), node.attribute("lambd", 0.5)
     above = (x > limit).where(x - bias, 0)

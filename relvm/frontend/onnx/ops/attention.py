@@ -36,7 +36,7 @@ def _rotary_embedding(node: OnnxNode) -> Expr:
     turned = node.attribute("rotary_embedding_dim", 0) or size
     if not isinstance(size, int) or not isinstance(turned, int) or turned % 2 or not 0 < turned <= size:
         raise RelvmUnsupportedError(
-            f"cannot rotate {turned} elements of heads of size {size}; expected an even number of at most the size"
+            f"rotary_embedding_dim is {turned}, expected an even number of at most the head size {size}"
         )
     cos, sin = (_angles(node, i) for i in (1, 2))
     result = rotated(x, cos, sin, turned, bool(node.attribute("interleaved", 0)))

@@ -26,11 +26,14 @@ def _matmul_bits(node: OnnxNode) -> Expr:
     bias."""
     columns, depth, block = (node.attribute(name) for name in ("N", "K", "block_size"))
     bits = node.attribute("bits", 4)
-    if node.has(4) or bits not in BITS:
-        raise RelvmUnsupportedError(f"g_idx, or bits {bits}, is not supported")
+    if node.has(4):
+        raise RelvmUnsupportedError("the input g_idx is not supported")
+    if bits not in BITS:
+        raise RelvmUnsupportedError(f"bits is {bits}, expected one of {', '.join(map(str, BITS))}")
     if not all(isinstance(size, int) and size > 0 for size in (columns, depth, block)) or block % 8 or depth % 8:
         raise RelvmUnsupportedError(
-            f"K {depth}, N {columns} and block_size {block} are not supported: K and block_size must be multiples of 8"
+            f"K is {depth}, N is {columns} and block_size is {block}; they must be positive, and K and block_size"
+            " multiples of 8"
         )
     blocks = -(-depth // block)
     packed = _of_size(node, 1, "the weights", columns * blocks * block * bits // 8).reshape(columns, -1)
@@ -87,10 +90,13 @@ def _gather_blocks(node: OnnxNode) -> Expr:
     block, packed = node.attribute("block_size", 128), own == U8 and bits < 8
     if not own.is_integer or axis == along or block < 1 or bits not in BITS or (packed and axis == rank - 1):
         raise RelvmUnsupportedError(
-            f"data of {own} with {bits} bits, block_size {block} and axes {axis} and {along} is not supported"
+            f"data of dtype {own} with bits {bits}, block_size {block}, gather_axis {axis} and quantize_axis {along}"
+            " is not supported"
         )
     if len(scales.shape) != rank or scales.shape[axis] != data.shape[axis]:
-        raise RelvmShapeError(f"scales have type {scales.type}, expected the size of {data.type} along axis {axis}")
+        raise RelvmShapeError(
+            f"scales is {scales.type}, expected rank {rank} and the size of data, {data.type}, along axis {axis}"
+        )
     size = data.shape[axis]
     if not isinstance(size, int):
         raise RelvmUnsupportedError(f"the size of axis {axis} must be known, got {data.type}")

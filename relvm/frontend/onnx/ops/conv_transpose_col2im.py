@@ -76,11 +76,10 @@ def _col2im(node: OnnxNode) -> Expr:
     x, window = TensorExpr(node, node.known_shape(0)), sizes_of(node, 2, "block_shape")
     rank = len(window)
     image = sizes_of(node, 1, "image_shape", rank)
-    if len(x.shape) != 3 or len(image) != rank:
-        raise RelvmShapeError(
-            f"x is {x.type}, expected rank 3; image_shape has {len(image)} elements and block_shape has {rank},"
-            " expected the same number"
-        )
+    if len(x.shape) != 3:
+        raise RelvmShapeError(f"x is {x.type}, expected rank 3")
+    if len(image) != rank:
+        raise RelvmShapeError(f"image_shape has {len(image)} elements, expected {rank}, as block_shape has")
     strides = tuple(node.attribute("strides", [1] * rank))
     dilations = tuple(node.attribute("dilations", [1] * rank))
     pads = node.attribute("pads", [0] * (2 * rank))

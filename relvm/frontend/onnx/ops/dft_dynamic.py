@@ -35,7 +35,7 @@ def transform(
     dims = (before, size, behind // parts, parts)
     halved = inverse and onesided
     if halved and parts == 1:
-        raise RelvmShapeError("a onesided inverse transform requires complex frequencies")
+        raise RelvmShapeError("a onesided inverse transform requires a complex input, got a real one")
     if length is None:
         length = 2 * (size - 1) if halved else size
     kept = dim_op("min", size, length // 2 + 1 if halved else length)

@@ -146,7 +146,7 @@ def _inverse_of_half(length: int, size: int, parts: int, dtype: DType) -> np.nda
     the last.   size: the number of frequencies given.   parts: the number of their parts, which must be 2.
     """
     if parts == 1:
-        raise RelvmShapeError("a onesided inverse transform requires complex frequencies")
+        raise RelvmShapeError("a onesided inverse transform requires a complex input, got a real one")
     wave = _wave(length, min(size, length // 2 + 1), length, 1) / length
     both = (np.arange(len(wave)) * 2 % length != 0)[:, None] + 1
     return (np.stack((wave.real, -wave.imag), axis=1) * both[:, None])[..., None].astype(dtype.numpy)

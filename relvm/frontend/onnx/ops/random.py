@@ -55,8 +55,10 @@ def _multinomial(node: OnnxNode) -> Expr:
     x = shaped(node, 0)
     rows, count, last = x.shape[0], node.attribute("sample_size", 1), x.shape[1]
     dtype = node.graph.element_type(node.attribute("dtype", 6), "dtype")
-    if not isinstance(last, int) or dtype not in (I32, I64):
-        raise RelvmUnsupportedError(f"expected a known number of classes and dtype i32 or i64, got {last} and {dtype}")
+    if not isinstance(last, int):
+        raise RelvmUnsupportedError(f"the number of classes must be known, got {last}")
+    if dtype not in (I32, I64):
+        raise RelvmUnsupportedError(f"dtype is {dtype}, expected i32 or i64")
     bounds = x.apply(ops.softmax, axis=1).apply(ops.cumsum, axis=1)
     drawn = _fractions(node, (rows, count), x.dtype).cast(x.dtype)
     passed = drawn.apply(ops.expand_dims, axes=(2,)) > bounds.apply(ops.expand_dims, axes=(1,))

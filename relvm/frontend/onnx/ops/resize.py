@@ -224,7 +224,9 @@ def _resized(node: OnnxNode, targets: list[_Target], how: str, nearest: str) -> 
     crops = how == "tf_crop_and_resize"
     changed = [t for t in targets if crops or (t.size != shape[t.axis] if t.scale is None else t.scale != 1)]
     if mode != "nearest" and not own.is_float:
-        raise RelvmUnsupportedError(f"mode {mode} of {own} is not supported: ONNX does not define its rounding")
+        raise RelvmUnsupportedError(
+            f"mode {mode} is not supported for dtype {own}, because ONNX does not define the rounding; cast x to f32"
+        )
     outside: list[tuple[int, TensorExpr]] = []
     for target in sorted(changed, key=lambda target: -target.axis):
         repeats = _repeats(shape[target.axis], target, how, nearest) if mode == "nearest" else None

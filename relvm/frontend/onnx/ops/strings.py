@@ -93,7 +93,9 @@ def _tokenizer(node: OnnxNode) -> Expr:
     if separators is not None and separators.tolist() == [""]:
         pattern = "(?s)."
     if not pattern or node.attribute("mark", 0) or texts(node, "stopwords") is not None:
-        raise RelvmUnsupportedError("only an empty separator is supported, without marks and stop words")
+        raise RelvmUnsupportedError(
+            "expected tokenexp, or an empty string as the only separator, and neither mark nor stopwords"
+        )
     least = node.attribute("mincharnum", 1)
     if least > 1:
         raise RelvmUnsupportedError(f"mincharnum={least} is not supported")

@@ -100,7 +100,7 @@ def _listed(node: OnnxNode, what: str) -> np.ndarray:
     ]
     given = [each for each in (tensor, *lists) if each is not None]
     if len(given) != 1:
-        raise RelvmFormatError(f"expected one attribute with the {what}, got {len(given)}")
+        raise RelvmFormatError(f"expected one attribute that begins with {what}_, got {len(given)}")
     return given[0].reshape(-1)
 
 
@@ -121,7 +121,9 @@ def _zip_map(node: OnnxNode) -> Expr:
     """Returns a map for each row, represented by the column labels and the matrix."""
     names, integers = texts(node, "classlabels_strings"), numbers(node, "classlabels_int64s", np.int64)
     if (names is None) == (integers is None):
-        raise RelvmFormatError("expected classlabels_strings or classlabels_int64s")
+        raise RelvmFormatError(
+            f"expected either classlabels_strings or classlabels_int64s, got {'neither' if names is None else 'both'}"
+        )
     keys, values = constant(integers if names is None else names), shaped(node, 0)
     if len(values.shape) == 1:
         values = values.apply(ops.expand_dims, axes=(0,))
@@ -161,7 +163,9 @@ def _dict_vectorizer(node: OnnxNode) -> Expr:
     names, integers = texts(node, "string_vocabulary"), numbers(node, "int64_vocabulary", np.int64)
     vocabulary = integers if names is None else names
     if vocabulary is None or vocabulary.dtype != keys.dtype.numpy or len(set(vocabulary)) < len(vocabulary):
-        raise RelvmFormatError(f"the vocabulary must contain distinct keys of dtype {keys.type.dtype}")
+        raise RelvmFormatError(
+            f"expected a vocabulary of distinct keys of dtype {keys.type.dtype}, the dtype of the keys of x"
+        )
     row = _dense(node, place_of(keys, vocabulary), values, len(vocabulary))
     return (row.apply(ops.expand_dims, axes=(0,)) if len(row.shape) == 1 else row).expr
 
@@ -176,11 +180,10 @@ def _cast_map(node: OnnxNode) -> Expr:
     """
     keys, values = _map(node)
     name, form = node.attribute("cast_to", "TO_FLOAT"), node.attribute("map_form", "DENSE")
-    if name not in _CAST_TO or form not in ("DENSE", "SPARSE"):
-        raise RelvmFormatError(
-            f"expected cast_to to be one of {', '.join(_CAST_TO)}, got {name!r}, and map_form to be DENSE or SPARSE,"
-            f" got {form!r}"
-        )
+    if name not in _CAST_TO:
+        raise RelvmFormatError(f"cast_to is {name!r}, expected one of {', '.join(_CAST_TO)}")
+    if form not in ("DENSE", "SPARSE"):
+        raise RelvmFormatError(f"map_form is {form!r}, expected DENSE or SPARSE")
     if keys.type.dtype != I64:
         raise RelvmFormatError(f"keys have dtype {keys.type.dtype}, expected i64")
     values = TensorExpr(node, node.emit(converted(values, _CAST_TO[name])))

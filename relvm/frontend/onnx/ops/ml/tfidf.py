@@ -39,7 +39,9 @@ def _grams_of(node: OnnxNode, pool: np.ndarray) -> list[_Grams]:
     columns, found, used = node.attribute("ngram_indexes"), [], 0
     for length, (start, end) in enumerate(pairwise([*starts, len(pool)]), 1):
         if start > end or (end - start) % length:
-            raise RelvmFormatError(f"ngram_counts are {starts}, which do not fit a pool of {len(pool)} elements")
+            raise RelvmFormatError(
+                f"ngram_counts is {starts}, which does not divide a pool of {len(pool)} elements into n-grams"
+            )
         rows = np.array(pool[start:end], np.int64).reshape(-1, length)
         own = dict(zip(map(tuple, rows.tolist()), columns[used : used + len(rows)], strict=True))
         used += len(rows)

@@ -141,12 +141,10 @@ def _named_forest(node: OnnxNode, prefix: str, targets: int) -> Forest:
     features, yes, no = (_integers(node, f"nodes_{name}") for name in ("featureids", "truenodeids", "falsenodeids"))
     thresholds = needed(node, "nodes_values", np.float64)
     tracks = _tracks(node, count)
-    if (
-        not count
-        or {len(t) for t in (tree, number, features, yes, no, thresholds, tracks)} != {count}
-        or len(row) != count
-    ):
-        raise RelvmFormatError("the nodes_ attributes differ in length or define a node twice")
+    if not count or {len(t) for t in (tree, number, features, yes, no, thresholds, tracks)} != {count}:
+        raise RelvmFormatError("the attributes whose names begin with nodes_ are empty or differ in length")
+    if len(row) != count:
+        raise RelvmFormatError("nodes_treeids and nodes_nodeids define a node twice")
     unknown = sorted({*modes} - {*_MODES, "LEAF"})
     if unknown:
         raise RelvmUnsupportedError(f"mode {unknown[0]!r} in nodes_modes is not supported")
@@ -169,10 +167,10 @@ def _named_forest(node: OnnxNode, prefix: str, targets: int) -> Forest:
         needed(node, f"{prefix}_weights", np.float64).tolist(),
         strict=True,
     ):
-        if (t, n) not in row or not 0 <= target < targets:
-            raise RelvmFormatError(
-                f"node {n} of tree {t} is unknown, or its {prefix} {target} is outside 0 to {targets - 1}"
-            )
+        if (t, n) not in row:
+            raise RelvmFormatError(f"{prefix}_nodeids contains {n}, but tree {t} has no such node")
+        if not 0 <= target < targets:
+            raise RelvmFormatError(f"{prefix}_ids contains {target}, expected 0 to {targets - 1}")
         held = weights[row[t, n], target]
         weights[row[t, n], target] = weight + (0 if np.isnan(held) else held)
     tests = [_MODES.get(mode, "<=") + "?" * bool(nan) for mode, nan in zip(modes, tracks, strict=True)]
@@ -295,7 +293,7 @@ def _tabled_forest(node: OnnxNode, targets: int) -> Forest:
     tracks = _tracks(node, count)
     tables = (modes, splits, tracks, *ways, *at_leaf)
     if {len(table) for table in tables} != {count} or len(weights) != leaves:
-        raise RelvmFormatError("the nodes_ attributes or the leaf_ attributes differ in length")
+        raise RelvmFormatError("the attributes whose names begin with nodes_ (or leaf_) differ in length")
     _expect_few_targets(targets)
     members = _member_sets(node, modes)
     node.graph.file.count((leaves + count + sum(map(len, members.values()))) * targets * 8, node.here)
@@ -308,8 +306,10 @@ def _tabled_forest(node: OnnxNode, targets: int) -> Forest:
     # follow all other nodes.
     for i in range(count):
         bounded = all(0 <= way[i] < (leaves if leaf[i] else count) for way, leaf in zip(ways, at_leaf, strict=True))
-        if not bounded or not 0 <= modes[i] < len(_MODES_5):
-            raise RelvmFormatError(f"node {i} has an invalid mode, {modes[i]}, or an unknown successor")
+        if not 0 <= modes[i] < len(_MODES_5):
+            raise RelvmFormatError(f"node {i} has mode {modes[i]}, expected 0 to {len(_MODES_5) - 1}")
+        if not bounded:
+            raise RelvmFormatError(f"node {i} has an unknown successor")
         yes, no = (int(way[i]) if leaf[i] else leaves + int(way[i]) for way, leaf in zip(ways, at_leaf, strict=True))
         test = _MODES.get(_MODES_5[modes[i]], "==") + "?" * bool(tracks[i])
         rows.node(int(features[i]), splits[i].item(), test, yes, no)

@@ -1,0 +1,71 @@
+"""`relvm dap`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from relvm.cli.inputs import input_values, signature_of
+from relvm.cli.models import executable_of
+from relvm.compiler.adapt import adapt
+from relvm.editors.debug_adapter import DebugAdapter, Launch
+from relvm.errors import RelvmArgumentError
+from relvm.explore.debugger.debugger import Debugger
+
+_TEXTS = {"function": "--function", "execMode": "--exec-mode", "target": "--target"}
+_MAPPINGS = {"inputs": "--input", "dims": "--dim"}
+
+
+def serve_debugger(options: argparse.Namespace) -> int:
+    """Run the debug adapter on the standard streams until the editor ends it."""
+
+    def launch(arguments: Mapping[str, Any]) -> Launch:
+        return launch_program(arguments, options.parse_debug_options)
+
+    DebugAdapter(sys.stdin.buffer, sys.stdout.buffer, launch).serve()
+    return 0
+
+
+def launch_program(arguments: Mapping[str, Any], parse: Callable[[list[str]], argparse.Namespace]) -> Launch:
+    """Build the program that an editor wants to debug.
+
+    Parameters
+    ----------
+    arguments
+        The arguments of the request "launch": "program", the path of the model; "function", "execMode" and "target" as
+        for `relvm debug`; "inputs", a mapping from names to values or paths, as of `--input`; "dims", a mapping from
+        names to sizes; "random", whether other inputs are random, which is the default without "inputs".
+    parse
+        Parses the arguments of `relvm debug`.
+
+    Raises
+    ------
+    RelvmArgumentError
+        An argument is missing or of another type.
+    RelvmError, OSError
+        What building the program raises.
+    """
+    if not isinstance(arguments.get("program"), str):
+        raise RelvmArgumentError('launch: expected "program", the path of a model')
+    words = [arguments["program"]]
+    for name, option in _TEXTS.items():
+        if name in arguments:
+            words += [option, str(arguments[name])]
+    for name, option in _MAPPINGS.items():
+        values = arguments.get(name, {})
+        if not isinstance(values, dict):
+            raise RelvmArgumentError(f"launch: {name}: expected an object of names and values")
+        words += [word for key, value in values.items() for word in (option, f"{key}={value}")]
+    if arguments.get("random", not arguments.get("inputs")):
+        words.append("--random")
+    try:
+        options = parse(words)
+    except SystemExit:
+        raise RelvmArgumentError(f"launch: wrong arguments: {' '.join(words)}") from None
+    executable = adapt(executable_of(options, debug=True))
+    debugger = Debugger(executable)
+    debugger.machine[options.function]  # raises an error if there is no such function
+    values = input_values(options, signature_of(executable, options.function))
+    return Launch(debugger, options.function, values)

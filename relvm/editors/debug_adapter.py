@@ -1,0 +1,304 @@
+"""Debug adapter: lets editors step through a program by the Debug Adapter Protocol (`relvm dap`).
+
+The specification of the protocol is https://microsoft.github.io/debug-adapter-protocol/specification.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError
+from relvm.explore.debugger.debugger import Debugger
+from relvm.explore.debugger.frames import Frame, Stop
+from relvm.explore.draw.format_value import shown_value
+
+_THREAD = 1  # the number of the only thread
+_MAX_BYTES = 1 << 24  # of a message
+_WHOLE = 1 << 30  # more instructions than a function has
+_REASONS = {"interrupt": "pause", "nan": "exception", "error": "exception"}  # other reasons have the same names
+_FRAME_REFERENCES = 1 << 20  # a reference to the registers of a frame is this number plus the frame's
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A program to debug: the debugger, and the function that it runs with its arguments."""
+
+    debugger: Debugger
+    function: str
+    arguments: list[Any]
+
+
+class DebugAdapter:
+    """An adapter between an editor and a `Debugger`.
+
+    Parameters
+    ----------
+    reader, writer
+        The streams from and to the editor.
+    launch
+        Called with the arguments of the editor's request "launch".  It builds the program.
+    """
+
+    def __init__(self, reader: BinaryIO, writer: BinaryIO, launch: Callable[[Mapping[str, Any]], Launch]) -> None:
+        self.reader = reader
+        self.writer = writer
+        self.launch = launch
+        self.program: Launch | None = None
+        self.path = ""  # of the program's source
+        self._sent = 0
+        self._writes = threading.Lock()
+        self._runner: threading.Thread | None = None
+        self._stops_at_entry = False
+        self._listings: dict[int, str] = {}  # by the number of the source: the name of the function
+        self._stop: Stop | None = None
+
+    # ---- messages ----
+
+    def serve(self) -> None:
+        """Answer the requests of the editor until it disconnects or closes the stream."""
+        try:
+            while (request := self._read()) is not None:
+                self._answer(request)
+                if request.get("command") in ("disconnect", "terminate"):
+                    return
+        finally:
+            self._close()
+
+    def _read(self) -> dict[str, Any] | None:
+        """Return the next message of the editor, or None at the end of the stream."""
+        length = None
+        while (line := self.reader.readline(1000)).strip():
+            name, _, value = line.decode("ascii", "replace").partition(":")
+            if name.strip().lower() == "content-length" and value.strip().isdecimal():
+                length = int(value)
+        if not line:
+            return None
+        if length is None or length > _MAX_BYTES:
+            raise RelvmFormatError(f"expected a Content-Length of at most {_MAX_BYTES} bytes, got {length}")
+        try:
+            message = json.loads(self.reader.read(length))
+        except ValueError as error:
+            raise RelvmFormatError(f"expected a message in JSON: {error}") from None
+        if not isinstance(message, dict):
+            raise RelvmFormatError(f"expected a JSON object, got {type(message).__name__}")
+        return message
+
+    def _send(self, kind: str, **fields: Any) -> None:
+        with self._writes:
+            self._sent += 1
+            body = json.dumps({"seq": self._sent, "type": kind, **fields}).encode()
+            self.writer.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+            self.writer.flush()
+
+    def _event(self, name: str, **body: Any) -> None:
+        self._send("event", event=name, body=body)
+
+    def _answer(self, request: Mapping[str, Any]) -> None:
+        """Carry out a request and send the response."""
+        command = request.get("command")
+        response = {"request_seq": request.get("seq", 0), "command": command}
+        action = _ACTIONS.get(str(command))
+        arguments = request.get("arguments")
+        try:
+            if action is None:
+                raise RelvmArgumentError(f"the request {command!r} is not supported")
+            body = action(self, arguments if isinstance(arguments, dict) else {})
+        except (RelvmError, OSError) as error:
+            self._send("response", **response, success=False, message=str(error))
+            return
+        self._send("response", **response, success=True, body=body or {})
+        if command == "launch":
+            self._event("initialized")  # the editor now sends its breakpoints
+        elif command == "configurationDone":
+            self._go(self._begin)
+        elif command in _RUNS:
+            self._go(_RUNS[str(command)])
+
+    # ---- the run ----
+
+    def _go(self, move: Callable[[Debugger], Stop]) -> None:
+        """Let the program run on another thread, and send the event of its next stop or end."""
+        debugger = self._debugger()
+        self._stop = None
+
+        def run() -> None:
+            try:
+                stop = move(debugger)
+            except RelvmError as error:
+                self._event("output", category="stderr", output=f"{error}\n")
+                self._end(1)
+                return
+            if stop.frame is None:
+                self._event("output", category="stdout", output=f"{shown_value(stop.result)}\n")
+                self._end(0)
+                return
+            self._stop = stop
+            about = {"description": stop.about, "text": stop.about} if stop.about else {}
+            reason = _REASONS.get(stop.reason, stop.reason)
+            self._event("stopped", reason=reason, threadId=_THREAD, allThreadsStopped=True, **about)
+
+        self._runner = threading.Thread(target=run, name="relvm debug adapter", daemon=True)
+        self._runner.start()
+
+    def _begin(self, debugger: Debugger) -> Stop:
+        assert self.program
+        begin = debugger.start if self._stops_at_entry else debugger.run
+        return begin(self.program.function, *self.program.arguments)
+
+    def _end(self, status: int) -> None:
+        self._event("exited", exitCode=status)
+        self._event("terminated")
+
+    def _close(self) -> None:
+        if self.program is None:
+            return
+        if self._runner is not None and self._runner.is_alive():
+            self.program.debugger.interrupt()
+            self._runner.join()
+        self.program.debugger.close()
+
+    def _debugger(self) -> Debugger:
+        if self.program is None:
+            raise RelvmArgumentError("no program is running; send the request 'launch' first")
+        return self.program.debugger
+
+    def _paused(self) -> Debugger:
+        debugger = self._debugger()
+        if self._stop is None:
+            raise RelvmArgumentError("the program is running; pause it first")
+        return debugger
+
+    # ---- requests ----
+
+    def _initialize(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "supportsConfigurationDoneRequest": True,
+            "supportsFunctionBreakpoints": True,
+            "supportsEvaluateForHovers": True,
+            "supportsTerminateRequest": True,
+            "exceptionBreakpointFilters": [{"filter": "nan", "label": "A value becomes NaN", "default": False}],
+        }
+
+    def _launch(self, arguments: Mapping[str, Any]) -> None:
+        if self.program is not None:
+            raise RelvmArgumentError("a program is running already; start another adapter for a second one")
+        self.path = str(arguments.get("program", ""))
+        self._stops_at_entry = bool(arguments.get("stopOnEntry", False))
+        self.program = self.launch(arguments)
+
+    def _set_breakpoints(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        path = str(arguments.get("source", {}).get("path", ""))
+        if not path or Path(path).resolve() != Path(self.path).resolve():
+            message = f"the program is {self.path}, and has no code from {path or 'this source'}"
+            return {"breakpoints": [{"verified": False, "message": message} for _ in arguments.get("breakpoints", [])]}
+        lines = [each.get("line") for each in arguments.get("breakpoints", [])]
+        return {"breakpoints": self._replace_breakpoints(lines, is_line=True)}
+
+    def _set_function_breakpoints(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        names = [each.get("name") for each in arguments.get("breakpoints", [])]
+        return {"breakpoints": self._replace_breakpoints(names, is_line=False)}
+
+    def _replace_breakpoints(self, places: list[Any], *, is_line: bool) -> list[dict[str, Any]]:
+        """Replace the breakpoints at lines, or those at names, and return what the editor shows of each."""
+        debugger = self._debugger()
+        for made in list(debugger.breakpoints):
+            if made.where.isdecimal() == is_line:
+                debugger.delete(made)
+        shown: list[dict[str, Any]] = []
+        for place in places:
+            try:
+                made = debugger.break_at(place)
+            except RelvmError as error:
+                shown.append({"verified": False, "message": str(error)})
+            else:
+                shown.append({"verified": True, "id": made.number} | ({"line": place} if is_line else {}))
+        return shown
+
+    def _set_exception_breakpoints(self, arguments: Mapping[str, Any]) -> None:
+        self._debugger().watch_nan("nan" in arguments.get("filters", []))
+
+    def _threads(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return {"threads": [{"id": _THREAD, "name": "machine"}]}
+
+    def _stack_trace(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        first = int(arguments.get("startFrame") or 0)
+        count = int(arguments.get("levels") or 100)
+        frames = self._paused().stack(first + count)[first:]
+        depth = self._stop.depth if self._stop else 0
+        return {"stackFrames": [self._frame(first + i, frame) for i, frame in enumerate(frames)], "totalFrames": depth}
+
+    def _frame(self, number: int, frame: Frame) -> dict[str, Any]:
+        """Return a frame as the editor shows it: at its line of the source, or of the listing of its function."""
+        shown = {"id": number, "name": f"{frame.function}:{frame.instruction}"}
+        for origin in frame.origins:
+            path, line, column = [*origin.rsplit(":", 2), "", ""][:3]
+            if line.isdecimal() and column.isdecimal() and Path(path).is_file():
+                source = {"name": Path(path).name, "path": str(Path(path).resolve())}
+                return shown | {"source": source, "line": int(line), "column": int(column)}
+        known = {name: reference for reference, name in self._listings.items()}
+        reference = known.get(frame.function, len(self._listings) + 1)
+        self._listings[reference] = frame.function
+        listing = {"name": f"{frame.function} (bytecode)", "sourceReference": reference}
+        return shown | {"source": listing, "line": frame.instruction + 1, "column": 1}
+
+    def _source(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        reference = arguments.get("sourceReference") or arguments.get("source", {}).get("sourceReference")
+        if reference not in self._listings:
+            raise RelvmArgumentError(f"there is no source {reference}")
+        text = self._debugger().listing(self._listings[reference], 0, _WHOLE)
+        return {"content": "\n".join(line.removeprefix("->").strip() for line in text.splitlines())}
+
+    def _scopes(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        reference = _FRAME_REFERENCES + int(arguments.get("frameId") or 0)
+        return {"scopes": [{"name": "Values", "variablesReference": reference, "expensive": False}]}
+
+    def _variables(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        frame = int(arguments.get("variablesReference") or 0) - _FRAME_REFERENCES
+        rows = self._paused().registers(frame)
+        return {"variables": [{"name": r.name or r.label, "value": r.shown, "variablesReference": 0} for r in rows]}
+
+    def _evaluate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        value = self._paused().value(str(arguments.get("expression", "")), int(arguments.get("frameId") or 0))
+        text = shown_value(value) if arguments.get("context") == "hover" else str(value)
+        return {"result": text, "variablesReference": 0}
+
+    def _move(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        self._paused()
+        return {"allThreadsContinued": True}
+
+    def _pause(self, arguments: Mapping[str, Any]) -> None:
+        self._debugger().interrupt()
+
+    def _nothing(self, arguments: Mapping[str, Any]) -> None:
+        """Respond without an action: `serve` and `_answer` do what the request asks for."""
+
+
+_RUNS: dict[str, Callable[[Debugger], Stop]] = {
+    "continue": Debugger.resume,
+    "next": Debugger.step_over,
+    "stepIn": Debugger.step,
+    "stepOut": Debugger.step_out,
+}
+_ACTIONS: dict[str, Callable[[DebugAdapter, Mapping[str, Any]], dict[str, Any] | None]] = {
+    "initialize": DebugAdapter._initialize,
+    "launch": DebugAdapter._launch,
+    "setBreakpoints": DebugAdapter._set_breakpoints,
+    "setFunctionBreakpoints": DebugAdapter._set_function_breakpoints,
+    "setExceptionBreakpoints": DebugAdapter._set_exception_breakpoints,
+    "configurationDone": DebugAdapter._nothing,
+    "threads": DebugAdapter._threads,
+    "stackTrace": DebugAdapter._stack_trace,
+    "source": DebugAdapter._source,
+    "scopes": DebugAdapter._scopes,
+    "variables": DebugAdapter._variables,
+    "evaluate": DebugAdapter._evaluate,
+    "pause": DebugAdapter._pause,
+    "disconnect": DebugAdapter._nothing,
+    "terminate": DebugAdapter._nothing,
+    **dict.fromkeys(_RUNS, DebugAdapter._move),
+}

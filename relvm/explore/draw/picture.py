@@ -1,0 +1,61 @@
+"""Pictures: matplotlib figures that show themselves in Jupyter.
+
+Only `new_figure` imports this module, because matplotlib is optional.  A picture uses neither pyplot nor another global
+state of matplotlib.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from relvm.display import MAX_HEIGHT
+
+_PIXELS = 96  # an inch, as browsers have it
+_MAX_SVG_BYTES = 256 << 10  # a larger picture is shown as PNG
+_MAX_PNG_PIXELS = 32 << 20  # a picture that needs more, or a longer side, is shown as SVG of any size
+_MAX_PNG_SIDE = 32_000
+_MAX_WIDTH = 1400  # pixels; a picture that is wider or higher is shown in a box that scrolls
+
+
+class Picture(Figure):
+    """A figure that Jupyter shows as an image: SVG if that is small, otherwise PNG."""
+
+    def __str__(self) -> str:
+        width, height = self.get_size_inches()
+        return f"<picture of {width:.1f} x {height:.1f} inches; Jupyter shows it, and savefig writes it to a file>"
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, str], dict[str, Any]]:
+        """Return the image and a line of text by MIME type, and the metadata of the image."""
+        width, height = (round(_PIXELS * float(side)) for side in self.get_size_inches())
+        kind, metadata = "image/svg+xml", {}
+        image = self._written("svg", metadata={"Date": None})
+        shown = image.decode()
+        fits = 4 * width * height <= _MAX_PNG_PIXELS and 2 * max(width, height) <= _MAX_PNG_SIDE
+        if len(image) > _MAX_SVG_BYTES and fits:
+            kind, metadata = "image/png", {"image/png": {"width": width, "height": height}}
+            image = self._written("png", dpi=2 * _PIXELS)
+            shown = base64.b64encode(image).decode()
+        forms = {"text/plain": str(self), kind: shown}
+        if width > _MAX_WIDTH or height > 2 * MAX_HEIGHT:
+            forms = (forms if fits else {"text/plain": str(self)}) | {
+                "text/html": _scrolled(kind, image, width, height)
+            }
+        return forms, metadata
+
+    def _written(self, suffix: str, **options: Any) -> bytes:
+        out = io.BytesIO()
+        self.savefig(out, format=suffix, **options)
+        return out.getvalue()
+
+
+def _scrolled(kind: str, image: bytes, width: int, height: int) -> str:
+    """Return an image in a box that scrolls, at its own size."""
+    source = f"data:{kind};base64,{base64.b64encode(image).decode()}"
+    size = f"width: {width}px; height: {height}px; max-width: none"
+    return f'<div style="max-height: {2 * MAX_HEIGHT}px; overflow: auto"><img src="{source}" style="{size}"></div>'

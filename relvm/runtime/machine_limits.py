@@ -1,0 +1,58 @@
+"""Checks of the limits and the number of threads of a machine."""
+
+from __future__ import annotations
+
+import math
+import os
+from numbers import Integral, Real
+from typing import Any
+
+from relvm._native import lib
+from relvm.errors import RelvmArgumentError
+
+
+def thread_count(name: str, wanted: int | None) -> int:
+    """Return the number of threads for the parameter `name`: `wanted`, or if it is None, RELVM_NUM_THREADS or the
+    number of processors of this process.
+
+    Raise RelvmArgumentError if the number is not an integer from 1 to 256.
+    """
+    source = name
+    number: Any = wanted
+    if wanted is None:
+        source, number = "RELVM_NUM_THREADS", os.environ.get("RELVM_NUM_THREADS") or _processors()
+        if isinstance(number, str) and number.isascii() and number.isdigit():
+            number = int(number)
+    is_integer = isinstance(number, Integral) and not isinstance(number, bool)
+    if not is_integer or not 1 <= number <= lib.RVM_MAX_THREADS:
+        raise RelvmArgumentError(f"{source} is {number!r}, expected an integer from 1 to {lib.RVM_MAX_THREADS}")
+    return int(number)
+
+
+def expect_options(num_threads: int | None, max_bytes: int, max_steps: int, max_seconds: float) -> None:
+    """Raise RelvmArgumentError if a machine would reject one of these options."""
+    thread_count("num_threads", num_threads)
+    limit("max_bytes", max_bytes)
+    limit("max_steps", max_steps)
+    nanoseconds(max_seconds)
+
+
+def limit(name: str, value: int) -> int:
+    """Return an option as an int.  Raise RelvmArgumentError if it is not an integer of 64 bits and at least 0."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value < 1 << 63:
+        raise RelvmArgumentError(f"{name} is {value!r}, expected a 64-bit integer of at least 0")
+    return int(value)
+
+
+def nanoseconds(seconds: float) -> int:
+    """Convert a limit in seconds to nanoseconds for C.  The result is 0, which means no limit, if `seconds` is 0 or too
+    large for the clock."""
+    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not seconds >= 0:
+        raise RelvmArgumentError(f"max_seconds is {seconds!r}, expected a number of at least 0")
+    return 0 if seconds >= 9e9 else math.ceil(seconds * 1e9)
+
+
+def _processors() -> int:
+    """Return the number of processors that this process is allowed to use."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(count, lib.RVM_MAX_THREADS)

@@ -1,0 +1,95 @@
+"""Signatures: the parameter and result types of functions, as in the text form."""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from relvm.bytecode.program import stated_signature
+from relvm.display import Displayed, html_table
+from relvm.quoting import terminal
+
+
+class instance_property(property):
+    """A property that the class itself does not have.
+
+    `inspect.signature` of a class rejects a property `__signature__` that its objects have.
+    """
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            raise AttributeError("only objects of the class have this attribute")
+        return super().__get__(instance, owner)
+
+
+class Signatures(Displayed, dict[str, Any]):
+    """The signature of each function that is not private, by its name: a dict, as `stated_signature` describes."""
+
+    def __str__(self) -> str:
+        return "\n".join(f"{terminal(name)}{typed_text(stated)}" for name, stated in self.items())
+
+    def _repr_html_(self) -> str:
+        return signature_table(self)
+
+
+def signature_table(signature: Mapping[str, Any], title: str = "") -> str:
+    """Return functions as a table in HTML.  signature: entries of an executable's signature, or None, by function."""
+    rows = [("function", "parameters", "result")]
+    for name, stated in signature.items():
+        params, result = _sides(stated)
+        rows.append((terminal(name), "\n".join(terminal(f"{each}: {kind}") for each, kind in params), terminal(result)))
+    return html_table(rows, title, left=(0, 1, 2))
+
+
+def typed_text(stated: Any) -> str:
+    """Return an entry of an executable's signature as text: "(x: f32[n, 4]) -> f32[n]"."""
+    params, result = _sides(stated)
+    return terminal(f"({', '.join(f'{name}: {kind}' for name, kind in params)}) -> {result}")
+
+
+def python_signature(names: Iterable[str], types: Iterable[str], result: str) -> inspect.Signature:
+    """Return the signature of a callable for `inspect.signature`, which help and completion show.
+
+    Names that Python does not allow as parameters are changed.  Their parameters, and those before them, are
+    positional only.
+
+    Parameters
+    ----------
+    names, types
+        The name and the type of each parameter.  The type is the annotation, or there is none if it is empty.
+    result
+        The type of the result, or an empty string.
+    """
+    given = list(zip(names, types, strict=True))
+    changed = [k for k, (name, _) in enumerate(given) if not name.isidentifier() or keyword.iskeyword(name)]
+    positional = max(changed, default=-1) + 1
+    params: dict[str, inspect.Parameter] = {}
+    for k, (name, kind) in enumerate(given):
+        plain = "".join(ch if f"_{ch}".isidentifier() else "_" for ch in name)
+        allowed = plain if plain.isidentifier() and not keyword.iskeyword(plain) else f"_{plain}"
+        while allowed in params:
+            allowed += "_"
+        how = inspect.Parameter.POSITIONAL_ONLY if k < positional else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        params[allowed] = inspect.Parameter(allowed, how, annotation=kind or inspect.Parameter.empty)
+    return inspect.Signature(list(params.values()), return_annotation=result or inspect.Signature.empty)
+
+
+def stated_types(signature: Mapping[str, Any], function: str, count: int) -> tuple[list[str], str]:
+    """Return the types of the `count` parameters of a function, and the type of its result.
+
+    A type is an empty string if the executable does not state it, as for a function that was built by hand.
+    """
+    stated = stated_signature(signature, function)
+    if stated is None or len(stated["params"]) != count:
+        return [""] * count, ""
+    return [each["type"] for each in stated["params"]], stated["result"]
+
+
+def _sides(stated: Any) -> tuple[list[tuple[str, str]], str]:
+    match stated:
+        case {"params": list(params), "result": str(result)}:
+            stated_params = [each for each in params if isinstance(each, dict)]
+            return [(str(each.get("name")), str(each.get("type"))) for each in stated_params], result
+    return [], "?"
