@@ -265,6 +265,7 @@ def test_commands_take_weights(folder: Path, name: str, capsys: pytest.CaptureFi
     assert main(["run", str(folder / "model.rvm"), *inputs]) == 0
     assert main(["compare", path, *weights, "--modes", "reference,bytecode", "--target", "bytecode"]) == 0
     assert main(["info", path, *weights, "--json"]) == 0
+    assert main(["export", path, *weights, "-o", str(folder / "sources")]) == 0
     assert main(["show", path, *weights]) == 0
     assert "x: f32[n, 2]) -> f32[n, 3]" in capsys.readouterr().out
     assert main(["run", str(folder / "model.rvm"), *weights, *inputs]) == 1
