@@ -83,8 +83,8 @@ class Model(Displayed):
         The name of the function that a call of the model runs.
     source
         The model that was loaded, which `explore` reads, or None.
-    dims
-        The sizes of symbolic dimensions that `source` was loaded with.
+    dims, weights
+        The sizes of symbolic dimensions and the weights that `source` was loaded with.
     **options
         The options of `relvm.vm.VirtualMachine`.
 
@@ -110,6 +110,7 @@ class Model(Displayed):
         function: str = "main",
         source: Any = None,
         dims: Dims | None = None,
+        weights: Any = None,
         **options: Any,
     ) -> None:
         expect_type("Model", executable, Executable, "an Executable")
@@ -117,6 +118,7 @@ class Model(Displayed):
         self._function = function
         self._source = source
         self._dims = dims
+        self._weights = weights
         self._options = options
         self._is_closed = False
         self._free = [self._new_machine()]
@@ -285,10 +287,13 @@ class Model(Displayed):
                 "explore: an executable does not contain its source program; load the .onnx or .relvm file instead"
             )
         if isinstance(self._source, Path):
-            return explore(self._source, dims=self._dims or None, **options)
+            from relvm.frontend.load_model import read_model
+
+            options = {"title": self._source.name, **options}
+            return explore(read_model(self._source, self._dims or None, self._weights, self._function), **options)
         from relvm.frontend.onnx import from_onnx
 
-        return explore(from_onnx(self._source, dims=self._dims), **options)
+        return explore(from_onnx(self._source, dims=self._dims, weights=self._weights), **options)
 
     # ---- files, copies, the end ----
 
@@ -326,7 +331,7 @@ class Model(Displayed):
         self.close()
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        return _restored, (self.executable, self._function, self._source, self._dims, self._options)
+        return _restored, (self.executable, self._function, self._source, self._dims, self._weights, self._options)
 
     def __str__(self) -> str:
         return f"<Model {self.signature!r}>"
@@ -354,6 +359,7 @@ def load_model(
     model: Any,
     *,
     dims: Dims | None = None,
+    weights: Mapping[str, Any] | str | os.PathLike[str] | None = None,
     exec_mode: str | None = None,
     target: str | None = None,
     threads: int | None = None,
@@ -370,6 +376,10 @@ def load_model(
         onnx.ModelProto.
     dims
         The sizes of symbolic dimensions of an ONNX model, as for `from_onnx`.
+    weights
+        Arrays by name, or the path of a .safetensors file.  They replace initializers and inputs of an ONNX model, or
+        become constants in place of parameters of the function in a .relvm file
+        (`relvm.frontend.weights.bind_weights`).
     exec_mode
         As for `relvm.vm.build`.  The default is "auto": the model needs no compiler and immediately runs kernel
         bytecode.  If there is a C compiler, native code is compiled in the background and cached for the next start.
@@ -398,7 +408,7 @@ def load_model(
     RelvmTypeError
         `model` is neither a path, nor bytes, nor an onnx.ModelProto.
     RelvmArgumentError
-        `dims`, `exec_mode` or `target` is invalid, or is given for an executable, which is already compiled.
+        `dims`, `weights`, `exec_mode` or `target` is invalid, or is given for an executable, which is already compiled.
     RelvmError
         The errors of `from_onnx`, `relvm.vm.build`, `relvm.vm.load` and `VirtualMachine`.
 
@@ -417,17 +427,21 @@ def load_model(
     sizes: Dims = {} if dims is None else dims
     if isinstance(model, bytes | bytearray | memoryview) or hasattr(model, "SerializeToString"):
         source = model if hasattr(model, "SerializeToString") else bytes(model)
-        return Model(build_onnx(source, sizes, *build), source=source, dims=dims, **options)
+        executable = build_onnx(source, sizes, *build, weights=weights)
+        return Model(executable, source=source, dims=dims, weights=weights, **options)
     expect_path("model", model)
     path = Path(model)
     if path.suffix in EXECUTABLE_SUFFIXES:
-        expect_to_build(path, {"dims": dims, "exec_mode": exec_mode, "target": target})
+        expect_to_build(path, {"dims": dims, "weights": weights, "exec_mode": exec_mode, "target": target})
         return Model(adapt(load(path, trust_native=trust_native, elsewhere=True)), **options)
-    return Model(build_file(path, sizes, *build), source=path, dims=dims, **options)
+    executable = build_file(path, sizes, *build, weights=weights, function=function)
+    return Model(executable, source=path, dims=dims, weights=weights, **options)
 
 
-def _restored(executable: Executable, function: str, source: Any, dims: Dims | None, options: dict) -> Model:
-    return Model(executable, function=function, source=source, dims=dims, **options)
+def _restored(
+    executable: Executable, function: str, source: Any, dims: Dims | None, weights: Any, options: dict
+) -> Model:
+    return Model(executable, function=function, source=source, dims=dims, weights=weights, **options)
 
 
 def type_fields(text: str) -> list[str]:

@@ -24,17 +24,23 @@ def build_file(
     exec_mode: str,
     target: str,
     *,
+    weights: Any = None,
+    function: str = "main",
     fused: bool = True,
     progress: Callable | None = None,
 ) -> Executable:
-    """Build the executable of an .onnx or .relvm file, or take it from the cache.  See `build_onnx` for the options."""
+    """Build the executable of an .onnx or .relvm file, or take it from the cache.
+
+    weights, function: as for `read_model`.   See `build_onnx` for the other options.
+    """
     expect_type("dims", dims, Mapping, "a mapping of names to sizes")
     if path.suffix == ".onnx":
-        return build_onnx(path, dims, exec_mode, target, fused=fused, progress=progress)
+        return build_onnx(path, dims, exec_mode, target, weights=weights, fused=fused, progress=progress)
     from relvm.compiler.build import build
     from relvm.frontend.load_model import read_model
 
-    return build(read_model(path, dims or None), exec_mode, target, fused=fused, progress=progress)
+    module = read_model(path, dims or None, weights, function)
+    return build(module, exec_mode, target, fused=fused, progress=progress)
 
 
 def build_onnx(
@@ -45,6 +51,7 @@ def build_onnx(
     *,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] | None = None,
+    weights: Any = None,
     fused: bool = True,
     progress: Callable | None = None,
 ) -> Executable:
@@ -54,7 +61,7 @@ def build_onnx(
 
     Parameters
     ----------
-    model, dims, inputs, outputs
+    model, dims, inputs, outputs, weights
         As for `from_onnx`.
     exec_mode, target, fused, progress
         As for `relvm.vm.build`.
@@ -65,10 +72,10 @@ def build_onnx(
         from relvm.compiler.build import build
         from relvm.frontend.onnx import from_onnx
 
-        module = from_onnx(model, dims=dims, inputs=inputs, outputs=outputs)
+        module = from_onnx(model, dims=dims, inputs=inputs, outputs=outputs, weights=weights)
         return build(module, exec_mode, target, fused=fused, progress=progress)
 
-    is_file = isinstance(model, str | os.PathLike | bytes)
+    is_file = isinstance(model, str | os.PathLike | bytes) and weights is None
     if is_file and (exec_mode, target) == ("auto", "c") and all(isinstance(name, str) for name in dims):
         if isinstance(model, bytes):
             source, (digest, _) = "model", model_digest(model, None)

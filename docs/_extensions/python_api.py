@@ -24,6 +24,7 @@ MODULES = (
     "relvm.frontend.script",
     "relvm.frontend.text",
     "relvm.frontend.onnx",
+    "relvm.frontend.weights",
     "relvm.ir",
     "relvm.explore",
     "relvm.distributed",

@@ -51,6 +51,8 @@ def bench(options: argparse.Namespace) -> int:
             )
     if against and not options.model.endswith(".onnx"):
         raise RelvmArgumentError(f"--against {options.against}: only for .onnx models, got {options.model}")
+    if against and options.weights:
+        raise RelvmArgumentError(f"--against {options.against}: other runtimes do not take --weights")
     started = time.perf_counter()
     executable = adapt(executable_of(options, exec_mode="auto"))
     machine = VirtualMachine(executable, num_threads=options.threads)

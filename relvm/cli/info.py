@@ -16,6 +16,7 @@ from relvm.cli.output import put, put_json
 from relvm.cli.progress import Progress
 from relvm.errors import RelvmError, RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx_info import OnnxValue, onnx_info
+from relvm.model_loader import expect_to_build
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES, read_file
 
 
@@ -23,7 +24,7 @@ def show_info(options: argparse.Namespace) -> int:
     """Print the inputs, outputs, operators and parameters of a model, and what relvm does not support."""
     path, dims = expect_model(options)
     with Progress("reading", path.name):
-        found = _contents_of(path, dims)
+        found = _contents_of(path, dims, options)
     if options.operations:
         found["operations"] = _operations(options)
     if options.json:
@@ -34,10 +35,13 @@ def show_info(options: argparse.Namespace) -> int:
     return 0
 
 
-def _contents_of(path: Path, dims: dict[str, Any]) -> dict[str, Any]:
+def _contents_of(path: Path, dims: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
     if path.suffix == ".onnx":
-        return _of_onnx(path, dims)
-    return _of_executable(path) if path.suffix in EXECUTABLE_SUFFIXES else _of_text(path)
+        return _of_onnx(path, dims, options.weights)
+    if path.suffix in EXECUTABLE_SUFFIXES:
+        expect_to_build(options.model, {"--weights": options.weights})
+        return _of_executable(path)
+    return _of_text(path, options.weights, options.function)
 
 
 def _put(name: str, value: Any, style: Style | None = None) -> None:
@@ -60,7 +64,7 @@ def _text(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _of_onnx(path: Path, dims: dict[str, Any]) -> dict[str, Any]:
+def _of_onnx(path: Path, dims: dict[str, Any], weights: str | None) -> dict[str, Any]:
     content = read_file(path)
     stated = onnx_info(content, str(path))
     from relvm.frontend.onnx import from_onnx
@@ -82,7 +86,7 @@ def _of_onnx(path: Path, dims: dict[str, Any]) -> dict[str, Any]:
         "parameters": sum(math.prod(tensor.dims) for tensor in tensors),
         "nodes": operators.total(),
         "operators": dict(operators.most_common()),
-        "unsupported": _unsupported(lambda: from_onnx(path, dims=dims or None)),
+        "unsupported": _unsupported(lambda: from_onnx(path, dims=dims or None, weights=weights)),
     }
 
 
@@ -123,13 +127,13 @@ def _unsupported(build: Any) -> list[str]:
     return []
 
 
-def _of_text(path: Path) -> dict[str, Any]:
+def _of_text(path: Path, weights: str | None, function: str) -> dict[str, Any]:
     from relvm.frontend.load_model import read_model
     from relvm.ir.expr import OpCall
     from relvm.ir.node import walk
     from relvm.ir.types import format_type
 
-    module = read_model(path)
+    module = read_model(path, None, weights, function)
     calls = Counter(each.op.name for f in module.functions for each in walk(f) if isinstance(each, OpCall))
     return {
         "file": str(path),

@@ -4,28 +4,14 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import math
 import os
-import re
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import NoReturn
 
 from relvm import __version__
-from relvm.cli.output import (
-    NoReaderError,
-    complain,
-    error_label,
-    flush,
-    message_text,
-    note,
-    prepare_streams,
-    report,
-    set_verbosity,
-)
+from relvm.cli.arguments import Number, Parser, file_name, picture_file
+from relvm.cli.output import NoReaderError, complain, flush, note, prepare_streams, set_verbosity
 from relvm.cli.shell_terms import in_shell_terms
-from relvm.errors import RelvmArgumentError, RelvmError, near_matches
+from relvm.errors import RelvmError
 
 PICTURES = ("dataflow", "calls", "memory", "liveness")
 STAGES = ("parsed", "typed", "anf", "lowered", "planned", "routine", "bytecode", "kernels", "c")
@@ -72,43 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-class _Parser(argparse.ArgumentParser):
-    """An argument parser that escapes the user's text in error messages, so that it is safe to print."""
-
-    def error(self, message: str) -> NoReturn:
-        near = _near_words(message, self)
-        report(f"{self.format_usage()}{self.prog}: {error_label()} {message_text(message)}{message_text(near)}\n")
-        sys.exit(2)
-
-
-def _near_words(message: str, parser: argparse.ArgumentParser) -> str:
-    """Return "; did you mean ...?" with commands or options like the unknown one in a message of argparse, or ""."""
-    if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
-        return near_matches(found[1], re.findall(r"[\w.-]+", found[2]))
-    if found := re.search(r"unrecognized arguments: .*?(--[\w-]+)", message):
-        commands = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
-        parsers = [parser, *(each for action in commands for each in action.choices.values())]
-        options = {option.lstrip("-") for each in parsers for option in each._option_string_actions}
-        return near_matches(found[1].lstrip("-"), options).replace("you mean ", "you mean --").replace(", ", ", --")
-    return ""
-
-
-class _Number(argparse.Action):
-    """An option with a number as value, which must be from `least` to `most`."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str, *, least: float, most: float = math.inf, **rest):
-        super().__init__(option_strings, dest, **rest)
-        self.least, self.most = least, most
-
-    def __call__(self, parser, options, value, option=None) -> None:
-        if not self.least <= value <= self.most:  # also rejects NaN
-            limit = "" if self.most == math.inf else f" and at most {self.most}"
-            raise RelvmArgumentError(f"{self.option_strings[0]} {value}: expected at least {self.least}{limit}")
-        setattr(options, self.dest, value)
-
-
 def make_parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="relvm", description="Compile and run tensor programs.")
+    parser = Parser(prog="relvm", description="Compile and run tensor programs.")
     parser.add_argument("--version", action="version", version=f"relvm {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_run(commands)
@@ -172,7 +123,7 @@ def _add_bench(commands) -> None:
     command.add_argument("--function", default="main", help="function to run (default: main)")
     command.add_argument(
         "--seconds",
-        action=_Number,
+        action=Number,
         type=float,
         least=0.001,
         most=86_400,
@@ -181,7 +132,7 @@ def _add_bench(commands) -> None:
         help="time to spend on each runtime (default: 2)",
     )
     command.add_argument(
-        "--threads", action=_Number, type=int, least=1, most=256, metavar="N", help="threads (default: all processors)"
+        "--threads", action=Number, type=int, least=1, most=256, metavar="N", help="threads (default: all processors)"
     )
     _add_inputs(command)
     command.add_argument(
@@ -269,7 +220,7 @@ def _add_cache(commands) -> None:
 
 
 def _add_model(command: argparse.ArgumentParser, what: str) -> None:
-    command.add_argument("model", type=_file, metavar="MODEL", help=what)
+    command.add_argument("model", type=file_name, metavar="MODEL", help=what)
     _add_dim(command)
     command.add_argument(
         "--target",
@@ -279,6 +230,7 @@ def _add_model(command: argparse.ArgumentParser, what: str) -> None:
         "c if there is a compiler and bytecode otherwise",
     )
     command.add_argument("--unfused", action="store_true", help="compile one kernel for each operator")
+    _add_weights(command)
 
 
 def _add_dim(command: argparse.ArgumentParser) -> None:
@@ -289,6 +241,15 @@ def _add_dim(command: argparse.ArgumentParser) -> None:
         metavar="NAME=SIZE",
         help="set a symbolic dimension of an ONNX model: a size, bounds (batch=1..32), or ? if the inputs that share "
         "it may have different sizes; for other models, the size in random inputs",
+    )
+
+
+def _add_weights(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--weights",
+        type=file_name,
+        metavar="FILE.safetensors",
+        help="constants in place of initializers and inputs of an ONNX model, or of parameters in a .relvm file",
     )
 
 
@@ -305,7 +266,7 @@ def _add_inputs(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="generate the other inputs at random, and choose the sizes that --dim does not set",
     )
-    command.add_argument("--seed", action=_Number, type=int, least=0, default=0, help="seed of --random (default: 0)")
+    command.add_argument("--seed", action=Number, type=int, least=0, default=0, help="seed of --random (default: 0)")
 
 
 def _add_trust_native(command: argparse.ArgumentParser) -> None:
@@ -323,7 +284,7 @@ def _add_limits(command: argparse.ArgumentParser) -> None:
         ("--max-steps", int, 1, _MAX_INTEGER, "N", "takes more steps (calls and jumps back)"),
     ):
         command.add_argument(
-            option, action=_Number, type=read, least=least, most=most, metavar=metavar, help=f"end a run that {what}"
+            option, action=Number, type=read, least=least, most=most, metavar=metavar, help=f"end a run that {what}"
         )
 
 
@@ -337,10 +298,10 @@ def _add_run(commands) -> None:
         choices=("bytecode", "compiled", "auto"),
         help="default: auto, which compiles native code for the next run; with --target: bytecode",
     )
-    command.add_argument("-o", "--output", type=_file, metavar="OUT.npz", help="save the outputs under their names")
+    command.add_argument("-o", "--output", type=file_name, metavar="OUT.npz", help="save the outputs under their names")
     command.add_argument(
         "--repeat",
-        action=_Number,
+        action=Number,
         type=int,
         least=1,
         default=1,
@@ -355,7 +316,7 @@ def _add_run(commands) -> None:
     )
     command.add_argument(
         "--trace",
-        type=_file,
+        type=file_name,
         metavar="OUT.json",
         help="run once more and save the time of each call, for Perfetto (ui.perfetto.dev)",
     )
@@ -363,7 +324,7 @@ def _add_run(commands) -> None:
         "--roofline",
         nargs="?",
         const="",
-        type=_picture_file,
+        type=picture_file,
         metavar="OUT.svg",
         help="run once more and compare each kernel with the limits of this machine: print a table, or draw it",
     )
@@ -380,7 +341,7 @@ def _add_map(commands) -> None:
     command.add_argument(
         "--inputs",
         required=True,
-        type=_file,
+        type=file_name,
         metavar="FILES",
         help="folder of .npy and .npz files, or a quoted pattern: 'in/*.npy'; an .npz file holds inputs by name",
     )
@@ -388,7 +349,7 @@ def _add_map(commands) -> None:
         "-o",
         "--output",
         required=True,
-        type=_file,
+        type=file_name,
         metavar="FOLDER",
         help="folder for one .npz file per input; existing files are kept, so an interrupted run can be resumed",
     )
@@ -396,7 +357,7 @@ def _add_map(commands) -> None:
     where = command.add_mutually_exclusive_group()
     where.add_argument(
         "--workers",
-        action=_Number,
+        action=Number,
         type=int,
         least=1,
         most=4096,
@@ -406,7 +367,7 @@ def _add_map(commands) -> None:
     where.add_argument("--scheduler", metavar="ADDRESS", help="use a running Dask cluster: tcp://host:8786")
     command.add_argument(
         "--threads",
-        action=_Number,
+        action=Number,
         type=int,
         least=1,
         most=256,
@@ -416,7 +377,7 @@ def _add_map(commands) -> None:
     )
     command.add_argument(
         "--retries",
-        action=_Number,
+        action=Number,
         type=int,
         least=0,
         most=_MAX_INTEGER,
@@ -438,7 +399,7 @@ def _add_compile(commands) -> None:
         "-o",
         "--output",
         required=True,
-        type=_file,
+        type=file_name,
         metavar="MODEL.rvm",
         help="file to write; .so makes a shared library for C programs",
     )
@@ -459,13 +420,14 @@ def _add_export(commands) -> None:
     command = commands.add_parser(
         "export", help="write a model as C sources without a virtual machine, or as a library"
     )
-    command.add_argument("model", type=_file, metavar="MODEL", help="an .onnx model or a .relvm file")
+    command.add_argument("model", type=file_name, metavar="MODEL", help="an .onnx model or a .relvm file")
     _add_dim(command)
+    _add_weights(command)
     command.add_argument(
         "-o",
         "--output",
         required=True,
-        type=_file,
+        type=file_name,
         metavar="PATH",
         help="folder to build with `make`, an archive of it (.tar), or a library (.so, with --runtime hosted)",
     )
@@ -501,7 +463,7 @@ def _add_export(commands) -> None:
         "--show", choices=("storage", "lowered", "placement"), help="print this stage and write no files"
     )
     command.add_argument(
-        "--draw", type=_file, metavar="FILE.svg", help="also draw the memory placement (or .png, .pdf)"
+        "--draw", type=file_name, metavar="FILE.svg", help="also draw the memory placement (or .png, .pdf)"
     )
     _add_inputs(command)
     command.set_defaults(run=_later("export.export"))
@@ -514,11 +476,11 @@ def _add_show(commands) -> None:
     what.add_argument("--stage", choices=STAGES, default="typed")
     what.add_argument("--picture", choices=PICTURES, help="print a diagram as text, or draw it with --output")
     what.add_argument("--memory", action="store_true", help="the same as --picture memory")
-    what.add_argument("--html", type=_file, metavar="OUT.html", help="write an HTML page of all stages")
+    what.add_argument("--html", type=file_name, metavar="OUT.html", help="write an HTML page of all stages")
     command.add_argument(
         "-o",
         "--output",
-        type=_file,
+        type=file_name,
         metavar="OUT.svg",
         help="file for --picture (or .png, .pdf; .html, interactive, for dataflow and calls)",
     )
@@ -543,7 +505,7 @@ def _add_compare(commands) -> None:
     )
     command.add_argument(
         "--tolerance",
-        action=_Number,
+        action=Number,
         type=float,
         least=0,
         default=1e-4,
@@ -565,28 +527,9 @@ def _add_debug(commands) -> None:
 
 def _add_verify(commands) -> None:
     command = commands.add_parser("verify", help="verify an executable without running any of it")
-    command.add_argument("model", type=_file, metavar="EXECUTABLE", help=".rvm, or a .so that relvm compile made")
+    command.add_argument("model", type=file_name, metavar="EXECUTABLE", help=".rvm, or a .so that relvm compile made")
     _add_json(command)
     command.set_defaults(run=_later("verify.verify_file"))
-
-
-def _file(text: str) -> str:
-    """Check that an option value is a file or folder name, that is, not empty.  Return the value."""
-    if not text:
-        raise argparse.ArgumentTypeError("expected a file name, got nothing")
-    return text
-
-
-def _picture_file(text: str) -> str:
-    """Check the value of --roofline, and return it.  Reject a model, as in `--roofline model.onnx`.
-
-    The value of --roofline is optional, so argparse takes a model that follows it as the value.
-    """
-    from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
-
-    if Path(text).suffix in (".onnx", ".relvm", *EXECUTABLE_SUFFIXES):
-        raise argparse.ArgumentTypeError(f"expected an image file, got {text}; give MODEL before the options")
-    return text
 
 
 def _later(function: str) -> Callable[[argparse.Namespace], int]:

@@ -36,7 +36,7 @@ def read_module(options: argparse.Namespace) -> Module:
 
     path, dims = expect_model(options)
     with Progress("reading", path.name):
-        return read_model(path, dims)
+        return read_model(path, dims, options.weights, getattr(options, "function", None) or "main")
 
 
 def expect_model(options: argparse.Namespace) -> tuple[Path, dict[str, int | tuple[int, int] | None]]:
@@ -104,6 +104,7 @@ def executable_of(options: argparse.Namespace, *, exec_mode: str = "bytecode", d
         given = {"--exec-mode": options.exec_mode, "--target": None if options.target == "auto" else options.target}
         given |= {
             "--unfused": options.unfused or None,
+            "--weights": options.weights,
             "--dim": None if getattr(options, "random", False) else options.dim or None,
         }
         expect_to_build(options.model, given)
@@ -119,7 +120,16 @@ def _build_auto(options: argparse.Namespace) -> Executable:
     path, dims = expect_model(options)
     target = "c" if options.target == "auto" else options.target
     with Progress("building", "reading") as progress:
-        executable = build_file(path, dims, "auto", target, fused=not options.unfused, progress=progress.step)
+        executable = build_file(
+            path,
+            dims,
+            "auto",
+            target,
+            weights=options.weights,
+            function=options.function,
+            fused=not options.unfused,
+            progress=progress.step,
+        )
     if target == "c" and executable.upgrade is not None and find_compiler() is None:
         note(_NO_COMPILER)
     return executable

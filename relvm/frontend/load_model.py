@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from relvm.errors import RelvmArgumentError, RelvmFormatError
+from relvm.frontend.weights import Weights, bind_weights
 from relvm.ir.expr import Module
 from relvm.runtime.file_io import read_text
 
 
-def read_model(path: Path, dims: Mapping[str, int | tuple[int, int] | None] | None = None) -> Module:
+def read_model(
+    path: Path,
+    dims: Mapping[str, int | tuple[int, int] | None] | None = None,
+    weights: Weights | str | os.PathLike[str] | None = None,
+    function: str = "main",
+) -> Module:
     """Read the module in an .onnx or .relvm file.
 
     Parameters
     ----------
     dims
         Sizes of an ONNX model's symbolic dimensions, as for `from_onnx`.
+    weights
+        Arrays by name, or the path of a .safetensors file.  They replace initializers and inputs of an ONNX model, as
+        for `from_onnx`, or parameters of a function in a .relvm file, as for `bind_weights`.
+    function
+        The function in a .relvm file to which the weights belong.
 
     Raises
     ------
@@ -26,12 +38,14 @@ def read_model(path: Path, dims: Mapping[str, int | tuple[int, int] | None] | No
         The suffix is neither .onnx nor .relvm, or the file is not a regular file or not valid text.
     RelvmArgumentError
         `dims` is given for a .relvm file, which states its sizes itself.
+    RelvmError
+        The errors of `from_onnx` and `bind_weights`.
     """
     match path.suffix:  # import only the reader of this file type
         case ".onnx":
             from relvm.frontend.onnx import from_onnx
 
-            return from_onnx(path, dims=dims)
+            return from_onnx(path, dims=dims, weights=weights)
         case ".relvm":
             from relvm.frontend.text.parser import parse_module
 
@@ -39,7 +53,8 @@ def read_model(path: Path, dims: Mapping[str, int | tuple[int, int] | None] | No
                 raise RelvmArgumentError(
                     f"dims: {', '.join(dims)}: only an ONNX model accepts dims; edit the sizes in {path} instead"
                 )
-            return parse_module(read_text(path), str(path))
+            module = parse_module(read_text(path), str(path))
+            return module if weights is None else bind_weights(module, weights, function=function)
     raise RelvmFormatError(
         f"{path}: expected a model (.onnx or .relvm), got a file with the suffix {path.suffix or '(none)'}"
     )

@@ -6,16 +6,25 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmError, RelvmFormatError, RelvmShapeError, RelvmUnsupportedError, shortened
+from relvm.errors import (
+    RelvmError,
+    RelvmFormatError,
+    RelvmShapeError,
+    RelvmTypeError,
+    RelvmUnsupportedError,
+    shortened,
+)
 from relvm.frontend.onnx.identifiers import identifier
 from relvm.frontend.onnx.model_checker import Key, most_nodes
 from relvm.frontend.onnx.model_file import ModelFile
 from relvm.frontend.onnx.values import SIZE_LIMIT, Dequantized, HostValue, Value
+from relvm.frontend.weights import Weights, as_constant
 from relvm.ir.dtypes import I64, DType, dtype_of
 from relvm.ir.expr import Binding, Block, Constant, Expr, MatchCast, OpCall, Shape, Tuple, Var, constant, is_atom
 from relvm.ir.operator import SizeClaim
@@ -258,17 +267,40 @@ class ImportContext(ABC):
         graph."""
         return forget_vars(type_, lambda var: var not in self.own_dims)
 
-    def initializers(self, graph: Any, overridden: Collection[str] = ()) -> None:
+    def initializers(
+        self, graph: Any, overridden: Collection[str] = (), weights: Weights = MappingProxyType({})
+    ) -> None:
+        """Record the constants of a graph.
+
+        overridden: initializers to leave out.   weights: arrays that replace dense initializers of the same names.
+        """
         for tensor in graph.initializer:
             if tensor.name in overridden:
                 continue
             what = f"{self.place}: initializer {tensor.name}"
-            self.values[tensor.name] = self.constant(self.file.array(tensor, what), what)
+            if tensor.name in weights:
+                self.values[tensor.name] = self.replacement(tensor, weights[tensor.name], what)
+            else:
+                self.values[tensor.name] = self.constant(self.file.array(tensor, what), what)
         for sparse in graph.sparse_initializer:
             if sparse.values.name in overridden:
                 continue
             what = f"{self.place}: initializer {sparse.values.name}"
             self.values[sparse.values.name] = self.constant(self.file.dense(sparse, what), what)
+
+    def replacement(self, tensor: Any, array: np.ndarray, here: str) -> Constant:
+        """Return a weight that replaces an initializer of the same type.
+
+        Raises
+        ------
+        RelvmTypeError, RelvmShapeError
+            The weight has another dtype or shape.
+        """
+        value, dtype = as_constant(array, f"weights: {tensor.name}"), self.element_type(tensor.data_type, here)
+        if value.type != (expected := TensorType(dtype, tuple(tensor.dims))):
+            error = RelvmTypeError if value.value.dtype != dtype.numpy else RelvmShapeError
+            raise error(f"{here} is {expected}, but its weight is {value.type}")
+        return value
 
     def body(self, graph: Any) -> Block:
         """Import a graph as a block.  The nodes become bindings, and the outputs become the result of the block."""

@@ -8,10 +8,12 @@ graph.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 from numbers import Integral
+from types import MappingProxyType
 from typing import Any
 
 from relvm.errors import (
@@ -34,6 +36,7 @@ from relvm.frontend.onnx.ops import if_, qdq_fusion
 from relvm.frontend.onnx.registry import OnnxNode, RankSplit, import_converters, supported
 from relvm.frontend.onnx.topological_sort import in_order, needed_nodes, users_of_nodes
 from relvm.frontend.onnx.values import HostValue, Value
+from relvm.frontend.weights import Weights, bind_weights, weights_of
 from relvm.ir.expr import (
     Attributes,
     Function,
@@ -59,6 +62,7 @@ def from_onnx(
     dims: Mapping[str, int | tuple[int, int] | None] | None = None,
     inputs: Iterable[str] = (),
     outputs: Iterable[str] | None = None,
+    weights: Weights | str | os.PathLike[str] | None = None,
 ) -> Module:
     """Import an ONNX model.
 
@@ -76,6 +80,9 @@ def from_onnx(
     outputs
         Names of the graph outputs to compute, in the order of the result.  Nodes that only other outputs need are not
         imported.  None: all outputs.
+    weights
+        Arrays that replace initializers of the same names, or become constants in place of inputs; or the path of a
+        .safetensors file with them.
 
     Returns
     -------
@@ -98,11 +105,12 @@ def from_onnx(
         newer than the installed onnx package, or expands beyond the limits (model_checker.py, model_file.py).
     RelvmMemoryError
         There is not enough memory.
-    RelvmTypeError
-        The type of a value differs from the type that its node requires or the model declares.
+    RelvmTypeError, RelvmShapeError
+        The type of a value differs from the type that its node requires or the model declares, or a weight differs from
+        the initializer or input that it replaces.
     RelvmNameError
-        The model does not have a dimension named in `dims`, an input named in `inputs`, or an output named in
-        `outputs`.
+        The model does not have a dimension named in `dims`, an input named in `inputs`, an output named in `outputs`,
+        or an initializer or input for a weight.
     RelvmArgumentError
         `model` has another type, a value in `dims` is not a size, an ordered pair of sizes, or None, or `outputs` is
         empty or names an output twice.
@@ -114,6 +122,7 @@ def from_onnx(
     dims = {name: _size(name, size) for name, size in (dims or {}).items()}
     inputs = _names("inputs", inputs)
     outputs = None if outputs is None else _names("outputs", outputs)
+    weights = weights_of(weights)
     if outputs is not None and len(set(outputs)) != max(1, len(outputs)):
         raise RelvmArgumentError(f"outputs: expected one or more different names, got {list(outputs)}")
     try:
@@ -122,7 +131,7 @@ def from_onnx(
             model_checker.expect_model(file.proto, file.place)
             importer = GraphImporter(model_checker.opsets_of(file.proto.opset_import, file.place), dims, file, None)
             importer.functions.update(model_checker.functions_of(file.proto))
-            function = importer.main(file.proto.graph, inputs, outputs)
+            function = importer.main(file.proto.graph, inputs, outputs, weights)
     except RelvmError:
         raise
     except MALFORMED as error:
@@ -133,6 +142,9 @@ def from_onnx(
             f"dims: unknown dimension {unknown[0]}; the model has {', '.join(importer.dim_names) or 'none'}"
         )
     module = Module((function,), attributes=(("source", file.place),))
+    if weights:
+        replaced = {each.name for each in file.proto.graph.initializer}.difference(inputs)
+        return bind_weights(module, {name: weights[name] for name in weights if name not in replaced})
     return set_origin(module, onnx_origin(file.digest, dims, inputs, outputs)) if file.digest else module
 
 
@@ -161,15 +173,22 @@ def _size(name: str, size: Any) -> int | tuple[int, int] | None:
 class GraphImporter(ImportContext):
     """Imports one graph.  The importer of a subgraph sees the values of the enclosing graph."""
 
-    def main(self, graph: Any, overridden: Collection[str] = (), selected: Collection[str] | None = None) -> Function:
+    def main(
+        self,
+        graph: Any,
+        overridden: Collection[str] = (),
+        selected: Collection[str] | None = None,
+        weights: Weights = MappingProxyType({}),
+    ) -> Function:
         """Import the main graph as a function.
 
         overridden: the inputs with an initializer that nevertheless become parameters.   selected: the outputs to
-        compute, or None for all.
+        compute, or None for all.   weights: the arrays that replace initializers.
         """
+        self.expect_known("initializer or input", weights, (*graph.initializer, *graph.input))
         self.expect_known("input", overridden, graph.input)
         self.expect_known("output", selected or (), graph.output)
-        self.initializers(graph, overridden)
+        self.initializers(graph, overridden, weights)
         self.declared = {info.name: info.type for info in (*graph.value_info, *graph.output)}
         params: list[Var] = []
         inputs: list[str] = []
@@ -253,7 +272,7 @@ class GraphImporter(ImportContext):
         return (("output_groups", groups),) if groups else ()
 
     def expect_known(self, kind: str, names: Collection[str], infos: Any) -> None:
-        """Raise RelvmNameError if one of `names` is not in `infos`.  kind: "input" or "output", for the message."""
+        """Raise RelvmNameError if one of `names` is not in `infos`.  kind: such as "input", for the message."""
         known = {info.name for info in infos}
         for name in names:
             if name not in known:

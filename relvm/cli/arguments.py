@@ -1,0 +1,68 @@
+"""Parsing of arguments: an argument parser with safe messages, and checks of the values of options."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from relvm.cli.output import error_label, message_text, report
+from relvm.errors import RelvmArgumentError, near_matches
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that escapes the user's text in error messages, so that it is safe to print."""
+
+    def error(self, message: str) -> NoReturn:
+        near = _near_words(message, self)
+        report(f"{self.format_usage()}{self.prog}: {error_label()} {message_text(message)}{message_text(near)}\n")
+        sys.exit(2)
+
+
+def _near_words(message: str, parser: argparse.ArgumentParser) -> str:
+    """Return "; did you mean ...?" with commands or options like the unknown one in a message of argparse, or ""."""
+    if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
+        return near_matches(found[1], re.findall(r"[\w.-]+", found[2]))
+    if found := re.search(r"unrecognized arguments: .*?(--[\w-]+)", message):
+        commands = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
+        parsers = [parser, *(each for action in commands for each in action.choices.values())]
+        options = {option.lstrip("-") for each in parsers for option in each._option_string_actions}
+        return near_matches(found[1].lstrip("-"), options).replace("you mean ", "you mean --").replace(", ", ", --")
+    return ""
+
+
+class Number(argparse.Action):
+    """An option with a number as value, which must be from `least` to `most`."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, *, least: float, most: float = math.inf, **rest):
+        super().__init__(option_strings, dest, **rest)
+        self.least, self.most = least, most
+
+    def __call__(self, parser, options, value, option=None) -> None:
+        if not self.least <= value <= self.most:  # also rejects NaN
+            limit = "" if self.most == math.inf else f" and at most {self.most}"
+            raise RelvmArgumentError(f"{self.option_strings[0]} {value}: expected at least {self.least}{limit}")
+        setattr(options, self.dest, value)
+
+
+def file_name(text: str) -> str:
+    """Check that an option value is a file or folder name, that is, not empty.  Return the value."""
+    if not text:
+        raise argparse.ArgumentTypeError("expected a file name, got nothing")
+    return text
+
+
+def picture_file(text: str) -> str:
+    """Check the value of --roofline, and return it.  Reject a model, as in `--roofline model.onnx`.
+
+    The value of --roofline is optional, so argparse takes a model that follows it as the value.
+    """
+    from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
+
+    if Path(text).suffix in (".onnx", ".relvm", *EXECUTABLE_SUFFIXES):
+        raise argparse.ArgumentTypeError(f"expected an image file, got {text}; give MODEL before the options")
+    return text
