@@ -185,3 +185,13 @@ def test_the_command_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture
     page = (tmp_path / "out.html").read_text()
     assert "<title>model.relvm</title>" in page
     assert "http" not in page  # nothing comes from a network
+
+
+def test_a_value_lights_only_its_statements_in_the_code_of_a_kernel() -> None:
+    text = "def main(x: f32[n, 4]) -> f32[n, 4] {\n  a = add(x, x)\n  return exp(negative(a))\n}"
+    explored = explore(parse_module(text, "model.relvm"))
+    lit = texts(explored, "c", explored.trace("given", 2)).split("\n")
+    assert [line for line in lit if line.startswith("float ")] == ["float v_a = x_[i] + x_[i];"]
+    assert len(lit) < len(explored["c"].lines) / 2 and not any("rvm_kernel_check" in line for line in lit)
+    sum_ = at(explored, "c", "float v_a = ")
+    assert explored["c"].lines[sum_ - 1].origins == ("model.relvm:2:3", "model.relvm:2:7")

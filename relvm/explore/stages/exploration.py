@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from relvm.bytecode.asm_printer import instruction_text, quoted
-from relvm.codegen.c.kernel import print_kernel
+from relvm.codegen.c.kernel import kernel_lines
 from relvm.codegen.c.mangling import kernel_symbol
 from relvm.codegen.c.module import print_c
 from relvm.codegen.emit_bytecode import print_bytecode
@@ -23,6 +23,7 @@ from relvm.explore.stages.terminal import print_stages
 from relvm.explore.stages.view import Line, View
 from relvm.ir.expr import Module
 from relvm.ir.printer import module_lines
+from relvm.kernels.statement_origins import statement_origins
 from relvm.lir.printer import routine_lines
 from relvm.lir.routine import CallStatement, IfStatement, LirModule, PrimStatement, Routine, Statement
 from relvm.passes.pass_manager import Pass, run_passes
@@ -215,7 +216,8 @@ def _bytecode_lines(lir: LirModule) -> Iterator[Line]:
 def _c_lines(lir: LirModule, *, with_routines: bool) -> Iterator[Line]:
     """Yield the C code of the kernels, then that of the routines if `with_routines`.
 
-    Each line of a kernel has the origins of all calls of the kernel.
+    The comment and the signature of a kernel have the origins of all its calls.  The other lines have those of the
+    operators that they compute.
     """
     called: dict[str, dict[str, None]] = {}
     for statement in _calls_in(lir):
@@ -223,8 +225,12 @@ def _c_lines(lir: LirModule, *, with_routines: bool) -> Iterator[Line]:
             called.setdefault(statement.function, {}).update(dict.fromkeys(statement.origins))
     for kernel in lir.kernels:
         origins = tuple(called.get(kernel.name, ()))
-        for text in print_kernel(kernel, kernel_symbol(kernel.name)).split("\n"):
-            yield Line(text, origins)
+        by_statement = statement_origins(kernel)
+        for text, source in kernel_lines(kernel, kernel_symbol(kernel.name)):
+            if source is not None:
+                yield Line(text, by_statement.get(source, origins))
+            else:
+                yield Line(text, origins if text.startswith(("/*", "rvm_status")) else ())
         yield Line("")
     if with_routines:
         yield from _routines_in_c(lir)
