@@ -18,6 +18,8 @@ const KINDS = {
   bytecode: kinds(
     String.raw`(?<comment>;.*)`, STRING, NUMBER,
     keywords(String.raw`(?<=^ *\d+: )\w+|bytecode|registers|kernel|program`), String.raw`(?<call>[A-Za-z_][\w.]*(?=\())`, TYPE, NAME),
+  kernels: kinds(
+    STRING, NUMBER, keywords(String.raw`(?<=^ *\d+: )\w+|kernel|input|output|array`), TYPE, CALL, NAME),
   c: kinds(
     String.raw`(?<comment>\/\*.*?(?:\*\/|$)|\/\/.*)`, STRING, NUMBER,
     keywords("for|while|if|else|return|switch|case|break|goto|do|sizeof|default"), TYPE, CALL, NAME),

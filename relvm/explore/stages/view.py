@@ -22,7 +22,7 @@ class View:
     Attributes
     ----------
     name
-        Name of the pass that produced the stage, or "given", "routine", "bytecode" or "c".
+        Name of the pass that produced the stage, or "given", "routine", "bytecode", "kernels" or "c".
     about
         Description of the stage.  For a pass it is the first sentence of the pass's docstring.
     seconds
