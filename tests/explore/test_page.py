@@ -232,6 +232,11 @@ def test_long_names_are_shortened_in_the_middle(page) -> None:
     name = page.find_element(By.CSS_SELECTOR, "#right .long")
     assert name.get_attribute("title") == name.get_property("textContent") == LONG
     short = name.size["width"]
+    page.find_element(By.ID, "search").send_keys("attention")  # a hit in the hidden part shows it
+    wait(page, lambda: page.find_element(By.CSS_SELECTOR, "#right .long").size["width"] > 1.5 * short)
+    page.find_element(By.ID, "search").send_keys(Keys.CONTROL, "a", Keys.NULL, Keys.BACKSPACE, Keys.ESCAPE)
+    wait(page, lambda: page.find_element(By.CSS_SELECTOR, "#right .long").size["width"] == short)
+    name = page.find_element(By.CSS_SELECTOR, "#right .long")
     press(page, "f")
     assert name.size["width"] > 1.5 * short and page.find_element(By.CSS_SELECTOR, "[data-setting=names]").is_selected()
     page.refresh()
@@ -274,6 +279,7 @@ KINDS = [
         {"type": ["f32", "f32"], "number": ["4", "1", "2.0"], "call": ["multiply"], "keyword": ["const"]},
     ),
     ("routine", "check_tensor_info", {"string": ['"vm.builtin.check_tensor_info"']}),
+    ("kernels", "input f32", {"keyword": ["input"], "type": ["f32"], "number": ["4"]}),
     ("c", "for (int64_t i1", {"keyword": ["for"], "type": ["int64_t"]}),
 ]
 
