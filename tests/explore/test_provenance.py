@@ -123,7 +123,8 @@ def test_what_a_pass_removes_is_lit_in_what_is_left(what: str) -> None:
     found = explored(body, FUNCTION if "@f" in body else "")
     assert any(left in line for line in lit(found, removed, stage))
     for later in found.names[found.names.index(stage) :]:
-        assert later == "c" or lit(found, removed, later), later
+        is_of_kernels = later in ("kernels", "c")  # not every value is computed in a kernel
+        assert is_of_kernels or lit(found, removed, later), later
 
 
 def test_what_nothing_uses_becomes_nothing() -> None:
