@@ -9,7 +9,7 @@ from typing import Any
 
 from relvm.compiler import build_cache
 from relvm.compiler.upgrade import compile_in_background
-from relvm.errors import RelvmArgumentError, expect_type
+from relvm.errors import RelvmArgumentError, RelvmFormatError, expect_type
 from relvm.frontend.model_origin import onnx_origin
 from relvm.frontend.onnx_bytes import model_digest
 from relvm.runtime.executable import Executable
@@ -68,11 +68,14 @@ def build_onnx(
     """
     expect_type("dims", dims, Mapping, "a mapping of names to sizes")
 
-    def built(exec_mode: str, progress: Callable | None) -> Executable:
+    def built(exec_mode: str, progress: Callable | None, origin: str | None = None) -> Executable:
         from relvm.compiler.build import build
         from relvm.frontend.onnx import from_onnx
+        from relvm.ir.fingerprint import origin_of
 
         module = from_onnx(model, dims=dims, inputs=inputs, outputs=outputs, weights=weights)
+        if origin is not None and origin_of(module) != origin:
+            raise RelvmFormatError(f"{source}: the file has changed since the model was loaded; load it again")
         return build(module, exec_mode, target, fused=fused, progress=progress)
 
     is_file = isinstance(model, str | os.PathLike | bytes) and weights is None
@@ -88,7 +91,7 @@ def build_onnx(
         executable = build_cache.cached_executable(place)
         if executable:
             if build_cache.has_bytecode(executable):
-                compile_in_background(executable, lambda publish: built("compiled", None), place)
+                compile_in_background(executable, lambda publish: built("compiled", None, origin), place)
             return executable
     return built(exec_mode, progress)
 

@@ -232,12 +232,18 @@ class Service:
         contents = []
         for name, is_binary in inferred.outputs.items():
             spec = specs[name]
-            array = np.asarray(found[name], spec.dtype)
+            if spec.datatype == "BYTES":  # each string becomes an object
+                array = await asyncio.to_thread(np.asarray, found[name], spec.dtype)
+            else:
+                array = np.asarray(found[name], spec.dtype)
             hold.add(array.nbytes)
             if not is_binary and array.nbytes > self.max_body:
                 raise RelvmFormatError(f"output {name} has {array.nbytes} bytes: too many for JSON; set binary_data")
             async with self._deadline("the response could not be written"):
-                contents.append((spec, array.shape, await self.converter.write(spec, array, is_binary)))
+                content = await self.converter.write(spec, array, is_binary)
+            if not is_binary or spec.datatype == "BYTES":  # not the memory of the array
+                hold.add(len(content))
+            contents.append((spec, array.shape, content))
         parts = write_response(model.name, model.version, inferred.id, contents)
         headers = {"content-type": "application/json"}
         if any(inferred.outputs.values()):

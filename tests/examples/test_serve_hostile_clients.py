@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import multiprocessing
+import re
 import select
 import socket
 import subprocess
@@ -245,6 +246,16 @@ def test_a_malformed_request_is_answered_once_and_logs_no_failure(
     server.wait()
     logged = capfd.readouterr().err
     assert "Traceback" not in logged and "rror" not in logged, logged
+
+
+def test_requests_on_one_connection_are_answered_in_order(serve: Callable, listener: socket.socket) -> None:
+    """Also those that are sent before the answers, and after one that is wrong."""
+    serve()
+    wrong = head(2) + b"{}"
+    with connected(listener, binary_request(rows(1)) + wrong + GET + b"\r\n" + binary_request(rows(2))) as connection:
+        connection.sendall(GET + b"connection: close\r\n\r\n")
+        answer = received(connection)
+    assert re.findall(rb"HTTP/1\.1 (\d+)", answer) == [b"200", b"400", b"200", b"200", b"200"]
 
 
 def test_connections_are_bounded(serve: Callable, listener: socket.socket) -> None:

@@ -280,6 +280,12 @@ def test_responses_count_towards_the_bytes_that_are_held(executable: vm.Executab
         answer = await client.post(PATH, content=body)
         assert (answer.status_code, "requests and responses exceed 131072 bytes" in answer.text) == (503, True)
         assert answer.headers["retry-after"] == "1" and service.bodies.held_bytes == 0
+        fields["shape"] = [1 << 12, 0]  # which is longer in JSON
+        answer = await client.post(PATH, content=json.dumps({"inputs": [fields]}).encode())
+        assert answer.status_code == 200 and service.bodies.held_bytes == 0
+        fields["shape"] = [(1 << 15) - 1, 0]
+        answer = await client.post(PATH, content=json.dumps({"inputs": [fields]}).encode())
+        assert answer.status_code == 503 and service.bodies.held_bytes == 0
 
     serving(test, executable, function="narrow", max_body=1 << 17, max_bodies=1 << 17)
 

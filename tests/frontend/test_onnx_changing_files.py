@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 from frontend.onnx_models import make_model, onnx
 from onnx import helper
 
-from relvm import vm
+import relvm
+from relvm import model_loader, vm
+from relvm.compiler.upgrade import compile_in_background
 from relvm.errors import RelvmError, RelvmFormatError
 from relvm.frontend.onnx import from_onnx
 
@@ -49,6 +52,34 @@ def test_a_file_that_is_replaced(tmp_path: Path, cache: None, external: bool) ->
     save(path, 2.0, external=external)
     assert answer(module) == 1.0
     assert answer(from_onnx(path)) == 2.0
+
+
+@pytest.mark.parametrize("external", [False, True])
+def test_a_file_that_is_replaced_before_its_native_code_is_compiled(
+    tmp_path: Path, cache: None, monkeypatch: pytest.MonkeyPatch, external: bool
+) -> None:
+    """The model that was loaded runs on, and the cache does not get the code of the other one under its name."""
+    path, x = tmp_path / "model.onnx", np.zeros(SIZE, np.float32)
+    save(path, 1.0, external=external)
+    with monkeypatch.context() as patch:
+        patch.setenv("RELVM_CC", "none")
+        assert relvm.load_model(path)(x).numpy()[0] == 1.0
+    for thread in threading.enumerate():
+        if thread.name == "relvm cache":
+            thread.join()  # then the cache has the bytecode
+
+    def replace_and_compile(*arguments: object) -> None:
+        save(path, 2.0, external=external)
+        compile_in_background(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(model_loader, "compile_in_background", replace_and_compile)
+        model = relvm.load_model(path)
+    with pytest.raises(RelvmFormatError, match=r"model\.onnx: the file has changed since the model was loaded"):
+        model.wait_compiled(60)
+    assert model(x).numpy()[0] == 1.0
+    save(path, 1.0, external=external)
+    assert relvm.load_model(path)(x).numpy()[0] == 1.0
 
 
 @pytest.mark.parametrize("external", [False, True])
