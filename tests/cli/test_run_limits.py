@@ -20,7 +20,7 @@ MODELS = {
 LIMITS = [
     ("spin", ("--max-seconds", "0.2"), "RelvmTimeoutError: the run exceeded its limit of 0.200 seconds"),
     ("spin", ("--max-steps", "1000000"), "RelvmTimeoutError: the run exceeded its limit of 1000000 steps"),
-    ("large", ("--max-bytes", "1000000"), "of 1000000 bytes (max_bytes) are in use"),
+    ("large", ("--max-bytes", "1000000"), "of 1000000 bytes (--max-bytes) are in use"),
 ]
 
 
