@@ -204,7 +204,10 @@ class Model(Displayed):
         return self.plain(names, self(**inputs))
 
     def plain(self, names: Iterable[str], result: Any) -> list[Any]:
-        """Return the outputs `names` in the form that `run` describes.  result: the result of a call."""
+        """Return the outputs `names` as arrays, lists, dicts and None, as `run` does.
+
+        result: the result of the model's function.
+        """
         values = (result,) if len(self.output_names) == 1 else result
         found = dict(zip(self.output_names, values, strict=True))
         plain = {name: plain_output(found[name], name in self._maps) for name in dict.fromkeys(names)}

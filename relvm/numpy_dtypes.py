@@ -52,9 +52,9 @@ def plain_array(array: np.ndarray) -> np.ndarray:
         return _plain_strings(array)
     native = array.dtype.newbyteorder("=")
     dtype_number(native)
-    if array.dtype.isnative and array.flags.c_contiguous and array.flags.aligned:
+    if array.dtype.isnative and array.flags.c_contiguous and array.flags.aligned and array.size:
         return array
-    return array.astype(native, order="C")
+    return array.astype(native, order="C")  # NumPy counts arrays without elements as aligned, wherever they are
 
 
 def _plain_strings(array: np.ndarray) -> np.ndarray:

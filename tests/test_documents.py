@@ -23,6 +23,7 @@ ELSEWHERE = {
     "docs/reference/errors.md": "tests/error_examples.py",
     "docs/language.md": "tests/frontend/test_text_document.py",
     "docs/machine.md": "tests/vm/test_machine_document.py",
+    "examples/serve/README.md": "tests/examples/test_serve_clients.py",
 }
 # docs/contributing.md changes files: tests/test_contributing.py follows it.
 WITH_PYTHON = [

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from serve.signature import batch_signature
+from serve.signature import batch_axis, read_signature
 
 from relvm import aot, vm
 from relvm.cli.main import PICTURES, main
@@ -29,6 +29,7 @@ from relvm.frontend.onnx import from_onnx
 from relvm.frontend.script import script
 from relvm.frontend.text import parse_module
 from relvm.ir.symbolic import AnyDim, dim_op, dim_var, format_dim
+from relvm.model import Model
 from relvm.runtime.exec_builder import ExecBuilder
 
 _SECONDS = 300  # in which each test ends by far
@@ -284,6 +285,10 @@ def odd_executables() -> Iterator[tuple[dict, dict]]:
         yield {"main": odd}, {"main": odd}
 
 
+def served(executable: vm.Executable) -> None:
+    batch_axis(read_signature(Model(executable)))
+
+
 def test_whatever_an_executable_states_is_used_or_refused(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """By the server, `relvm map`, `relvm run`, `relvm debug`, `relvm show` and what makes pictures."""
     np.save(tmp_path / "x.npy", np.ones((3, 2), np.float32))
@@ -297,7 +302,7 @@ def test_whatever_an_executable_states_is_used_or_refused(tmp_path: Path, capsys
         b.signature, b.debug = signature, debug
         b.get().save(path)
         executable = vm.load(path)
-        for use in (batch_signature, lambda each: FunctionSignature.of(each, "main"), debugged, profiled):
+        for use in (served, lambda each: FunctionSignature.of(each, "main"), debugged, profiled):
             try:
                 use(executable)
                 count += 1

@@ -1,4 +1,4 @@
-"""Serve a model:   python -m serve MODEL"""
+"""Serve a model, or a folder of models:   python -m serve MODELS"""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ import socket
 import sys
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import uvicorn
 
-from relvm import vm
 from relvm.errors import RelvmArgumentError, RelvmError
-from relvm.frontend.load_model import read_model
-from serve.app import make_app
+from relvm.quoting import terminal
+from serve.app import Service, make_app
 from serve.connections import LimitedProtocol
+from serve.repository import LoadError
 
 
 class Server(uvicorn.Server):
     """Server with a shutdown in two steps.
 
-    After SIGTERM or SIGINT, /health reports for `drain` seconds that the server is not ready, but the server still
-    accepts requests.  Then it accepts no more connections, and exits when all accepted requests are answered.  A second
-    signal ends the first step.
+    After SIGTERM or SIGINT, /v2/health/ready reports for `drain` seconds that the server is not ready, but the server
+    still accepts requests.  Then it accepts no more connections, and exits when all accepted requests are answered.  A
+    second signal ends the first step.
     """
 
     def __init__(self, config: uvicorn.Config, drain: float) -> None:
@@ -49,37 +50,79 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-def load_executable(path: Path, trust_native: bool) -> vm.Executable:
-    """Load the executable in a .rvm or .so file, or build one from an .onnx or .relvm file.
-
-    Raise OSError or RelvmError if the file cannot be read, loaded or built.
-    """
-    if path.suffix in (".rvm", ".so"):
-        return vm.load(path, trust_native=trust_native)
-    return vm.build(read_model(path), "compiled" if vm.find_compiler() else "bytecode")
-
-
 def make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m serve", description="Serves a model over HTTP.")
-    parser.add_argument("model", type=Path, help="a .onnx, .relvm, .rvm or .so file")
-    parser.add_argument("--function", default="main")
+    parser = argparse.ArgumentParser(
+        prog="python -m serve", description="Serve models over HTTP with the Open Inference Protocol, version 2."
+    )
+    parser.add_argument("models", type=Path, help="a model (.onnx, .rvm, .relvm or .so), or a folder of models")
+    parser.add_argument("--function", default="main", help="the function of each model that is served")
     parser.add_argument("--trust-native", action="store_true", help="run native code that was built elsewhere")
+    parser.add_argument("--allow-control", action="store_true", help="let clients load and unload models")
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=8000, help="0: any that is free; the first line of output says it")
-    parser.add_argument("--fd", type=int, help="a listening socket that the parent process has opened, not a port")
-    parser.add_argument("--workers", type=int, help="threads; one for each processor if not given")
-    parser.add_argument("--max-batch", type=int, default=32, help="rows")
-    parser.add_argument("--max-wait-ms", type=float, default=2, help="how long a request waits for others")
-    parser.add_argument("--max-queue", type=int, default=256, help="requests that wait; more are answered with 503")
-    parser.add_argument("--timeout", type=float, default=10, help="seconds until a request is answered with 504")
-    parser.add_argument("--max-bodies-mb", type=int, default=256, help="of all bodies that are not answered together")
-    parser.add_argument("--max-connections", type=int, default=512, help="at a time; one more is closed at once")
+    parser.add_argument("--port", type=int, default=8000, help="0: a free port, which the first line of output names")
+    parser.add_argument("--fd", type=int, help="a listening socket that the parent process opened, instead of a port")
+    parser.add_argument("--workers", type=int, help="threads of each model; by default one for each processor")
+    parser.add_argument(
+        "--max-batch",
+        type=rows_option,
+        action="append",
+        default=[],
+        metavar="[MODEL=]ROWS",
+        help="run requests in batches of up to ROWS rows: those of a model, or of all models with a batch axis.  "
+        "Only for models whose result in a row depends only on that row",
+    )
+    parser.add_argument("--max-wait-ms", type=float, default=2, help="how long a request waits for its batch")
+    parser.add_argument("--max-queue", type=int, default=256, help="requests that wait for a model; others get 503")
+    parser.add_argument("--timeout", type=float, default=10, help="seconds until a request gets 504")
+    parser.add_argument("--max-run-mb", type=int, default=2048, help="memory that a run may allocate")
+    parser.add_argument("--max-bodies-mb", type=int, default=256, help="size of all unfinished bodies together")
+    parser.add_argument("--max-connections", type=int, default=512, help="open connections; others are closed at once")
     parser.add_argument("--drain", type=float, default=1, help="seconds between not being ready and not accepting")
     return parser
 
 
+def rows_option(text: str) -> tuple[str, int]:
+    """Parse `ROWS` or `MODEL=ROWS`.  Raise ValueError if ROWS is not a number."""
+    name, _, rows = text.rpartition("=")
+    return name, int(rows)
+
+
+def settings_of(options: argparse.Namespace) -> dict[str, Any]:
+    """The attributes of `Settings` for the options of the command line."""
+    batches = dict(options.max_batch)
+    return {
+        "function": options.function,
+        "trust_native": options.trust_native,
+        "control": options.allow_control,
+        "workers": options.workers,
+        "max_batch": batches.pop("", 1),
+        "model_batches": batches,
+        "max_wait": options.max_wait_ms / 1000,
+        "max_queue": options.max_queue,
+        "timeout": options.timeout,
+        "max_run_bytes": options.max_run_mb << 20,
+        "max_bodies": options.max_bodies_mb << 20,
+        "max_connections": options.max_connections,
+    }
+
+
+def expect_models(service: Service, models: Path) -> None:
+    """Print why models are not served or not batched.  Raise LoadError if the server would have no model.
+
+    A folder may become filled later if clients may load models.
+    """
+    reasons = service.repository.reasons
+    if not service.repository.served and not (service.control and models.is_dir()):
+        raise LoadError("; ".join(reasons.values()) or f"{models}: the folder contains no models")
+    for (name, version), reason in reasons.items():
+        print(f"serve: model {name}, version {version}, is not served: {terminal(reason)}", file=sys.stderr)
+    for model in service.repository.served:
+        if model.unbatched_because:
+            print(f"serve: model {model.name} {terminal(model.unbatched_because)}", file=sys.stderr)
+
+
 def expect_ranges(options: argparse.Namespace) -> None:
-    """Raise RelvmArgumentError if --port, --fd or --drain is out of range.  Service checks the other options."""
+    """Raise RelvmArgumentError if a number that concerns the process, not the service, is out of range."""
     if not 0 <= options.port <= 65535:
         raise RelvmArgumentError(f"--port {options.port}: expected 0 to 65535")
     if options.fd is not None and options.fd < 0:
@@ -89,11 +132,7 @@ def expect_ranges(options: argparse.Namespace) -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening TCP socket.
-
-    The socket sets TCP_NODELAY, so that answers are sent without waiting for acknowledgments of earlier ones.  Its
-    connections inherit the option.  asyncio sets it only for sockets that were created with an explicit protocol.
-    """
+    """Return a listening socket with TCP_NODELAY, which asyncio sets only for sockets that know their protocol."""
     listener = socket.create_server((host, port), backlog=2048)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
@@ -103,23 +142,14 @@ def main(arguments: list[str] | None = None) -> int:
     options = make_parser().parse_args(arguments)
     try:
         expect_ranges(options)
-        app = make_app(
-            load_executable(options.model, options.trust_native),
-            options.function,
-            workers=options.workers,
-            max_batch=options.max_batch,
-            max_wait=options.max_wait_ms / 1000,
-            max_queue=options.max_queue,
-            timeout=options.timeout,
-            max_bodies=options.max_bodies_mb << 20,
-            max_connections=options.max_connections,
-        )
+        app = make_app(options.models, **settings_of(options))
+        expect_models(app.state.service, options.models)
         if options.fd is None:
             listener = listen(options.host, options.port)
         else:
             listener = socket.socket(fileno=options.fd)
-    except (OSError, UnicodeDecodeError, RelvmError) as error:
-        print(f"serve: {error}", file=sys.stderr)
+    except (OSError, LoadError, RelvmError) as error:
+        print(f"serve: {terminal(str(error))}", file=sys.stderr)
         return 1
     config = uvicorn.Config(
         app,

@@ -1,243 +1,303 @@
-"""The endpoints: POST /predict, GET /health, GET /metrics."""
+"""The endpoints: those of the Open Inference Protocol, and GET /metrics."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from relvm import ThreadPoolRunner
-from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError, RelvmMemoryError, RelvmTimeoutError
+import relvm
+from relvm.errors import RelvmError, RelvmFormatError, RelvmMemoryError, RelvmTimeoutError
 from relvm.vm import Executable
-from serve.batching import Batcher, DeadlineError, QueueFullError
+from serve.batching import DeadlineError, QueueFullError
+from serve.bodies import (
+    Bodies,
+    BodiesFullError,
+    BodyLateError,
+    BodyTooLargeError,
+    Hold,
+    PartsResponse,
+    UnsupportedEncodingError,
+)
 from serve.conversion import ConversionError, Converter
-from serve.signature import batch_signature
+from serve.protocol import InferRequest, read_json, write_response
+from serve.repository import LoadError, ModelUnavailableError, Repository, ServedModel, UnknownModelError
+from serve.settings import Settings
 
-
-class BodyTooLargeError(Exception):
-    """The body of a request exceeds the limit."""
-
-
-class BodiesFullError(Exception):
-    """The bodies of all unanswered requests together exceed the limit."""
-
-
-class BodyLateError(Exception):
-    """The body of a request did not arrive in time."""
-
-
-# The HTTP status of an answer without a result.  The first row whose class fits the exception is used.
+# The status of a request that fails, by the class of the error; the first class that matches.
 STATUS: dict[type[Exception], int] = {
     ClientDisconnect: 400,  # which nobody reads
+    LoadError: 400,
+    UnknownModelError: 404,
     BodyTooLargeError: 413,
+    UnsupportedEncodingError: 415,
+    ModelUnavailableError: 503,
     QueueFullError: 503,
     BodiesFullError: 503,
     ConversionError: 503,
     BodyLateError: 504,
     DeadlineError: 504,
-    RelvmFormatError: 400,
-    RelvmMemoryError: 503,
+    RelvmMemoryError: 413,
     RelvmTimeoutError: 504,
-    RelvmError: 422,
+    RelvmError: 400,
+    MemoryError: 503,
     Exception: 500,
 }
+_TEMPORARY = (QueueFullError, BodiesFullError, ConversionError, MemoryError)
+_BODY_REMAINS = (BodyTooLargeError, BodiesFullError, BodyLateError, UnsupportedEncodingError)
+_HEADER_LENGTH = "inference-header-content-length"
+_BUCKETS = [2**k for k in range(11)]
 
 
 class Metrics:
-    """The metrics that GET /metrics reports, in a registry of their own.  max_batch: as for Batcher."""
+    """The metrics that GET /metrics shows."""
 
-    def __init__(self, max_batch: int) -> None:
+    def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        of = {"registry": self.registry}
-        rows = sorted({2**k for k in range(max_batch.bit_length())} | {max_batch})
-        self.requests = Counter("relvm_requests", "Answers of /predict by their status.", ["status"], **of)
-        self.errors = Counter("relvm_errors", "Requests without a result, by the class of the error.", ["kind"], **of)
-        self.batches = Histogram("relvm_batch_rows", "Rows of the batches that ran.", buckets=rows, **of)
-        self.queue = Gauge("relvm_queue_length", "Requests that wait for a batch.", **of)
-        self.seconds = Histogram("relvm_request_seconds", "From a request's head to its answer.", **of)
+        model, of = ["model", "version"], {"registry": self.registry}
+        self.requests = Counter("relvm_requests", "Inference requests by status.", [*model, "status"], **of)
+        self.errors = Counter("relvm_errors", "Requests that failed, by the class of the error.", ["kind"], **of)
+        self.batches = Histogram("relvm_batch_rows", "Rows of the batches that ran.", model, buckets=_BUCKETS, **of)
+        self.queue = Gauge("relvm_queue_length", "Requests that wait for a worker.", model, **of)
+        self.seconds = Histogram("relvm_request_seconds", "From a request's head to its answer.", model, **of)
 
 
 class Service:
-    """A served model.
+    """The models of a server, and its endpoints.
+
+    Parameters
+    ----------
+    models
+        A file, a folder, or executables by the names of the models.
+    settings
+        The settings.
 
     Attributes
     ----------
     ready
-        Whether clients should send more requests.  It becomes False at the start of the shutdown, during which requests
-        are still answered.
-
-    Parameters
-    ----------
-    executable, function
-        The executable, and the name of the function that a request calls.  `signature.batch_signature` must accept it.
-    workers
-        The number of threads, each with its own machine.  None: one for each processor.
-    max_batch, max_wait, max_queue
-        As for Batcher.
-    timeout
-        The maximum time in seconds to receive a body, to convert it, to compute the result, and to convert the result.
-        Each of these steps has this limit.  A request that exceeds it is answered with 504.
-    max_body
-        The maximum size of a body in bytes.
-    max_bodies
-        The maximum total size in bytes of the bodies of all unanswered requests.  A request beyond it is answered with
-        503.
-    max_connections
-        The maximum number of connections of a LimitedProtocol.  A connection beyond it is closed immediately.
-
-    Raises
-    ------
-    RelvmArgumentError
-        A number is out of range.
-    RelvmNameError, RelvmUnsupportedError
-        The function does not exist, or its inputs and outputs are not batches.
+        Whether the server wants more requests.  False from the start of the shutdown; late requests are still answered.
     """
 
-    def __init__(
-        self,
-        executable: Executable,
-        function: str = "main",
-        *,
-        workers: int | None = None,
-        max_batch: int = 32,
-        max_wait: float = 0.002,
-        max_queue: int = 256,
-        timeout: float = 10,
-        max_body: int = 64 << 20,
-        max_bodies: int = 256 << 20,
-        max_connections: int = 512,
-    ) -> None:
-        self.signature = batch_signature(executable, function)
-        most = self.signature.most_rows
-        if max_batch < 1 or (most is not None and max_batch > most):
-            raise RelvmArgumentError(f"max_batch is {max_batch}, expected 1 to {most or 'any number'}")
-        if not (0 <= max_wait < math.inf and max_queue >= 1 and 0 < timeout < math.inf and max_body >= 1):
-            raise RelvmArgumentError("expected max_wait >= 0, max_queue >= 1, timeout > 0, max_body >= 1, all finite")
-        self.timeout = timeout
-        self.max_body = max_body
-        if max_bodies < max_body:
-            raise RelvmArgumentError(f"max_bodies is {max_bodies}, expected at least max_body, {max_body}")
-        self.max_bodies = max_bodies
-        if max_connections < 1:
-            raise RelvmArgumentError(f"max_connections is {max_connections}, expected at least 1")
-        self.max_connections = max_connections
-        self.held_bytes = 0  # of bodies
-        self.converter = Converter(self.signature)
-        self.limits = {"max_batch": max_batch, "max_wait": max_wait, "max_queue": max_queue}
-        self.metrics = Metrics(max_batch)
-        self.runner = ThreadPoolRunner(executable, workers, function, max_seconds=timeout)
+    def __init__(self, models: Path | Mapping[str, Executable], settings: Settings) -> None:
+        self.timeout = settings.timeout
+        self.max_connections = settings.max_connections
+        self.max_body = settings.max_body
+        self.control = settings.control
+        self.bodies = Bodies(settings)
+        self.converter = Converter()
+        self.metrics = Metrics()
+        self.repository = Repository(models, settings, self._count_batch)
+        self.repository.load_all()
         self.ready = False
 
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        """Async context manager: serve requests during the block, and answer all accepted requests before it ends."""
-        with self.runner:
-            self.batcher = Batcher(self.runner, **self.limits, on_batch=self.metrics.batches.observe)
-            self.metrics.queue.set_function(lambda: len(self.batcher.waiting))
-            self.ready = True
-            yield
-            self.ready = False
-            await self.batcher.close()
-            await self.converter.close()
+        """Serve from here to the end of the block, when all accepted requests have been answered."""
+        self.repository.start()
+        self.ready = True
+        yield
+        self.ready = False
+        await self.repository.close()
+        await self.converter.close()
 
-    # ---- the endpoints ----
+    # ---- health and metadata ----
 
-    async def predict(self, request: Request) -> Response:
-        """Answer POST /predict: run the model on the arrays in the body.  The answer has the same content type."""
-        began = time.perf_counter()
-        try:
-            answer = await self._predicted(request)
-        except Exception as error:
-            answer = self._refusal(error)
-        self.metrics.requests.labels(answer.status_code).inc()
-        self.metrics.seconds.observe(time.perf_counter() - began)
-        return answer
+    @property
+    def is_alive(self) -> bool:
+        """Whether all models make progress; False after an internal error that stopped one."""
+        return all(model.batcher.alive for model in self.repository.served)
 
-    async def health(self, request: Request) -> Response:
-        """Answer GET /health: 200 if the server is ready, 503 if it is shutting down or its batcher failed."""
-        alive = self.batcher.alive
-        ready = alive and self.ready
-        return JSONResponse({"alive": alive, "ready": ready}, 200 if ready else 503)
+    async def live(self, request: Request) -> Response:
+        """Whether the server works."""
+        return JSONResponse({"live": self.is_alive}, 200 if self.is_alive else 503)
+
+    async def server_ready(self, request: Request) -> Response:
+        """Whether the server wants requests: not during shutdown."""
+        ready = self.is_alive and self.ready
+        return JSONResponse({"ready": ready}, 200 if ready else 503)
+
+    async def server_metadata(self, request: Request) -> Response:
+        """The name, version and extensions of the server."""
+        extensions = ["binary_tensor_data", *(["model_repository"] if self.control else [])]
+        return JSONResponse({"name": "relvm", "version": relvm.__version__, "extensions": extensions})
+
+    async def model_metadata(self, request: Request) -> Response:
+        """The inputs and outputs of a model."""
+        model = self._model(request)
+        return JSONResponse({**model.metadata, "versions": self.repository.versions(model.name)})
+
+    async def model_ready(self, request: Request) -> Response:
+        """Whether a model is loaded."""
+        model = self._model(request)
+        ready = self.ready and model.batcher.alive
+        return JSONResponse({"name": model.name, "ready": ready}, 200 if ready else 503)
 
     async def show_metrics(self, request: Request) -> Response:
-        """Answer GET /metrics: the metrics in the text format of Prometheus."""
+        """The metrics in the text format of Prometheus."""
+        for model in self.repository.served:
+            self.metrics.queue.labels(model.name, model.version).set(len(model.batcher.waiting))
         return Response(generate_latest(self.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
-    def _refusal(self, error: Exception) -> Response:
-        status = next(status for kind, status in STATUS.items() if isinstance(error, kind))
-        kind, message = type(error).__name__, str(error)
-        if status == 500:
-            logging.getLogger("serve").error("a request failed", exc_info=error)
-            message = "the server failed; its log says why"
-        self.metrics.errors.labels(kind).inc()
-        headers = {"Retry-After": "1"} if status == 503 else {}
-        if isinstance(error, BodyTooLargeError | BodiesFullError | BodyLateError):
-            headers["Connection"] = "close"  # what is left of the body is not waited for
-        message = message.encode(errors="backslashreplace").decode()  # JSON may hold halves of characters
-        return JSONResponse({"error": kind, "message": message}, status, headers)
+    # ---- the repository ----
 
-    async def _predicted(self, request: Request) -> Response:
-        content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        async with self._body_of(request) as body:
-            with self._deadline("the body could not be read"):
-                arrays = await asyncio.wait_for(self.converter.read(body, content_type), self.timeout)
-            arguments = self.signature.arguments(arrays, self.limits["max_batch"])
-            result = await self.batcher.predict(arguments, self.timeout)
-            with self._deadline("the answer could not be written"):
-                answer = await asyncio.wait_for(self.converter.write(result, content_type), self.timeout)
-            return Response(answer, media_type=content_type)
+    async def index(self, request: Request) -> Response:
+        """All models, with their state."""
+        found = await self._parameters(request)
+        rows = await self.repository.index()
+        only_ready = found.get("ready", False)
+        if not isinstance(only_ready, bool):
+            raise RelvmFormatError("ready: expected true or false")
+        return JSONResponse([row for row in rows if row["state"] == "READY" or not only_ready])
 
-    @contextmanager
-    def _deadline(self, what: str) -> Iterator[None]:
+    async def load(self, request: Request) -> Response:
+        """Load a model, or load it again."""
+        found = await self._parameters(request)
+        if found.get("parameters"):
+            raise RelvmFormatError("parameters: this server loads models only as they are in its folder")
+        await self.repository.load(request.path_params["name"])
+        return JSONResponse({})
+
+    async def unload(self, request: Request) -> Response:
+        """Unload a model."""
+        await self._parameters(request)
+        await self.repository.unload(request.path_params["name"])
+        return JSONResponse({})
+
+    async def _parameters(self, request: Request) -> dict[str, Any]:
+        hold = self.bodies.hold()
         try:
-            yield
+            body = await self.bodies.read(request, hold)
+            return read_json(body) if body else {}
+        finally:
+            hold.release()
+
+    # ---- inference ----
+
+    async def infer(self, request: Request) -> Response:
+        """The outputs of a model for the inputs in the body."""
+        began = time.perf_counter()
+        labels = ("", "")
+        try:
+            model = self._model(request)
+            labels = (model.name, model.version)
+            with model.in_use():
+                answer = await self._inferred(model, request)
+        except Exception as error:
+            answer = self.refusal(error)
+        self.metrics.requests.labels(*labels, answer.status_code).inc()
+        self.metrics.seconds.labels(*labels).observe(time.perf_counter() - began)
+        return answer
+
+    async def _inferred(self, model: ServedModel, request: Request) -> Response:
+        hold = self.bodies.hold()
+        try:
+            inferred, result = await self._run(model, request, hold)
+            hold.release()
+            return await self._response(model, inferred, result, hold)
+        except BaseException:
+            hold.release()
+            raise
+
+    async def _run(self, model: ServedModel, request: Request, hold: Hold) -> tuple[InferRequest, tuple[Any, ...]]:
+        json_bytes = _header_length(request)
+        body = await self.bodies.read(request, hold, json_bytes or 0)
+        if json_bytes is None:
+            json_bytes = len(body)
+        if json_bytes > len(body):
+            raise RelvmFormatError(f"{_HEADER_LENGTH}: expected at most {len(body)}, the length of the body")
+        async with self._deadline("the body could not be read"):
+            inferred, arrays = await self.converter.read(body, json_bytes, model.signature)
+        timeout = min(self.timeout, inferred.timeout or self.timeout)
+        return inferred, await model.predict(model.signature.arguments(arrays), timeout)
+
+    async def _response(
+        self, model: ServedModel, inferred: InferRequest, result: tuple[Any, ...], hold: Hold
+    ) -> Response:
+        found = dict(zip((each.name for each in model.signature.outputs), result, strict=True))
+        specs = {each.name: each for each in model.signature.outputs}
+        contents = []
+        for name, is_binary in inferred.outputs.items():
+            spec = specs[name]
+            array = np.asarray(found[name], spec.dtype)
+            hold.add(array.nbytes)
+            if not is_binary and array.nbytes > self.max_body:
+                raise RelvmFormatError(f"output {name} has {array.nbytes} bytes: too many for JSON; set binary_data")
+            async with self._deadline("the response could not be written"):
+                contents.append((spec, array.shape, await self.converter.write(spec, array, is_binary)))
+        parts = write_response(model.name, model.version, inferred.id, contents)
+        headers = {"content-type": "application/json"}
+        if any(inferred.outputs.values()):
+            headers = {"content-type": "application/octet-stream", _HEADER_LENGTH: str(len(parts[0]))}
+        return PartsResponse(parts, headers, hold)
+
+    def _model(self, request: Request) -> ServedModel:
+        return self.repository.find(request.path_params["name"], request.path_params.get("version"))
+
+    @asynccontextmanager
+    async def _deadline(self, what: str) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(self.timeout):
+                yield
         except TimeoutError:
             raise DeadlineError(f"{what} within {self.timeout:g} seconds") from None
 
-    @asynccontextmanager
-    async def _body_of(self, request: Request) -> AsyncIterator[bytearray]:
-        """Async context manager: read and yield the body of a request.
+    # ---- errors ----
 
-        The bytes count towards `max_bodies` until the block ends.
-        """
-        body = bytearray()
-        try:
+    def refusal(self, error: Exception) -> Response:
+        """The answer to a request that failed."""
+        status = next(status for kind, status in STATUS.items() if isinstance(error, kind))
+        message = str(error)
+        if status == 500:
+            logging.getLogger("serve").error("a request failed", exc_info=error)
+            message = "internal error; the log of the server has the details"
+        self.metrics.errors.labels(type(error).__name__).inc()
+        headers = {"Retry-After": "1"} if isinstance(error, _TEMPORARY) else {}
+        if isinstance(error, _BODY_REMAINS):
+            headers["Connection"] = "close"  # do not wait for the rest of the body
+        message = message.encode(errors="backslashreplace").decode()  # JSON may contain halves of characters
+        return JSONResponse({"error": message}, status, headers)
+
+    def endpoint(self, handle: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+        """Return `handle` with an answer to each error."""
+
+        async def answer(request: Request) -> Response:
             try:
-                async with asyncio.timeout(self.timeout):
-                    async for part in request.stream():
-                        body += part
-                        self.held_bytes += len(part)
-                        self._expect_room(len(body))
-            except TimeoutError:
-                raise BodyLateError(f"no whole body within {self.timeout:g} seconds") from None
-            yield body
-        finally:
-            self.held_bytes -= len(body)
+                return await handle(request)
+            except Exception as error:
+                return self.refusal(error)
 
-    def _expect_room(self, body_bytes: int) -> None:
-        if body_bytes > self.max_body:
-            raise BodyTooLargeError(f"the body has more than {self.max_body} bytes")
-        if self.held_bytes > self.max_bodies:
-            raise BodiesFullError(f"the bodies of all requests together have more than {self.max_bodies} bytes")
+        return answer
+
+    def _count_batch(self, name: str, version: str, rows: int) -> None:
+        self.metrics.batches.labels(name, version).observe(rows)
+
+
+def _header_length(request: Request) -> int | None:
+    text = request.headers.get(_HEADER_LENGTH)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) <= 18):
+        raise RelvmFormatError(f"{_HEADER_LENGTH}: expected the length of the JSON in bytes, got {text[:100]!r}")
+    return int(text)
 
 
 class CloseAtEnd:
-    """ASGI middleware that adds `Connection: close` to answers while the service is not ready.
-
-    The client's next request then opens a new connection, which another server can accept.
-    """
+    """Middleware: after the start of the shutdown, every response closes its connection, so that the client's next
+    request goes to another server."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self.app = app
@@ -252,18 +312,51 @@ class CloseAtEnd:
         await self.app(scope, receive, send_closing)
 
 
-def make_app(executable: Executable, function: str = "main", **options: Any) -> Starlette:
-    """Return an ASGI application that serves a function.  Its `state.service` is the Service.
+async def _http_error(request: Request, error: Exception) -> Response:
+    """The answer to an unknown path or method."""
+    assert isinstance(error, HTTPException)
+    message = f"{request.method} {request.url.path}: {error.detail}"[:500]
+    message = message.encode(errors="backslashreplace").decode()
+    return JSONResponse({"error": message}, error.status_code, error.headers)
 
-    executable, function, options: as for Service.
+
+def make_app(models: Path | Mapping[str, Executable], **settings: Any) -> Starlette:
+    """Return the ASGI application.  Its `state.service` is the Service.
+
+    Parameters
+    ----------
+    models
+        A file, a folder, or executables by the names of the models.
+    **settings
+        The attributes of Settings.
     """
-    service = Service(executable, function, **options)
-    routes = [
-        Route("/predict", service.predict, methods=["POST"]),
-        Route("/health", service.health),
-        Route("/metrics", service.show_metrics),
-    ]
-    app = Starlette(routes=routes, middleware=[Middleware(CloseAtEnd, service=service)], lifespan=service.lifespan)
+    service = Service(models, Settings(**settings))
+    gets = {
+        "/v2": service.server_metadata,
+        "/v2/health/live": service.live,
+        "/v2/health/ready": service.server_ready,
+        "/v2/models/{name}": service.model_metadata,
+        "/v2/models/{name}/ready": service.model_ready,
+        "/v2/models/{name}/versions/{version}": service.model_metadata,
+        "/v2/models/{name}/versions/{version}/ready": service.model_ready,
+        "/metrics": service.show_metrics,
+    }
+    posts = {
+        "/v2/models/{name}/infer": service.infer,
+        "/v2/models/{name}/versions/{version}/infer": service.infer,
+        "/v2/repository/index": service.index,
+    }
+    if service.control:
+        posts["/v2/repository/models/{name}/load"] = service.load
+        posts["/v2/repository/models/{name}/unload"] = service.unload
+    routes = [Route(path, service.endpoint(handle)) for path, handle in gets.items()]
+    routes += [Route(path, service.endpoint(handle), methods=["POST"]) for path, handle in posts.items()]
+    app = Starlette(
+        routes=routes,
+        middleware=[Middleware(CloseAtEnd, service=service)],
+        lifespan=service.lifespan,
+        exception_handlers={HTTPException: _http_error},
+    )
     app.router.redirect_slashes = False  # to wherever the request's host says
     app.state.service = service
     return app

@@ -24,45 +24,45 @@ class DeadlineError(Exception):
 
 @dataclass(eq=False)
 class Request:
-    """A request: its input arrays, the future for its result, and the time when it was queued (time.monotonic)."""
+    """A request: the arguments of the function, and the future for its result.
 
-    arrays: Sequence[np.ndarray]
-    answer: asyncio.Future[tuple[np.ndarray, ...]]
+    rows: how many rows the arguments have in a batch.  If the model is not batched, each request fills a batch.
+    """
+
+    arguments: Sequence[Any]
+    rows: int
+    answer: asyncio.Future[tuple[Any, ...]]
     since: float = field(default_factory=time.monotonic)
 
     @property
-    def rows(self) -> int:
-        return len(self.arrays[0])
-
-    @property
     def sizes(self) -> list[tuple[int, ...]]:
-        """The shape of each array without the first axis.  Only requests with equal sizes can share a batch."""
-        return [each.shape[1:] for each in self.arrays]
+        """The sizes that all requests of a batch have in common."""
+        return [each.shape[1:] for each in self.arguments]
 
 
 class Batcher:
-    """Runs requests in batches: concatenates their arrays along the first axis, and splits the result.
+    """Runs requests in batches: their arrays are concatenated along the first axis.
 
-    When a worker is free and a request waits, a batch is collected.  It contains that request and the requests with the
-    same sizes that arrive within `max_wait` seconds of it.  The batch runs earlier if it reaches `max_batch` rows.
-    While all workers are busy, requests wait in the queue.
+    A batch begins when a worker is free and a request waits.  It contains the requests that arrive within `max_wait`
+    seconds after that request, or fewer seconds if these have `max_batch` rows before.  While all workers are busy,
+    requests wait.
 
-    If a batch fails, each of its requests runs again alone, so that one bad request does not fail the others.
+    If a batch fails, each of its requests runs alone, so that only those fail that fail on their own.
 
-    Create and use a Batcher in an event loop.  The machines run in the threads of `runner`.
+    A batcher belongs to an event loop.  The machines run on the threads of `runner`.
 
     Parameters
     ----------
     runner
-        The runner of a function that `signature.batch_signature` accepts.
+        The pool of machines.
     max_batch
-        The maximum number of rows of a batch.  A single request must not have more rows.
+        The maximum number of rows in a batch.  A request must not have more.  1: each request runs alone.
     max_wait
         The maximum time that a request waits for others, in seconds.
     max_queue
         The maximum number of requests that wait for a batch.
     on_batch
-        A function that is called with the number of rows of each batch that runs.
+        A function that is called with the rows of each batch that runs.
     """
 
     def __init__(
@@ -86,10 +86,17 @@ class Batcher:
         self._ends = False
         self._collecting = asyncio.create_task(self._collect())
 
-    async def predict(self, arrays: Sequence[np.ndarray], timeout: float) -> tuple[np.ndarray, ...]:
-        """Run the function on the arrays of one request, possibly in a batch with others, and return its outputs.
+    async def predict(self, arguments: Sequence[Any], rows: int, timeout: float) -> tuple[Any, ...]:
+        """Return the outputs of the function for the arguments of one request.
 
-        arrays: the inputs, in the order of the parameters.   timeout: the maximum time in seconds.
+        Parameters
+        ----------
+        arguments
+            The arguments.  In a batch, arrays whose first axis is the batch.
+        rows
+            The size of this axis; 1 if requests are not batched.
+        timeout
+            The maximum time until the result, in seconds.
 
         Raises
         ------
@@ -98,12 +105,12 @@ class Batcher:
         DeadlineError
             There is no result after `timeout` seconds.
         RelvmError
-            The machine raised this error when it ran the request alone.
+            What the machine raises for these arguments alone.
         """
         if self._ends or len(self.waiting) >= self.max_queue:
             raise QueueFullError("the server ends" if self._ends else f"{self.max_queue} requests are waiting")
-        assert len(arrays[0]) <= self.max_batch, "Signature.arguments lets no larger one through"
-        request = Request(arrays, asyncio.get_running_loop().create_future())
+        assert rows <= self.max_batch, "signature.batch_rows lets no larger one through"
+        request = Request(arguments, rows, asyncio.get_running_loop().create_future())
         self.waiting.append(request)
         self._news.set()
         try:
@@ -118,11 +125,11 @@ class Batcher:
 
     @property
     def alive(self) -> bool:
-        """Whether the batcher runs batches: False if it is closed, or if its own code raised an exception."""
+        """Whether it makes batches; False where it is closed, or failed by a mistake of its own."""
         return not self._collecting.done()
 
     async def close(self) -> None:
-        """Accept no more requests, and wait until all waiting requests are answered."""
+        """Answer all that waits, and end."""
         self._ends = True
         self._news.set()
         await self._collecting
@@ -143,7 +150,9 @@ class Batcher:
             task.add_done_callback(self._running.discard)
 
     async def _gather(self) -> None:
-        """Wait until the oldest request has waited `max_wait` seconds, or the requests of its sizes fill a batch."""
+        """Wait until the oldest request has waited long enough, or there are as many rows as a batch can have."""
+        if self.max_batch == 1:
+            return
         until = self.waiting[0].since + self.max_wait
         while self.waiting and not self._ends and (left := until - time.monotonic()) > 0:
             sizes = self.waiting[0].sizes
@@ -159,13 +168,13 @@ class Batcher:
             return
 
     def _take(self) -> list[Request]:
-        """Remove the next batch from the queue and return it: the oldest request, and the requests that fit with it.
-
-        The batch is empty if all waiting requests have been cancelled.
-        """
-        batch, rows = [], 0
+        """The oldest request, and what fits into a batch with it; none where all were given up meanwhile."""
+        batch: list[Request] = []
+        rows = 0
         for request in list(self.waiting):
-            if (not batch or request.sizes == batch[0].sizes) and rows + request.rows <= self.max_batch:
+            if rows == self.max_batch:
+                break
+            if rows + request.rows <= self.max_batch and (not batch or request.sizes == batch[0].sizes):
                 batch.append(request)
                 rows += request.rows
                 self.waiting.remove(request)
@@ -183,14 +192,14 @@ class Batcher:
             self._free.release()
 
     async def _succeeds(self, batch: list[Request]) -> bool:
-        """Run a batch and answer its requests.  Return False, without answers, if a batch of several requests failed.
-
-        If a single request fails, its answer is the exception, and the result is True.
-        """
-        self.on_batch(sum(each.rows for each in batch))
+        """Run a batch and answer its requests; False: it failed, and there is more than one to answer."""
+        if self.max_batch > 1:
+            self.on_batch(sum(each.rows for each in batch))
         try:
-            inputs = zip(*(each.arrays for each in batch), strict=True)
-            arguments = [each[0] if len(each) == 1 else np.concatenate(each) for each in inputs]
+            if len(batch) == 1:
+                arguments = batch[0].arguments
+            else:
+                arguments = [np.concatenate(each) for each in zip(*(each.arguments for each in batch), strict=True)]
             result = await asyncio.wrap_future(self.runner.submit(*arguments))
         except Exception as error:
             if len(batch) > 1:
@@ -198,10 +207,15 @@ class Batcher:
             if not batch[0].answer.done():
                 batch[0].answer.set_exception(error)
             return True
-        outputs = [np.asarray(each) for each in (result if isinstance(result, tuple) else (result,))]
+        outputs = result if isinstance(result, tuple) else (result,)
+        if len(batch) == 1:
+            if not batch[0].answer.done():
+                batch[0].answer.set_result(outputs)
+            return True
+        arrays = [np.asarray(each) for each in outputs]
         start = 0
         for request in batch:
             if not request.answer.done():
-                request.answer.set_result(tuple(each[start : start + request.rows] for each in outputs))
+                request.answer.set_result(tuple(each[start : start + request.rows] for each in arrays))
             start += request.rows
         return True

@@ -1,98 +1,146 @@
-"""Conversion between arrays and the bodies of requests and answers, as .npy files or JSON."""
+"""Bodies of requests and responses: limits on their size and time, and decompression."""
 
 from __future__ import annotations
 
-import io
-import json
-from collections.abc import Sequence
+import asyncio
+import zlib
+from collections.abc import AsyncIterator, Sequence
 
-import numpy as np
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
-from relvm.errors import RelvmFormatError, RelvmTypeError
-from relvm.runtime.array_files import reading_arrays
-from serve.signature import Signature, TensorOf
+from relvm.errors import RelvmFormatError
+from serve.settings import Settings
 
-NPY, JSON = "application/x-npy", "application/json"
+_WINDOW_BITS = {"gzip": 31, "deflate": 15}  # of zlib; "deflate" is the zlib format (RFC 9110)
+_PART_BYTES = 1 << 20
+_ALIGNMENT = 16
 
-_KINDS = {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}  # kind of dtype -> allowed kinds of JSON elements
+
+class BodyTooLargeError(Exception):
+    """The body of a request exceeds the limit."""
 
 
-def read_body(body: bytes | bytearray, content_type: str, signature: Signature) -> dict[str, np.ndarray]:
-    """Parse the body of a request, and return the arrays by input name.
+class BodiesFullError(Exception):
+    """The bodies of all requests and responses together exceed the limit."""
 
-    Raises
-    ------
-    RelvmFormatError
-        The body does not match the content type, or the function's inputs cannot be sent with this content type.
-    RelvmArgumentError
-        The inputs in the JSON are not those of the function.
-    RelvmTypeError
-        JSON elements cannot be converted to the dtype of their input.
+
+class BodyLateError(Exception):
+    """The body of a request did not arrive in time."""
+
+
+class UnsupportedEncodingError(Exception):
+    """The body of a request has an encoding that the server cannot decode."""
+
+
+class Bodies:
+    """The bodies that are being processed.  held_bytes: their size together, at most `max_bodies` of the settings."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.max_body = settings.max_body
+        self.max_bodies = settings.max_bodies
+        self.timeout = settings.timeout
+        self.held_bytes = 0
+
+    def hold(self) -> Hold:
+        """Return a count of the bytes of one request, which must be released."""
+        return Hold(self)
+
+    async def read(self, request: Request, hold: Hold, json_bytes: int = 0) -> memoryview:
+        """Return the body of a request, decompressed.
+
+        json_bytes: the length of the JSON at the beginning.  The data after it is aligned, so that arrays can use it.
+
+        Raises
+        ------
+        BodyTooLargeError, BodiesFullError, BodyLateError, UnsupportedEncodingError
+            The body exceeds a limit, or has an unknown encoding.
+        RelvmFormatError
+            The body cannot be decompressed.
+        ClientDisconnect
+            The client has closed the connection.
+        """
+        padding = -json_bytes % _ALIGNMENT
+        body = bytearray(padding)
+        encoding = request.headers.get("content-encoding", "identity").strip().lower()
+        if encoding not in ("identity", *_WINDOW_BITS):
+            expected = ", ".join(_WINDOW_BITS)
+            raise UnsupportedEncodingError(f"content-encoding {encoding[:200]}: expected identity, {expected}")
+        parts = request.stream() if encoding == "identity" else _decompressed(request.stream(), encoding)
+        try:
+            async with asyncio.timeout(self.timeout):
+                async for part in parts:
+                    if len(body) - padding + len(part) > self.max_body:
+                        raise BodyTooLargeError(f"the body has more than {self.max_body} bytes")
+                    hold.add(len(part))
+                    body += part
+        except TimeoutError:
+            raise BodyLateError(f"the body is incomplete after {self.timeout:g} seconds") from None
+        return memoryview(body)[padding:]
+
+
+class Hold:
+    """The bytes that one request holds."""
+
+    def __init__(self, bodies: Bodies) -> None:
+        self._bodies = bodies
+        self._bytes = 0
+
+    def add(self, size: int) -> None:
+        """Hold more bytes.  Raise BodiesFullError, and hold no more, if those of all requests exceed the limit."""
+        if self._bodies.held_bytes + size > self._bodies.max_bodies:
+            raise BodiesFullError(f"the bodies of all requests and responses exceed {self._bodies.max_bodies} bytes")
+        self._bodies.held_bytes += size
+        self._bytes += size
+
+    def release(self) -> None:
+        """Hold nothing any more."""
+        self._bodies.held_bytes -= self._bytes
+        self._bytes = 0
+
+
+async def _decompressed(parts: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
+    """Yield parts of at most _PART_BYTES, so that the caller can stop before a small body becomes a large one."""
+    decoder = zlib.decompressobj(_WINDOW_BITS[encoding])
+    try:
+        async for part in parts:
+            while part and not decoder.eof:
+                yield await asyncio.to_thread(decoder.decompress, part, _PART_BYTES)
+                part = decoder.unconsumed_tail
+            if decoder.unused_data or (part and decoder.eof):
+                raise RelvmFormatError(f"the body: data follows the end of the {encoding} data")
+        while not decoder.eof and (part := await asyncio.to_thread(decoder.decompress, b"", _PART_BYTES)):
+            yield part
+    except zlib.error as error:
+        raise RelvmFormatError(f"the body is not {encoding} data: {error}") from None
+    if not decoder.eof:
+        raise RelvmFormatError(f"the body: the {encoding} data is incomplete")
+
+
+class PartsResponse(Response):
+    """A response whose body consists of several parts, which are sent without a copy of the whole.
+
+    It releases `hold` when it has been sent, or cannot be sent.
     """
-    if content_type == JSON:
-        return _read_json(body, signature)
-    if content_type != NPY:
-        raise RelvmFormatError(f"content-type {content_type or '(none)'}: expected {NPY} or {JSON}")
-    if len(signature.inputs) != 1 or len(signature.outputs) != 1:
-        raise RelvmFormatError(f"{NPY} is for one input and one output: expected {JSON}")
-    stream = io.BytesIO(body)
-    try:
-        with reading_arrays("the body is no .npy file"):
-            array = np.lib.format.read_array(stream, allow_pickle=False)
-    except MemoryError as error:  # its header says so many elements
-        raise RelvmFormatError(f"the body is no .npy file: {error}") from None
-    if more := len(stream.read()):
-        raise RelvmFormatError(f"the body is no .npy file: it has {more} bytes more")
-    return {signature.inputs[0].name: array}
 
+    def __init__(self, parts: Sequence[bytes | memoryview], headers: dict[str, str], hold: Hold) -> None:
+        self._parts = parts
+        self._hold = hold
+        self._length = sum(map(len, parts))
+        super().__init__(None, 200, {**headers, "content-length": str(self._length)})
 
-def write_body(arrays: Sequence[np.ndarray], content_type: str, signature: Signature) -> bytes:
-    """Return the body of an answer with the given content type.
-
-    In JSON, NaN and infinities are written as NaN, Infinity and -Infinity, as Python does.
-    """
-    if content_type == NPY:
-        stream = io.BytesIO()
-        np.lib.format.write_array(stream, arrays[0], allow_pickle=False)
-        return stream.getvalue()
-    named = zip((each.name for each in signature.outputs), arrays, strict=True)
-    return json.dumps({name: array.tolist() for name, array in named}).encode()
-
-
-def _read_json(body: bytes | bytearray, signature: Signature) -> dict[str, np.ndarray]:
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise RelvmFormatError(f"the body is not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise RelvmFormatError(f"expected a JSON object of the inputs, got {type(found).__name__}")
-    signature.expect_inputs(found)
-    return {each.name: _array(each, found[each.name]) for each in signature.inputs}
-
-
-def _array(expected: TensorOf, elements: object) -> np.ndarray:
-    if _has_text(elements):  # which NumPy would make every element as long as
-        raise RelvmTypeError(f"input {expected.name}: expected {expected.type}, got elements of str")
-    try:
-        array = np.asarray(elements)
-    except (ValueError, RecursionError) as error:
-        raise RelvmFormatError(f"input {expected.name}: no array: {error}") from None
-    if array.size and array.dtype.kind not in _KINDS[expected.dtype.kind]:
-        raise RelvmTypeError(f"input {expected.name}: expected {expected.type}, got elements of {array.dtype}")
-    with np.errstate(over="ignore"):  # a float that is too large is infinity
-        converted = array.astype(expected.dtype)
-    if expected.dtype.kind in "iu" and not np.array_equal(converted, array):
-        raise RelvmTypeError(f"input {expected.name}: expected {expected.type}, got a number outside of its range")
-    return converted
-
-
-def _has_text(elements: object) -> bool:
-    waiting = [[elements]]
-    while waiting:
-        each = waiting.pop()
-        kinds = set(map(type, each))
-        if str in kinds:
-            return True
-        if list in kinds:
-            waiting.extend(item for item in each if type(item) is list)
-    return False
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            if self._length <= _PART_BYTES:
+                await send({"type": "http.response.body", "body": b"".join(self._parts)})
+                return
+            for part in self._parts:
+                for at in range(0, len(part), _PART_BYTES):
+                    piece = bytes(part[at : at + _PART_BYTES])
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        finally:
+            self._hold.release()
+            self._parts = ()

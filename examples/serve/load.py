@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import socket
 import subprocess
 import sys
@@ -16,43 +17,41 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
 import numpy as np
 
-from relvm import vm
-from relvm.errors import RelvmError, RelvmUnsupportedError
-from serve.__main__ import load_executable
-from serve.bodies import NPY, write_body
-from serve.signature import Signature, batch_signature
+from relvm import load_model
+from relvm.errors import RelvmError
+from serve.protocol import write_binary
+from serve.signature import TensorSpec, read_signature
 
+HEADER_LENGTH = "inference-header-content-length"
 TRIES = 20
 CLOSED = (httpx.NetworkError, httpx.RemoteProtocolError)  # errors of a client whose connection was closed
 
 
 @dataclass
 class Report:
-    """The measurements of all clients.
+    """What the clients saw.
 
     Attributes
     ----------
-    sent
-        The number of requests.  A request that is sent again counts once.
-    answered
-        The number of requests with the expected result.
+    sent, answered
+        Requests, and those that got the right result, once.
     wrong
-        The number of requests with another result.
+        Results that were not those of their inputs.
     refused
-        The number of answers by HTTP status, for all statuses except 200.
+        Answers by their status, 200 aside.
     lost
-        The number of requests that timed out, whose connection was closed during the answer, or whose connection was
-        closed before the answer in all of TRIES attempts.
+        Requests whose connection was closed in the middle of an answer, or TRIES times before one, or timed out.
     retried
-        How often a request was sent again, because the connection was closed before the answer.
+        How often a connection was closed before any answer, and the request sent again.
     seconds
-        The duration of the test.
+        The time of the test.
     latencies
-        The time in seconds of each request in `answered`, including repeated attempts.
+        Seconds of each request that was answered, retries included.
     """
 
     sent: int = 0
@@ -66,7 +65,7 @@ class Report:
 
     @property
     def is_clean(self) -> bool:
-        """Whether there were requests, and all of them got the expected result."""
+        """Whether every request got its own right answer."""
         return self.sent == self.answered > 0
 
     def __str__(self) -> str:
@@ -83,11 +82,7 @@ class Report:
 
 
 def start(listener: socket.socket, model: Path, options: Sequence[str] = ()) -> subprocess.Popen:
-    """Start a server process on a listening socket, and return it when it is ready.
-
-    The socket remains open in this process.   options: other command-line options of the server.   Raise RuntimeError
-    if the server ends instead.
-    """
+    """A server process on a listening socket that stays ours; returns when it is ready.  RuntimeError: it ended."""
     command = [sys.executable, "-m", "serve", str(model), "--fd", str(listener.fileno()), *options]
     folder = Path(__file__).resolve().parent.parent
     server = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True, pass_fds=[listener.fileno()])
@@ -98,7 +93,7 @@ def start(listener: socket.socket, model: Path, options: Sequence[str] = ()) -> 
 
 
 def stop(server: subprocess.Popen) -> None:
-    """Stop the server with SIGTERM, and wait for it.  Raise RuntimeError if its exit status is not 0."""
+    """Ask it to end, and wait.  RuntimeError: its status is not 0."""
     server.terminate()
     if server.wait() != 0:
         raise RuntimeError(f"the server ended with status {server.returncode}")
@@ -107,43 +102,78 @@ def stop(server: subprocess.Popen) -> None:
 # ---- the clients ----
 
 
-def make_cases(executable: vm.Executable, function: str, rows: int, count: int = 50) -> list[tuple[bytes, bytes]]:
-    """Return `count` pairs: the body of a request with random inputs, and the body of the expected answer.
+@dataclass(frozen=True)
+class Case:
+    """A request, and the binary data of its response."""
 
-    Raise RelvmUnsupportedError if the function cannot be served, or does not have exactly one input and one output.
+    path: str
+    headers: dict[str, str]
+    body: bytes
+    expected: bytes
+
+
+def make_cases(path: Path, function: str = "main", rows: int = 1, count: int = 50) -> list[Case]:
+    """Return requests with random inputs to a model, and the responses of a single machine.
+
+    rows: the symbolic sizes that an input's type begins with.  Other symbolic sizes are 8.
+
+    Raises
+    ------
+    OSError, RelvmError
+        The model cannot be loaded, served, or run on such inputs.
     """
-    signature = batch_signature(executable, function)
-    if len(signature.inputs) != 1 or len(signature.outputs) != 1:
-        raise RelvmUnsupportedError(f"{function}: the load test is of functions of one input and one output")
-    run = vm.VirtualMachine(executable)[function]
+    model = load_model(path, function=function)
+    signature = read_signature(model)
     generator, cases = np.random.default_rng(0), []
     for _ in range(count):
-        x = _random_input(signature, rows, generator)
-        cases.append((write_body([x], NPY, signature), write_body([np.asarray(run(x))], NPY, signature)))
+        arrays = [_random_input(spec, rows, generator) for spec in signature.inputs]
+        arguments = [
+            array.item() if spec.is_scalar else array for spec, array in zip(signature.inputs, arrays, strict=True)
+        ]
+        result = model(*arguments)
+        outputs = result if isinstance(result, tuple) else (result,)
+        parts = [write_binary(array, spec.datatype) for spec, array in zip(signature.inputs, arrays, strict=True)]
+        expected = [
+            write_binary(np.asarray(each, spec.dtype), spec.datatype)
+            for spec, each in zip(signature.outputs, outputs, strict=True)
+        ]
+        cases.append(_case(path.stem, signature.inputs, arrays, parts, b"".join(expected)))
     return cases
 
 
-def _random_input(signature: Signature, rows: int, generator: np.random.Generator) -> np.ndarray:
-    """Return a random array for the only input.  Symbolic sizes are 8.  Integers are 0 or 1."""
-    (only,) = signature.inputs
-    shape = (rows, *(int(size) if size.isdecimal() else 8 for size in only.sizes))
-    if only.dtype.kind == "f":
-        return generator.standard_normal(shape).astype(only.dtype)
-    return generator.integers(0, 2, shape).astype(only.dtype)
+def _case(
+    name: str,
+    specs: Sequence[TensorSpec],
+    arrays: Sequence[np.ndarray],
+    parts: Sequence[memoryview],
+    expected: bytes,
+) -> Case:
+    inputs = [
+        {**spec.metadata, "shape": list(array.shape), "parameters": {"binary_data_size": len(part)}}
+        for spec, array, part in zip(specs, arrays, parts, strict=True)
+    ]
+    head = json.dumps({"inputs": inputs, "parameters": {"binary_data_output": True}}).encode()
+    path = f"/v2/models/{quote(name)}/infer"
+    return Case(path, {HEADER_LENGTH: str(len(head))}, b"".join((head, *parts)), expected)
 
 
-async def load(url: str, cases: list[tuple[bytes, bytes]], clients: int, end: asyncio.Event) -> Report:
-    """Send requests until the event `end` is set, and return the measurements.
+def _random_input(spec: TensorSpec, rows: int, generator: np.random.Generator) -> np.ndarray:
+    """Floats are normally distributed; integers, booleans and strings are 0 or 1."""
+    shape = [int(size) if size.isdecimal() else 8 if axis else rows for axis, size in enumerate(spec.sizes)]
+    if spec.datatype.startswith(("FP", "BF")):
+        return generator.standard_normal(shape).astype(spec.dtype)
+    numbers = np.asarray(generator.integers(0, 2, shape))
+    return (numbers.astype(str) if spec.datatype == "BYTES" else numbers).astype(spec.dtype)
 
-    Each of the `clients` clients has its own connection, and sends one request after another.   cases: as returned by
-    `make_cases`.
-    """
+
+async def load(url: str, cases: list[Case], clients: int, end: asyncio.Event) -> Report:
+    """What `clients` see who send one request after the other until `end`, each on a connection of its own."""
     report, began = Report(), time.perf_counter()
 
     async def work(number: int) -> None:
         async with httpx.AsyncClient(base_url=url, timeout=60, trust_env=False, verify=False) as client:
             while not end.is_set():
-                await _ask(client, *cases[number % len(cases)], report)
+                await _ask(client, cases[number % len(cases)], report)
                 number += clients
 
     await asyncio.gather(*map(work, range(clients)))
@@ -151,16 +181,13 @@ async def load(url: str, cases: list[tuple[bytes, bytes]], clients: int, end: as
     return report
 
 
-async def _ask(client: httpx.AsyncClient, body: bytes, expected: bytes, report: Report) -> None:
-    """Send one request and record the outcome in `report`.
-
-    If the connection is closed before any answer, the request is sent again.
-    """
+async def _ask(client: httpx.AsyncClient, case: Case, report: Report) -> None:
+    """One request, sent again where its connection is closed before any answer: nothing has been promised then."""
     report.sent += 1
     began = time.perf_counter()
     try:
         for _ in range(TRIES):
-            request = client.build_request("POST", "/predict", content=body, headers={"content-type": NPY})
+            request = client.build_request("POST", case.path, content=case.body, headers=case.headers)
             try:
                 response = await client.send(request, stream=True)
                 break
@@ -175,7 +202,7 @@ async def _ask(client: httpx.AsyncClient, body: bytes, expected: bytes, report: 
         return
     if response.status_code != 200:
         report.refused[response.status_code] += 1
-    elif content != expected:
+    elif content[int(response.headers.get(HEADER_LENGTH, 0)) :] != case.expected:
         report.wrong += 1
     else:
         report.answered += 1
@@ -185,17 +212,16 @@ async def _ask(client: httpx.AsyncClient, body: bytes, expected: bytes, report: 
 async def load_servers(
     listener: socket.socket,
     model: Path,
-    cases: list[tuple[bytes, bytes]],
+    cases: list[Case],
     *,
     clients: int,
     seconds: float,
     restart: bool,
     options: Sequence[str] = (),
 ) -> Report:
-    """Run the load test against a server, and return the measurements.
+    """The report of one server, or with `restart` of two, the second of which takes over in the middle.
 
-    With `restart`, a second server replaces the first in the middle of the test.  Both listen on the same socket, so
-    the second accepts the connections that are pending when the first ends.
+    Both listen on one socket: what waits to be accepted when the first one ends is accepted by the second.
     """
     url, end = f"http://127.0.0.1:{listener.getsockname()[1]}", asyncio.Event()
     servers = [start(listener, model, options)]
@@ -218,7 +244,7 @@ async def load_servers(
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m serve.load", description="Loads a server; other options are its.")
-    parser.add_argument("model", type=Path, help="a file whose function main has one input and one output")
+    parser.add_argument("model", type=Path, help="a .onnx, .rvm, .relvm or .so file")
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--seconds", type=float, default=5, help="what a restart takes comes on top")
     parser.add_argument("--rows", type=int, default=1, help="of each request")
@@ -227,7 +253,7 @@ def main(arguments: list[str] | None = None) -> int:
     model = options.model.resolve()
     chosen = {"clients": options.clients, "seconds": options.seconds, "restart": options.restart}
     try:
-        cases = make_cases(load_executable(model, False), "main", options.rows)
+        cases = make_cases(model, rows=options.rows)
         with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
             report = asyncio.run(load_servers(listener, model, cases, **chosen, options=servers))
     except (OSError, RuntimeError, RelvmError) as error:

@@ -14,7 +14,14 @@ from relvm.cli.shell_terms import in_shell_terms
 from relvm.errors import RelvmError
 
 PICTURES = ("dataflow", "calls", "memory", "liveness")
-STAGES = ("parsed", "typed", "anf", "lowered", "planned", "routine", "bytecode", "kernels", "c")
+# The stages of explore.explore: the input module, the module after each pass, and the forms of the code.
+_PASSES = (
+    *("infer_types", "to_anf", "check_sizes", "inline", "lower_string_moves", "promote_half_floats"),
+    *("constant_folding", "canonicalize", "cse", "dce", "lambda_lifting", "fold_scales", "pack_weights"),
+    *("fuse_attention", "decompose", "fuse_ops", "lower_to_kernels", "plan_memory", "lower_shapes"),
+    *("list_append_in_place", "insert_kills"),
+)
+STAGES = ("given", *_PASSES, "routine", "bytecode", "kernels", "c")
 _MAX_INTEGER = (1 << 63) - 1
 
 
@@ -473,7 +480,13 @@ def _add_show(commands) -> None:
     command = commands.add_parser("show", help="print a model at a compilation stage")
     _add_model(command, "an .onnx model, a .relvm file, or (stages bytecode, kernels and c) an executable")
     what = command.add_mutually_exclusive_group()
-    what.add_argument("--stage", choices=STAGES, default="typed")
+    what.add_argument(
+        "--stage",
+        choices=STAGES,
+        default="infer_types",
+        metavar="STAGE",
+        help="given, a pass such as fuse_ops, routine, bytecode, kernels or c; default: infer_types",
+    )
     what.add_argument("--picture", choices=PICTURES, help="print a diagram as text, or draw it with --output")
     what.add_argument("--memory", action="store_true", help="the same as --picture memory")
     what.add_argument("--html", type=file_name, metavar="OUT.html", help="write an HTML page of all stages")

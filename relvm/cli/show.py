@@ -19,7 +19,6 @@ from relvm.compiler.target import parse_target
 from relvm.errors import RelvmArgumentError
 from relvm.ir.expr import Module
 from relvm.ir.printer import print_module
-from relvm.ir.verifier import Stage
 from relvm.kernels.loop_ir import Kernel
 from relvm.lir.printer import format_module
 from relvm.passes.pass_manager import run_passes
@@ -48,19 +47,19 @@ def show(options: argparse.Namespace) -> int:
         return 0
     match options.stage:
         case "routine":
-            put(format_module(lower(_at(module, Stage.PLANNED, options))), end="")
+            put(format_module(lower(_after(module, None, options))), end="")
         case "c":
-            lir = lower(_at(module, Stage.PLANNED, options))
+            lir = lower(_after(module, None, options))
             put(print_c(lir, routines=[routine.name for routine in lir.routines]), end="")
         case "bytecode":
             program = build_model(module, options, "bytecode").program
             put(as_text(program) if options.full_constants else listing(program), end="")
         case "kernels":
-            lir = lower(_at(module, Stage.PLANNED, options))
+            lir = lower(_after(module, None, options))
             kernels = {kernel.name: kernel for kernel in lir.kernels if isinstance(kernel, Kernel)}
             put(_kernels({name: print_kernel_bytecode(kernel) for name, kernel in kernels.items()}), end="")
         case name:
-            staged = _at(module, Stage[name.upper()], options)
+            staged = module if name == "given" else _after(module, name, options)
             put(print_module(staged, elide_constants=not options.full_constants), end="")
     return 0
 
@@ -77,11 +76,17 @@ def _write_page(options: argparse.Namespace) -> None:
     note(f"wrote {options.html}: {len(explored.views)} stages")
 
 
-def _at(module: Module, stage: Stage, options: argparse.Namespace) -> Module:
-    """Run the passes up to a stage, and return the module at this stage."""
+def _after(module: Module, last: str | None, options: argparse.Namespace) -> Module:
+    """Run the passes up to the pass `last`, or all passes if it is None, and return the module."""
     steps = build_pipeline(parse_target(chosen_target(options)).kind, fused=not options.unfused)
+    names = [step.name for step in steps]
+    if last is not None and last not in names:
+        raise RelvmArgumentError(
+            f"--stage {last}: this pass does not run for the target numpy or with --unfused; expected one of"
+            f" {', '.join(names)}"
+        )
     with Progress("building", "passes"):
-        return run_passes(module, [step for step in steps if step.to <= stage])
+        return run_passes(module, steps if last is None else steps[: names.index(last) + 1])
 
 
 def _kernels(programs: Mapping[str, KernelProgram]) -> str:

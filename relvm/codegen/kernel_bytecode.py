@@ -85,6 +85,13 @@ def print_kernel_bytecode(kernel: Kernel) -> KernelProgram:
     return _Printer(kernel).program()
 
 
+def print_with_sources(kernel: Kernel) -> tuple[KernelProgram, tuple[Statement | None, ...]]:
+    """Return the kernel bytecode, as `print_kernel_bytecode`, and the statement from which each instruction comes."""
+    printer = _Printer(kernel)
+    program = printer.program()
+    return program, tuple(item.source for item in printer.block.code if isinstance(item, Instruction))
+
+
 def literal_bits(value: bool | int | float, dtype: DType) -> int:
     """Return the bits of a scalar register that contains `value` as a number of dtype `dtype`, in its low bytes."""
     if type(value) is int and dtype.is_integer and dtype.bits >= 8:
@@ -108,6 +115,7 @@ class _Printer:
         self.messages: dict[str, int] = {}
         self.env: dict[str, StripValue] = {}
         self.block = Block(0, None)
+        self.current: Statement | None = None  # the statement that is printed
         self.assigned = {s.local.name for s in statements_in(kernel.body) if isinstance(s, Assign)}
 
     # ---- the program ----
@@ -173,7 +181,7 @@ class _Printer:
     # ---- emission ----
 
     def emit(self, op: str, *operands: Reg | Label | int) -> None:
-        self.block.code.append(Instruction(op, operands))
+        self.block.code.append(Instruction(op, operands, self.current))
 
     def new(self, kind: str = "scalar", *, is_mutable: bool = False) -> Reg:
         return Reg(kind, self.block.depth, is_mutable)
@@ -208,7 +216,7 @@ class _Printer:
         key = (op, *operands)
         if key not in home.known:
             home.known[key] = result = Reg("scalar", home.depth)
-            home.code.append(Instruction(op, (result, *operands)))
+            home.code.append(Instruction(op, (result, *operands), self.current))
         return home.known[key]
 
     @contextmanager
@@ -227,6 +235,7 @@ class _Printer:
             self.statement(statement)
 
     def statement(self, statement: Statement) -> None:
+        outer, self.current = self.current, statement
         match statement:
             case Loop() if statement.simd or suits_strips(statement):
                 StripPrinter(self, statement).write()
@@ -263,6 +272,7 @@ class _Printer:
                 self.emit("fail", STATUS_NUMBERS[status], number, first if values else 0, len(values))
             case IfThen(cond, then, orelse):
                 self.branch(self.scalar(cond), then, orelse)
+        self.current = outer
 
     def loop(self, loop: Loop) -> None:
         start, stop = self.scalar(loop.start), self.scalar(loop.stop)

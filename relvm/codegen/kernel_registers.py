@@ -18,6 +18,7 @@ from relvm.kernels.loop_ir import (
     Scalar,
     Select,
     Size,
+    Statement,
     Unary,
 )
 from relvm.tables import KERNEL_OPCODES, MICRO_KERNELS, STATUS, element_functions, numbers
@@ -55,8 +56,11 @@ class Label:
 
 @dataclass(frozen=True, eq=False)
 class Instruction:
+    """An instruction.  source: the statement for which it was emitted first, or None."""
+
     op: str
     operands: tuple[Reg | Label | int, ...]
+    source: Statement | None = None
 
 
 @dataclass

@@ -129,6 +129,7 @@ class StripPrinter:
 
     def statement(self, statement: Statement, *, is_last: bool) -> None:
         p = self.p
+        outer, p.current = p.current, statement
         match statement:
             case Let(local, value) if local.name in p.assigned:
                 lanes = Reg("strip", p.block.depth, is_mutable=True)
@@ -152,6 +153,7 @@ class StripPrinter:
                 self.inner_loop(statement)
             case _:
                 raise AssertionError(f"cannot translate {type(statement).__name__} in a SIMD loop")
+        p.current = outer
 
     def inner_loop(self, loop: Loop) -> None:
         """Print a loop inside the loop over strips.  Each of its iterations processes the whole strip."""

@@ -87,7 +87,8 @@ def _compile_source(executable: Executable) -> NativeCode:
     Raises
     ------
     RelvmUnsupportedError
-        The executable is not trusted, contains no C source, or its C source requires other headers.
+        The executable is not trusted, contains no C source, or its C source was made for another version of the
+        runtime's headers.
     RelvmToolchainError
         There is no C compiler, or it failed.
     """

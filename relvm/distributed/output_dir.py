@@ -29,12 +29,12 @@ class Output:
     record: str
 
     def write(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Write the file atomically.
+        """Write `arrays` to this file of the output folder, atomically.
 
         Raises
         ------
         RelvmArgumentError
-            The folder does not exist on this machine, or a run of another executable or function has claimed it.
+            The folder does not exist on this machine, or it belongs to a run of another executable or function.
         OSError
             The file cannot be written.
         """

@@ -101,7 +101,8 @@ def _lines(source: Source) -> Iterator[tuple[list[Token], _Comment | None]]:
 def _written(tokens: list[Token], open_brackets: list[str]) -> str:
     """Return the tokens of a line with spaces between them.
 
-    open_brackets: the brackets that are open at the start of the line, which become those at its end.
+    open_brackets: the brackets that are open at the start of the line.  The function updates the list to those that are
+    open at the end.
     """
     parts: list[str] = []
     before: Token | None = None

@@ -249,8 +249,8 @@ class Builder:
         """Bind a call of a packed function with `args` to a new variable.
 
         function: the name under which the packed function is registered.  result: the type of the result, checked at
-        run time.  Dimension variables that occur first in `result` take the actual sizes.  pure: whether the call may
-        be removed if its result is unused.  name: the name of the variable.
+        run time.  A dimension variable that is not defined before the call takes the actual size.  pure: whether the
+        call may be removed if its result is unused.  name: the name of the variable.
         """
         if all(var in self._frame().dims for var in type_vars(result)):
             return self.emit(PackedCall(function, args, pure, type=result), name)

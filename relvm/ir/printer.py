@@ -379,7 +379,7 @@ class _Printer:
     def operand(self, expr: Expr, bare: _Class = Var | FunctionRef | PackedRef | TupleItem | Tuple | Call) -> None:
         """Append the text of an operand, in parentheses unless its class is one of `bare`.
 
-        The default of `bare` is for operands before `.0` or `(...)`.
+        The default of `bare` suits an operand that is followed by an index, as in `x.0`, or by arguments, as in `x(1)`.
         """
         if isinstance(expr, bare):
             return self.expr(expr)

@@ -353,8 +353,8 @@ def _expect_small(size: int) -> None:
     """Raise RelvmUnsupportedError if a dimension has more parts than `_LARGEST`."""
     if size > _LARGEST:
         raise RelvmUnsupportedError(
-            f"a dimension has {size} variables and operators; expected at most {_LARGEST}."
-            " Replace a variable by a number"
+            f"a dimension has {size} variables and operators; expected at most {_LARGEST};"
+            " give one of them a fixed size"
         )
 
 
@@ -389,7 +389,7 @@ def _multiply(left: AnyDim, right: AnyDim) -> AnyDim:
     if len(firsts) * len(seconds) > _MAX_PRODUCTS:
         raise RelvmUnsupportedError(
             f"the product of dimensions with {len(firsts)} and {len(seconds)} terms is too large; expected at most"
-            f" {_MAX_PRODUCTS} products of terms. Replace a variable by a number"
+            f" {_MAX_PRODUCTS} products of terms; give one of the symbolic dimensions a fixed size"
         )
     for first, a in firsts.items():
         for second, b in seconds.items():
@@ -446,7 +446,8 @@ def _operator(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
     made = DimOp(function, left, right)
     if made.depth > _DEEPEST:
         raise RelvmUnsupportedError(
-            f"a dimension nests {made.depth} operators; expected at most {_DEEPEST}. Replace a variable by a number"
+            f"the expression of a dimension nests {made.depth} operators, expected at most {_DEEPEST}; give one of its"
+            " symbolic dimensions a fixed size"
         )
     return _make({(made,): 1})
 

@@ -83,10 +83,10 @@ class ConstantExpr(FusedExpr):
 
 @dataclass(eq=False)
 class ApplyExpr(FusedExpr):
-    """The result of `function(args...)`.  name: the name of the value in the IR.  key: the value in the IR and its
-    indices; trees with equal keys compute the same element and can share the result."""
+    """The result of `function(args...)`.  of: the value in the IR, then the values that only move its arguments.  key:
+    the value in the IR and its indices; trees with equal keys compute the same element and can share the result."""
 
-    name: str
+    of: tuple[Var, ...]
     function: Callable[..., Scalar]
     args: tuple[FusedExpr, ...]
     key: tuple[Expr, IndexExprs]
@@ -100,9 +100,9 @@ class ApplyExpr(FusedExpr):
 @dataclass(eq=False)
 class ReduceExpr(FusedExpr):
     """The result of `finish(total, count)`, where `total` is the reduction of `arg` over the loops `over`, and `count`
-    the number of elements reduced."""
+    the number of elements reduced.  of: the value in the IR, then the values that only move its argument."""
 
-    name: str
+    of: tuple[Var, ...]
     reduction: Reduction
     finish: Callable[[Scalar, AnyDim], Scalar]
     arg: FusedExpr
@@ -178,6 +178,9 @@ class FusedExprBuilder:
         self.buffers = buffers
         self.grown: dict[tuple[Expr, IndexExprs], FusedExpr] = {}
         self.core: KernelOutput | None = None  # the element of the group's contraction
+        self.moves: dict[
+            FusedExpr, tuple[Var, ...]
+        ] = {}  # the values of which a tree is an element, moved or looked up
 
     def tree(self, expr: Expr, at: IndexExprs) -> FusedExpr:
         """Return the tree of the element of `expr` at indices `at`.
@@ -204,17 +207,19 @@ class FusedExprBuilder:
                 dtypes = [self.type_of(arg).known_dtype for arg in args]
                 costly = is_costly(point, dtypes, attributes)
                 dtype = self.type_of(expr).known_dtype
-                return ApplyExpr(expr.name, lambda *xs: point(*xs, **attributes), trees, (expr, at), dtype, costly)
+                of = (expr, *(var for tree in trees for var in self.moves.get(tree, ())))
+                return ApplyExpr(of, lambda *xs: point(*xs, **attributes), trees, (expr, at), dtype, costly)
             case DataMovement(places):
                 x_shape = self.type_of(args[0]).known_shape
-                return self.tree(args[0], places(at, x_shape, shape, **attributes))
+                return self._moved(expr, self.tree(args[0], places(at, x_shape, shape, **attributes)))
             case Reinterpret():
                 if args[0] not in self.members:
-                    return self.leaf(args[0], at, shape)
-                return self.tree(args[0], _through_view(at, shape, self.type_of(args[0]).known_shape))
+                    return self._moved(expr, self.leaf(args[0], at, shape))
+                places_in = _through_view(at, shape, self.type_of(args[0]).known_shape)
+                return self._moved(expr, self.tree(args[0], places_in))
             case GatherKernel():
                 x, indices = args
-                return self._lookup(x, indices, at, **attributes)
+                return self._moved(expr, self._lookup(x, indices, at, **attributes))
             case Contraction():
                 if self.core is not None:
                     raise NotFusable
@@ -223,6 +228,11 @@ class FusedExprBuilder:
             case Reduce(reduction, finish):
                 return self._total(expr, args[0], at, reduction, finish, **attributes)
         raise NotFusable
+
+    def _moved(self, var: Var, tree: FusedExpr) -> FusedExpr:
+        """Return `tree`.  Remember that it is an element of `var`, which computes nothing itself."""
+        self.moves[tree] = (*self.moves.get(tree, ()), var)
+        return tree
 
     def leaf(self, expr: Expr, at: IndexExprs, shape: tuple[AnyDim, ...]) -> FusedExpr:
         """Return the tree of an element of the buffer of `expr`, or of a constant.  The buffer is indexed as a tensor
@@ -260,9 +270,9 @@ class FusedExprBuilder:
                 place = next(kept)
             places.append(IndexExpr(((over[axis], 1),)) if axis in over else place)
         arg = self.tree(x, tuple(places))
-        return ReduceExpr(
-            expr.name, reduction, finish, arg, tuple(over[axis] for axis in sorted(over)), self.type_of(x).known_dtype
-        )
+        order = tuple(over[axis] for axis in sorted(over))
+        of = (expr, *self.moves.get(arg, ()))
+        return ReduceExpr(of, reduction, finish, arg, order, self.type_of(x).known_dtype)
 
 
 def is_costly(point: Callable[..., Scalar], dtypes: list[DType], attributes: Mapping[str, Any]) -> bool:

@@ -20,7 +20,7 @@ from relvm.kernels.fused_expr import (
     ReduceExpr,
     post_order,
 )
-from relvm.kernels.loop_ir import Buffer, Kernel, KernelBuilder
+from relvm.kernels.loop_ir import Buffer, Kernel, KernelBuilder, Provenance
 from relvm.kernels.loop_nest import overwrites_early, recomputes, write_nest
 from relvm.kernels.lowering_rules import Contraction, CustomKernel, GatherKernel, IndexExpr, IndexExprs, LoopAxis
 from relvm.quoting import c_identifier
@@ -54,10 +54,9 @@ class Group:
         return tuple(dict.fromkeys(read))
 
     @property
-    def origins(self) -> tuple[str, ...]:
-        """The source locations of the members."""
-        found = (origin for var, call in self.members.items() for origin in (*var.origins, *call.origins))
-        return tuple(dict.fromkeys(found))
+    def origins(self) -> tuple[tuple[str, ...], ...]:
+        """The source locations of each member."""
+        return tuple(tuple(dict.fromkeys((*var.origins, *call.origins))) for var, call in self.members.items())
 
     @cached_property
     def product(self) -> OpCall | None:
@@ -149,17 +148,30 @@ class Group:
             call.op.lower.function(builder, inputs, outputs, **dict(call.attributes))
         else:
             buffers = dict(zip(self.args, inputs, strict=True))
-            root, trees, result = self._trees(buffers, outputs)
+            grower = FusedExprBuilder(self.members, self.type, buffers)
+            root, trees, result = self._trees(grower, outputs)
+            builder.values |= {
+                out.name: grower.moves.get(tree, ()) for out, (_, tree) in zip(outputs, trees, strict=True)
+            }
             self._check_indices(builder, buffers)
             core = self.product
             if result is not None and core is not None:
                 own = tuple(buffers[arg] for arg in core.args)
                 core.op.lower.function(builder, own, result, **dict(core.attributes))
-                return Kernel(name, inputs, outputs, builder.finish(), self.comment)
+                body, provenance = builder.finish(), self._provenance(builder)
+                return Kernel(name, inputs, outputs, body, self.comment, provenance=provenance)
             write_nest(builder, root, trees)
             if len(trees) == 1 and not overwrites_early(root, trees):
                 in_place = _in_place(inputs, root, *trees[0])
-        return Kernel(name, inputs, outputs, builder.finish(), self.comment, in_place)
+        body, provenance = builder.finish(), self._provenance(builder)
+        return Kernel(name, inputs, outputs, body, self.comment, in_place, provenance=provenance)
+
+    def _provenance(self, builder: KernelBuilder) -> Provenance:
+        number: dict[Hashable, int] = {var: i for i, var in enumerate(self.members)}
+        values = {name: tuple(number[var] for var in of) for name, of in builder.values.items()}
+        core = self.product
+        own = [i for i, call in enumerate(self.members.values()) if call is core or len(self.members) == 1]
+        return Provenance(self.origins, values, tuple(own) or None)
 
     def _check_indices(self, k: KernelBuilder, buffers: Mapping[Expr, Buffer]) -> None:
         for call in self.members.values():
@@ -172,7 +184,7 @@ class Group:
         """Raise NotFusable if the operators cannot share a kernel."""
         buffers = {arg: Buffer("x", *_parts(self.type(arg))) for arg in self.args}
         outputs = tuple(Buffer("out", *_parts(self.type(var))) for var in self.results)
-        root, trees, result = self._trees(buffers, outputs)
+        root, trees, result = self._trees(FusedExprBuilder(self.members, self.type, buffers), outputs)
         if result is None and recomputes(root, trees):
             raise NotFusable
         core = self.product
@@ -181,9 +193,8 @@ class Group:
             core.op.lower.function(KernelBuilder(), own, result, **dict(core.attributes))
 
     def _trees(
-        self, buffers: Mapping[Expr, Buffer], outputs: tuple[Buffer, ...]
+        self, grower: FusedExprBuilder, outputs: tuple[Buffer, ...]
     ) -> tuple[tuple[LoopAxis, ...], list[tuple[BufferLoad, FusedExpr]], Epilogue | None]:
-        grower = FusedExprBuilder(self.members, self.type, buffers)
         shape = outputs[0].shape
         root = tuple(LoopAxis(dim) for dim in shape)
         at: IndexExprs = tuple(IndexExpr() if axis.extent == 1 else IndexExpr(((axis, 1),)) for axis in root)

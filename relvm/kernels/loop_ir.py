@@ -6,7 +6,7 @@ are the only size parameters of a kernel.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -305,6 +305,20 @@ class Fail(Statement):
     values: tuple[Scalar, ...]
 
 
+@dataclass(frozen=True)
+class Provenance:
+    """The operators of which a kernel is composed, and what each variable of the kernel computes.
+
+    members: the source locations of each operator.  A kernel that several calls share has those of all calls.
+    values: the numbers of the operators that a variable, an array or an output computes, by its name.   rest: the
+    numbers of the operators of all other statements, or None if a statement computes what its result is used for.
+    """
+
+    members: tuple[tuple[str, ...], ...]
+    values: Mapping[str, tuple[int, ...]]
+    rest: tuple[int, ...] | None
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Kernel(Displayed):
     """A kernel: a loop nest that reads `inputs` and writes every element of `outputs`.
@@ -313,7 +327,8 @@ class Kernel(Displayed):
     unknown.   in_place: the positions of the inputs that the single output may overwrite.  Such an input has the shape
     and dtype of the output, and an element of it is read only to compute the output element in the same place.  Another
     input may be a view of the overwritten memory with the same number of elements, because the kernel reads both inputs
-    in the same way.
+    in the same way.   provenance: the operators that the statements come from, or None for a kernel that is not made of
+    operators.
     """
 
     name: str
@@ -323,6 +338,7 @@ class Kernel(Displayed):
     comment: str
     in_place: tuple[int, ...] = ()
     work: Work | None = None
+    provenance: Provenance | None = None
 
     def __str__(self) -> str:
         inputs, outputs = (", ".join(buffer.name for buffer in side) for side in (self.inputs, self.outputs))
@@ -446,12 +462,14 @@ def integer_remainder(x: Scalar, y: Scalar) -> Scalar:
 class KernelBuilder:
     """Builder of a kernel's statements.  `with builder.loop(...) as i:` opens a loop.
 
-    is_compact: whether the kernel should use little memory, even if it takes longer.
+    is_compact: whether the kernel should use little memory, even if it takes longer.   values: the IR values that a
+    variable or an array computes, by its name.
     """
 
     blocks: list[list[Statement]] = field(default_factory=lambda: [[]])
     names: dict[str, int] = field(default_factory=dict)
     is_compact: bool = False
+    values: dict[str, tuple[Hashable, ...]] = field(default_factory=dict)
 
     def local(self, name: str, dtype: DType) -> Local:
         """Return a new variable.  Its name is `name`, with a number appended if the name is already used."""
@@ -507,15 +525,19 @@ class KernelBuilder:
         """Return the product of dimensions."""
         return as_scalar(product(dims), I64)
 
-    def allocate(self, name: str, dtype: DType, shape: tuple[int, ...]) -> Buffer:
-        """Return a new array on the stack."""
+    def allocate(self, name: str, dtype: DType, shape: tuple[int, ...], of: tuple[Hashable, ...] = ()) -> Buffer:
+        """Return a new array on the stack.  of: the IR values that it contains."""
         buffer = Buffer(self.local(name, dtype).name, dtype, shape)
+        if of:
+            self.values[buffer.name] = of
         self.add(Allocate(buffer))
         return buffer
 
-    def let(self, name: str, value: Scalar) -> Local:
-        """Return a new variable, initialized with `value`."""
+    def let(self, name: str, value: Scalar, of: tuple[Hashable, ...] = ()) -> Local:
+        """Return a new variable, initialized with `value`.  of: the IR values that it computes."""
         local = self.local(name, value.dtype)
+        if of:
+            self.values[local.name] = of
         self.add(Let(local, value))
         return local
 

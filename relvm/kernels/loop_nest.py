@@ -196,7 +196,7 @@ class _Rows:
         The lanes of a maximum or minimum skip NaN.  A separate flag records whether an element was NaN.
         """
         k, reduction, dtype = self.k, total.reduction, total.dtype
-        result = k.let(c_name(total.name), Literal(reduction.start(dtype), dtype))
+        result = k.let(c_name(total.of[0].name), Literal(reduction.start(dtype), dtype), total.of)
         sees_nan = dtype.is_float and reduction.clause in ("max", "min")
         lanes = [(reduction.clause, result)]
         if sees_nan:
@@ -217,7 +217,7 @@ class _Rows:
                 k.assign(result, reduction.combine(result, element))
         value: Scalar = Select(unordered > 0, Literal(np.nan, dtype), result) if sees_nan else result
         value = total.finish(value, total.count)
-        return value if value is result else k.let(c_name(total.name), value)
+        return value if value is result else k.let(c_name(total.of[0].name), value, total.of)
 
     def _result(self, row: Scope) -> None:
         trees = [tree for _, tree in self.outputs]
@@ -312,7 +312,7 @@ class _Lanes:
     def write(self) -> None:
         rows, k = self.rows, self.k
         for total in rows.totals:
-            array = k.allocate(c_name(total.name), total.dtype, (LANES,))
+            array = k.allocate(c_name(total.of[0].name), total.dtype, (LANES,), total.of)
             with self.lanes(self.scope) as (_, lane):
                 k.store(array, (lane,), total.reduction.start(total.dtype))
             with loops(self.scope, rows.walk(total.over, [total.arg])) as inner, self.lanes(inner) as (scope, lane):
@@ -335,7 +335,7 @@ class _Lanes:
             return
         for tree in post_order(tuple(trees), into_totals=False):
             if isinstance(tree, ApplyExpr) and not tree.axes & columns and tree.axes:
-                array = self.k.allocate(c_name(tree.name), tree.dtype, (LANES,))
+                array = self.k.allocate(c_name(tree.of[0].name), tree.dtype, (LANES,), tree.of)
                 with self.lanes(self.scope) as (scope, lane):
                     self.k.store(array, (lane,), scope.value(tree))
                 self.arrays[tree] = array

@@ -105,8 +105,8 @@ class Scope:
                 value: Scalar = Load(buffer, (self.flat(tree) + at * as_scalar(step, I64),))
             case BufferLoad(buffer):
                 value = Load(buffer, (self.flat(tree),))
-            case ApplyExpr(name, function, args):
-                value = self.k.let(c_name(name), function(*map(self.value, args)))
+            case ApplyExpr(of, function, args):
+                value = self.k.let(c_name(of[0].name), function(*map(self.value, args)), of)
             case _:
                 raise AssertionError(f"cannot compute {type(tree).__name__}; it must be bound first")
         self.values[tree] = value

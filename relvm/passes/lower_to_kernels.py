@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable
 from dataclasses import replace
+from itertools import chain
 
 import relvm.ops  # declares the operators  # noqa: F401
 from relvm.errors import RelvmError, RelvmNameError, RelvmUnsupportedError, located, near_matches
@@ -61,7 +62,7 @@ def lower_to_kernels(target: str, *, is_compact: bool = False) -> Pass:
         """
         lowering = _KernelLowering(module, target, is_compact)
         functions = tuple(map(lowering.function, module.functions))
-        return replace(module, functions=functions, kernels=tuple(lowering.kernels.items()))
+        return replace(module, functions=functions, kernels=tuple(lowering.finished().items()))
 
     return Pass("lower_to_kernels", run, Stage.ANF, Stage.LOWERED)
 
@@ -74,6 +75,16 @@ class _KernelLowering:
         self.kernels: dict[str, Kernel | ReferenceKernel] = {}
         self.known: dict[Hashable, str] = {}
         self.counts: dict[str, int] = {}
+        self.origins: dict[str, list[tuple[tuple[str, ...], ...]]] = {}  # kernel -> those of the members of each group
+
+    def finished(self) -> dict[str, Kernel | ReferenceKernel]:
+        """Return the kernels.  Those that several groups share get the source locations of all of them."""
+        for name, groups in self.origins.items():
+            kernel = self.kernels[name]
+            if len(groups) > 1 and isinstance(kernel, Kernel) and kernel.provenance:
+                members = tuple(tuple(dict.fromkeys(chain(*each))) for each in zip(*groups, strict=True))
+                self.kernels[name] = replace(kernel, provenance=replace(kernel.provenance, members=members))
+        return self.kernels
 
     def function(self, function: Function) -> Function:
         return map_blocks(self.block, function)
@@ -159,9 +170,10 @@ class _KernelLowering:
         if name is None:
             name = self.known[group.spec] = self.unique(group.base_name)
             self.kernels[name] = replace(group.kernel(name, is_compact=self.is_compact), work=work_of(group))
-        bindings.append(
-            replace(binding, value=KernelCall(name, group.args, type=binding.var.type, origins=group.origins))
-        )
+        origins = group.origins
+        self.origins.setdefault(name, []).append(origins)
+        found = tuple(dict.fromkeys(chain(*origins)))
+        bindings.append(replace(binding, value=KernelCall(name, group.args, type=binding.var.type, origins=found)))
 
     def reference(self, call: OpCall) -> str:
         """Return the name of the kernel that calls the NumPy function of the operator, for target "numpy"."""

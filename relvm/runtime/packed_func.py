@@ -19,8 +19,10 @@ Provider = Callable[[str], Callable[..., Any] | None]
 
 
 class _Named(HostFunction):
-    """The `self` argument of the C callback for a registered name.  The Python function is looked up when it is
-    called."""
+    """The context object that the C callback of a registered function receives.
+
+    Each call looks up the Python function that is registered under the name at that time.
+    """
 
     __slots__ = ("address",)
 

@@ -47,7 +47,7 @@ def record_built(*parts: Part) -> None:
 
 
 def is_built_here(*parts: Part) -> bool:
-    """Return whether this user has recorded exactly these parts on this machine (`record_built`).
+    """Return whether `record_built` has recorded exactly these parts of an executable for this user on this machine.
 
     The folder of records is ignored if another user owns it or can write to it, or if it is a symbolic link.
     """

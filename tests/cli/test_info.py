@@ -72,7 +72,7 @@ def test_what_bench_refuses(folder: Path) -> None:
     [
         (("rnu", "model.onnx"), "; did you mean run?"),
         (("run", "model.onnx", "--repaet", "3"), "; did you mean --repeat?"),
-        (("show", "model.onnx", "--stage", "parsde"), "; did you mean parsed?"),
+        (("show", "model.onnx", "--stage", "fuseops"), "; did you mean fuse_ops?"),
     ],
 )
 def test_a_mistyped_word_is_suggested(arguments: tuple[str, ...], suggestion: str, tmp_path: Path) -> None:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import io
-from collections.abc import AsyncIterator, Awaitable, Callable
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
 import numpy as np
 from serve.app import make_app
-from serve.bodies import NPY
+from serve.protocol import write_binary
+from serve.signature import DATATYPES
+
+from relvm.numpy_dtypes import numpy_dtype
+from relvm.tables import DTYPES
+from relvm.vm import Executable
 
 GENERATOR = np.random.default_rng(0)
 W = GENERATOR.standard_normal((64, 24)).astype(np.float32)
@@ -19,41 +25,94 @@ LAYERS = f"""
 def main(x: f32[n, 64]) -> f32[n, 24] = softmax(matmul(tanh(x), const(f32[64, 24], {W.tolist()})), axis=1)
 def two(x: f32[n, m], k: i32[n]) -> (f32[n, m], i32[n]) {{ return (tanh(x), add(k, k)) }}
 """
+PATH = "/v2/models/model/infer"
+HEADER_LENGTH = "inference-header-content-length"
+_DATATYPES = {numpy_dtype(row.index): DATATYPES[row.name] for row in DTYPES if row.name in DATATYPES}
+_DTYPES = {datatype: dtype for dtype, datatype in _DATATYPES.items()}
 
 
-def serving(test: Callable[[httpx.AsyncClient, Any], Awaitable[None]], *arguments: Any, **options: Any) -> None:
-    """Runs `test` on a client of an application of these options, which is in the same process, and its Service."""
+def serving(
+    test: Callable[[httpx.AsyncClient, Any], Awaitable[None]],
+    models: Executable | Path | Mapping[str, Executable],
+    **options: Any,
+) -> None:
+    """Run `test` on a client of an application in this process, and its Service.  An executable is called "model"."""
 
     async def run() -> None:
-        async with client_of(*arguments, **options) as (client, service):
+        async with client_of(models, **options) as (client, service):
             await test(client, service)
 
     asyncio.run(asyncio.wait_for(run(), 60))
 
 
 @asynccontextmanager
-async def client_of(*arguments: Any, **options: Any) -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
-    app = make_app(*arguments, **options)
+async def client_of(
+    models: Executable | Path | Mapping[str, Executable], **options: Any
+) -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
+    app = make_app({"model": models} if isinstance(models, Executable) else models, **options)
     transport = httpx.ASGITransport(app)
     async with app.router.lifespan_context(app), httpx.AsyncClient(transport=transport, base_url="http://here") as it:
         yield it, app.state.service
 
 
-def npy(array: np.ndarray) -> bytes:
-    stream = io.BytesIO()
-    np.save(stream, array)
-    return stream.getvalue()
+def tensor(name: str, array: np.ndarray, **fields: Any) -> dict[str, Any]:
+    """An input of a request, without its elements."""
+    return {"name": name, "datatype": _DATATYPES[array.dtype], "shape": list(array.shape), **fields}
 
 
-async def post(client: httpx.AsyncClient, content: bytes | Any, content_type: str = NPY) -> httpx.Response:
-    body = content if isinstance(content, bytes) else npy(content)
-    return await client.post("/predict", content=body, headers={"content-type": content_type})
+def json_body(inputs: Mapping[str, np.ndarray], **fields: Any) -> bytes:
+    """The body of a request in JSON."""
+    listed = [tensor(name, array, data=array.tolist()) for name, array in inputs.items()]
+    return json.dumps({"inputs": listed, **fields}).encode()
 
 
-async def metric(client: httpx.AsyncClient, name: str) -> float:
-    """The value in the line of /metrics that begins with `name`."""
+def binary_body(inputs: Mapping[str, np.ndarray], **fields: Any) -> tuple[bytes, dict[str, str]]:
+    """The body of a request with binary data for all inputs and outputs, and its headers."""
+    parts = {name: write_binary(array, _DATATYPES[array.dtype]) for name, array in inputs.items()}
+    listed = [tensor(name, array, parameters={"binary_data_size": len(parts[name])}) for name, array in inputs.items()]
+    head = json.dumps({"inputs": listed, "parameters": {"binary_data_output": True}, **fields}).encode()
+    return b"".join((head, *parts.values())), {HEADER_LENGTH: str(len(head))}
+
+
+async def post(client: httpx.AsyncClient, content: np.ndarray | bytes, path: str = PATH) -> httpx.Response:
+    """Send an array as the input x in binary form, or a body of JSON."""
+    if isinstance(content, bytes):
+        return await client.post(path, content=content)
+    body, headers = binary_body({"x": content})
+    return await client.post(path, content=body, headers=headers)
+
+
+def outputs(answer: httpx.Response) -> dict[str, np.ndarray]:
+    """The outputs in a response, by name."""
+    assert answer.status_code == 200, answer.text
+    length = int(answer.headers.get(HEADER_LENGTH, len(answer.content)))
+    found, at = {}, length
+    for each in json.loads(answer.content[:length])["outputs"]:
+        dtype = _DTYPES[each["datatype"]]
+        if "data" in each:
+            flat = np.array(each["data"], dtype)
+        else:
+            size = each["parameters"]["binary_data_size"]
+            flat = np.frombuffer(answer.content[at : at + size], dtype)
+            at += size
+        found[each["name"]] = flat.reshape(each["shape"])
+    assert at == len(answer.content)
+    return found
+
+
+def output(answer: httpx.Response) -> np.ndarray:
+    """The only output in a response."""
+    (array,) = outputs(answer).values()
+    return array
+
+
+async def metric(client: httpx.AsyncClient, name: str, **labels: str) -> float:
+    """The value of a metric of model "model" with these labels, and of no other."""
     text = (await client.get("/metrics")).text
-    (line,) = (line for line in text.splitlines() if line.startswith(name + " "))
+    wanted = [f'{key}="{value}"' for key, value in ({"model": "model"} | labels).items()]
+    lines = [line for line in text.splitlines() if line.startswith(name) and all(each in line for each in wanted)]
+    lines = [line for line in lines if line[len(name)] in "{ "]
+    (line,) = lines
     return float(line.split()[-1])
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
-import json
 import socket
 import subprocess
 import sys
@@ -21,17 +19,30 @@ from modes import MODES
 from serve.__main__ import listen
 from serve.__main__ import main as serve_main
 from serve.app import STATUS, make_app
-from serve.bodies import JSON, NPY
-from serve.load import TRIES, Report, load, load_servers, make_cases, start
+from serve.load import TRIES, Case, Report, load, load_servers, make_cases, start
 from serve.load import main as load_main
-from serve.signature import batch_signature
-from serving import GENERATOR, client_of, metric, npy, post, rows, serving
+from serve.repository import ServedModel, Source
+from serve.settings import Settings
+from serve.signature import batch_axis, read_signature
+from serving import (
+    GENERATOR,
+    PATH,
+    client_of,
+    json_body,
+    metric,
+    output,
+    outputs,
+    post,
+    rows,
+    serving,
+)
 from starlette.requests import Request
 
 from relvm import vm
-from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmUnsupportedError
+from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.text import parse_module
+from relvm.model import Model
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CHECKED = 'def main(x: f32[n, 2]) => f32[n, 2] { return packed("test.serve", x) : f32[n, 2] }'
@@ -60,10 +71,10 @@ def test_results_in_batches_are_those_of_one_machine_bit_for_bit(layers: vm.Exec
     async def test(client: httpx.AsyncClient, service: Any) -> None:
         answers = await asyncio.gather(*(post(client, x) for x in inputs))
         assert [each.status_code for each in answers] == [200] * 60
-        assert [np.load(io.BytesIO(each.content)).tobytes() for each in answers] == expected
+        assert [output(each).tobytes() for each in answers] == expected
         assert await metric(client, "relvm_batch_rows_sum") == sum(map(len, inputs))
         assert await metric(client, "relvm_batch_rows_count") < 30
-        assert await metric(client, 'relvm_batch_rows_bucket{le="16.0"}') == await metric(
+        assert await metric(client, "relvm_batch_rows_bucket", le="16.0") == await metric(
             client, "relvm_batch_rows_count"
         )
 
@@ -113,41 +124,17 @@ def layer(name: str) -> onnx.ModelProto:
 @pytest.mark.parametrize("name", ["product", "convolution", "recurrent", "attention"])
 def test_the_bits_of_a_row_do_not_depend_on_the_batch(name: str, mode: str) -> None:
     executable = vm.build(from_onnx(layer(name)), mode)
-    (x,) = batch_signature(executable).inputs
+    (x,) = read_signature(Model(executable)).inputs
     run = vm.VirtualMachine(executable, num_threads=1)["main"]
-    batch = GENERATOR.standard_normal((33, *map(int, x.sizes))).astype(np.float32)
+    batch = GENERATOR.standard_normal((33, *map(int, x.sizes[1:]))).astype(np.float32)
     alone = [run(batch[k : k + 1]).numpy().tobytes() for k in range(33)]
     for begin, end in ((0, 2), (0, 33), (1, 8), (5, 21), (30, 33)):
         assert run(batch[begin:end]).numpy().tobytes() == b"".join(alone[begin:end]), (begin, end)
 
 
-def test_json_has_inputs_and_outputs_by_name(layers: vm.Executable) -> None:
-    async def test(client: httpx.AsyncClient, service: Any) -> None:
-        x = rows(2, 3)
-        body = json.dumps({"x": x.tolist(), "k": [5, -6]}).encode()
-        answer = await post(client, body, f"{JSON}; charset=utf-8")
-        assert (answer.status_code, answer.headers["content-type"]) == (200, JSON)
-        found = answer.json()
-        assert found["result1"] == [10, -12] and list(found) == ["result0", "result1"]
-        expected = vm.VirtualMachine(layers)["two"](x, np.int32([5, -6]))[0].numpy()
-        assert np.float32(found["result0"]).tobytes() == expected.tobytes()
-
-    serving(test, layers, "two")
-
-
-def test_json_may_have_integers_without_elements() -> None:
-    executable = vm.build(parse_module("def main(x: i32[n, m]) -> i32[n, m] = add(x, x)"), target="numpy")
-
-    async def test(client: httpx.AsyncClient, service: Any) -> None:
-        answer = await post(client, b'{"x": [[], []]}', JSON)
-        assert (answer.status_code, answer.json()) == (200, {"result0": [[], []]})
-
-    serving(test, executable)
-
-
 def test_no_answer_leads_elsewhere(layers: vm.Executable) -> None:
     async def test(client: httpx.AsyncClient, service: Any) -> None:
-        for path in ("/health/", "/predict/", "//elsewhere/health/"):
+        for path in ("/v2/", "/v2/health/live/", "//elsewhere/v2/"):
             assert (await client.get(path, headers={"host": "elsewhere"})).status_code == 404
 
     serving(test, layers)
@@ -155,13 +142,13 @@ def test_no_answer_leads_elsewhere(layers: vm.Executable) -> None:
 
 def test_requests_of_other_sizes_are_in_other_batches(layers: vm.Executable) -> None:
     async def test(client: httpx.AsyncClient, service: Any) -> None:
-        bodies = [json.dumps({"x": rows(1, 2 + k % 3).tolist(), "k": [k]}).encode() for k in range(12)]
-        answers = await asyncio.gather(*(post(client, body, JSON) for body in bodies))
-        assert [each.json()["result1"] for each in answers] == [[2 * k] for k in range(12)]
-        assert [len(each.json()["result0"][0]) for each in answers] == [2 + k % 3 for k in range(12)]
+        bodies = [json_body({"x": rows(1, 2 + k % 3), "k": np.int32([k])}) for k in range(12)]
+        found = [outputs(each) for each in await asyncio.gather(*(post(client, body) for body in bodies))]
+        assert [each["output_1"].tolist() for each in found] == [[2 * k] for k in range(12)]
+        assert [each["output_0"].shape for each in found] == [(1, 2 + k % 3) for k in range(12)]
         assert await metric(client, "relvm_batch_rows_count") == 3
 
-    serving(test, layers, "two", workers=1, max_batch=4, max_wait=50)
+    serving(test, layers, function="two", workers=1, max_batch=4, max_wait=50)
 
 
 def test_a_full_batch_does_not_wait(layers: vm.Executable) -> None:
@@ -176,70 +163,31 @@ def test_a_full_batch_does_not_wait(layers: vm.Executable) -> None:
 # ---- requests that get no result ----
 
 REFUSED = [
-    (b"no array", NPY, 400, "the body is no .npy file"),
-    (npy(np.array([None])), NPY, 400, "the body is no .npy file"),
-    (npy(rows(3))[:-1], NPY, 400, "the body is no .npy file"),
-    (npy(rows(3)) + b"ab", NPY, 400, "the body is no .npy file: it has 2 bytes more"),
-    (b"\x93NUMPY\x01\x00\x05\x00(((((", NPY, 400, "the body is no .npy file"),
-    (npy(rows(3)).replace(b"(3, 64), }" + b" " * 20, b"(%d, 64), }" % 10**20), NPY, 400, "the body is no .npy file"),
-    (b"{", JSON, 400, "the body is not JSON"),
-    (b"[" * 3000, JSON, 400, "the body is not JSON"),
-    (b"[[1]]", JSON, 400, "expected a JSON object of the inputs, got list"),
-    (b'{"x": [[1], [2, 3]]}', JSON, 400, "input x: no array"),
-    (b"x", "text/plain", 400, "content-type text/plain: expected application/x-npy or application/json"),
-    (b"{}", JSON, 422, "expected the inputs x, got none"),
-    (b'{"x": [[1]], "y": 2}', JSON, 422, "expected the inputs x, got x, y"),
-    (b'{"\\ud800": 1}', JSON, 422, "expected the inputs x, got \\ud800"),
-    (b'{"x": [["a"]]}', JSON, 422, "input x: expected f32[n, 64], got elements of str"),
-    (rows(2).astype(np.float64), NPY, 422, "input x: expected f32[n, 64], got elements of float64"),
-    (rows(2, 65), NPY, 422, "input x: expected f32[n, 64], got the shape (2, 65)"),
-    (rows(2)[0], NPY, 422, "input x: expected f32[n, 64], got the shape (64,)"),
-    (rows(0), NPY, 422, "expected 1 to 8 rows, got 0"),
-    (rows(9), NPY, 422, "expected 1 to 8 rows, got 9"),
-    (b"1" * 5000, NPY, 413, "the body has more than 4000 bytes"),
+    (json_body({"y": rows(1)}), 400, "no input y"),
+    (rows(2).astype(np.float64), 400, "input x: expected the datatype FP32, got FP64"),
+    (rows(2, 65), 400, "input x: expected f32[n, 64], got the shape [2, 65]"),
+    (rows(2)[0], 400, "input x: expected f32[n, 64], got the shape [64]"),
+    (rows(0), 400, "expected 1 to 8 rows, got 0"),
+    (rows(9), 400, "expected 1 to 8 rows, got 9"),
+    (b"1" * 5000, 413, "the body has more than 4000 bytes"),
 ]
 
 
 def test_what_does_not_fit_is_refused_by_itself(layers: vm.Executable) -> None:
     async def test(client: httpx.AsyncClient, service: Any) -> None:
         good = [post(client, rows(1)) for _ in REFUSED]
-        bad = [post(client, body, content_type) for body, content_type, _, _ in REFUSED]
+        bad = [post(client, body) for body, _, _ in REFUSED]
         answers = await asyncio.gather(*good, *bad)
         assert [each.status_code for each in answers[: len(good)]] == [200] * len(good)
-        for answer, (_, _, status, message) in zip(answers[len(good) :], REFUSED, strict=True):
-            assert answer.status_code == status and answer.json()["message"].startswith(message), answer.text
-        for status in (400, 422):
-            count = sum(row[2] == status for row in REFUSED)
-            assert await metric(client, f'relvm_requests_total{{status="{status}"}}') == count
-        assert await metric(client, 'relvm_errors_total{kind="RelvmFormatError"}') == sum(
-            row[2] == 400 for row in REFUSED
-        )
-        assert await metric(client, 'relvm_requests_total{status="200"}') == len(good)
+        for answer, (_, status, message) in zip(answers[len(good) :], REFUSED, strict=True):
+            assert answer.status_code == status and answer.json()["error"].startswith(message), answer.text
+        for status in (400, 413):
+            count = sum(row[1] == status for row in REFUSED)
+            assert await metric(client, "relvm_requests_total", status=str(status)) == count
+        assert 'relvm_errors_total{kind="RelvmShapeError"} 4.0' in (await client.get("/metrics")).text
+        assert await metric(client, "relvm_requests_total", status="200") == len(good)
 
     serving(test, layers, max_batch=8, max_body=4000)
-
-
-INTEGERS = [
-    ([1, -2], 200),
-    ([1.0, 2.0], 422),
-    ([True, False], 422),
-    ([1, 2**31], 422),
-    ([1, 2**70], 422),
-    ([1], 422),
-]
-
-
-def test_integers_in_json_are_integers_in_their_range(layers: vm.Executable) -> None:
-    async def test(client: httpx.AsyncClient, service: Any) -> None:
-        for k, status in INTEGERS:
-            answer = await post(client, json.dumps({"x": [[1], [2]], "k": k}).encode(), JSON)
-            assert answer.status_code == status, answer.text
-        answer = await post(client, np.ones((2, 1), np.float32))
-        assert (
-            answer.json()["message"] == "application/x-npy is for one input and one output: expected application/json"
-        )
-
-    serving(test, layers, "two")
 
 
 def test_a_request_that_fails_when_it_runs_fails_alone(packed: Callable) -> None:
@@ -251,9 +199,9 @@ def test_a_request_that_fails_when_it_runs_fails_alone(packed: Callable) -> None
     async def test(client: httpx.AsyncClient, service: Any) -> None:
         inputs = [np.full((1, 2), -1 if k == 3 else k, np.float32) for k in range(6)]
         answers = await asyncio.gather(*(post(client, x) for x in inputs))
-        assert [each.status_code for each in answers] == [200, 200, 200, 422, 200, 200]
-        assert answers[3].json() == {"error": "RelvmArgumentError", "message": "no negative numbers"}
-        assert all(np.array_equal(np.load(io.BytesIO(answers[k].content)), 2 * inputs[k]) for k in range(6) if k != 3)
+        assert [each.status_code for each in answers] == [200, 200, 200, 400, 200, 200]
+        assert answers[3].json() == {"error": "no negative numbers"}
+        assert all(np.array_equal(output(answers[k]), 2 * inputs[k]) for k in range(6) if k != 3)
         assert await metric(client, "relvm_batch_rows_count") == 7
 
     serving(test, packed(check), max_batch=6, max_wait=50)
@@ -266,7 +214,7 @@ def test_what_is_our_own_mistake_is_no_secret_told(packed: Callable, caplog: pyt
     async def test(client: httpx.AsyncClient, service: Any) -> None:
         answer = await post(client, rows(1, 2))
         assert answer.status_code == 500
-        assert answer.json() == {"error": "ZeroDivisionError", "message": "the server failed; its log says why"}
+        assert answer.json() == {"error": "internal error; the log of the server has the details"}
 
     serving(test, packed(fail))
     assert "a secret" in caplog.text
@@ -277,13 +225,21 @@ def test_no_row_of_the_statuses_is_hidden_by_one_before_it() -> None:
     assert not [(a, b) for k, b in enumerate(kinds) for a in kinds[:k] if issubclass(b, a)]
 
 
+SCOPE = {"type": "http", "method": "POST", "headers": [], "path_params": {"name": "model"}}
+
+
+def batcher_of(service: Any) -> Any:
+    return service.repository.find("model", None).batcher
+
+
 def test_a_server_that_makes_no_batches_is_not_alive(layers: vm.Executable) -> None:
     async def test(client: httpx.AsyncClient, service: Any) -> None:
-        batcher = service.batcher
+        batcher = batcher_of(service)
         batcher._collecting.cancel()
         await asyncio.wait([batcher._collecting])
-        health = await client.get("/health")
-        assert (health.status_code, health.json()) == (503, {"alive": False, "ready": False})
+        for path, said in (("live", {"live": False}), ("ready", {"ready": False})):
+            health = await client.get(f"/v2/health/{path}")
+            assert (health.status_code, health.json()) == (503, said)
 
     with pytest.raises(asyncio.CancelledError):  # closing it says so, too
         serving(test, layers)
@@ -291,9 +247,8 @@ def test_a_server_that_makes_no_batches_is_not_alive(layers: vm.Executable) -> N
 
 def test_a_client_that_goes_away_is_counted(layers: vm.Executable) -> None:
     async def test(client: httpx.AsyncClient, service: Any) -> None:
-        request = Request({"type": "http", "method": "POST", "headers": []}, receive=gone)
-        assert (await service.predict(request)).status_code == 400
-        assert await metric(client, 'relvm_errors_total{kind="ClientDisconnect"}') == 1
+        assert (await service.infer(Request(SCOPE, receive=gone))).status_code == 400
+        assert 'relvm_errors_total{kind="ClientDisconnect"} 1.0' in (await client.get("/metrics")).text
 
     async def gone() -> dict:
         return {"type": "http.disconnect"}
@@ -308,8 +263,8 @@ def test_a_body_that_does_not_end_is_given_up(layers: vm.Executable) -> None:
         return parts.pop() if parts else await asyncio.Event().wait()
 
     async def test(client: httpx.AsyncClient, service: Any) -> None:
-        answer = await service.predict(Request({"type": "http", "method": "POST", "headers": []}, receive=slow))
-        assert (answer.status_code, b"no whole body within 0.05 seconds" in answer.body) == (504, True)
+        answer = await service.infer(Request(SCOPE, receive=slow))
+        assert (answer.status_code, b"the body is incomplete after 0.05 seconds" in answer.body) == (504, True)
 
     serving(test, layers, timeout=0.05)
 
@@ -331,33 +286,35 @@ def test_a_full_queue_a_deadline_and_the_end(packed: Callable) -> None:
             await asyncio.sleep(0.001)
 
     async def test() -> None:
-        async with client_of(packed(wait), workers=1, max_batch=1, max_wait=0, max_queue=2) as (client, service):
+        async with client_of(packed(wait), workers=1, max_wait=0, max_queue=2) as (client, service):
+            batcher = batcher_of(service)
             first = asyncio.create_task(post(client, rows(1, 2)))
             await until(inside.is_set)
-            health = await client.get("/health")
-            assert (health.status_code, health.json()) == (200, {"alive": True, "ready": True})
+            health = await client.get("/v2/health/ready")
+            assert (health.status_code, health.json()) == (200, {"ready": True})
             assert "connection" not in health.headers
             others = [asyncio.create_task(post(client, rows(1, 2))) for _ in range(2)]
-            await until(lambda: len(service.batcher.waiting) == 2)
+            await until(lambda: len(batcher.waiting) == 2)
             assert await metric(client, "relvm_queue_length") == 2
             refused = await post(client, rows(1, 2))
             assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
-            assert refused.json() == {"error": "QueueFullError", "message": "2 requests are waiting"}
+            assert refused.json() == {"error": "2 requests are waiting"}
 
             others.pop().cancel()  # one gives up
-            await until(lambda: len(service.batcher.waiting) == 1)
+            await until(lambda: len(batcher.waiting) == 1)
             service.timeout = 0.05
             late = await post(client, rows(1, 2))
-            assert late.status_code == 504 and late.json()["message"] == "no result within 0.05 seconds"
-            assert len(service.batcher.waiting) == 1
+            assert late.status_code == 504 and late.json()["error"] == "no result within 0.05 seconds"
+            assert len(batcher.waiting) == 1
 
             service.ready = False
-            health = await client.get("/health")
-            assert (health.status_code, health.json()) == (503, {"alive": True, "ready": False})
+            assert (await client.get("/v2/health/live")).status_code == 200
+            health = await client.get("/v2/health/ready")
+            assert (health.status_code, health.json()) == (503, {"ready": False})
             assert health.headers["connection"] == "close"
-            closing = asyncio.create_task(service.batcher.close())
+            closing = asyncio.create_task(batcher.close())
             await asyncio.sleep(0)
-            assert (await post(client, rows(1, 2))).json()["message"] == "the server ends"
+            assert (await post(client, rows(1, 2))).json()["error"] == "the server ends"
             go_on.set()
             await closing
             assert [(await each).status_code for each in (first, *others)] == [200, 200]
@@ -377,51 +334,66 @@ def test_a_run_that_takes_too_long_is_ended() -> None:
     serving(test, vm.build(parse_module(text)), timeout=0.2)
 
 
-# ---- what can be served ----
+# ---- what can be batched ----
 
 UNFIT = [
-    ("main() -> f32[2] = const(f32[2], [1, 2])", "main has no inputs"),
-    (
-        "main(x: f32[4, n]) -> f32[n, 4] = transpose(x)",
-        r"main: input x is f32\[4, n\]: its first axis is not the batch",
-    ),
-    ("main(x: f32[n], y: f32[m]) -> f32[n] = x", r"main: input y is f32\[m\]: .* the batch, \[n, ...\]"),
-    (
-        "main(x: f32[n]) -> f32[] = sum(x)",
-        r"main: output result0 is f32\[\]: its first axis is not the batch, \[n, ...\]",
-    ),
+    ("main() -> f32[2] = const(f32[2], [1, 2])", "there are no inputs"),
+    ("main(x: f32[4, n]) -> f32[n, 4] = transpose(x)", r"input x is f32\[4, n\]; its first axis is not the batch"),
+    ("main(x: f32[n], y: f32[m]) -> f32[n] = x", r"input y is f32\[m\]; .* the batch, \[n, ...\]"),
+    ("main(x: f32[n]) -> f32[] = sum(x)", r"output output_0 is f32\[\]; its first axis is not the batch, \[n, ...\]"),
     ("main(x: f32[]) -> f32[] = x", r"its first axis is not the batch, \[n, ...\], n being any size"),
-    ("main(x: bool) -> bool = x", "main: input x is bool: "),
+    ("main(x: bool) -> bool = x", "input x is bool; "),
     ("main(x: f32[n]) -> f32[2 * n] = concat(x, x, axis=0)", r"its first axis is not the batch, \[n, ...\]"),
     ("main(x: f32[n, n]) -> f32[n] = sum(x, axes=(1,))", "an axis that grows with the batch cannot be split"),
-    ("main(x: f32[n], k: i64) -> f32[n] = x", "main: input k is i64: its first axis is not the batch"),
-    ("main(x: bf16[n]) -> bf16[n] = x", r"main: input x is bf16\[n\]: expected a tensor"),
-    ("main(x: str[n]) -> str[n] = x", r"main: input x is str\[n\]: expected a tensor"),
-    ("main(x: f32[n]) -> (f32[n], i64) { return (x, 1) }", r"main returns \(f32\[n\], i64"),
+    ("main(x: f32[n], k: i64) -> f32[n] = x", "input k is i64; its first axis is not the batch"),
+    ("main(x: f32[n]) -> (f32[n], i64) { return (x, 1) }", "output output_1 is i64; "),
 ]
 
 
 @pytest.mark.parametrize(("text", "message"), UNFIT)
-def test_what_cannot_be_served_is_refused_at_the_start(text: str, message: str) -> None:
+def test_a_model_without_a_batch_axis_is_not_batched(text: str, message: str) -> None:
+    executable = vm.build(parse_module(f"def {text}"), target="numpy")
     with pytest.raises(RelvmUnsupportedError, match=message):
-        make_app(vm.build(parse_module(f"def {text}"), target="numpy"))
+        batch_axis(read_signature(Model(executable)))
+    model = ServedModel(Source("model", "1", executable), Settings(workers=1, max_batch=8))
+    assert not model.is_batched and model.unbatched_because.startswith("cannot be batched: ")
+    with pytest.raises(RelvmUnsupportedError, match=message):
+        ServedModel(Source("model", "1", executable), Settings(workers=1, model_batches={"model": 8}))
 
 
-def test_options_out_of_their_range_are_refused() -> None:
+@pytest.mark.parametrize("type_", ["f8e5m2[n]", "i4[n]", "list[f32[2]]", "(f32[n], f32[n])"])
+def test_a_type_that_the_protocol_does_not_have_is_not_served(type_: str) -> None:
+    executable = vm.build(parse_module(f"def main(x: {type_}) -> {type_} {{ return x }}"), target="numpy")
+    with pytest.raises(RelvmUnsupportedError, match=r"input x is .*: the protocol cannot send it; expected a tensor"):
+        read_signature(Model(executable))
+
+
+def test_only_models_that_the_operator_names_are_batched() -> None:
     bounded = 'def main(x: f32[n]) -> f32[n] with (upper_bounds=(("n", 8),)) = relu(x)'
     executable = vm.build(parse_module(bounded), target="numpy")
-    assert batch_signature(executable).most_rows == 8
-    make_app(executable, max_batch=8)
-    with pytest.raises(RelvmArgumentError, match="max_batch is 9, expected 1 to 8"):
-        make_app(executable, max_batch=9)
-    with pytest.raises(RelvmArgumentError, match="expected max_wait >= 0"):
-        make_app(executable, max_batch=1, timeout=0)
-    with pytest.raises(RelvmArgumentError, match="max_connections is 0, expected at least 1"):
-        make_app(executable, max_batch=1, max_connections=0)
-    with pytest.raises(RelvmArgumentError, match="max_bodies is 5, expected at least max_body, 6"):
-        make_app(executable, max_batch=1, max_body=6, max_bodies=5)
-    with pytest.raises(RelvmNameError, match="no function other: there are main"):
-        make_app(executable, "other")
+
+    def max_batch(name: str = "model", **settings: Any) -> int:
+        return ServedModel(Source(name, "1", executable), Settings(workers=1, **settings)).max_batch
+
+    assert max_batch() == max_batch("other", model_batches={"model": 4}) == 1
+    assert max_batch(model_batches={"model": 4}) == max_batch(max_batch=4) == 4
+    assert max_batch(max_batch=9) == 8
+    assert max_batch(max_batch=9, model_batches={"model": 1}) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"max_batch": 0}, "max_batch is 0, expected at least 1 row"),
+        ({"model_batches": {"a": -1}}, "a is -1, expected at least 1 row"),
+        ({"timeout": 0}, "expected max_wait >= 0 and timeout > 0, both finite"),
+        ({"max_connections": 0}, "max_connections is 0, expected at least 1"),
+        ({"max_body": 6, "max_bodies": 5}, "max_bodies is 5, expected at least max_body, 6"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings: dict, message: str) -> None:
+    with pytest.raises(RelvmArgumentError, match=message):
+        make_app({}, **settings)
 
 
 # ---- as a process ----
@@ -450,7 +422,7 @@ def test_the_load_test_counts_what_goes_wrong() -> None:
         server = await asyncio.start_server(handle, "127.0.0.1", 0)
         async with server:
             port = server.sockets[0].getsockname()[1]
-            return await load(f"http://127.0.0.1:{port}", [(b"body", b"right")], 1, end)
+            return await load(f"http://127.0.0.1:{port}", [Case("/", {}, b"body", b"right")], 1, end)
 
     report = asyncio.run(asyncio.wait_for(test(), 30))
     assert (report.sent, report.answered, report.wrong, report.refused) == (5, 1, 1, {503: 1})
@@ -459,10 +431,16 @@ def test_the_load_test_counts_what_goes_wrong() -> None:
 
 def test_no_request_is_lost_over_a_restart(model: Path, listener: socket.socket) -> None:
     """Each is answered once, with its own result; both servers end with status 0."""
-    cases = make_cases(vm.load(model), "main", rows=2)
+    cases = make_cases(model, rows=2)
     report = asyncio.run(
         load_servers(
-            listener, model, cases, clients=6, seconds=1.5, restart=True, options=["--workers", "2", "--drain", "0.2"]
+            listener,
+            model,
+            cases,
+            clients=6,
+            seconds=1.5,
+            restart=True,
+            options=["--workers", "2", "--drain", "0.2", "--max-batch", "32"],
         )
     )
     assert report.is_clean and report.answered == report.sent > 50, report
@@ -475,12 +453,12 @@ def test_a_server_that_ends_says_so_and_goes_on_for_a_while(model: Path, listene
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     try:
         with httpx.Client(base_url=url) as client:
-            assert client.get("/health").json() == {"alive": True, "ready": True}
+            assert client.get("/v2/health/ready").json() == {"ready": True}
             server.terminate()
-            while (health := client.get("/health")).status_code == 200:
+            while (health := client.get("/v2/health/ready")).status_code == 200:
                 continue
-            assert health.json() == {"alive": True, "ready": False} and health.headers["connection"] == "close"
-            answer = client.post("/predict", content=npy(rows(1)), headers={"content-type": NPY})
+            assert health.json() == {"ready": False} and health.headers["connection"] == "close"
+            answer = client.post(PATH, content=json_body({"x": rows(1)}))
             assert (answer.status_code, answer.headers["connection"]) == (200, "close")
             server.terminate()  # which ends that while
             assert server.wait(30) == 0
@@ -497,13 +475,13 @@ def test_answers_do_not_wait_for_acknowledgements() -> None:
 
 
 def test_the_load_test_says_what_it_cannot_do(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    (tmp_path / "two.relvm").write_text("def main(x: f32[n], y: f32[n]) -> f32[n] = add(x, y)")
+    (tmp_path / "two.relvm").write_text("def main(x: f32[n], y: list[f32[2]]) -> f32[n] { return x }")
     (tmp_path / "one.relvm").write_text("def main(x: f32[n]) -> f32[n] = relu(x)")
     assert load_main([str(tmp_path / "two.relvm")]) == 1
     assert load_main([str(tmp_path / "one.relvm"), "--max-batch", "0"]) == 1
     assert load_main([str(tmp_path / "none.relvm")]) == 1
     said = capsys.readouterr().err
-    assert "serve.load: main: the load test is of functions of one input and one output\n" in said
+    assert "serve.load: input y is list[f32[2]]: the protocol cannot send it; expected a tensor" in said
     assert "serve.load: the server ended with status 1\n" in said and "none.relvm" in said
 
 
@@ -513,7 +491,7 @@ def test_the_load_test_says_what_it_cannot_do(tmp_path: Path, capsys: pytest.Cap
         (["--port", "99999"], "--port 99999: expected 0 to 65535"),
         (["--fd", "-5"], "--fd -5: expected the number of an open file"),
         (["--drain", "nan"], "--drain nan: expected seconds"),
-        (["--timeout", "inf"], "timeout > 0, max_body >= 1, all finite"),
+        (["--timeout", "inf"], "timeout > 0, both finite"),
         (["--max-wait-ms", "nan"], "expected max_wait >= 0"),
         ([], "can't decode byte 0xff"),
     ],

@@ -19,14 +19,15 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from serve.bodies import JSON, NPY, read_body
 from serve.load import start
-from serve.signature import batch_signature
-from serving import npy, post, rows, serving
+from serve.protocol import read_request
+from serve.signature import read_signature
+from serving import HEADER_LENGTH, PATH, binary_body, json_body, outputs, post, rows, serving
 
 from relvm import vm
 from relvm.errors import RelvmTypeError
 from relvm.frontend.text import parse_module
+from relvm.model import Model
 
 
 @pytest.fixture
@@ -50,9 +51,14 @@ def connected(listener: socket.socket, sent: bytes) -> socket.socket:
     return connection
 
 
-def head(length: int, content_type: str = JSON) -> bytes:
-    lines = ("POST /predict HTTP/1.1", "host: here", f"content-type: {content_type}", f"content-length: {length}")
+def head(length: int, *headers: str) -> bytes:
+    lines = (f"POST {PATH} HTTP/1.1", "host: here", f"content-length: {length}", *headers)
     return "\r\n".join((*lines, "", "")).encode()
+
+
+def binary_request(x: np.ndarray) -> bytes:
+    body, headers = binary_body({"x": x})
+    return head(len(body), f"{HEADER_LENGTH}: {headers[HEADER_LENGTH]}") + body
 
 
 def received(connection: socket.socket) -> bytes:
@@ -67,19 +73,20 @@ def received(connection: socket.socket) -> bytes:
 
 
 def is_healthy(listener: socket.socket) -> bool:
-    with connected(listener, b"GET /health HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n") as connection:
+    with connected(listener, b"GET /v2/health/ready HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n") as connection:
         return received(connection).startswith(b"HTTP/1.1 200")
 
 
 def test_a_server_answers_while_it_reads_large_json(serve: Callable, listener: socket.socket) -> None:
     serve("--timeout", "60")
-    body = b'{"x": [[' + b"0.5, " * 6_000_000 + b"0.5]]}"
+    shape = b'{"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 64], '
+    body = shape + b'"data": [' + b"0.5, " * 6_000_000 + b"0.5]}]}"
     answered = threading.Event()
     with connected(listener, head(len(body)) + body[:-1]) as connection:
         assert is_healthy(listener)
 
         def wait() -> None:
-            assert connection.recv(4096).startswith(b"HTTP/1.1 422")
+            assert connection.recv(4096).startswith(b"HTTP/1.1 400")
             answered.set()
 
         waiting = threading.Thread(target=wait)
@@ -130,17 +137,17 @@ def is_refused(connection: socket.socket) -> bool:
 
 
 def answers_one(listener: socket.socket) -> bool:
-    body = npy(rows(1))
-    with connected(listener, head(len(body), NPY) + body) as connection:
+    with connected(listener, binary_request(rows(1))) as connection:
         return connection.recv(4096).startswith(b"HTTP/1.1 200")
 
 
+GET = b"GET /v2/health/ready HTTP/1.1\r\nhost: here\r\n"
 HALVES = {
     "nothing": b"",
-    "half a head": b"GET /health HTTP/1.1\r\nhost: he",
-    "half a second head": b"GET /health HTTP/1.1\r\nhost: here\r\n\r\nGET /health HTT",
-    "half a body": head(100) + b'{"x": ',
-    "half a body to an endpoint that takes none": b"GET /health HTTP/1.1\r\nhost: here\r\ncontent-length: 9\r\n\r\n12",
+    "half a head": b"GET /v2/health/ready HTTP/1.1\r\nhost: he",
+    "half a second head": GET + b"\r\nGET /v2/health/ready HTT",
+    "half a body": head(100) + b'{"inputs": ',
+    "half a body to an endpoint that takes none": GET + b"content-length: 9\r\n\r\n12",
 }
 
 
@@ -158,7 +165,7 @@ def test_what_is_half_sent_is_closed(serve: Callable, listener: socket.socket) -
 def test_a_head_that_drips_is_closed(serve: Callable, listener: socket.socket) -> None:
     serve("--timeout", "1")
     with (
-        connected(listener, b"GET /health HTTP/1.1\r\n") as connection,
+        connected(listener, b"GET /v2/health/ready HTTP/1.1\r\n") as connection,
         pytest.raises((BrokenPipeError, ConnectionResetError)),
     ):
         for number in range(600):
@@ -170,10 +177,9 @@ def test_a_head_that_drips_is_closed(serve: Callable, listener: socket.socket) -
 def test_a_client_that_does_not_read_its_answer_is_left(
     serve: Callable, listener: socket.socket, tmp_path: Path
 ) -> None:
-    vm.build(parse_module("def main(x: f32[n, m]) -> f32[n, m] = relu(x)"), target="numpy").save(tmp_path / "wide.rvm")
-    serve("--timeout", "1", of=tmp_path / "wide.rvm")
-    body = npy(np.zeros((1, 8 << 20), np.float32))
-    with connected(listener, head(len(body), NPY) + body) as connection:
+    vm.build(parse_module("def main(x: f32[n, m]) -> f32[n, m] = relu(x)"), target="numpy").save(tmp_path / "model.rvm")
+    serve("--timeout", "1", of=tmp_path / "model.rvm")
+    with connected(listener, binary_request(np.zeros((1, 8 << 20), np.float32))) as connection:
         poller = select.poll()
         poller.register(connection, 0)  # for a reset alone
         assert poller.poll(60_000)
@@ -181,33 +187,34 @@ def test_a_client_that_does_not_read_its_answer_is_left(
 
 
 def test_the_process_for_large_json_is_replaced(layers: vm.Executable) -> None:
-    values = [[0.125] * 64] * 400
-    body = json.dumps({"x": values}).encode()
+    values = np.full((400, 64), 0.125, np.float32)
+    body = json_body({"x": values})
     assert len(body) > 1 << 16
     before = set(multiprocessing.active_children())
 
     async def test(client: httpx.AsyncClient, service: Any) -> None:
         async with asyncio.timeout(50):
-            first = await post(client, body, JSON)
+            first = await post(client, body)
             (process,) = set(multiprocessing.active_children()) - before
             process.kill()
-            while (answer := await post(client, body, JSON)).status_code == 503:
-                assert answer.json()["error"] == "ConversionError"
-        small = await post(client, json.dumps({"x": values[:1]}).encode(), JSON)
-        assert first.status_code == answer.status_code == small.status_code == 200
-        assert first.json() == answer.json() == {"result0": small.json()["result0"] * 400}
-        assert service.held_bytes == 0
+            while (answer := await post(client, body)).status_code == 503:
+                assert answer.json()["error"] == "the process that reads and writes large JSON has ended"
+        small = outputs(await post(client, json_body({"x": values[:1]})))["output_0"]
+        assert outputs(first)["output_0"].tolist() == outputs(answer)["output_0"].tolist() == small.tolist() * 400
+        assert service.bodies.held_bytes == 0
 
-    serving(test, layers, max_batch=400)
+    serving(test, layers)
     assert set(multiprocessing.active_children()) <= before
 
 
 def test_text_in_json_takes_no_more_room_than_it_has_bytes(layers: vm.Executable) -> None:
     """NumPy would make each of the numbers as long as the text."""
-    body = json.dumps({"x": ["a" * 30_000, *range(7_000)]}).encode()
+    tensor = {"name": "x", "datatype": "FP32", "shape": [1, 64], "data": ["a" * 30_000, *range(7_000)]}
+    body = json.dumps({"inputs": [tensor]}).encode()
+    signature = read_signature(Model(layers))
     tracemalloc.start()
-    with pytest.raises(RelvmTypeError, match="got elements of str"):
-        read_body(body, JSON, batch_signature(layers))
+    with pytest.raises(RelvmTypeError, match="expected elements of FP32, got strings"):
+        read_request(body, signature)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10_000_000
@@ -216,9 +223,9 @@ def test_text_in_json_takes_no_more_room_than_it_has_bytes(layers: vm.Executable
 CHUNKED = b"host: here\r\ntransfer-encoding: chunked\r\n\r\n"
 MALFORMED = {
     "no HTTP": (b"\x16\x03\x01\x02\0\r\n\r\n", b"400"),
-    "a chunk without length": (b"POST /predict HTTP/1.1\r\n" + CHUNKED + b"zz\r\n", b"400"),
-    "a chunk after the answer": (b"GET /health HTTP/1.1\r\n" + CHUNKED + b"1\r\nx\r\n", b"200"),
-    "a body to HEAD": (b"HEAD /health HTTP/1.1\r\n" + CHUNKED + b"zz\r\n", b"400"),
+    "a chunk without length": (b"POST /v2/models/model/infer HTTP/1.1\r\n" + CHUNKED + b"zz\r\n", b"400"),
+    "a chunk after the answer": (b"GET /v2/health/ready HTTP/1.1\r\n" + CHUNKED + b"1\r\nx\r\n", b"200"),
+    "a body to HEAD": (b"HEAD /v2/health/ready HTTP/1.1\r\n" + CHUNKED + b"zz\r\n", b"400"),
 }
 
 
@@ -248,7 +255,7 @@ def test_connections_are_bounded(serve: Callable, listener: socket.socket) -> No
         for _ in range(20):
             with suppress(ConnectionResetError), connected(listener, b"") as more:
                 assert received(more) == b""
-        opened[0].sendall(b"GET /health HTTP/1.1\r\nhost: here\r\n\r\n")
+        opened[0].sendall(b"GET /v2/health/ready HTTP/1.1\r\nhost: here\r\n\r\n")
         assert opened[0].recv(4096).startswith(b"HTTP/1.1 200")
     for _ in range(100):
         with suppress(ConnectionResetError):
@@ -260,8 +267,8 @@ def test_connections_are_bounded(serve: Callable, listener: socket.socket) -> No
 
 def test_a_refusal_has_only_the_beginning_of_what_was_sent(layers: vm.Executable) -> None:
     async def test(client: httpx.AsyncClient, service: Any) -> None:
-        for body in (json.dumps({"y" * 50_000: 1}), json.dumps({"y" * 500_000: 1})):
-            answer = await post(client, body.encode(), JSON)
-            assert answer.status_code == 422 and len(answer.content) < 2_000
+        for size in (50_000, 500_000):
+            answer = await post(client, json_body({"y" * size: rows(1)}))
+            assert answer.status_code == 400 and len(answer.content) < 2_000
 
     serving(test, layers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,30 @@ from relvm.frontend.text import parse_module
 By = pytest.importorskip("selenium.webdriver.common.by").By
 
 
-def open_page(browser, folder: Path, text: str) -> None:
+Keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
+Actions = pytest.importorskip("selenium.webdriver.common.action_chains").ActionChains
+Wait = pytest.importorskip("selenium.webdriver.support.wait").WebDriverWait
+
+
+def save_page(folder: Path, text: str) -> str:
+    """Writes the page of a module, and returns its address."""
     explore(parse_module(text, "model.relvm"), exec_mode="compiled", title="</script> & <b>").save(folder / "page.html")
+    return (folder / "page.html").as_uri()
+
+
+def open_page(browser, address: str) -> None:
+    browser.get("about:blank")  # an address that differs in its fragment only does not load the page again
     browser.get_log("browser")
-    browser.get((folder / "page.html").as_uri())
+    browser.get(address)
+
+
+def wait(browser, condition) -> None:
+    """Waits for what the page does in its next frames: it colors lines once they are near the screen."""
+    Wait(browser, 10, poll_frequency=0.02).until(lambda _: condition())
+
+
+def press(browser, keys: str) -> None:
+    browser.find_element(By.TAG_NAME, "body").send_keys(keys)
 
 
 def choose(browser, name: str) -> None:
@@ -29,19 +50,46 @@ def lines(browser, side: str, kind: str = "") -> list[str]:
     return [element.get_property("textContent") for element in found]
 
 
-SMALL = """
-def main(x: f32[n, 4], y: f32[n, 4]) -> f32[n, 4] {
+def badges(browser, kind: str) -> dict[str, str]:
+    """The number beside each stage: `count` of its highlighted lines, `hits` of the search."""
+    return {
+        stage.find_element(By.CLASS_NAME, "name").text: stage.find_element(By.CLASS_NAME, kind).text
+        for stage in browser.find_elements(By.CSS_SELECTOR, ".stage")
+    }
+
+
+def titles(browser) -> list[str]:
+    """The stages on the left and on the right."""
+    return [heading.text.split()[0] for heading in browser.find_elements(By.CSS_SELECTOR, ".pane h2")]
+
+
+def line(browser, side: str, words: str):
+    """The first line that has some words."""
+    found = browser.find_elements(By.CSS_SELECTOR, f"#{side} .line[data-n]")
+    return next(element for element in found if words in element.get_property("textContent"))
+
+
+LONG = "encoder_layers_0_attention_MatMul_output_0_quantized"
+SMALL = f"""
+def main(x: f32[n, 4], y: f32[n, 4]) -> f32[n, 4] {{
   a = multiply(x, const(f32[1], [2]))
   b = relu(add(a, y))
-  return transpose(transpose(exp(softmax(b, axis=1)), perm=(1, 0)), perm=(1, 0))
-}"""
+  {LONG} = exp(softmax(b, axis=1))
+  return transpose(transpose({LONG}, perm=(1, 0)), perm=(1, 0))
+}}"""
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return save_page(tmp_path_factory.mktemp("page"), SMALL)
 
 
 @pytest.fixture
-def page(browser, tmp_path: Path):
-    open_page(browser, tmp_path, SMALL)
+def page(browser, address: str) -> Iterator:
+    open_page(browser, address)
     yield browser
     assert browser.get_log("browser") == []  # no script has failed
+    browser.execute_script("localStorage.clear()")
 
 
 def test_the_page_shows_stages_beside_each_other(page) -> None:
@@ -59,7 +107,7 @@ def test_lines_that_are_the_same_are_at_the_same_height(page) -> None:
     choose(page, "fuse_ops")
     places = [
         {
-            element.get_property("textContent"): element.rect["y"]
+            element.get_property("textContent").strip(): element.rect["y"]
             for element in page.find_elements(By.CSS_SELECTOR, f"#{side} .line[data-n]:not(.added, .removed)")
         }
         for side in ("left", "right")
@@ -81,7 +129,7 @@ def test_a_click_lights_what_a_line_came_from_and_became(page) -> None:
     assert any("multiply_add_relu" in line for line in lines(page, "left", ".pinned"))
     choose(page, "to_anf")
     lit = [line.split(":")[0].strip() for line in lines(page, "right", ".pinned")]
-    assert lit == ["a", "value", "b", "value_1", "value_2"]  # not the transpositions
+    assert lit == ["a", "value", "b", "value_1", LONG]  # not the transpositions
     page.find_element(By.TAG_NAME, "body").send_keys("\ue00c")  # Escape
     assert lines(page, "right", ".pinned") == []
 
@@ -89,21 +137,253 @@ def test_a_click_lights_what_a_line_came_from_and_became(page) -> None:
 def test_the_search_counts_lines_of_all_stages(page) -> None:
     choose(page, "to_anf")
     page.find_element(By.ID, "search").send_keys("TRANSPOSE")
-    assert all("transpose" in line for line in lines(page, "right", ".hit"))
-    assert len(lines(page, "right", ".hit")) == 2
-    counts = {
-        stage.find_elements(By.TAG_NAME, "span")[1].text: stage.find_element(By.CLASS_NAME, "count").text
-        for stage in page.find_elements(By.CSS_SELECTOR, ".stage")
+    wait(page, lambda: len(lines(page, "right", ":has(.hit)")) == 2)
+    assert all("transpose" in line for line in lines(page, "right", ":has(.hit)"))
+    hits = badges(page, "hits")
+    assert hits["given"] == "1" and hits["to_anf"] == "2" and hits["routine"] == ""
+    assert {element.text for element in page.find_elements(By.CSS_SELECTOR, ".hit")} == {"transpose"}
+
+
+def test_the_mouse_leaves_the_search_alone(page) -> None:
+    choose(page, "to_anf")
+    page.find_element(By.ID, "search").send_keys("transpose")
+    hits = badges(page, "hits")
+    Actions(page).move_to_element(line(page, "right", "relu(").find_element(By.CLASS_NAME, "call")).perform()
+    assert lines(page, "right", ".lit") and badges(page, "count")["given"] == "1"
+    assert badges(page, "hits") == hits and len(lines(page, "right", ":has(.hit)")) == 2
+    line(page, "right", "relu(").click()
+    press(page, Keys.ESCAPE)
+    assert badges(page, "hits") == hits
+
+
+def test_next_and_previous_hit_cross_stages(page) -> None:
+    choose(page, "to_anf")
+    field, position = page.find_element(By.ID, "search"), page.find_element(By.ID, "position")
+    field.send_keys("softmax")
+    total = sum(int(count or 0) for count in badges(page, "hits").values())
+    assert position.text == f"{total} lines"
+    field.send_keys(Keys.ENTER)
+    assert titles(page)[1] == "to_anf" and position.text == f"3 of {total}"
+    assert all("softmax" in text for text in lines(page, "right", ".selected"))
+    field.send_keys(Keys.ENTER)
+    assert titles(page)[1] == "check_sizes" and position.text == f"4 of {total}"
+    field.send_keys(Keys.SHIFT, Keys.ENTER)
+    field.send_keys(Keys.ESCAPE)
+    press(page, "N")
+    assert titles(page)[1] == "infer_types" and position.text == f"2 of {total}"
+    press(page, "NN")
+    assert position.text == f"{total} of {total}"  # from the first hit to the last
+    press(page, "n")
+    assert titles(page)[1] == "given" and position.text == f"1 of {total}"
+
+
+def test_a_search_without_hits_says_so(page) -> None:
+    page.find_element(By.ID, "search").send_keys("no such words", Keys.ENTER)
+    assert page.find_element(By.ID, "position").text == "no hits"
+
+
+def test_differences_ignore_indentation_and_mark_words(page) -> None:
+    choose(page, "fuse_ops")
+    same = "a: f32[n, 4] = multiply(x, const(f32[1], [2.0]))"
+    indents = {
+        len(text) - len(text.lstrip()) for side in ("left", "right") for text in lines(page, side) if same in text
     }
-    assert counts["given"] == "1" and counts["to_anf"] == "2" and counts["routine"] == ""
+    assert indents == {2, 4}
+    assert same not in "".join(lines(page, "right", ".added") + lines(page, "left", ".removed"))
+    choose(page, "infer_types")
+    wait(page, lambda: page.find_elements(By.CSS_SELECTOR, "#right .word"))
+    marked = [
+        word.get_property("textContent") for word in line(page, "right", "relu").find_elements(By.CLASS_NAME, "word")
+    ]
+    assert "".join(marked).replace(" ", "") == ":f32[n,4]"
+    assert not line(page, "left", "relu").find_elements(By.CLASS_NAME, "word")
+
+
+def test_panes_keep_the_size_that_they_are_dragged_to(page) -> None:
+    width = page.find_element(By.ID, "left").size["width"]
+    divider = page.find_element(By.ID, "pane-divider")
+    Actions(page).drag_and_drop_by_offset(divider, 150, 0).perform()
+    assert page.find_element(By.ID, "left").size["width"] == pytest.approx(width + 150, abs=4)
+    listed = page.find_element(By.ID, "stages").size["width"]
+    page.find_element(By.ID, "list-divider").send_keys(Keys.ARROW_RIGHT)
+    page.refresh()
+    assert page.find_element(By.ID, "stages").size["width"] == listed + 20
+    assert page.find_element(By.ID, "left").size["width"] > width + 100
+
+
+def test_line_numbers_stay_when_text_scrolls_sideways(page) -> None:
+    choose(page, "c")
+    box = page.find_element(By.CSS_SELECTOR, "#right .lines")
+    wait(page, lambda: box.find_elements(By.CLASS_NAME, "keyword"))
+
+    def picture(left: int) -> str:
+        x, y = box.rect["x"] + left, box.rect["y"]
+        clip = {"x": x, "y": y, "width": 50, "height": 200, "scale": 1}
+        return page.execute_cdp_cmd("Page.captureScreenshot", {"clip": clip})["data"]
+
+    numbers, text = picture(0), picture(70)
+    page.execute_script("arguments[0].scrollLeft = 60", box)
+    assert picture(0) == numbers and picture(70) != text
+
+
+def test_long_names_are_shortened_in_the_middle(page) -> None:
+    choose(page, "to_anf")
+    wait(page, lambda: page.find_elements(By.CSS_SELECTOR, "#right .long"))
+    name = page.find_element(By.CSS_SELECTOR, "#right .long")
+    assert name.get_attribute("title") == name.get_property("textContent") == LONG
+    short = name.size["width"]
+    page.find_element(By.ID, "search").send_keys("attention")  # a hit in the hidden part shows it
+    wait(page, lambda: page.find_element(By.CSS_SELECTOR, "#right .long").size["width"] > 1.5 * short)
+    page.find_element(By.ID, "search").send_keys(Keys.CONTROL, "a", Keys.NULL, Keys.BACKSPACE, Keys.ESCAPE)
+    wait(page, lambda: page.find_element(By.CSS_SELECTOR, "#right .long").size["width"] == short)
+    name = page.find_element(By.CSS_SELECTOR, "#right .long")
+    press(page, "f")
+    assert name.size["width"] > 1.5 * short and page.find_element(By.CSS_SELECTOR, "[data-setting=names]").is_selected()
+    page.refresh()
+    wait(page, lambda: page.find_elements(By.CSS_SELECTOR, "#right .long"))
+    assert page.find_element(By.CSS_SELECTOR, "#right .long").size["width"] > 1.5 * short
+
+
+def test_long_lines_wrap(page) -> None:
+    choose(page, "c")
+    box = page.find_element(By.CSS_SELECTOR, "#right .lines")
+    first = page.find_element(By.CSS_SELECTOR, "#right .line")
+    height = first.size["height"]
+    assert box.get_property("scrollWidth") > box.get_property("clientWidth")
+    page.find_element(By.CSS_SELECTOR, "[data-setting=wrap]").click()
+    assert box.get_property("scrollWidth") == box.get_property("clientWidth") and first.size["height"] > height
+
+
+def test_colors_follow_the_system_or_the_setting(page) -> None:
+    def ground() -> str:
+        return page.find_element(By.TAG_NAME, "body").value_of_css_property("background-color")
+
+    white, black = "rgba(255, 255, 255, 1)", "rgba(13, 17, 23, 1)"
+    for system, expected in (("dark", black), ("light", white)):
+        features = [{"name": "prefers-color-scheme", "value": system}]
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        assert ground() == expected
+    page.find_element(By.CSS_SELECTOR, "[data-setting=theme] [value=dark]").click()
+    assert ground() == black
+    page.refresh()
+    assert ground() == black
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+# A stage, words of a line, and the kinds of tokens in it.
+KINDS = [
+    ("given", "b = relu", {"call": ["relu", "add"]}),
+    (
+        "infer_types",
+        "a: ",
+        {"type": ["f32", "f32"], "number": ["4", "1", "2.0"], "call": ["multiply"], "keyword": ["const"]},
+    ),
+    ("routine", "check_tensor_info", {"string": ['"vm.builtin.check_tensor_info"']}),
+    ("kernels", "input f32", {"keyword": ["input"], "type": ["f32"], "number": ["4"]}),
+    ("c", "for (int64_t i1", {"keyword": ["for"], "type": ["int64_t"]}),
+]
+
+
+@pytest.mark.parametrize(("stage", "words", "expected"), KINDS, ids=[stage for stage, _, _ in KINDS])
+def test_tokens_have_colors(page, stage: str, words: str, expected: dict[str, list[str]]) -> None:
+    choose(page, stage)
+    row = line(page, "right", words)
+    page.execute_script("arguments[0].scrollIntoView()", row)
+    wait(page, lambda: row.find_elements(By.CSS_SELECTOR, "code > span"))
+    for kind, tokens in expected.items():
+        found = row.find_elements(By.CSS_SELECTOR, f"code > .{kind}")
+        assert [element.get_property("textContent") for element in found][: len(tokens)] == tokens
+        assert found[0].value_of_css_property("color") != row.value_of_css_property("color")
+
+
+def test_a_click_puts_stage_and_line_into_the_address(page, address: str) -> None:
+    choose(page, "fuse_ops")
+    line(page, "right", "relu(").click()
+    number = line(page, "right", "relu(").get_attribute("data-n")
+    assert page.current_url == f"{address}#stage=fuse_ops&line={number}"
+    page.back()
+    assert page.current_url == f"{address}#stage=fuse_ops"
+    wait(page, lambda: lines(page, "right", ".selected") == [])
+    page.back()
+    wait(page, lambda: titles(page) == ["given", "infer_types"])
+
+
+def test_an_address_opens_a_stage_at_a_line(page, address: str) -> None:
+    open_page(page, f"{address}#stage=c&compare=given&line=3&side=left")
+    assert titles(page) == ["given", "c"]
+    (chosen,) = lines(page, "left", ".selected")
+    assert "relu(add(a, y))" in chosen and lines(page, "left", ".pinned") == [chosen]
+    assert lines(page, "right", ".pinned")
+
+
+@pytest.mark.parametrize(
+    ("fragment", "message"),
+    [
+        ("stage=fuse_opps", "This page has no stage fuse_opps."),
+        ("stage=given&line=99", "Stage given has no line 99."),
+        ("stage=given&line=x", "Stage given has no line x."),
+        ("stage=c&compare=<b>", "This page has no stage <b>."),
+    ],
+)
+def test_an_address_that_leads_nowhere_is_explained(page, address: str, fragment: str, message: str) -> None:
+    open_page(page, f"{address}#{fragment}")
+    assert page.find_element(By.ID, "place").text == message
+
+
+def test_the_keyboard_moves_between_lines_stages_and_panes(page) -> None:
+    assert "Click a line" in page.find_element(By.ID, "place").text
+    choose(page, "to_anf")
+    press(page, "]")
+    assert titles(page) == ["to_anf", "check_sizes"]
+    press(page, "[")
+    press(page, "jjj")
+    assert lines(page, "right", ".selected") == [lines(page, "right")[2]]
+    press(page, "k")
+    assert lines(page, "right", ".selected") == lines(page, "right", ".pinned") == [lines(page, "right")[1]]
+    assert page.find_element(By.ID, "place").text.startswith("model.relvm:3:")
+    press(page, "hj")
+    assert lines(page, "left", ".selected") == [lines(page, "left")[0]] and not lines(page, "right", ".selected")
+    press(page, Keys.ESCAPE)
+    assert not lines(page, "left", ".selected") and not lines(page, "left", ".pinned")
+    press(page, "/")
+    assert page.switch_to.active_element.get_attribute("id") == "search"
+    page.switch_to.active_element.send_keys("j?", Keys.ESCAPE)  # letters of the search, not commands
+    assert not page.find_element(By.ID, "help").is_displayed()
+    press(page, "?")
+    assert "next stage" in page.find_element(By.ID, "help").text
+    press(page, Keys.ESCAPE)
+    assert not page.find_element(By.ID, "help").is_displayed()
+
+
+def test_a_notebook_runs_the_page_in_a_frame(browser, tmp_path: Path) -> None:
+    """The address of a frame without a file of its own has a fragment, too, and its storage may be forbidden."""
+    framed = explore(parse_module(SMALL, "model.relvm"))._repr_html_()
+    framed = framed.replace("<iframe ", '<iframe sandbox="allow-scripts" ')
+    (tmp_path / "notebook.html").write_text(f"<!doctype html>{framed}", encoding="utf-8")
+    open_page(browser, (tmp_path / "notebook.html").as_uri())
+    browser.switch_to.frame(0)
+    choose(browser, "fuse_ops")
+    line(browser, "right", "relu(").click()
+    assert titles(browser) == ["decompose", "fuse_ops"] and lines(browser, "right", ".pinned")
+    browser.find_element(By.CSS_SELECTOR, "[data-setting=wrap]").click()
+    assert browser.find_element(By.TAG_NAME, "body").get_attribute("class") == "wrapped"
+    browser.switch_to.default_content()
+    assert browser.get_log("browser") == []
 
 
 def test_a_model_of_a_thousand_bindings_opens_in_time(browser, tmp_path: Path) -> None:
     """Two seconds are what is promised; a machine that does other things at the same time gets longer."""
     steps = "\n".join(f"  a{i + 1} = {'relu' if i % 3 else 'exp'}(add(a{i}, y))" for i in range(1000))
-    open_page(browser, tmp_path, f"def main(a0: f32[n, 4], y: f32[n, 4]) -> f32[n, 4] {{\n{steps}\n  return a1000\n}}")
+    text = f"def main(a0: f32[n, 4], y: f32[n, 4]) -> f32[n, 4] {{\n{steps}\n  return a1000\n}}"
+    open_page(browser, save_page(tmp_path, text))
     took = browser.execute_script(
         "const t = performance.getEntriesByType('navigation')[0]; return t.loadEventEnd - t.startTime"
     )
     assert 0 < took < 10_000
-    assert len(lines(browser, "right")) > 1000
+    count = browser.execute_script("return document.querySelectorAll('#right .line[data-n]').length")
+    assert count > 1000
+    wait(browser, lambda: browser.find_elements(By.CSS_SELECTOR, "#right .call"))
+    colored = browser.execute_script("return document.querySelectorAll('#right .line:has(.call)').length")
+    assert colored <= 300  # only the lines near the screen
+    browser.execute_script("document.querySelector('#right .lines').scrollTop = 1e6")
+    wait(browser, lambda: line(browser, "right", "a1000:").find_elements(By.CLASS_NAME, "call"))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from relvm import ops
-from relvm.cli.main import main
+from relvm.cli.main import STAGES, main
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmIndexError, RelvmNameError
 from relvm.explore import Exploration, explore
 from relvm.frontend.script import module_of, script
@@ -50,6 +50,8 @@ def test_there_is_a_stage_for_every_pass_and_what_is_printed(explored: Explorati
     last = "bytecode" if "bytecode" in explored.names else "c"
     passes = [step.name for step in build_pipeline("c")]
     assert list(explored.names[: len(passes) + 2]) == ["given", *passes, "routine"]
+    assert [name for name in STAGES if name in explored.names] == list(explored.names)  # those of `relvm show --stage`
+    assert set(STAGES) - set(explored.names) <= {"bytecode"}
     assert last in explored.names and "c" in explored.names
     assert explored["given"].text == print_module(parse_module(TEXT))
     assert all(view.about and view.seconds >= 0 for view in explored.views)
@@ -185,3 +187,15 @@ def test_the_command_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture
     page = (tmp_path / "out.html").read_text()
     assert "<title>model.relvm</title>" in page
     assert "http" not in page  # nothing comes from a network
+
+
+def test_a_value_lights_only_its_statements_in_the_code_of_a_kernel() -> None:
+    text = "def main(x: f32[n, 4]) -> f32[n, 4] {\n  a = add(x, x)\n  return exp(negative(a))\n}"
+    explored = explore(parse_module(text, "model.relvm"))
+    lit = texts(explored, "c", explored.trace("given", 2)).split("\n")
+    assert [line for line in lit if line.startswith("float ")] == ["float v_a = x_[i] + x_[i];"]
+    assert len(lit) < len(explored["c"].lines) / 2 and not any("rvm_kernel_check" in line for line in lit)
+    in_bytecode = texts(explored, "kernels", explored.trace("given", 2))
+    assert "add_f32" in in_bytecode and "exp_f32" not in in_bytecode.split("\n", 1)[1]
+    sum_ = at(explored, "c", "float v_a = ")
+    assert explored["c"].lines[sum_ - 1].origins == ("model.relvm:2:3", "model.relvm:2:7")

@@ -101,7 +101,7 @@ def test_external_data_that_are_not_there_are_refused(tmp_path: Path, entries, m
 
 def test_external_data_of_bytes_need_a_path(tmp_path: Path) -> None:
     model = external(tmp_path / "model.onnx", location="weights")
-    with pytest.raises(RelvmUnsupportedError, match="pass the path of the model"):
+    with pytest.raises(RelvmUnsupportedError, match="found only if the model is given by its path"):
         from_onnx(model.SerializeToString())
 
 

@@ -1,35 +1,66 @@
-"""HTTP requests to the server example, changed a little: their arrays, JSON, .npy files, heads, framing and bytes."""
+"""HTTP requests to the server example, changed a little: their arrays, JSON, binary data, heads, framing and bytes."""
 
 from __future__ import annotations
 
-import io
+import gzip
 import json
+import zlib
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any
 
 import numpy as np
-from serve.bodies import JSON, NPY
-from serve.signature import Signature, TensorOf
+from serve.protocol import write_binary
+from serve.signature import Signature, TensorSpec
 
 NUMBERS = ("0", "1", "-1", "2", "255", "256", "1e5", "1.5", "-0.0", "1e400", "NaN", "-Infinity", "9" * 400, "1" * 5000)
 NUMBERS += tuple(
     str(sign * 2**k + more) for k in (7, 15, 31, 53, 63, 64, 70) for sign in (1, -1) for more in (-1, 0, 1)
 )
 VALUES = (*NUMBERS, "true", "null", '"1"', '"\\ud800"', "[]", "{}", "[[1]]", '{"x": 1}', "", "[" * 200, "[" * 20_000)
-NAMES = ("x", "k", "", "é", "\U0001f600", "\ud800", "\x1b[31m", "</script>", "a" * 3000, "result0", "../x", "\0")
+NAMES = ("x", "k", "", "é", "\U0001f600", "\ud800", "\x1b[31m", "</script>", "a" * 3000, "output_0", "../x", "\0")
+NAMES += (
+    "inputs",
+    "outputs",
+    "parameters",
+    "name",
+    "shape",
+    "datatype",
+    "data",
+    "id",
+    "binary_data_size",
+    "binary_data",
+)
+NAMES += (
+    "binary_data_output",
+    "timeout",
+    "sequence_id",
+    "shared_memory_region",
+    "classification",
+    "FP32",
+    "BYTES",
+    "BF16",
+)
 TOKENS = ("[", "]", "{", "}", ",", ":", '"', "\\", " ", "\n", "\0", "\ufeff", "\u2028", "//", "/*", "'", "e", "-", ".")
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32", "utf-32-le", "utf-7", "latin-1", "cp037")
 METHODS = ("POST", "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PATCH", "post", "PRI", "X" * 300)
-TARGETS = ("/predict", "/health", "/metrics", "/", "/predict/", "/health/", "//host/predict/", "/predict?x=1", "*")
-TARGETS += ("/../predict", "/%70redict", "/predict%00", "/predict%0d%0aa:b", "/%ff", "http://host/predict", "host:80")
-TARGETS += ("/" + "a" * 5000, "/predict#x", "/;x", "/docs", "/openapi.json", "/\\host/", "/health?" + "a&" * 500)
-CONTENT_TYPES = (JSON, NPY, "", f"{JSON}; charset=utf-16", f" {NPY} ", "APPLICATION/JSON", "text/plain", "a" * 9000)
-CONTENT_TYPES += ("multipart/form-data; boundary=x", "application/octet-stream", f"{JSON},{NPY}", "\t", "é")
+INFER = "/v2/models/model/infer"
+TARGETS = (INFER, "/v2/health/live", "/metrics", "/v2", "/", f"{INFER}/", "/v2/", f"//host{INFER}", f"{INFER}?x=1", "*")
+TARGETS += ("/v2/models/model", "/v2/models/model/versions/1/infer", "/v2/models/model/versions/2/ready", "/v2/models")
+TARGETS += (
+    "/v2/repository/index",
+    "/v2/repository/models/model/load",
+    "/v2/models/../infer",
+    "/v2/models/..%2fa/infer",
+)
+TARGETS += ("/%762/models/model/infer", f"{INFER}%00", f"{INFER}%0d%0aa:b", "/%ff", f"http://host{INFER}", "host:80")
+TARGETS += ("/" + "a" * 5000, f"{INFER}#x", "/;x", "/docs", "/openapi.json", "/\\host/", "/v2?" + "a&" * 500)
+LENGTH = "inference-header-content-length"
+LENGTHS = ("0", "1", "-1", "+5", "5, 5", "1e3", "", " ", "9" * 30, "\u00b2", "100000")
 HEADERS = (
     *(("transfer-encoding", each) for each in ("chunked", "identity", "gzip, chunked", "Chunked", "chunked, chunked")),
     *(("content-length", each) for each in ("0", "1", "-1", "+5", "5, 5", "5, 6", "1e3", "0x10", "", "9" * 30)),
     *(("content-encoding", each) for each in ("gzip", "br", "identity", "deflate")),
+    *((LENGTH, each) for each in LENGTHS),
     *(("connection", each) for each in ("close", "keep-alive", "upgrade", "close, upgrade", "content-type")),
     *(("upgrade", each) for each in ("websocket", "h2c", "")),
     *(("expect", each) for each in ("100-continue", "200-ok", "")),
@@ -37,31 +68,41 @@ HEADERS = (
     *(("accept", "*/*"), ("range", "bytes=0-"), ("cookie", "a=b" * 1000), ("sec-websocket-key", "x"), ("trailer", "x")),
     *(("x-" + "a" * 3000, "b"), ("x-forwarded-for", "1.2.3.4"), ("forwarded", "for=x"), ("authorization", "Basic =")),
 )
-DTYPES = ("<f4", ">f4", "<f8", "<f2", "<i4", "|i1", "|u1", "|b1", "<u8", "<c8", "<g16", "|O", "<U3", "|S0", "<M8[s]")
-DTYPES += ("|V8", "|V2000000000", "[('a', '<f4')]", "f4,f4", "(3,)f4", "O", "e", "T", "", "i4\x00", "<U999999999")
-SHAPES = ((), (0,), (1,), (3,), (1, 3), (0, 3), (1 << 40, 3), (1 << 62,), (1 << 64, 0), (1 << 40, 0), (-1, 3), (-3, -1))
-SHAPES += ((True, 3), (1.0, 3), ("1", 3), (3, 1 << 63), (1,) * 33, (1,) * 65, (2, 1 << 33), None, 3, [1, 3], (1, 3, 0))
 LARGEST = 1 << 18  # characters of JSON
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request before it is written.  framing: "length", "chunked", or "none": neither."""
+    """A request before it is written.
+
+    framing: "length", "chunked", or "none": neither.   json_bytes: the length of the JSON at the beginning of the body.
+    """
 
     method: str
     target: str
     headers: tuple[tuple[str, str], ...]
     body: bytes
     framing: str = "length"
+    json_bytes: int = 0
 
 
 def right_request(signature: Signature, random: Random) -> Request:
     """A request that the function takes, or nearly: as many rows, and of each dtype."""
     rows, size = random.choice((1, 1, 2, 5)), random.choice((0, 1, 3, 3))
-    arrays = {each.name: _array(each, rows, size, random) for each in signature.inputs}
-    is_npy = len(arrays) == 1 and random.random() < 0.5
-    body = _npy_file(next(iter(arrays.values()))) if is_npy else _json(arrays, random)
-    return Request("POST", "/predict", (("host", "here"), ("content-type", NPY if is_npy else JSON)), body)
+    arrays = [(each, _array(each, rows, size, random)) for each in signature.inputs]
+    inputs, parts = [], []
+    for spec, array in arrays:
+        fields = {**spec.metadata, "shape": list(array.shape)}
+        if spec.datatype == "BF16" or random.random() < 0.5:
+            parts.append(bytes(write_binary(array, spec.datatype)))
+            fields["parameters"] = {"binary_data_size": len(parts[-1])}
+        else:
+            fields["data"] = (array if random.random() < 0.5 else array.ravel()).tolist()
+        inputs.append(fields)
+    request = {"inputs": inputs, "parameters": {"binary_data_output": random.random() < 0.5}}
+    text = json.dumps(request, indent=random.choice((None, None, 1))).encode()
+    headers = (("host", "here"), (LENGTH, str(len(text)))) if parts else (("host", "here"),)
+    return Request("POST", INFER, headers, b"".join((text, *parts)), json_bytes=len(text))
 
 
 def mutated(signature: Signature, random: Random) -> Request:
@@ -104,28 +145,30 @@ def pieces(data: bytes, random: Random) -> list[bytes]:
 # ---- bodies ----
 
 
-def _array(expected: TensorOf, rows: int, size: int, random: Random) -> np.ndarray:
-    shape = (rows, *(int(each) if each.isdecimal() else size for each in expected.sizes))
+def _array(expected: TensorSpec, rows: int, size: int, random: Random) -> np.ndarray:
+    shape = [int(each) if each.isdecimal() else size if axis else rows for axis, each in enumerate(expected.sizes)]
     values = [random.choice((0, 1, 1, 2, 3, 100)) for _ in range(int(np.prod(shape)))]
+    if expected.datatype == "BYTES":
+        return np.array([str(value) for value in values], object).reshape(shape)
     return np.array(values, float).reshape(shape).astype(expected.dtype)
 
 
-def _json(arrays: dict[str, np.ndarray], random: Random) -> bytes:
-    indent = random.choice((None, None, 1))
-    return json.dumps({name: array.tolist() for name, array in arrays.items()}, indent=indent).encode()
-
-
-def _npy_file(array: np.ndarray) -> bytes:
-    stream = io.BytesIO()
-    np.save(stream, array)
-    return stream.getvalue()
-
-
 def _changed_body(request: Request, random: Random) -> Request:
+    """Changes of the JSON mostly keep the header right that says how long it is."""
     if random.random() < 0.15:
         return replace(request, body=_changed_bytes(request.body, random))
-    is_npy = request.body.startswith(b"\x93NUMPY")
-    return replace(request, body=(_changed_npy if is_npy else _changed_json)(request.body, random))
+    if random.random() < 0.05:
+        compress = random.choice((gzip.compress, zlib.compress))
+        encoding = random.choice(("gzip", "deflate"))
+        return replace(request, body=compress(request.body), headers=(*request.headers, ("content-encoding", encoding)))
+    text, rest = request.body[: request.json_bytes], request.body[request.json_bytes :]
+    if rest and random.random() < 0.2:
+        return replace(request, body=text + _changed_bytes(rest, random))
+    text = _changed_json(text, random)
+    headers = request.headers
+    if random.random() < 0.9:
+        headers = tuple((name, str(len(text)) if name == LENGTH else value) for name, value in headers)
+    return replace(request, body=text + rest, headers=headers, json_bytes=len(text))
 
 
 def _changed_json(body: bytes, random: Random) -> bytes:
@@ -163,22 +206,6 @@ def _changed_json(body: bytes, random: Random) -> bytes:
     return text.encode(encoding, "replace" if encoding in ("latin-1", "cp037", "utf-7") else "surrogatepass")
 
 
-def _changed_npy(body: bytes, random: Random) -> bytes:
-    if random.random() < 0.2:
-        return _changed_bytes(body, random)
-    start = body.find(b"\n") + 1
-    header = {"descr": "<f4", "fortran_order": random.random() < 0.2, "shape": (1, 3)}
-    what: Any = random.choice(("descr", "shape", "fortran_order", "other"))
-    value = {"descr": DTYPES, "shape": SHAPES, "fortran_order": (1, "x", None), "other": (1, [[]] * 50)}[what]
-    header[what] = random.choice(value)
-    text = random.choice((str(header), str(header), str(header).replace(":", ": " + "(" * 300), "-" * 5000 + "1"))
-    text += random.choice(("\n", "\n", "", " " * 20_000 + "\n"))
-    version = random.choice(((1, 0), (1, 0), (2, 0), (3, 0), (4, 0), (0, 0), (255, 255)))
-    size = random.choice((len(text), len(text), len(text) + 10, 0xFFFF, 0xFFFFFFFF))
-    size_bytes = (size % (1 << 16)).to_bytes(2, "little") if version == (1, 0) else size.to_bytes(4, "little")
-    return b"\x93NUMPY" + bytes(version) + size_bytes + text.encode() + body[start:] * random.choice((1, 1, 0, 3))
-
-
 def _changed_bytes(data: bytes, random: Random) -> bytes:
     changed = bytearray(data)
     for _ in range(random.choice((1, 1, 2, 5))):
@@ -205,7 +232,7 @@ def _changed_head(request: Request, random: Random) -> Request:
         case 1:
             return replace(request, target=random.choice(TARGETS))
         case 2:
-            return replace(request, headers=(("host", "here"), ("content-type", random.choice(CONTENT_TYPES))))
+            return replace(request, headers=(("host", "here"), (LENGTH, random.choice(LENGTHS))))
         case 3:
             return replace(request, headers=request.headers * random.choice((0, 2, 40)))
         case _:

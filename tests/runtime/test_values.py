@@ -106,9 +106,10 @@ def test_arrays_go_through_without_a_copy(identity, row, shape) -> None:
         np.arange(6)[::2],
         np.arange(6, dtype=">i4"),
         np.frombuffer(b"\0" + np.arange(3.0).tobytes(), np.uint8)[1:].view(np.float64),
+        np.frombuffer(memoryview(b"ab")[1:1], np.float32).reshape(0, 3),
         np.broadcast_to(np.float32(2), (2, 2)),
     ],
-    ids=["transposed", "strided", "big-endian", "misaligned", "broadcast"],
+    ids=["transposed", "strided", "big-endian", "misaligned", "misaligned without elements", "broadcast"],
 )
 def test_arrays_of_another_layout_are_copied(identity, array) -> None:
     back = np.asarray(identity(array))

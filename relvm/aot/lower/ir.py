@@ -243,7 +243,8 @@ class LoweredModule:
 class Port:
     """An input or output of the entry.
 
-    name: its name in C.   value: the number of its storage for a tensor, its variable for a scalar or a size.
+    name: its name in C.   value: for a tensor, the number of the storage that holds it; for a scalar or a size, its
+    variable.
     """
 
     name: str

@@ -8,6 +8,7 @@ NumPy.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -59,6 +60,12 @@ def print_kernel(kernel: Kernel, symbol: str) -> str:
     Its arguments are the input tensors, then the output tensors.  It checks the dtype, the rank and the dimensions of
     each argument, and sets *result to NIL.
     """
+    return "\n".join(text for text, _ in kernel_lines(kernel, symbol))
+
+
+def kernel_lines(kernel: Kernel, symbol: str) -> list[tuple[str, Statement | None]]:
+    """Return the lines of `print_kernel`, each with the statement that it is printed from, or None for the comment, the
+    signature and the code that takes and checks the arguments."""
     buffers = (*kernel.inputs, *kernel.outputs)
     sizes = size_names(buffers)
     pointers = {}
@@ -68,12 +75,15 @@ def print_kernel(kernel: Kernel, symbol: str) -> str:
         pointers[buffer.name] = f"{const}{buffer.dtype.ctype} *{restrict}{buffer.name}"
     body = KernelBody(symbol, sizes, pointers)
     body.statements(kernel.body, "  ")
-    lines = [f"/* {c_comment(kernel.comment)} */", *body.parts, kernel_prototype(symbol)]
-    lines += [f"{_signature(symbol)} {{", *_checks(buffers, sizes, "self" in body.used)]
+    lines = [kernel_prototype(symbol), f"{_signature(symbol)} {{", *_checks(buffers, sizes, "self" in body.used)]
     lines += [f"  {pointers[buffer.name]} = arguments[{i}].as.tensor->dl.data;" for i, buffer in enumerate(buffers)]
     lines += [f"  const int64_t {name} = sizes[{i}];" for i, name in enumerate(sizes.values()) if name in body.used]
-    lines += [*body.lines, "  return RVM_OK;", "}"]
-    return "\n".join(lines)
+    printed = [*_unowned(f"/* {c_comment(kernel.comment)} */".split("\n")), *body.parts, *_unowned(lines)]
+    return [*printed, *body.sourced_lines(), *_unowned(["  return RVM_OK;", "}"])]
+
+
+def _unowned(lines: list[str]) -> Iterator[tuple[str, None]]:
+    return ((line, None) for line in lines)
 
 
 def kernel_prototype(symbol: str) -> str:
@@ -124,7 +134,9 @@ class KernelBody:
     """Printer of the statements of a kernel.
 
     sizes: the C names of size variables.   pointers: the C declarations of buffers, by name.   lines: the lines of the
-    statements.   parts: functions for the bodies of parallel loops, which must come before the statements.
+    statements.   sources: the statement that each line is printed from; the lines of a loop or a branch that belong to
+    no statement inside it come from the loop or the branch.   parts: the lines, with their statements, of the functions
+    for the bodies of parallel loops, which must come before the statements.
     used: the C names that the statements use, including "self" -> their declarations, in order of first use.
     own: the C names that the statements declare.
     """
@@ -135,8 +147,11 @@ class KernelBody:
         self.pointers = pointers
         self.used: dict[str, str] = {}
         self.own: set[str] = set()
+        self.part_count = 0
         self.lines: list[str] = []
-        self.parts: list[str] = []
+        self.sources: list[Statement | None] = []
+        self.current: Statement | None = None
+        self.parts: list[tuple[str, Statement | None]] = []
         self.lanes: dict[str, str] = {}  # a variable of a reduction -> the C expression of its current lane
 
     def statements(self, body: tuple[Statement, ...], indent: str) -> None:
@@ -144,6 +159,22 @@ class KernelBody:
             self.statement(statement, indent)
 
     def statement(self, statement: Statement, indent: str) -> None:
+        self.settle()
+        outer, self.current = self.current, statement
+        self.print_statement(statement, indent)
+        self.settle()
+        self.current = outer
+
+    def settle(self) -> None:
+        """Note that the lines since the last call come from the current statement."""
+        self.sources += [self.current] * (len(self.lines) - len(self.sources))
+
+    def sourced_lines(self) -> Iterator[tuple[str, Statement | None]]:
+        """Return the lines with the statements that they are printed from."""
+        self.settle()
+        return zip(self.lines, self.sources, strict=True)
+
+    def print_statement(self, statement: Statement, indent: str) -> None:
         match statement:
             case Loop() if reduces_floats(statement):
                 self.lane_loop(statement, indent)
@@ -242,11 +273,12 @@ class KernelBody:
         A separate C function runs a part of the iterations.  A struct contains the variables of the kernel that this
         function uses.
         """
-        name = f"{self.symbol}_part{len(self.parts)}"
+        name = f"{self.symbol}_part{self.part_count}"
+        self.part_count += 1
         inner = KernelBody(name, self.sizes, dict(self.pointers))
         inner.own |= {loop.first.name, loop.last.name}
         inner.statements(loop.body, "  ")
-        assert not inner.parts, "a parallel loop inside a parallel loop"
+        assert not inner.part_count, "a parallel loop inside a parallel loop"
         shared = {used: declaration for used, declaration in inner.used.items() if used not in inner.own}
         fields = "".join(f"\n  {declaration.replace('restrict ', '')};" for declaration in shared.values())
         first, last = loop.first.name, loop.last.name
@@ -258,7 +290,7 @@ class KernelBody:
         for field, declaration in shared.items():
             const = "" if "*" in declaration else "const "
             lines.append(f"  {const}{declaration} = shared->{field};")
-        self.parts.append("\n".join([*lines, *inner.lines, "}"]))
+        self.parts += [*_unowned("\n".join(lines).split("\n")), *inner.sourced_lines(), ("}", None)]
         self.used |= {"self": "", **shared}
         values = ", ".join(shared)
         arguments = f"{self.scalar(loop.count)}, {self.scalar(loop.grain)}"

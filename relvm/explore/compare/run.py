@@ -236,7 +236,7 @@ def _random_inputs(params: Sequence[Var], sizes: Mapping[str, int], seed: int) -
 
 
 def _expect_random(dims: Mapping[str, Any], inputs: Sequence[Any], params: Sequence[Var]) -> None:
-    """Check that `dims` names dimensions of a module's inputs, and that no inputs are given."""
+    """Raise an error if `dims` names a dimension that no parameter in `params` has, or if `inputs` is not empty."""
     if inputs:
         raise RelvmArgumentError(
             f"dims: {', '.join(dims)}: dims sets the sizes of random inputs and cannot be combined with inputs"

@@ -11,19 +11,29 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from relvm.bytecode.asm_printer import instruction_text, quoted
-from relvm.codegen.c.kernel import print_kernel
+from relvm.bytecode.kernel_printer import kernel_listing
+from relvm.codegen.c.kernel import kernel_lines
 from relvm.codegen.c.mangling import kernel_symbol
 from relvm.codegen.c.module import print_c
 from relvm.codegen.emit_bytecode import print_bytecode
+from relvm.codegen.kernel_bytecode import print_with_sources
 from relvm.compiler.build import lower
 from relvm.display import Displayed, text_table
-from relvm.errors import RelvmIndexError, RelvmNameError, expect_choice, expect_type, near_matches
+from relvm.errors import (
+    RelvmIndexError,
+    RelvmNameError,
+    RelvmUnsupportedError,
+    expect_choice,
+    expect_type,
+    near_matches,
+)
 from relvm.explore.stages.page import frame, page
 from relvm.explore.stages.select import module_of
 from relvm.explore.stages.terminal import print_stages
-from relvm.explore.stages.view import Line, View
+from relvm.explore.stages.view import Line, Origins, View
 from relvm.ir.expr import Module
 from relvm.ir.printer import module_lines
+from relvm.kernels.statement_origins import statement_origins
 from relvm.lir.printer import routine_lines
 from relvm.lir.routine import CallStatement, IfStatement, LirModule, PrimStatement, Routine, Statement
 from relvm.passes.pass_manager import Pass, run_passes
@@ -171,6 +181,10 @@ def explore(
         started = time.perf_counter()
         lines = list(_bytecode_lines(lir))
         collector.add("bytecode", "What the interpreter is given.", time.perf_counter() - started, lines)
+    if lir.kernels:
+        started = time.perf_counter()
+        lines = list(_kernel_lines(lir))
+        collector.add("kernels", "The kernels in bytecode.", time.perf_counter() - started, lines)
     if lir.kernels or exec_mode == "compiled":
         started = time.perf_counter()
         lines = list(_c_lines(lir, with_routines=exec_mode == "compiled"))
@@ -226,19 +240,51 @@ def _bytecode_lines(lir: LirModule) -> Iterator[Line]:
 def _c_lines(lir: LirModule, *, with_routines: bool) -> Iterator[Line]:
     """Yield the C code of the kernels, then that of the routines if `with_routines`.
 
-    Each line of a kernel has the origins of all calls of the kernel.
+    The comment and the signature of a kernel have the origins of all its calls.  The other lines have those of the
+    operators that they compute.
     """
+    called = _origins_of_calls(lir)
+    for kernel in lir.kernels:
+        origins = called.get(kernel.name, ())
+        by_statement = statement_origins(kernel)
+        for text, source in kernel_lines(kernel, kernel_symbol(kernel.name)):
+            if source is not None:
+                yield Line(text, by_statement.get(source, origins))
+            else:
+                yield Line(text, origins if text.startswith(("/*", "rvm_status")) else ())
+        yield Line("")
+    if with_routines:
+        yield from _routines_in_c(lir)
+
+
+def _kernel_lines(lir: LirModule) -> Iterator[Line]:
+    """Yield the bytecode of the kernels.  The first line of a kernel has the origins of all its calls, an instruction
+    those of the operators that it computes."""
+    called = _origins_of_calls(lir)
+    for number, kernel in enumerate(lir.kernels):
+        if number:
+            yield Line("")
+        by_statement, origins = statement_origins(kernel), called.get(kernel.name, ())
+        try:
+            program, sources = print_with_sources(kernel)
+        except RelvmUnsupportedError as error:  # a kernel that is too large for the format
+            yield Line(str(error), origins)
+            continue
+        first, *texts = kernel_listing(program, kernel.name).rstrip("\n").split("\n")
+        yield Line(first, origins)
+        head = len(texts) - len(sources)  # the tensors, the arrays and the constants
+        yield from map(Line, texts[:head])
+        for text, source in zip(texts[head:], sources, strict=True):
+            yield Line(text, by_statement.get(source, origins) if source else ())
+
+
+def _origins_of_calls(lir: LirModule) -> dict[str, Origins]:
+    """Return the origins of all calls of each kernel."""
     called: dict[str, dict[str, None]] = {}
     for statement in _calls_in(lir):
         if statement.kernel:
             called.setdefault(statement.function, {}).update(dict.fromkeys(statement.origins))
-    for kernel in lir.kernels:
-        origins = tuple(called.get(kernel.name, ()))
-        for text in print_kernel(kernel, kernel_symbol(kernel.name)).split("\n"):
-            yield Line(text, origins)
-        yield Line("")
-    if with_routines:
-        yield from _routines_in_c(lir)
+    return {name: tuple(origins) for name, origins in called.items()}
 
 
 _MARK = re.compile(r"/\* @(\d+)@( = )?")  # a marker at the start of a comment; comments cannot contain /*

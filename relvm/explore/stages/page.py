@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from relvm.explore.draw.html_page import filled, framed
 from relvm.explore.stages.view import View
 
+_SCRIPTS = ("diff.js", "tokens.js", "settings.js", "view.js", "search.js", "navigation.js")
+
 
 def page(title: str, views: Iterable[View]) -> str:
     """Return the HTML of the page."""
@@ -24,7 +26,7 @@ def page(title: str, views: Iterable[View]) -> str:
         for view in views
     ]
     data = {"title": title, "stages": stages, "origins": list(origins)}
-    return filled("view", ("view.js",), title, data)
+    return filled("view", _SCRIPTS, title, data)
 
 
 def frame(title: str, views: Iterable[View]) -> str:

@@ -78,8 +78,8 @@ def format_memory(module: Module, function: str | None = None, *, target: str = 
     """Return the memory plans of all blocks that compute tensors, as text.
 
     For each block there is a summary, followed by each storage with its tensors.  A lifetime is given as its first and
-    last point in the block.  Point i is binding i of the block in the output of `relvm show --stage lowered`, counted
-    from 0.  The last point is the end of the block.
+    last point in the block.  Point i is binding i of the block, counted from 0, in the output of
+    `relvm show --stage lower_to_kernels`.  The last point is the end of the block.
 
     Parameters
     ----------

@@ -307,7 +307,7 @@ class ImportContext(ABC):
         return self.block(self.outputs(graph))
 
     def block(self, values: list[Value]) -> Block:
-        """Return a block of all bindings so far, whose result is the only value in `values`, or a tuple of them.
+        """Return a block of all bindings so far.  Its result is a tuple of `values`, or the value if there is only one.
 
         The type of the block does not mention dimensions that this graph created.
         """

@@ -61,15 +61,15 @@ def newest_versions() -> Mapping[str, int]:
 
 
 def expect_model(model: Any, place: str) -> None:
-    """Check a ModelProto whose nodes are in topological order (topological_sort.py).
+    """Check a ModelProto that topological_sort.py has sorted.  Nodes on a cycle are not sorted, and are rejected here.
 
     Raises
     ------
     RelvmFormatError
         A value is defined twice, the nodes form a cycle, a name is not UTF-8, or two functions share a name.
     RelvmUnsupportedError
-        The IR version is newer than that of the installed onnx package, or nested graphs or repeated calls exceed the
-        limits.
+        The IR version is newer than that of the installed onnx package, graphs are nested too deeply, or calls of
+        model functions expand to too many nodes.
     """
     from onnx import IR_VERSION
 

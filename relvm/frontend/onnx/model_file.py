@@ -175,7 +175,8 @@ class ModelFile:
     def _file(self, location: str, here: str) -> np.ndarray:
         if self.folder is None:
             raise RelvmUnsupportedError(
-                f"{here}: the elements are in the file {location!r}; pass the path of the model"
+                f"{here}: the elements of the tensor are in the file {location!r}, which is found only if the model is"
+                " given by its path"
             )
         try:
             path = file_in(self.folder, location)

@@ -1,0 +1,100 @@
+"use strict";
+// Links to a stage and a line, and the keys.
+
+// ---- links: #stage=NAME&compare=NAME&line=NUMBER&side=left ----
+
+function address() {
+  const parts = new URLSearchParams({ stage: stages[shown.right].name });
+  if (shown.left !== Math.max(0, shown.right - 1)) parts.set("compare", stages[shown.left].name);
+  if (selected) parts.set("line", selected.line + 1);
+  if (selected?.side === "left") parts.set("side", "left");
+  return `#${parts}`;
+}
+
+// Put what is shown into the address.  replace: without a new entry in the history.
+function link({ replace = false } = {}) {
+  const url = new URL(location.href);
+  url.hash = address();
+  if (url.hash === location.hash) return;
+  if (replace) location.replace(url);
+  else location.assign(url);
+}
+
+// Show what the address says.
+function restore() {
+  const parts = new URLSearchParams(location.hash.slice(1));
+  const numberOf = (key) => {
+    if (!parts.has(key)) return -1;
+    const number = stages.findIndex((stage) => stage.name === parts.get(key));
+    if (number < 0) unknown.push(`This page has no stage ${parts.get(key)}.`);
+    return number;
+  };
+  const unknown = [];
+  const right = numberOf("stage"), left = numberOf("compare"), side = parts.get("side") === "left" ? "left" : "right";
+  pinned = null;
+  choose(right >= 0 ? right : Math.min(1, stages.length - 1));
+  if (left >= 0) choose(left, true);
+  const line = Number(parts.get("line")) - 1;
+  if (parts.has("line") && !unknown.length) {
+    select(side, line);
+    if (!selected) unknown.push(`Stage ${stages[shown[side]].name} has no line ${parts.get("line")}.`);
+  }
+  if (unknown.length) setPlace(unknown, "");
+}
+
+addEventListener("hashchange", () => { if (address() !== location.hash) restore(); });
+
+// ---- keys ----
+
+function move(step) {
+  const at = selected?.side === active ? selected.line + step : topLine(active);
+  if (!(at in stages[shown[active]].lines)) return;
+  select(active, at);
+  link({ replace: true });
+}
+
+function topLine(side) {
+  const top = boxes[side].getBoundingClientRect().top;
+  const chunk = [...boxes[side].children].find((each) => each.getBoundingClientRect().bottom > top);
+  const row = [...(chunk?.children ?? [])].find((each) => each.dataset.n && each.getBoundingClientRect().top >= top);
+  return row ? Number(row.dataset.n) - 1 : 0;
+}
+
+function step(by) {
+  choose(Math.min(stages.length - 1, Math.max(0, shown.right + by)));
+  link();
+}
+
+const help = document.getElementById("help");
+const KEYS = {
+  j: ["next line", () => move(1)],
+  k: ["previous line", () => move(-1)],
+  h: ["left pane", () => boxes.left.focus()],
+  l: ["right pane", () => boxes.right.focus()],
+  "]": ["next stage", () => step(1)],
+  "[": ["previous stage", () => step(-1)],
+  "/": ["search", () => { field.focus(); field.select(); }],
+  n: ["next hit, also Enter in the search field", () => jump(1)],
+  N: ["previous hit, also Shift+Enter in the search field", () => jump(-1)],
+  d: ["differences on or off", () => set("diff", !settings.diff)],
+  w: ["wrap long lines or not", () => set("wrap", !settings.wrap)],
+  f: ["long names in full or not", () => set("names", !settings.names)],
+  Escape: ["remove the highlighting", () => { unselect(); link(); }],
+  "?": ["this help", () => help.showModal()],
+};
+help.querySelector("table").innerHTML = Object.entries(KEYS).map(([key, [text]]) =>
+  `<tr><td><kbd>${key}</kbd></td><td>${text}</td></tr>`).join("");
+document.getElementById("keys").addEventListener("click", () => help.showModal());
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || help.open || event.target.closest("input, select")) return;
+  if (Object.hasOwn(KEYS, event.key)) { KEYS[event.key][1](); event.preventDefault(); return; }
+  const arrow = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+  if (!arrow || event.target.closest(".lines, .divider")) return;
+  step(arrow);
+  event.preventDefault();
+});
+
+applySettings();
+activate("right");
+restore();

@@ -1,0 +1,92 @@
+"""Source locations of the statements of a kernel, for people who read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from relvm.kernels.loop_ir import (
+    Allocate,
+    Assign,
+    Buffer,
+    IfThen,
+    Kernel,
+    Let,
+    Load,
+    Local,
+    Loop,
+    Parallel,
+    Scalar,
+    Statement,
+    Store,
+    scalars_in,
+    statements_in,
+)
+
+
+def _names_of(value: Scalar) -> tuple[str, ...]:
+    """Return the name of the variable or the array that a value is taken from, if it is one."""
+    match value:
+        case Local(name) | Load(Buffer(name)):
+            return (name,)
+    return ()
+
+
+def statement_origins(kernel: Kernel) -> dict[Statement, tuple[str, ...]]:
+    """Return the source locations of the operators that each statement of a kernel computes.
+
+    A loop or a branch has those of the statements inside it.  A statement that computes a position or another part of a
+    value has those of the statements that use its result.  A kernel that is not made of operators has none.
+    """
+    if kernel.provenance is None:
+        return {}
+    provenance, outputs = kernel.provenance, set(kernel.outputs)
+    found: dict[Statement, set[int]] = {}
+    uses: dict[str, set[int]] = {}  # a variable or an array -> the operators of the statements that use it
+
+    def owners(names: Iterable[str]) -> set[int]:
+        return {number for name in names for number in provenance.values.get(name, ())}
+
+    def own(statement: Statement) -> set[int]:
+        """Return the numbers of the operators of a statement that contains no others."""
+        match statement:
+            case Let(local) | Assign(local):
+                target = local.name
+            case Allocate(buffer):
+                target = buffer.name
+            case Store(buffer, _, value):
+                computed = owners(_names_of(value))
+                if buffer in outputs and (numbers := computed | owners([buffer.name])):
+                    return numbers
+                target = buffer.name
+            case _:
+                target = ""
+        numbers = owners([target])
+        if numbers or provenance.rest is not None:
+            return numbers or set(provenance.rest or ())
+        if isinstance(statement, Let):
+            return set(uses.get(target, ()))
+        return set(uses.get(target, ())) or set(range(len(provenance.members)))
+
+    for statement in reversed(list(statements_in(kernel.body))):  # the statements inside come before, like the uses
+        match statement:
+            case Loop(body=inside) | Parallel(body=inside):
+                numbers = set[int]().union(*(found[each] for each in inside))
+            case IfThen(_, then, orelse):
+                numbers = set[int]().union(*(found[each] for each in (*then, *orelse)))
+            case _:
+                numbers = own(statement)
+        found[statement] = numbers
+        reduced = {local for _, local in statement.reduce} if isinstance(statement, Loop) else set()
+        for scalar in scalars_in(statement):
+            if scalar in reduced:
+                continue  # the assignments inside the loop use it
+            match scalar:
+                case Local(name):
+                    uses.setdefault(name, set()).update(numbers)
+                case Load(buffer):
+                    uses.setdefault(buffer.name, set()).update(numbers)
+    members = provenance.members
+    return {
+        statement: tuple(dict.fromkeys(origin for number in sorted(numbers) for origin in members[number]))
+        for statement, numbers in found.items()
+    }
