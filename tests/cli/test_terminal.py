@@ -12,6 +12,7 @@ import pytest
 
 from relvm.cli import main
 from relvm.cli.colors import colored, has_color
+from relvm.cli.output import has_progress
 
 MODEL = "def main(x: f32[n, 3]) -> f32[n, 3] = add(x, relu(x))\n"
 RED, GREEN, YELLOW, END = "\x1b[1;31m", "\x1b[32m", "\x1b[1;33m", "\x1b[0m"
@@ -120,6 +121,19 @@ def test_a_build_over_a_second_shows_its_step_on_a_terminal(folder: Path) -> Non
     assert "\r\x1b[Krelvm: building: C compilation, 1 s" in shown
     assert "\r\x1b[Krelvm: " in shown and shown.rpartition("\x1b[K")[2].endswith(" ms\r\n")  # the line is removed
     assert printed("second", "-q") == ""
+
+
+@pytest.mark.parametrize(
+    ("terminal", "verbose", "quiet", "expected"),
+    [(True, False, False, True), (False, False, False, False), (True, False, True, False), (True, True, False, False)],
+)
+def test_where_there_is_progress(
+    terminal: bool, verbose: bool, quiet: bool, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("relvm.cli.output._is_quiet", quiet)
+    monkeypatch.setattr("relvm.cli.output._is_verbose", verbose)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    assert has_progress() is expected
 
 
 def test_there_is_no_progress_elsewhere(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
