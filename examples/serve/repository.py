@@ -12,7 +12,7 @@ from typing import Any
 
 from relvm import ThreadPoolRunner, load_model, vm
 from relvm.bytecode.program import stated_signature
-from relvm.errors import RelvmError, RelvmFormatError, RelvmUnsupportedError, near_matches
+from relvm.errors import RelvmError, RelvmFormatError, RelvmNameError, RelvmUnsupportedError, near_matches
 from relvm.model import Model
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES, map_executable
 from relvm.vm import Executable
@@ -183,8 +183,20 @@ class Repository:
         self._changing = asyncio.Lock()
 
     def load_all(self) -> None:
-        """Load all models.  Those that fail are in the index, with the reason."""
-        for source in self._find():
+        """Load all models.  Those that fail are in the index, with the reason.
+
+        Raises
+        ------
+        OSError
+            The folder cannot be read.
+        RelvmNameError
+            The settings name a model that does not exist, and clients cannot load it later.
+        """
+        sources = self._find()
+        names = {each.name for each in sources}
+        for name in () if self._settings.control else self._settings.model_batches.keys() - names:
+            raise RelvmNameError(f"--max-batch {name}=...: no model {name}{near_matches(name, names)}")
+        for source in sources:
             try:
                 self._add(ServedModel(source, self._settings))
             except Exception as error:

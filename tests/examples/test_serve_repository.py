@@ -340,6 +340,14 @@ def test_batches_are_options_for_all_or_single_models() -> None:
         make_parser().parse_args(["models", "--max-batch", "a="])
 
 
+def test_a_name_of_no_model_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    save(tmp_path / "softmax.rvm")
+    assert serve_main([str(tmp_path), "--max-batch", "softmaks=8"]) == 1
+    said = capsys.readouterr().err
+    assert said == "serve: --max-batch softmaks=...: no model softmaks; did you mean softmax?\n"
+    make_app(tmp_path, model_batches={"later": 8}, control=True)
+
+
 def test_a_model_that_cannot_be_batched_is_named(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     from serve.__main__ import expect_models
 
