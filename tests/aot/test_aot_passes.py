@@ -121,7 +121,7 @@ REFUSED = {
           _ = builtin.assert(dim(k) <= 16, "too late: y is made")
           return z
         }""",
-    "main: result: .*calls of host functions \(test.aot.host\)": """
+    r"main: result: .*calls of host functions \(test.aot.host\)": """
         def main(x: f32[4]) => f32[4] { return packed("test.aot.host", x) : f32[4] }""",
     "main: .*: .*list": """
         def main(x: f32[4]) -> list[f32[4]] { return make_list(x, x) }""",

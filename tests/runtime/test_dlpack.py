@@ -157,7 +157,7 @@ class Given(Exporter):
         (Given(None), "__dlpack__ did not return an unused DLPack capsule"),  # type: ignore[arg-type]
         (Given(np.zeros(2, np.complex64).__dlpack__()), "unsupported tensor dtype complex64"),  # type: ignore[arg-type]
     ],
-    ids=str,
+    ids=["cuda", "rocm", "negated", "read-only", "consumed", "none", "complex"],
 )
 def test_what_cannot_be_shared_is_refused(identity: Any, value: Any, message: str) -> None:
     with pytest.raises(RelvmTypeError, match=f"identity: argument x: .*{message}"):
