@@ -128,7 +128,7 @@ def store_other(objects: Objects, value: Any, address: int) -> bool:
             return store(objects, int(value), words, 0)
     if hasattr(value, "__dlpack__"):
         return _store_array(objects, array_of_dlpack(value), words)
-    if hasattr(value, "__array_interface__"):
+    if hasattr(value, "__array_interface__") and not isinstance(value, type):
         return _store_array(objects, np.asarray(value), words)
     if callable(value) and not isinstance(value, type):
         return _store_function(objects, value, words)

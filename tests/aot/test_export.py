@@ -262,11 +262,11 @@ def test_the_command_shows_what_each_pass_makes(what: str, tmp_path: Path, capsy
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--runtime", "hosted", "--interface", "c"], 'requires interface="packed" and unpacked=False'),
+        (["--runtime", "hosted", "--interface", "c"], "requires --interface packed and no --unpacked"),
         (["--pool", "fast=12x"], "--pool fast=12x: expected NAME or NAME=BYTES"),
         (["--pool", "fast=3"], "pool fast"),
         (["--constants-limit", "10"], "more than the limit of 10"),
-        (["--alignment", "3"], "alignment=3"),
+        (["--alignment", "3"], "--alignment 3"),
         (["--function", "mian"], "no function mian; did you mean main"),
     ],
 )
