@@ -27,7 +27,7 @@ from relvm.quoting import terminal
 from relvm.runtime.executable import Executable, load
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 from relvm.runtime.function import Function
-from relvm.runtime.plain_values import plain_output
+from relvm.runtime.plain_values import plain_output, without_shared_memory
 from relvm.runtime.signature import instance_property, python_signature
 from relvm.runtime.virtual_machine import VirtualMachine
 
@@ -140,7 +140,7 @@ class Model(Displayed):
 
     # ---- running ----
 
-    def __call__(self, *arguments: Any, **inputs: Any) -> Any:
+    def __call__(self, /, *arguments: Any, **inputs: Any) -> Any:
         """Run the model.
 
         Parameters
@@ -211,6 +211,7 @@ class Model(Displayed):
         values = (result,) if len(self.output_names) == 1 else result
         found = dict(zip(self.output_names, values, strict=True))
         plain = {name: plain_output(found[name], name in self._maps) for name in dict.fromkeys(names)}
+        plain = without_shared_memory(plain) if len(plain) > 1 else plain
         return [plain[name] for name in names]
 
     def computes_only(self, names: Iterable[str]) -> bool:
@@ -229,7 +230,15 @@ class Model(Displayed):
                 self._free.append(free)
 
     def machine(self) -> VirtualMachine:
-        """Return a new machine for the executable, for uses that a call does not cover."""
+        """Return a new machine for the executable, for uses that a call does not cover.
+
+        Raises
+        ------
+        RelvmArgumentError
+            The model is closed.
+        """
+        if self._is_closed:
+            raise RelvmArgumentError("the model is closed; load it again")
         return VirtualMachine(self.executable, **self._options)
 
     def wait_compiled(self, timeout: float | None = None) -> bool:
@@ -256,7 +265,7 @@ class Model(Displayed):
         inputs = dict(zip(self.input_names, self._types, strict=True))
         return Signature(inputs, dict(zip(self.output_names, self._results, strict=True)))
 
-    def profile(self, *arguments: Any, **inputs: Any) -> Profile:
+    def profile(self, /, *arguments: Any, **inputs: Any) -> Profile:
         """Run the model once, and return the time of each kernel (VirtualMachine.profile).
 
         Parameters
@@ -347,8 +356,6 @@ class Model(Displayed):
             return self._new_machine()
 
     def _new_machine(self) -> tuple[VirtualMachine, Function]:
-        if self._is_closed:
-            raise RelvmArgumentError("the model is closed; load it again")
         machine = self.machine()
         function = machine[self._function]
         assert isinstance(function, Function), "a new machine has no saved functions"

@@ -7,14 +7,16 @@ import shutil
 import sys
 from pathlib import Path
 
-from relvm.cli.output import note, put
+from relvm.cli.output import complain, note, put
 from relvm.editors.formatter import format_text
-from relvm.errors import RelvmArgumentError
+from relvm.errors import RelvmArgumentError, RelvmError
 from relvm.runtime.file_io import complete_file, read_text
 
 
 def format_files(options: argparse.Namespace) -> int:
     """Format files in place.  With --check, only name those that would change, and return 1 if there is one.
+
+    A file that cannot be formatted is reported, does not stop the others, and makes the result 1.
 
     The file `-` is standard input, whose formatted text is printed.
     """
@@ -23,21 +25,30 @@ def format_files(options: argparse.Namespace) -> int:
             raise RelvmArgumentError("-: standard input is formatted alone and without --check")
         put(format_text(sys.stdin.read(), "<stdin>"), end="")
         return 0
-    changed = []
+    changed = failed = 0
     for file in options.files:
-        if Path(file).suffix != ".relvm":
-            raise RelvmArgumentError(f"{file}: expected a .relvm file")
-        text = read_text(file)
-        formatted = format_text(text, file)
-        if formatted == text:
-            continue
-        changed.append(file)
-        if options.check:
-            put(f"would format {file}")
-        else:
-            with complete_file(file) as path:
-                path.write_text(formatted, encoding="utf-8", newline="")
-                shutil.copymode(file, path)
+        try:
+            changed += _format_file(file, is_check=options.check)
+        except (RelvmError, OSError) as error:
+            failed += 1
+            complain(error)
     if not options.check:
-        note(f"formatted {len(changed)} of {len(options.files)} files")
-    return 1 if options.check and changed else 0
+        note(f"formatted {changed} of {len(options.files)} files")
+    return 1 if failed or (options.check and changed) else 0
+
+
+def _format_file(file: str, *, is_check: bool) -> bool:
+    """Format a file, or only name it, and return whether its text changes."""
+    if Path(file).suffix != ".relvm":
+        raise RelvmArgumentError(f"{file}: expected a .relvm file")
+    text = read_text(file)
+    formatted = format_text(text, file)
+    if formatted == text:
+        return False
+    if is_check:
+        put(f"would format {file}")
+        return True
+    with complete_file(file) as path:
+        path.write_text(formatted, encoding="utf-8", newline="")
+        shutil.copymode(file, path)
+    return True

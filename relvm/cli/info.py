@@ -17,6 +17,7 @@ from relvm.cli.progress import Progress
 from relvm.errors import RelvmError, RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx_info import OnnxValue, onnx_info
 from relvm.model_loader import expect_to_build
+from relvm.quoting import terminal
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES, read_file
 
 
@@ -48,8 +49,8 @@ def _put(name: str, value: Any, style: Style | None = None) -> None:
     """Print a row, or several rows for a dict or list of several items.  All lines have one style."""
     match value:
         case dict() if value:
-            width = max(map(len, value))
-            lines = [f"{name}:", *(f"  {key.ljust(width)}  {_text(each)}" for key, each in value.items())]
+            width = max(len(terminal(key)) for key in value)
+            lines = [f"{name}:", *(f"  {terminal(key).ljust(width)}  {_text(each)}" for key, each in value.items())]
         case list() if len(value) > 1:
             lines = [f"{name}:", *(f"  {_text(each)}" for each in value)]
         case dict() | list():
@@ -61,7 +62,7 @@ def _put(name: str, value: Any, style: Style | None = None) -> None:
 
 
 def _text(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else terminal(str(value))
 
 
 def _of_onnx(path: Path, dims: dict[str, Any], weights: str | None) -> dict[str, Any]:

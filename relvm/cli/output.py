@@ -66,6 +66,8 @@ def put_json(value: object) -> None:
 
 def flush() -> None:
     """Write the buffered text of standard output.  The errors are the same as those of `put`."""
+    if sys.stdout.closed:  # by a server of the language server protocol, when it ends
+        return
     with _writing(sys.stdout):
         sys.stdout.flush()
 

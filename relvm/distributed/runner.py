@@ -109,7 +109,7 @@ class Runner:
         self.options: dict[str, Any] = {"num_threads": num_threads, **limits}
         self.signature = FunctionSignature.of(executable, function)
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, /, *arguments: Any, **named: Any) -> Any:
         """Call the function with `arguments`, by position, and `named`, by parameter.
 
         Raises

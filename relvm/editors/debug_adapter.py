@@ -111,6 +111,10 @@ class DebugAdapter:
         except (RelvmError, OSError) as error:
             self._send("response", **response, success=False, message=str(error))
             return
+        except (TypeError, ValueError, AttributeError) as error:  # an argument of the wrong type
+            message = f"malformed arguments of {command}: {error}"
+            self._send("response", **response, success=False, message=message)
+            return
         self._send("response", **response, success=True, body=body or {})
         if command == "launch":
             self._event("initialized")  # the editor now sends its breakpoints
@@ -164,7 +168,7 @@ class DebugAdapter:
 
     def _debugger(self) -> Debugger:
         if self.program is None:
-            raise RelvmArgumentError("no program is running; send the request 'launch' first")
+            raise RelvmArgumentError("there is no program: the request 'launch' is missing or failed")
         return self.program.debugger
 
     def _paused(self) -> Debugger:
@@ -274,6 +278,9 @@ class DebugAdapter:
     def _pause(self, arguments: Mapping[str, Any]) -> None:
         self._debugger().interrupt()
 
+    def _expect_program(self, arguments: Mapping[str, Any]) -> None:
+        self._debugger()
+
     def _nothing(self, arguments: Mapping[str, Any]) -> None:
         """Respond without an action: `serve` and `_answer` do what the request asks for."""
 
@@ -290,7 +297,7 @@ _ACTIONS: dict[str, Callable[[DebugAdapter, Mapping[str, Any]], dict[str, Any] |
     "setBreakpoints": DebugAdapter._set_breakpoints,
     "setFunctionBreakpoints": DebugAdapter._set_function_breakpoints,
     "setExceptionBreakpoints": DebugAdapter._set_exception_breakpoints,
-    "configurationDone": DebugAdapter._nothing,
+    "configurationDone": DebugAdapter._expect_program,
     "threads": DebugAdapter._threads,
     "stackTrace": DebugAdapter._stack_trace,
     "source": DebugAdapter._source,

@@ -26,7 +26,8 @@ _WORDS = (KEYWORDS | KERNEL_KEYWORDS) - _CALLED  # a value stands after these wo
 def format_text(text: str, name: str = "<text>") -> str:
     """Return a text with uniform indentation and spaces.
 
-    A line is indented by two spaces for each bracket that is open at its start.  At most one blank line remains between
+    A line is indented by two spaces for each bracket that is open at its start, and if it continues an expression after
+    an infix operator or `=`.  At most one blank line remains between
     two lines.
 
     Parameters
@@ -55,14 +56,17 @@ def format_text(text: str, name: str = "<text>") -> str:
     """
     lines: list[str] = []
     open_brackets: list[str] = []
+    continues = False  # whether the line before ends with an infix operator, such as = before the body of a function
     for tokens, comment in _lines(Source(text, name)):
         if not tokens and not comment:
             if lines and lines[-1]:
                 lines.append("")
             continue
         starts_closed = len(tokens) > 0 and tokens[0].text in _CLOSING
-        indent = max(0, len(open_brackets) - starts_closed)
+        indent = max(0, len(open_brackets) - starts_closed) + (continues and not starts_closed)
         written = _written(tokens, open_brackets)
+        if tokens:
+            continues = tokens[-1].kind == "mark" and tokens[-1].text in _INFIX
         line = _INDENT * indent + written
         if comment:
             column = max(comment.column, len(line) + 2) if written else len(line)

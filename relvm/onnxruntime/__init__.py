@@ -198,7 +198,7 @@ class _Rejected:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __call__(self, *arguments: Any, **named: Any) -> NoReturn:
+    def __call__(self, /, *arguments: Any, **named: Any) -> NoReturn:
         raise rejected(self._name, REJECTED[self._name])
 
     def __getattr__(self, name: str) -> NoReturn:

@@ -21,7 +21,7 @@ class Closure(Callable):
 
     name = "the function"  # in messages
 
-    def call_otherwise(self, *arguments: Any, **named: Any) -> Any:
+    def call_otherwise(self, /, *arguments: Any, **named: Any) -> Any:
         """Handle a call with `named` arguments besides the positional `arguments`.
 
         Raises

@@ -103,7 +103,7 @@ def read_file(path: str | os.PathLike) -> bytes:
 
 
 def read_text(path: str | os.PathLike) -> str:
-    """Return the current text of a UTF-8 file.  All line ends are converted to a newline.
+    """Return the current text of a UTF-8 file, without a byte order mark.  All line ends are converted to a newline.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def read_text(path: str | os.PathLike) -> str:
         `open_file` rejects the file, or it is not UTF-8 text.
     """
     try:
-        return read_file(path).decode().replace("\r\n", "\n").replace("\r", "\n")
+        return read_file(path).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise RelvmFormatError(f"{path}: expected UTF-8 text: {error}") from None
 

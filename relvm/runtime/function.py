@@ -79,7 +79,7 @@ class Function(Closure):
             lines += ["", "Returns", "-------", result]
         return "\n".join(map(terminal, lines))
 
-    def call_otherwise(self, *arguments: Any, **named: Any) -> Any:
+    def call_otherwise(self, /, *arguments: Any, **named: Any) -> Any:
         """Handle a call with arguments by parameter name, and any call of a function with pre-bound inputs.
 
         Raises
@@ -148,7 +148,7 @@ class SavedFunction:
         self.prepared = prepared
         self.include_return = include_return
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, /, *arguments: Any, **named: Any) -> Any:
         """Run the function.  Return its result, or None if `include_return` is false.  Raise RelvmArgumentError if
         arguments are given."""
         if arguments or named:

@@ -16,6 +16,20 @@ def plain_output(value: Any, is_map: bool) -> Any:
     return map_value(plain) if is_map else plain
 
 
+def without_shared_memory(values: dict[str, Any]) -> dict[str, Any]:
+    """Return outputs by name, with a copy of each array whose memory overlaps that of another array."""
+    arrays = [(value.__array_interface__["data"][0], name) for name, value in values.items() if _has_elements(value)]
+    end = 0
+    for start, name in sorted(arrays):
+        values = values | {name: values[name].copy()} if start < end else values
+        end = max(end, start + values[name].nbytes)
+    return values
+
+
+def _has_elements(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.size > 0
+
+
 def plain_value(value: Any) -> Any:
     """Convert a value of a machine: tensors become writable arrays, and tuples become lists."""
     match value:

@@ -56,7 +56,7 @@ class TimeEvaluator:
     def __reduce__(self) -> NoReturn:
         raise uncopyable(self)
 
-    def __call__(self, *arguments: Any, **named: Any) -> Timing:
+    def __call__(self, /, *arguments: Any, **named: Any) -> Timing:
         """Measure the time of the function with the given arguments.  The results of the function are discarded.  The
         errors are the same as those of a call."""
         prepared = self._prepare(arguments, named)

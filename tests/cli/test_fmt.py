@@ -42,6 +42,17 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     assert capsys.readouterr().out == NICE
 
 
+def test_a_file_with_an_error_does_not_stop_the_others(
+    files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong, missing = tmp_path / "wrong.relvm", tmp_path / "missing.relvm"
+    wrong.write_text("def $")
+    assert main(["fmt", str(wrong), str(missing), str(files[0])]) == 1
+    assert files[0].read_text() == NICE
+    printed = capsys.readouterr().err
+    assert "wrong.relvm:1:5" in printed and "missing.relvm" in printed and "formatted 1 of 3 files" in printed
+
+
 def test_other_files_are_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "notes.txt").write_text("def")
     assert main(["fmt", str(tmp_path / "notes.txt")]) == 1

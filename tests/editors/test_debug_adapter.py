@@ -191,12 +191,21 @@ def test_errors_of_the_program_and_wrong_requests(editor: Editor, program: Path,
         response = editor.request("launch", **arguments)
         assert not response["success"] and message in response["message"], response
     assert not editor.request("continue", threadId=1)["success"]
+    assert "is missing or failed" in editor.request("configurationDone")["message"]
     assert "is not supported" in editor.request("goto")["message"]
     (tmp_path / "wrong.relvm").write_text("def main(i: i64) -> i64 = 1 // i\n")
     editor.ask("launch", program=str(tmp_path / "wrong.relvm"), inputs={"i": 0}, target="bytecode")
     assert not editor.request("launch", program=str(program))["success"]
     (other,) = editor.ask("setBreakpoints", source={"path": "/other.relvm"}, breakpoints=[{"line": 1}])["breakpoints"]
     assert not other["verified"]
+    for command, arguments in (
+        ("setFunctionBreakpoints", {"breakpoints": 3}),
+        ("setBreakpoints", {"source": 3}),
+        ("scopes", {"frameId": "x"}),
+        ("variables", {"variablesReference": "x"}),
+    ):
+        response = editor.request(command, **arguments)
+        assert not response["success"] and f"malformed arguments of {command}" in response["message"]
     editor.ask("configurationDone")
     stopped = editor.wait_for("stopped")
     assert stopped["reason"] == "exception" and "zero" in stopped["text"]

@@ -38,6 +38,7 @@ def tokens(text: str) -> list[tuple[str, str, bool]]:
         ("if(a) then(b)", "if (a) then (b)\n"),
         ("{a=1\n{\nb=2\n}\n}", "{ a = 1\n  {\n    b = 2\n  }\n}\n"),
         ("a\n\n\n\nb\n\n", "a\n\nb\n"),
+        ("def f(x: i64) -> i64 =\nx +\n1\ny = 1", "def f(x: i64) -> i64 =\n  x +\n  1\ny = 1\n"),
         ("a  # one\nbcd # two", "a  # one\nbcd  # two\n"),
         ("a       # one\nbcd     # two", "a       # one\nbcd     # two\n"),
         ("   # alone", "# alone\n"),

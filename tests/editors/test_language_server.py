@@ -38,6 +38,7 @@ def talk(folder: Path, conversation: Callable[[LanguageClient, asyncio.Queue], A
         finally:
             await client.shutdown_async(None)
             client.exit(None)
+            assert await client._server.wait() == 0
             await client.stop()
 
     asyncio.run(asyncio.wait_for(run(), 60))

@@ -57,7 +57,7 @@ class ScriptKernel(SourceFunction):
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
 
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
+    def __call__(self, /, *args: Any, **keywords: Any) -> Any:
         """Raise RelvmTypeError, because only scripts can call kernels."""
         raise RelvmTypeError(
             f"kernel {self.name} can only be called in a function decorated with @script; "

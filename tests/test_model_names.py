@@ -1,0 +1,59 @@
+"""Models with names that clash with Python's, outputs that are the same value, and closed models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from frontend.onnx_models import make_model, onnx
+
+import relvm
+from relvm.cli import main
+from relvm.errors import RelvmArgumentError
+
+node = onnx.helper.make_node
+X, Y = np.array([1, 2], np.float32), np.array([3, 4], np.float32)
+
+
+def load(model: onnx.ModelProto) -> relvm.Model:
+    return relvm.load_model(model.SerializeToString(), exec_mode="bytecode")
+
+
+def test_inputs_named_self_and_class() -> None:
+    model = load(
+        make_model([node("Sub", ["self", "class"], ["y"])], [(n, "float32", [2]) for n in ("self", "class")], ["y"])
+    )
+    inputs = {"self": X, "class": Y}
+    np.testing.assert_array_equal(model(**inputs), X - Y)
+    np.testing.assert_array_equal(model.run(None, inputs)[0], X - Y)
+    np.testing.assert_array_equal(
+        model.machine()["main"](**{"self": X, model.machine()["main"].parameters[1]: Y}), X - Y
+    )
+    assert model.profile(**inputs).rows
+
+
+@pytest.mark.parametrize("nodes", [
+    [node("Identity", ["x"], ["y"]), node("Identity", ["x"], ["z"])],
+    [node("Relu", ["x"], ["y"]), node("Identity", ["y"], ["z"])],
+], ids=["of an input", "of a result"])  # fmt: skip
+def test_results_share_no_memory(nodes: list[onnx.NodeProto]) -> None:
+    model = load(make_model(nodes, [("x", "float32", [2])], ["y", "z"]))
+    y, z = model.run(None, {"x": X})
+    y[0] = 99
+    assert z[0] == 1 and X[0] == 1
+
+
+def test_a_closed_model_runs_nothing() -> None:
+    model = load(make_model([node("Relu", ["x"], ["y"])], [("x", "float32", [2])], ["y"]))
+    model.close()
+    for use in (lambda: model(X), lambda: model.profile(X), model.machine):
+        with pytest.raises(RelvmArgumentError, match="the model is closed"):
+            use()
+
+
+def test_names_do_not_forge_lines_of_info(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = make_model([node("Relu", ["x"], ["y"])], [("x", "float32", ["n\nunsupported: none"])], ["y"])
+    onnx.save(model, tmp_path / "model.onnx")
+    assert main(["info", str(tmp_path / "model.onnx")]) == 0
+    assert capsys.readouterr().out.count("\nunsupported: none\n") == 1
