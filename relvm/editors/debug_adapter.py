@@ -19,6 +19,7 @@ from relvm.explore.draw.format_value import shown_value
 
 _THREAD = 1  # the number of the only thread
 _MAX_BYTES = 1 << 24  # of a message
+_POLL_SECONDS = 0.001
 _WHOLE = 1 << 30  # more instructions than a function has
 _REASONS = {"interrupt": "pause", "nan": "exception", "error": "exception"}  # other reasons have the same names
 _FRAME_REFERENCES = 1 << 20  # a reference to the registers of a frame is this number plus the frame's
@@ -148,6 +149,8 @@ class DebugAdapter:
 
         self._runner = threading.Thread(target=run, name="relvm debug adapter", daemon=True)
         self._runner.start()
+        while self._runner.is_alive() and not debugger.is_running:  # a request to pause it may come next
+            self._runner.join(_POLL_SECONDS)
 
     def _begin(self, debugger: Debugger) -> Stop:
         assert self.program

@@ -6,14 +6,17 @@ import io
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from relvm.editors.debug_adapter import DebugAdapter
+from relvm.editors.debug_adapter import DebugAdapter, Launch
 from relvm.errors import RelvmFormatError
+from relvm.explore import Debugger
+from relvm.explore.debugger.frames import Stop
 
 PROGRAM = """\
 def main(x: f32[n]) -> f32[n] {
@@ -175,8 +178,27 @@ def test_a_run_without_end_is_paused_and_ended(editor: Editor, program: Path) ->
     editor.ask("pause", threadId=1)
     assert editor.wait_for("stopped")["reason"] == "pause"
     assert editor.lines()[0][0] == "forever"
+    for _ in range(10):  # no pause is lost, even one that arrives before the run continues
+        editor.ask("continue", threadId=1)
+        editor.ask("pause", threadId=1)
+        assert editor.wait_for("stopped")["reason"] == "pause"
     editor.ask("continue", threadId=1)
     editor.ask("disconnect")  # while it runs
+
+
+def test_a_request_that_arrives_before_the_run_begins_waits_for_it(program: Path) -> None:
+    class SlowDebugger(Debugger):
+        def run(self, *arguments: Any) -> Stop:
+            time.sleep(0.2)
+            return super().run(*arguments)
+
+    requests = b""
+    for command in ("launch", "configurationDone", "disconnect"):
+        body = json.dumps({"seq": 1, "type": "request", "command": command}).encode()
+        requests += b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+    debugger = SlowDebugger(program, target="bytecode")
+    DebugAdapter(io.BytesIO(requests), io.BytesIO(), lambda _: Launch(debugger, "forever", [0])).serve()
+    assert not debugger.is_running
 
 
 def test_errors_of_the_program_and_wrong_requests(editor: Editor, program: Path, tmp_path: Path) -> None:

@@ -242,12 +242,17 @@ class Debugger(Displayed):
         """Continue until the innermost function has returned to its caller."""
         return self._go(self._paused().depth - 1, True)
 
+    @property
+    def is_running(self) -> bool:
+        """Whether a run is in progress and not stopped."""
+        return self._run is not None and self._stop is None
+
     def interrupt(self) -> None:
         """Stop the run before its next instruction.  This is for other threads than the one that waits for the run.
 
-        It has no effect if no run is in progress.
+        It has no effect unless `is_running`.
         """
-        if self._run is not None and self._stop is None:
+        if self.is_running:
             self._interrupted = True
             self._set_depth()
 
@@ -497,6 +502,7 @@ class Debugger(Displayed):
         if self._run is None:
             raise RelvmArgumentError("no run is in progress; call `run` or `start` first")
         self._within, self._skips_housekeeping, self._in_kernels = within, skips_housekeeping, in_kernels
+        self._interrupted = False  # an interrupt that came as the run stopped is obeyed
         self._set_depth()
         self._stop = None
         try:
