@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except NoReaderError:
         return 0
     except OSError as error:
-        complain(f"{error}")
+        complain(": ".join(str(part) for part in (error.filename, error.strerror) if part) or str(error))
         return 1
     except UnicodeDecodeError as error:
         complain(f"the file must be UTF-8 text: {error}")
