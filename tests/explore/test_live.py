@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import signal
 import socket
@@ -226,6 +227,18 @@ def test_ctrl_c_ends_the_command_and_its_process(tmp_path: Path) -> None:
         assert server.communicate(timeout=60) == ("", "")
     assert server.returncode == 0
     assert not Path(f"/proc/{children[0]}").exists()
+
+
+def test_the_command_opens_the_browser(tmp_path: Path) -> None:
+    opened = tmp_path / "opened"
+    os.mkfifo(opened)
+    browser = f"{sys.executable} -c \"import sys; open('{opened}', 'w').write(sys.argv[1])\" %s"
+    command = [sys.executable, "-P", "-m", "relvm", "explore"]
+    environment = os.environ | {"BROWSER": browser}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
+        printed = server.stdout.readline()
+        assert opened.read_text() in printed.split()
+        server.terminate()
 
 
 MISTAKES = {

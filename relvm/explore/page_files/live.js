@@ -10,6 +10,7 @@ const programLines = document.getElementById("program-lines");
 const problemButton = document.getElementById("problem");
 let isFirst = true; // whether no stages have been shown yet
 let problem = null; // of the last answer: {message, line, column, length}; the numbers only if the error has a place
+let builtText = null; // the text that the stages come from
 let passes = []; // of the last answer: {name, optional}
 
 document.getElementById("program").textContent = data.title;
@@ -56,17 +57,18 @@ function errorRange(text) {
 
 let timer = 0;
 let running = null; // the AbortController of the last request
-let number = 0; // of the last request
+let number = 0; // of the last change
 
 function changed(delay) {
+  running?.abort();
+  number++; // an answer to an earlier request is not shown
   clearTimeout(timer);
   timer = setTimeout(build, delay);
 }
 
 async function build() {
-  running?.abort();
   running = new AbortController();
-  const mine = ++number;
+  const mine = number;
   const waits = setTimeout(() => setStatus("building ..."), 300);
   try {
     const response = await post("build", running.signal);
@@ -95,7 +97,7 @@ function fail(found) {
   problemButton.textContent = found.line ? `${found.line}:${found.column}: ${found.message}` : found.message;
   problemButton.hidden = false;
   document.body.classList.add("stale");
-  setStatus(isFirst ? "The program has an error." : "The program has an error. The stages are those of the last program without one.");
+  setStatus(isFirst ? "Error." : "Error: the stages are those of the last program without one.");
   drawText();
 }
 
@@ -105,6 +107,7 @@ function succeed(answer, milliseconds) {
   document.body.classList.remove("stale");
   passes = answer.passes;
   if (live.isModel) textarea.value = answer.stages[0].lines.join("\n");
+  builtText = textarea.value;
   drawText();
   replaceStages(answer);
   setStatus(`Built in ${milliseconds} ms.`);
@@ -209,17 +212,19 @@ function lineOfOrigin(name) {
 }
 
 editorLines = (wanted) => {
+  if (textarea.value !== builtText) return [];
   const lines = live.isModel ? linesOf(stages[0], wanted) : new Set(wanted.map((origin) => lineOfOrigin(origins[origin])));
   return [...lines].map((line) => programLines.children[line]).filter(Boolean);
 };
 
 // Highlight what became of the line with the caret.
 function followCaret() {
+  if (textarea.value !== builtText) return;
   const line = textarea.value.slice(0, textarea.selectionStart).split("\n").length - 1;
   const wanted = live.isModel ? stages[0].origins[line] ?? []
     : [...origins.keys()].filter((origin) => lineOfOrigin(origins[origin]) === line);
   selected = null;
-  pinned = wanted.length && !document.body.classList.contains("stale") ? wanted : null;
+  pinned = wanted.length ? wanted : null;
   mark();
   if (pinned) for (const side of SIDES) {
     const related = linesOf(stages[shown[side]], pinned);
@@ -233,6 +238,7 @@ textarea.addEventListener("input", () => {
   request.text = textarea.value;
   problem = null;
   drawText();
+  light(pinned ?? []);
   changed(DELAY);
 });
 textarea.addEventListener("click", () => { if (textarea.selectionStart === textarea.selectionEnd) followCaret(); });
