@@ -8,11 +8,12 @@ from typing import Any
 
 from relvm.cli.colors import Style
 from relvm.cli.inputs import input_values
-from relvm.cli.models import chosen_target, parse_dims, read_module
+from relvm.cli.models import chosen_target, read_module
 from relvm.cli.output import put, put_json
 from relvm.cli.progress import Progress
 from relvm.errors import RelvmNameError, known_names
 from relvm.explore import Comparison, compare
+from relvm.frontend.dim_settings import parse_dims
 from relvm.ir.expr import Module
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from relvm.bytecode.program import input_names, scalar_kind, stated_signature
-from relvm.cli.models import parse_dims
 from relvm.cli.output import note
 from relvm.errors import (
     RelvmArgumentError,
@@ -22,6 +21,7 @@ from relvm.errors import (
     RelvmUnsupportedError,
     near_matches,
 )
+from relvm.frontend.dim_settings import parse_dims
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.random_inputs import random_array
 from relvm.ir.symbolic import as_var, evaluate_with, known_size

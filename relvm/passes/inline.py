@@ -33,7 +33,7 @@ SMALL = 8  # most bindings, including those of inner blocks, of a function that 
 DEEPEST = 24  # greatest nesting depth of blocks that inlining may produce
 
 
-@module_pass("inline", at=Stage.ANF)
+@module_pass("inline", at=Stage.ANF, optional=True)
 def inline(module: Module) -> Module:
     """Replace the call of a private function by its body if this is the only use, or if the body is small:
 
