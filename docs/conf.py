@@ -16,7 +16,7 @@ author = "the authors of relvm"
 copyright = "the authors of relvm; Apache-2.0"
 version = release = relvm.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "declarations", "python_api", "pages"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "declarations", "python_api", "pages", "pictures"]
 exclude_patterns = ["_extensions"]
 
 myst_heading_anchors = 4
@@ -35,5 +35,7 @@ smartquotes = False  # --option stays as it is
 
 html_theme = "furo"
 html_title = "relvm"
+html_static_path = ["_static"]
+html_css_files = ["relvm.css"]
 html_copy_source = False
 html_show_sourcelink = False

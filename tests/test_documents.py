@@ -70,6 +70,12 @@ def test_a_page_can_be_followed(name: str, tmp_path: Path, monkeypatch: pytest.M
     follow(ROOT / name, tmp_path, monkeypatch)
 
 
+def test_the_first_page_shows_what_its_program_prints(capsys: pytest.CaptureFixture) -> None:
+    (_, program), (language, printed), *_ = blocks(ROOT / "docs/index.md")
+    exec(program, {"__name__": "page"})
+    assert language == "text" and capsys.readouterr().out == printed
+
+
 def test_documents_that_other_tests_run_are_there() -> None:
     for name, test in ELSEWHERE.items():
         assert ROOT / name in WITH_PYTHON and Path(name).name in (ROOT / test).read_text()
