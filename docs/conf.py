@@ -16,7 +16,15 @@ author = "the authors of relvm"
 copyright = "the authors of relvm; Apache-2.0"
 version = release = relvm.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "declarations", "python_api", "pages", "pictures"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "numpydoc",
+    "declarations",
+    "python_api",
+    "pages",
+    "pictures",
+]
 exclude_patterns = ["_extensions"]
 
 myst_heading_anchors = 4
@@ -29,7 +37,10 @@ numpydoc_show_class_members = False  # autodoc shows them
 
 # Types of relvm that signatures name are in the reference, but for those that are only handed on.
 nitpicky = True
-nitpick_ignore_regex = [("py:.*", r"(?!relvm\.).*"), ("py:class", "|".join(python_api.HANDED_ON))]
+nitpick_ignore_regex = [
+    ("py:.*", r"(?!relvm\.).*"),
+    ("py:class", "|".join(python_api.HANDED_ON)),
+]
 
 smartquotes = False  # --option stays as it is
 

@@ -111,6 +111,13 @@ def test_figures_are_those_that_were_measured() -> None:
     assert not stated - measured
 
 
+@pytest.mark.parametrize("document", sorted(ROOT.glob("docs/**/*.md")), ids=name_of)
+def test_code_fits_into_the_column_of_the_site(document: Path) -> None:
+    """At most 95 characters.  The site wraps the messages of errors."""
+    lines = [line for _, text in blocks(document) for line in text.splitlines()]
+    assert not [line for line in lines if len(line) > 95 and not line.startswith("relvm.errors.")]
+
+
 def test_no_file_is_longer_than_600_lines() -> None:
     patterns = ("relvm/**/*.py", "csrc/**/*.[ch]", "tests/**/*.py", "tests/**/*.[ch]")
     files = [file for pattern in patterns for file in ROOT.glob(pattern)]

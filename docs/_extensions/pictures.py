@@ -36,7 +36,9 @@ class _Running(SphinxDirective):
         tree = ast.parse("\n".join(self.content))
         if not tree.body or not isinstance(tree.body[-1], ast.Expr):
             raise self.error(f"{self.name}: the last line must be an expression")
-        variables = self.env.temp_data.setdefault("relvm-variables", {"__name__": self.env.docname})
+        variables = self.env.temp_data.setdefault(
+            "relvm-variables", {"__name__": self.env.docname}
+        )
         last = ast.Expression(tree.body.pop().value)
         try:
             exec(compile(tree, self.env.docname, "exec"), variables)
@@ -53,7 +55,9 @@ class PictureDirective(_Running):
         width = round(96 * _ZOOM * float(figure.get_size_inches()[0]))
         caption = html_text(self.arguments[0])
         image = f'<img alt="{caption}" width="{width}" src="data:image/svg+xml;base64,{_svg(figure)}">'
-        html = f'<figure class="relvm-picture">{image}<figcaption>{caption}</figcaption></figure>'
+        html = (
+            f'<figure class="relvm-picture">{image}<figcaption>{caption}</figcaption></figure>'
+        )
         return [nodes.raw("", html, format="html")]
 
 
@@ -73,8 +77,14 @@ class PageDirective(_Running):
         self.value().save(written)
         link = "../" * self.env.docname.count("/") + place.as_posix()
         title = html_text(self.arguments[0])
-        frame = f'<iframe class="relvm-page" title="{title}" loading="lazy" src="{link}"></iframe>'
-        return [nodes.raw("", f'{frame}<p><a href="{link}">Open the page alone</a></p>', format="html")]
+        frame = (
+            f'<iframe class="relvm-page" title="{title}" loading="lazy" src="{link}"></iframe>'
+        )
+        return [
+            nodes.raw(
+                "", f'{frame}<p><a href="{link}">Open the page alone</a></p>', format="html"
+            )
+        ]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
