@@ -24,6 +24,7 @@ extensions = [
     "python_api",
     "pages",
     "pictures",
+    "notebooks",
 ]
 exclude_patterns = ["_extensions"]
 
