@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 import subprocess
 from pathlib import Path
@@ -9,7 +10,9 @@ from pathlib import Path
 import pytest
 from documents import DOCUMENTS, ROOT, anchors, blocks, commands, follow, prose
 
+import relvm.ops  # noqa: F401  (declares the operators)
 from relvm.cli.main import make_parser
+from relvm.ir.operator import operators
 from relvm.passes.pipeline import build_pipeline
 
 PATH = re.compile(r"`([A-Za-z0-9_.\-]+(?:/[A-Za-z0-9_.\-]+)*/?(?:\.[a-z]+)?)`")
@@ -74,6 +77,44 @@ def test_the_first_page_shows_what_its_program_prints(capsys: pytest.CaptureFixt
     (_, program), (language, printed), *_ = blocks(ROOT / "docs/index.md")
     exec(program, {"__name__": "page"})
     assert language == "text" and capsys.readouterr().out == printed
+
+
+# Operators that only passes and importers create, from tables and weights that they have packed, or with many inputs.
+WITHOUT_EXAMPLE = {
+    "conv_integer_packed",
+    "conv_winograd",
+    "gru",
+    "lstm",
+    "matmul_blockwise_quant",
+    "matmul_integer_packed",
+    "matmul_packed",
+    "pairwise_coupling",
+    "random_bits",
+    "rnn",
+    "string_lookup",
+    "string_match",
+    "string_tokens",
+    "tree_leaves",
+}
+
+
+def test_every_operator_has_an_example_but_those_of_passes_and_importers() -> None:
+    assert {name for name, operator in operators().items() if ">>> run(" not in operator.doc} == WITHOUT_EXAMPLE
+
+
+@pytest.fixture(scope="module")
+def run_of_the_page() -> dict:
+    """The function `run` of the page of the operators, which the examples call."""
+    page: dict = {}
+    exec(next(text for _, text in blocks(ROOT / "docs/reference/operators.md") if "def run(" in text), page)
+    return page
+
+
+@pytest.mark.parametrize("name", sorted(set(operators()) - WITHOUT_EXAMPLE))
+def test_the_examples_of_an_operator_give_what_they_show(name: str, run_of_the_page: dict) -> None:
+    examples = doctest.DocTestParser().get_doctest(operators()[name].doc, run_of_the_page, name, None, None)
+    assert examples.examples and f"{name}(" in examples.examples[0].source
+    assert doctest.DocTestRunner().run(examples).failed == 0
 
 
 def test_documents_that_other_tests_run_are_there() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import re
+import textwrap
 from collections.abc import Iterable, Sequence
 from inspect import Parameter
 
@@ -186,7 +187,7 @@ def _cell(row: object, field: str) -> nodes.Node | str:
 
 
 class OperatorsDirective(Directive):
-    """Every operator: how it is called, what it takes and gives, whether it has effects."""
+    """Every operator: how it is called, what it takes and gives, whether it has effects, and examples."""
 
     def run(self) -> list[nodes.Node]:
         return [_operator(operator) for _, operator in sorted(operators().items())]
@@ -194,20 +195,17 @@ class OperatorsDirective(Directive):
 
 def _operator(operator: Operator) -> nodes.section:
     call = nodes.literal_block("", call_of(operator), language="python")
-    head, *rest = operator.doc.split("\n\n")
+    text, _, examples = operator.doc.partition("\n\nExamples:\n\n")
+    head, *rest = text.split("\n\n")
     items = [item for part in rest for item in statements(part)]
     items += (
         ["It has an effect: calls stay, in order."] if operator.effect is Effect.IMPURE else []
     )
     items += ["Elements are moved or converted; none is computed."] if operator.moves else []
     listed = nodes.bullet_list("", *(nodes.list_item("", paragraph(item)) for item in items))
-    return section(
-        f"op-{operator.name}",
-        operator.name,
-        call,
-        paragraph(head),
-        *([listed] if items else []),
-    )
+    shown = nodes.literal_block("", textwrap.dedent(examples), language="pycon")
+    parts = [*([listed] if items else []), *([shown] if examples else [])]
+    return section(f"op-{operator.name}", operator.name, call, paragraph(head), *parts)
 
 
 def call_of(operator: Operator) -> str:
