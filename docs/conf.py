@@ -16,7 +16,16 @@ author = "the authors of relvm"
 copyright = "the authors of relvm; Apache-2.0"
 version = release = relvm.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "declarations", "python_api", "pages"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "numpydoc",
+    "declarations",
+    "python_api",
+    "pages",
+    "pictures",
+    "notebooks",
+]
 exclude_patterns = ["_extensions"]
 
 myst_heading_anchors = 4
@@ -29,11 +38,16 @@ numpydoc_show_class_members = False  # autodoc shows them
 
 # Types of relvm that signatures name are in the reference, but for those that are only handed on.
 nitpicky = True
-nitpick_ignore_regex = [("py:.*", r"(?!relvm\.).*"), ("py:class", "|".join(python_api.HANDED_ON))]
+nitpick_ignore_regex = [
+    ("py:.*", r"(?!relvm\.).*"),
+    ("py:class", "|".join(python_api.HANDED_ON)),
+]
 
 smartquotes = False  # --option stays as it is
 
 html_theme = "furo"
 html_title = "relvm"
+html_static_path = ["_static"]
+html_css_files = ["relvm.css"]
 html_copy_source = False
 html_show_sourcelink = False

@@ -3,6 +3,9 @@
 #
 # Ahead-of-time export compiles a model to C sources that need only a C99 compiler. The code uses no virtual machine
 # and allocates no memory. The memory of a run is known in advance.
+#
+# At the end of the notebook you can export a model as C sources, read its interface, test it, and state how much
+# memory it needs.
 
 # %%
 import subprocess
@@ -34,7 +37,9 @@ print(program.sources.files["include/scores.h"])
 from relvm.errors import RelvmUnsupportedError
 
 print(program.sources.pool_bytes, program.sources.constants_bytes)
-unbounded = "def main(x: f32[n, 4], w: f32[4, 4]) -> f32[n, 4] { return matmul(matmul(x, w), w) }"
+unbounded = (
+    "def main(x: f32[n, 4], w: f32[4, 4]) -> f32[n, 4] { return matmul(matmul(x, w), w) }"
+)
 try:
     aot.build(parse_module(unbounded))
     raise AssertionError("a pool of unknown size was made")
@@ -46,10 +51,13 @@ except RelvmUnsupportedError as error:
 
 # %%
 rng = np.random.default_rng(0)
-x, w = rng.standard_normal((5, 4)).astype(np.float32), rng.standard_normal((4, 3)).astype(np.float32)
+x, w = (
+    rng.standard_normal((5, 4)).astype(np.float32),
+    rng.standard_normal((4, 3)).astype(np.float32),
+)
 expected = vm.VirtualMachine(vm.build(module))["main"](x, w).numpy()
 program.write("scores", ((x, w), (expected,)))
-done = subprocess.run(["make", "-C", "scores", "test"], capture_output=True, text=True)
+done = subprocess.run(["make", "-s", "-C", "scores", "test"], capture_output=True, text=True)
 print(done.stdout)
 assert done.returncode == 0, done.stderr
 
@@ -65,3 +73,16 @@ executor.set_input("x", x)
 executor.set_input("w", w)
 executor.run()
 np.testing.assert_allclose(executor.get_output(0), expected, rtol=1e-6)
+
+# %% [markdown]
+# **Exercise.** How many bytes does the memory pool need if `n` is at most 32? Build the program again with this
+# bound.
+
+# %% tags=["solution"]
+larger = parse_module("""
+def main(x: f32[n, 4], w: f32[4, 3]) -> f32[n, 3] with (upper_bounds=(("n", 32),)) {
+  return softmax(matmul(x, w), axis=1)
+}""")
+pool_bytes = aot.build(larger, aot.AotConfig(name="larger", alignment=16)).sources.pool_bytes
+print(pool_bytes)
+assert sum(program.sources.pool_bytes) < sum(pool_bytes) <= 2 * sum(program.sources.pool_bytes)

@@ -3,6 +3,9 @@
 #
 # A bytecode function is a list of instructions over registers. `vm.ExecBuilder` builds such functions without the
 # compiler.
+#
+# At the end of the notebook you can build and run functions from instructions, write a loop, and read the errors of
+# the verifier.
 
 # %%
 from relvm import vm
@@ -82,3 +85,25 @@ print(program)
 namespace = {}
 exec(program, namespace)
 assert namespace["executable"].as_text() == loop.as_text()
+
+# %% [markdown]
+# **Exercise.** Build a function `factorial` that multiplies the numbers from 1 to n. The primitive operator is
+# `mul_i64`.
+
+# %% tags=["solution"]
+builder = vm.ExecBuilder()
+with builder.function("factorial", ["n"]):
+    n, product, more = builder.r(0), builder.r(1), builder.r(2)
+    builder.emit("prim", product, "add_i64", [builder.imm(1), builder.imm(0)])
+    start, end = builder.label(), builder.label()
+    builder.place(start)
+    builder.emit("prim", more, "gt_i64", [n, builder.imm(1)])
+    builder.emit_if(more, end)
+    builder.emit("prim", product, "mul_i64", [product, n])
+    builder.emit("prim", n, "sub_i64", [n, builder.imm(1)])
+    builder.emit_goto(start)
+    builder.place(end)
+    builder.emit_ret(product)
+factorial = vm.VirtualMachine(builder.get())["factorial"]
+print([factorial(n) for n in range(6)])
+assert factorial(10) == 3628800

@@ -3,6 +3,9 @@
 #
 # Functions are values. A local function can use the variables of the enclosing function, and may call itself. A tail
 # call, which is the last action of a function, needs no stack space.
+#
+# At the end of the notebook you can pass functions as values, write loops as tail calls, and see how the compiler
+# lifts local functions.
 
 # %%
 from relvm import script, vm
@@ -20,7 +23,10 @@ def depth(n: i64) -> i64 { return if n == 0 then 0 else 1 + @depth(n - 1) }
 def is_even(n: i64) -> bool { return if n == 0 then true else @is_odd(n - 1) }
 def is_odd(n: i64) -> bool { return if n == 0 then false else @is_even(n - 1) }
 """)
-machines = {mode: vm.VirtualMachine(vm.build(module, exec_mode=mode)) for mode in ("bytecode", "compiled")}
+machines = {
+    mode: vm.VirtualMachine(vm.build(module, exec_mode=mode))
+    for mode in ("bytecode", "compiled")
+}
 
 # %% [markdown]
 # A closure that the machine returns is a Python callable. It can also be passed to the machine as an argument.
@@ -80,3 +86,16 @@ from relvm.explore import explore
 print(explore(collatz.module)["lambda_lifting"])
 assert "make_closure" not in explore(collatz.module)["lambda_lifting"].text
 assert "make_closure" in explore(module)["lambda_lifting"].text
+
+# %% [markdown]
+# **Exercise.** Write `gcd(a, b)`, the greatest common divisor, as a function that calls itself in a tail call: it is
+# a if b is 0, and otherwise `gcd(b, a % b)`. Run it in both modes.
+
+# %% tags=["solution"]
+euclid = parse_module("""
+def gcd(a: i64, b: i64) -> i64 { return if b == 0 then a else @gcd(b, a % b) }
+""")
+for mode in ("bytecode", "compiled"):
+    gcd = vm.VirtualMachine(vm.build(euclid, exec_mode=mode))["gcd"]
+    print(f"{mode}: {gcd(1071, 462)}")
+    assert gcd(1071, 462) == 21

@@ -3,6 +3,9 @@
 #
 # The kernels are C code in both modes. In compiled mode, the functions that call the kernels are C code, too. They
 # use the same registers and builtins as bytecode.
+#
+# At the end of the notebook you can build a program in compiled mode, read the C code of its kernels and functions,
+# and mix both modes.
 
 # %%
 import numpy as np
@@ -49,8 +52,11 @@ start = source.index("/* triangle(n, sum) */")
 print(source[start:])
 assert "goto" in source[start:]
 
-# %%
-machines = {mode: vm.VirtualMachine(vm.build(module, exec_mode=mode)) for mode in ("bytecode", "compiled")}
+# %% tags=["remove-output"]
+machines = {
+    mode: vm.VirtualMachine(vm.build(module, exec_mode=mode))
+    for mode in ("bytecode", "compiled")
+}
 for mode, machine in machines.items():
     assert machine["triangle"](1_000_000, 0) == 500000500000
     seconds = machine.time_evaluator("triangle", number=1, repeat=3)(1_000_000, 0).median
@@ -61,7 +67,21 @@ for mode, machine in machines.items():
 
 # %%
 mixed = vm.VirtualMachine(vm.build(module, exec_mode={"triangle": "compiled"}))
-assert mixed.function_kinds["triangle"] == "native" and mixed.function_kinds["main"] == "bytecode"
+assert (
+    mixed.function_kinds["triangle"] == "native" and mixed.function_kinds["main"] == "bytecode"
+)
 x = np.float32([[-1, 0, 1, np.nan]])
-results = [np.array(machine["main"](x, True)).tobytes() for machine in (*machines.values(), mixed)]
+results = [
+    np.array(machine["main"](x, True)).tobytes() for machine in (*machines.values(), mixed)
+]
 assert len(set(results)) == 1
+
+# %% [markdown]
+# **Exercise.** Build the program so that `main` is native code and `triangle` is bytecode. Check the result with
+# `function_kinds`.
+
+# %% tags=["solution"]
+other = vm.VirtualMachine(vm.build(module, exec_mode={"main": "compiled"}))
+print(other.function_kinds)
+assert other.function_kinds == {"main": "native", "triangle": "bytecode"}
+assert other["triangle"](1000, 0) == 500500

@@ -3,6 +3,9 @@
 #
 # A debugger stops a program between instructions. Breakpoints and values have the names of the program. Compiled
 # functions that were built for debugging stop at the same positions as bytecode.
+#
+# At the end of the notebook you can find the instruction that makes a NaN, stop at breakpoints with conditions, and
+# inspect registers.
 
 # %%
 import numpy as np
@@ -63,7 +66,9 @@ debugger.step()
 
 # %%
 debugger.close()
-falls = parse_module("def main(n: i64) -> i64 = if n > 0 then 1 + @main(n - 1) else 10 // n", "falls.relvm")
+falls = parse_module(
+    "def main(n: i64) -> i64 = if n > 0 then 1 + @main(n - 1) else 10 // n", "falls.relvm"
+)
 failing = Debugger(falls)
 print(failing.run("main", 3))
 print(*failing.stack(), sep="\n")
@@ -72,3 +77,15 @@ assert failing["n"] == 0
 # %% [markdown]
 # The debugger is also available in a terminal. Run `relvm debug model.relvm --input x=x.npy --input k=2` and enter
 # `help`.
+
+# %% [markdown]
+# **Exercise.** Stop `smooth` before it computes `half` for the last time, which is when `k` is 0. Print `v` at that
+# point.
+
+# %% tags=["solution"]
+last = Debugger(module, fused=False)
+last.break_at("half", when=lambda at: at["k"] == 0)
+last.run("main", np.abs(x) + 2, 2)
+print(last["v"])
+assert last["k"] == 0
+last.close()

@@ -3,6 +3,9 @@
 #
 # A size may be a variable. The same program runs for all values of the variable. The compiler checks all facts that
 # it knows about sizes.
+#
+# At the end of the notebook you can write types with symbolic sizes, tell which checks happen at compile time and
+# which at run time, and declare bounds.
 
 # %%
 import numpy as np
@@ -22,7 +25,8 @@ machine = machine_of("""
 def main(x: f32[n, m], y: f32[k, m]) -> f32[n + k, m] {
   return concat(x, y, axis=0)
 }""")
-assert machine["main"](np.ones((2, 3), np.float32), np.ones((5, 3), np.float32)).shape == (7, 3)
+joined = machine["main"](np.ones((2, 3), np.float32), np.ones((5, 3), np.float32))
+assert joined.shape == (7, 3)
 
 # %% [markdown]
 # Both parameters have the size `m`. A call with different sizes raises an error.
@@ -87,5 +91,24 @@ assert machine["main"](np.ones((32, 4), np.float32)).shape == (32, 4)
 try:
     machine["main"](np.ones((33, 4), np.float32))
     raise AssertionError("33 rows were taken where at most 32 may be")
+except RelvmShapeError as error:
+    print(error)
+
+# %% [markdown]
+# **Exercise.** Write a program that puts the columns of two matrices next to each other, with the sizes in its type.
+# What happens if the matrices have different numbers of rows?
+
+# %% tags=["solution"]
+machine = machine_of("""
+def main(x: f32[n, m], y: f32[n, k]) -> f32[n, m + k] {
+  return concat(x, y, axis=1)
+}""")
+assert machine["main"](np.ones((2, 3), np.float32), np.ones((2, 4), np.float32)).shape == (
+    2,
+    7,
+)
+try:
+    machine["main"](np.ones((2, 3), np.float32), np.ones((5, 4), np.float32))
+    raise AssertionError("2 rows and 5 were taken for equal")
 except RelvmShapeError as error:
     print(error)

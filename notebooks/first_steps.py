@@ -66,10 +66,24 @@ executable.stats()
 # %% [markdown]
 # The extension of relvm adds `%relvm_profile`, which runs a call and shows the time of each kernel. It also adds cells
 # that begin with `%%relvm`, which contain only a program.
-#
-# **Exercise.** Write the program above in a cell that begins with `%%relvm --stage fuse_ops`. How many kernels does it
-# have? Add `softmax(y, axis=1)`, and compare.
 
-# %%
+# %% tags=["remove-output"]
 # %load_ext relvm
 # %relvm_profile machine["main"](x, w)
+
+# %% [markdown]
+# **Exercise.** How many kernels does the program above have? Add `softmax(y, axis=1)`, and compare. The stage
+# `fuse_ops` of `relvm.explore.explore` shows a block `fused` for each kernel of several operators. You can also write
+# the program in a cell that begins with `%%relvm --stage fuse_ops`.
+
+# %% tags=["solution"]
+from relvm.explore import explore
+
+longer = parse_module("""
+def main(x: f32[n, 4], w: f32[4, 8]) -> f32[n, 8] {
+  y = relu(matmul(x, w))
+  return softmax(y, axis=1)
+}""")
+print(explore(longer)["fuse_ops"])
+kernels = explore(longer)["lower_to_kernels"].text.count("kernel ")
+assert (explore(module)["lower_to_kernels"].text.count("kernel "), kernels) == (1, 2)

@@ -3,6 +3,9 @@
 #
 # A module passes through five stages: PARSED, TYPED, ANF, LOWERED and PLANNED. Each stage has its own rules. Passes
 # transform the module from one stage to the next. `explore` records the result of each pass.
+#
+# At the end of the notebook you can name the stages of a module, print the module after each pass, and follow a line
+# through all stages.
 
 # %%
 from relvm.explore import draw_dataflow, explore
@@ -46,7 +49,9 @@ draw_dataflow(module)
 print(stages["lower_to_kernels"])
 print(stages["insert_kills"])
 assert "kernel " in stages["lower_to_kernels"].text
-assert "alloc_storage" in stages["insert_kills"].text and "kill " in stages["insert_kills"].text
+assert (
+    "alloc_storage" in stages["insert_kills"].text and "kill " in stages["insert_kills"].text
+)
 
 # %% [markdown]
 # Every value stores its source location, and so does every instruction. The following cell prints the instructions
@@ -64,3 +69,14 @@ assert found["bytecode"]
 # %%
 text = print_module(module)
 assert print_module(parse_module(text)) == text
+
+# %% [markdown]
+# **Exercise.** The program `add(relu(x), relu(x))` computes the same value twice. Find the pass that removes one
+# computation.
+
+# %% tags=["solution"]
+twice = explore(parse_module("def main(x: f32[n]) -> f32[n] = add(relu(x), relu(x))"))
+after = twice.names[2 : twice.names.index("fuse_ops")]
+found = next(name for name in after if twice[name].text.count("relu(") == 1)
+print(found)
+assert found == "cse"

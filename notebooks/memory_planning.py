@@ -3,6 +3,9 @@
 #
 # The compiler knows which tensors are alive at the same time. The pass `plan_memory` assigns memory to each tensor. A
 # tensor may overwrite a dead input, lie in an arena, or reuse the storage of a dead tensor.
+#
+# At the end of the notebook you can read a memory plan, explain when tensors share memory, and give bounds that make
+# its size known.
 
 # %%
 import numpy as np
@@ -43,14 +46,15 @@ from relvm.passes.pipeline import build_pipeline
 
 
 def print_plan(module) -> None:
-    legal = run_passes(module, [step for step in build_pipeline("c") if step.to <= Stage.LOWERED])
+    legal = run_passes(
+        module, [step for step in build_pipeline("c") if step.to <= Stage.LOWERED]
+    )
     for place, plan in memory_plans(legal):
         for storage in plan.storages:
             print(f"{place}: {storage.size_bytes} bytes")
             for slot, offset in zip(storage.slots, storage.offsets, strict=True):
-                print(
-                    f"    at {offset}, bindings {slot.first} to {slot.last}: {', '.join(v.name for v in slot.values)}"
-                )
+                names = ", ".join(value.name for value in slot.values)
+                print(f"    at {offset}, bindings {slot.first} to {slot.last}: {names}")
 
 
 print_plan(module)
@@ -61,7 +65,9 @@ draw_memory(module)
 # upper bound, storage is planned for the largest size, and its size is known at compile time.
 
 # %%
-symbolic = TEXT.replace("x: f32[64, 64]", "x: f32[n, 64]").replace("-> f32[64, 64]", "-> f32[n, 64]")
+symbolic = TEXT.replace("x: f32[64, 64]", "x: f32[n, 64]").replace(
+    "-> f32[64, 64]", "-> f32[n, 64]"
+)
 bounded = symbolic.replace(" {\n", ' with (upper_bounds=(("n", 32),)) {\n')
 print_plan(parse_module(symbolic))
 print_plan(parse_module(bounded))
@@ -89,3 +95,22 @@ rng = np.random.default_rng(0)
 x, w = (rng.standard_normal((64, 64)).astype(np.float32) / 8 for _ in range(2))
 result = vm.VirtualMachine(vm.build(module))["main"](x, w).numpy()
 np.testing.assert_allclose(result, x @ w @ w @ w @ w, rtol=1e-3, atol=1e-4)
+
+# %% [markdown]
+# **Exercise.** Return `add(a, d)` instead of `d`, so that `a` is alive until the end. How many bytes do all storages of
+# the plan have, before and after the change?
+
+
+# %% tags=["solution"]
+def total_bytes(module) -> int:
+    legal = run_passes(
+        module, [step for step in build_pipeline("c") if step.to <= Stage.LOWERED]
+    )
+    return sum(
+        storage.size_bytes for _, plan in memory_plans(legal) for storage in plan.storages
+    )
+
+
+longer_alive = parse_module(TEXT.replace("return d", "return add(a, d)"))
+print(total_bytes(module), total_bytes(longer_alive))
+assert total_bytes(longer_alive) == total_bytes(module) + 64 * 64 * 4

@@ -3,6 +3,9 @@
 #
 # This notebook creates a small network and saves it as an ONNX file. It then imports the file, compares the results
 # with ONNX Runtime, and measures the performance.
+#
+# At the end of the notebook you can import an ONNX model, verify its results against ONNX Runtime, and measure each
+# of its kernels.
 
 # %%
 import numpy as np
@@ -69,19 +72,30 @@ compared
 # rates of this computer. The bias and the relu are fused into the kernel of the matrix product. The data of such a
 # small model is in the caches, and the call overhead is a visible part of the time of a kernel.
 
-# %%
+# %% tags=["remove-output"]
 from relvm.explore import draw_roofline, format_profile
 
 profile = machine.profile("main", x)
 print(format_profile(profile))
 assert not any(row.name.startswith("relu") for row in profile.rows)
-assert max(row.operations or 0 for row in profile.rows) == 8 * (2 * 64 * 128 + 2 * 128)  # product, bias, relu
+assert max(row.operations or 0 for row in profile.rows) == 8 * (
+    2 * 64 * 128 + 2 * 128
+)  # product, bias, relu
 draw_roofline(profile)
 
 # %% [markdown]
 # The following cell measures the time of a call without the overhead of Python:
 
-# %%
+# %% tags=["remove-output"]
 timing = machine.time_evaluator("main", number=20, repeat=5)(x)
 print(timing)
 assert 0 < timing.min <= timing.median
+
+# %% [markdown]
+# **Exercise.** Import the model with the size 8 for `batch`. Which type does `scores` have?
+
+# %% tags=["solution"]
+fixed = from_onnx("classifier.onnx", dims={"batch": 8})
+print(print_module(fixed, elide_constants=True))
+assert "scores: f32[8, 10]" in print_module(fixed, elide_constants=True)
+assert np.array_equal(vm.VirtualMachine(vm.build(fixed))["main"](x).numpy(), scores)

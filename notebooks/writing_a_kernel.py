@@ -4,6 +4,9 @@
 # A kernel is a loop nest over the elements of tensors. Write one for what no operator computes, or what operators
 # compute in too many steps. A function decorated with `@kernel` is such a kernel. Its last parameters, which it
 # writes, are its outputs.
+#
+# At the end of the notebook you can write a loop nest as a kernel, understand why relvm accepts its indices, and run
+# it with and without a C compiler.
 
 # %%
 import numpy as np
@@ -57,7 +60,10 @@ except RelvmTypeError as error:
 
 # %%
 x = np.random.default_rng(0).standard_normal((200, 1000)).astype(np.float32)
-machines = {target: vm.VirtualMachine(vm.build(Smoothing, target=target)) for target in ("bytecode", "c")}
+machines = {
+    target: vm.VirtualMachine(vm.build(Smoothing, target=target))
+    for target in ("bytecode", "c")
+}
 results = {target: machine["main"](x).numpy() for target, machine in machines.items()}
 assert results["bytecode"].tobytes() == results["c"].tobytes()
 
@@ -69,7 +75,7 @@ np.testing.assert_allclose(results["c"], expected, rtol=1e-5, atol=1e-6)
 # %% [markdown]
 # The time of one call, in both forms:
 
-# %%
+# %% tags=["remove-output"]
 for target, machine in machines.items():
     print(target, machine.time_evaluator("main", number=20)(x))
 
@@ -80,3 +86,23 @@ for target, machine in machines.items():
 exploration = explore(Smoothing, target="c")
 print(exploration.names)
 print(exploration["c"])
+
+# %% [markdown]
+# **Exercise.** Write a kernel that reverses a vector, and a `main` that calls it.
+
+
+# %% tags=["solution"]
+@script
+class Reversal:
+    @kernel
+    def reverse(x: "f32[n]", out: "f32[n]"):
+        for i in simd(n):
+            out[i] = x[n - 1 - i]
+
+    def main(x: "f32[n]") -> "f32[n]":
+        return reverse(x)
+
+
+reversal = vm.VirtualMachine(vm.build(Reversal))
+print(reversal["main"](np.float32([1, 2, 3])).numpy())
+assert reversal["main"](np.float32([1, 2, 3])).numpy().tolist() == [3, 2, 1]

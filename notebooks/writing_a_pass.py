@@ -3,6 +3,9 @@
 #
 # A pass is a function that transforms a module, or each function of a module. Nodes are immutable, so a pass creates
 # new nodes. The decorator declares the name of the pass and its input stage.
+#
+# At the end of the notebook you can write a pass as a rewriting rule, run it alone, and let the verifier check its
+# result.
 
 # %%
 from dataclasses import replace
@@ -30,7 +33,9 @@ def double_by_addition(function: Function) -> Function:
 
     def rule(expr: Expr) -> Expr | None:
         match expr:
-            case OpCall(op, (x, Constant(value=factor))) if op is multiply and factor.size == 1 and factor.item() == 2:
+            case OpCall(op, (x, Constant(value=factor))) if (
+                op is multiply and factor.size == 1 and factor.item() == 2
+            ):
                 return replace(expr, op=add, args=(x, x)) if expr.type == x.type else None
         return None
 
@@ -61,7 +66,9 @@ assert "add(x, x)" in print_module(changed) and "multiply(a, " in print_module(c
 
 # %%
 x = np.float32([1.1, -0.0, np.inf])
-before, after = (vm.VirtualMachine(vm.build(each))["main"](x).numpy() for each in (normal, changed))
+before, after = (
+    vm.VirtualMachine(vm.build(each))["main"](x).numpy() for each in (normal, changed)
+)
 assert before.tobytes() == after.tobytes()
 
 # %% [markdown]
@@ -96,3 +103,31 @@ except RelvmVerifyError as error:
 # %%
 for step in build_pipeline("c"):
     print(f"{step.name:20} {step.at.name} -> {step.to.name}")
+
+# %% [markdown]
+# **Exercise.** Write a pass that replaces `divide(x, 2)` by `multiply(x, 0.5)`, which is as exact.
+# `relvm.ir.expr.constant` makes a constant of an array.
+
+# %% tags=["solution"]
+from relvm.ir.expr import constant
+
+
+@function_pass("halve_by_multiplication", at=Stage.ANF)
+def halve_by_multiplication(function: Function) -> Function:
+    """Halving becomes a multiplication:   divide(x, 2)   ->   multiply(x, 0.5)"""
+    divide, multiply = find_operator("divide"), find_operator("multiply")
+
+    def rule(expr: Expr) -> Expr | None:
+        match expr:
+            case OpCall(op, (x, Constant(value=two))) if op is divide and two.size == 1:
+                if two.item() == 2 and x.type.dtype.is_float:
+                    return replace(expr, op=multiply, args=(x, constant(two / two / two)))
+        return None
+
+    return rewrite(rule, function)
+
+
+half = to_anf(infer_types(parse_module("def main(x: f32[n]) = divide(x, const(f32[], 2))")))
+halved = run_passes(half, [halve_by_multiplication], verified=True)
+print(print_module(halved))
+assert "multiply(x, const(f32[], 0.5))" in print_module(halved)

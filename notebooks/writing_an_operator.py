@@ -7,6 +7,9 @@
 #
 # The operators of relvm are declared in `relvm/ops/`. `tests/ops/samples.py` contains sample calls of each operator,
 # which the tests run in every mode. The tests fail for an operator without sample calls.
+#
+# At the end of the notebook you can declare an operator with its type rule, meaning and kernel, and check the kernel
+# against the meaning.
 
 # %%
 import numpy as np
@@ -35,7 +38,11 @@ def shifted_square(x: TensorType, *, offset: float = 0.0) -> TensorType:
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.
     """
-    expect(x.dtype is not None and x.dtype.is_float, "shifted_square: x has dtype {}, expected a float", x.dtype)
+    expect(
+        x.dtype is not None and x.dtype.is_float,
+        "shifted_square: x has dtype {}, expected a float",
+        x.dtype,
+    )
     return x
 
 
@@ -67,7 +74,9 @@ assert all(name in fused for name in ("shifted_square", "negative", "relu"))
 # operator:
 
 # %%
-alone = parse_module("def main(x: f32[n, 4]) -> f32[n, 4] { return shifted_square(x, offset=0.5) }")
+alone = parse_module(
+    "def main(x: f32[n, 4]) -> f32[n, 4] { return shifted_square(x, offset=0.5) }"
+)
 compared = compare(alone, x)
 assert compared.agrees
 compared
@@ -108,3 +117,28 @@ def main(x: f32[n]) -> f32[n] {
 )
 assert wrong.first.name == "b"
 wrong
+
+# %% [markdown]
+# **Exercise.** Declare the operator `cube`, which is x * x * x for float dtypes, and check it with `compare`.
+
+
+# %% tags=["solution"]
+@op("cube", numpy=lambda x: x * x * x, lower=elementwise(lambda x: x * x * x))
+def cube(x: TensorType) -> TensorType:
+    """x * x * x, elementwise.
+
+    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.
+    """
+    expect(
+        x.dtype is not None and x.dtype.is_float,
+        "cube: x has dtype {}, expected a float",
+        x.dtype,
+    )
+    return x
+
+
+compared = compare(
+    parse_module("def main(x: f32[n]) -> f32[n] = cube(x)"), np.float32([1, 2, 3])
+)
+print(compared)
+assert compared.agrees

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 import subprocess
 from pathlib import Path
@@ -9,7 +10,9 @@ from pathlib import Path
 import pytest
 from documents import DOCUMENTS, ROOT, anchors, blocks, commands, follow, prose
 
+import relvm.ops  # noqa: F401  (declares the operators)
 from relvm.cli.main import make_parser
+from relvm.ir.operator import operators
 from relvm.passes.pipeline import build_pipeline
 
 PATH = re.compile(r"`([A-Za-z0-9_.\-]+(?:/[A-Za-z0-9_.\-]+)*/?(?:\.[a-z]+)?)`")
@@ -70,6 +73,50 @@ def test_a_page_can_be_followed(name: str, tmp_path: Path, monkeypatch: pytest.M
     follow(ROOT / name, tmp_path, monkeypatch)
 
 
+def test_the_first_page_shows_what_its_program_prints(capsys: pytest.CaptureFixture) -> None:
+    (_, program), (language, printed), *_ = blocks(ROOT / "docs/index.md")
+    exec(program, {"__name__": "page"})
+    assert language == "text" and capsys.readouterr().out == printed
+
+
+# Operators that only passes and importers create, from tables and weights that they have packed, or with many inputs.
+WITHOUT_EXAMPLE = {
+    "conv_integer_packed",
+    "conv_winograd",
+    "gru",
+    "lstm",
+    "matmul_blockwise_quant",
+    "matmul_integer_packed",
+    "matmul_packed",
+    "pairwise_coupling",
+    "random_bits",
+    "rnn",
+    "string_lookup",
+    "string_match",
+    "string_tokens",
+    "tree_leaves",
+}
+
+
+def test_every_operator_has_an_example_but_those_of_passes_and_importers() -> None:
+    assert {name for name, operator in operators().items() if ">>> run(" not in operator.doc} == WITHOUT_EXAMPLE
+
+
+@pytest.fixture(scope="module")
+def run_of_the_page() -> dict:
+    """The function `run` of the page of the operators, which the examples call."""
+    page: dict = {}
+    exec(next(text for _, text in blocks(ROOT / "docs/reference/operators.md") if "def run(" in text), page)
+    return page
+
+
+@pytest.mark.parametrize("name", sorted(set(operators()) - WITHOUT_EXAMPLE))
+def test_the_examples_of_an_operator_give_what_they_show(name: str, run_of_the_page: dict) -> None:
+    examples = doctest.DocTestParser().get_doctest(operators()[name].doc, run_of_the_page, name, None, None)
+    assert examples.examples and f"{name}(" in examples.examples[0].source
+    assert doctest.DocTestRunner().run(examples).failed == 0
+
+
 def test_documents_that_other_tests_run_are_there() -> None:
     for name, test in ELSEWHERE.items():
         assert ROOT / name in WITH_PYTHON and Path(name).name in (ROOT / test).read_text()
@@ -103,6 +150,13 @@ def test_figures_are_those_that_were_measured() -> None:
     stated = set(re.findall(r"\d[\d.,]*\d(?! %)", questions))
     assert len(stated) > 20
     assert not stated - measured
+
+
+@pytest.mark.parametrize("document", sorted(ROOT.glob("docs/**/*.md")), ids=name_of)
+def test_code_fits_into_the_column_of_the_site(document: Path) -> None:
+    """At most 95 characters.  The site wraps the messages of errors."""
+    lines = [line for _, text in blocks(document) for line in text.splitlines()]
+    assert not [line for line in lines if len(line) > 95 and not line.startswith("relvm.errors.")]
 
 
 def test_no_file_is_longer_than_600_lines() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import enum
 import html
 import importlib
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -64,6 +66,24 @@ def test_every_anchor_is_there(site: Path) -> None:
             assert f'id="{named}"' in html.unescape(target.read_text()), f"{page.name}: {place}#{anchor}"
 
 
+def test_every_notebook_is_a_page_with_its_outputs(site: Path) -> None:
+    for notebook in (ROOT / "notebooks").glob("*.ipynb"):
+        text = text_of(site / f"notebooks/{notebook.stem}.html")
+        for cell in json.loads(notebook.read_text())["cells"]:
+            code = cell["source"] if cell["cell_type"] == "code" else []
+            shown = [*code, "\n", *(line for output in cell.get("outputs", []) for line in output.get("text", []))]
+            assert " ".join("".join(shown).split()) in text, (notebook, cell["id"])
+        assert "Exercise." in text and "Solution" in text
+
+
+def test_pictures_are_made(site: Path) -> None:
+    for page in (path for path in (ROOT / "docs").rglob("*.md") if "{relvm-picture}" in path.read_text()):
+        built = (site / page.relative_to(ROOT / "docs")).with_suffix(".html").read_text()
+        images = re.findall(r'<img alt="[^"]+" width="\d+" src="data:image/svg\+xml;base64,([^"]+)"', built)
+        assert len(images) == page.read_text().count("```{relvm-picture}"), page
+        assert all(b"<svg" in base64.b64decode(image) for image in images)
+
+
 def test_every_operator_is_described(site: Path) -> None:
     page, text = (site / "reference/operators.html").read_text(), text_of(site / "reference/operators.html")
     for name, operator in operators().items():
@@ -105,11 +125,14 @@ def test_what_is_not_there_fails_the_build(tmp_path: Path) -> None:
         (ROOT / "docs/conf.py").read_text().replace("__file__", repr(str(ROOT / "docs/conf.py")))
     )
     (tmp_path / "index.md").write_text(
-        "# Title\n\n```{relvm-table} opcode\n```\n\n[gone](gone.md#there)\n\n`docs/gone.md`\n"
+        "# Title\n\n```{relvm-table} opcode\n```\n\n[gone](gone.md#there)\n\n`docs/gone.md`\n\n"
+        "```{relvm-picture} Nothing\n1 / 0\n```\n\n```{relvm-picture} Nothing\nx = 1\n```\n"
     )
     done = build(tmp_path, tmp_path / "built")
     assert done.returncode != 0
     assert "no table opcode: expected one of opcodes" in done.stderr
+    assert "relvm-picture: ZeroDivisionError: division by zero" in done.stderr
+    assert "relvm-picture: the last line must be an expression" in done.stderr
     assert "gone.md" in done.stderr and "unknown document: '/gone'" in done.stderr
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import re
+import textwrap
 from collections.abc import Iterable, Sequence
 from inspect import Parameter
 
@@ -40,17 +41,32 @@ CODE = {
     "python_class",
 }
 TABLES = {
-    "opcodes": (tables.OPCODES, {"number": "index", "instruction": "name", "operands": "operands", "": "meaning"}),
-    "arguments": (tables.ARGUMENTS, {"number": "index", "kind": "name", "letter": "letter", "payload": "meaning"}),
+    "opcodes": (
+        tables.OPCODES,
+        {"number": "index", "instruction": "name", "operands": "operands", "": "meaning"},
+    ),
+    "arguments": (
+        tables.ARGUMENTS,
+        {"number": "index", "kind": "name", "letter": "letter", "payload": "meaning"},
+    ),
     "builtins": (
         tables.BUILTINS,
-        {"builtin": "name", "takes and gives": "signature", "effect": "effect", "cost": "cost", "": "meaning"},
+        {
+            "builtin": "name",
+            "takes and gives": "signature",
+            "effect": "effect",
+            "cost": "cost",
+            "": "meaning",
+        },
     ),
     "kernel_opcodes": (
         tables.KERNEL_OPCODES,
         {"number": "index", "instruction": "name", "operands": "operands", "": "meaning"},
     ),
-    "micro_kernels": (tables.MICRO_KERNELS, {"number": "index", "function": "name", "arguments": "arguments"}),
+    "micro_kernels": (
+        tables.MICRO_KERNELS,
+        {"number": "index", "function": "name", "arguments": "arguments"},
+    ),
     "prim_operators": (
         tables.PRIM_OPERATORS,
         {
@@ -63,22 +79,41 @@ TABLES = {
             "fails": "fails",
         },
     ),
-    "dim_operators": (tables.DIM_OPERATORS, {"number": "number", "operator": "name", "written": "form"}),
+    "dim_operators": (
+        tables.DIM_OPERATORS,
+        {"number": "number", "operator": "name", "written": "form"},
+    ),
     "shape_codes": (tables.SHAPE_CODES, {"number": "number", "code": "name", "": "meaning"}),
     "type_codes": (
         tables.TYPE_CODES,
         {"number": "number", "code": "name", "what follows it": "operands", "": "meaning"},
     ),
-    "patterns": (tables.PATTERNS, {"number": "number", "instruction": "name", "operands": "operands", "": "meaning"}),
+    "patterns": (
+        tables.PATTERNS,
+        {"number": "number", "instruction": "name", "operands": "operands", "": "meaning"},
+    ),
     "dtypes": (
         tables.DTYPES,
-        {"number": "index", "dtype": "name", "code": "code", "bits": "bits", "in C": "ctype", "in NumPy": "numpy"},
+        {
+            "number": "index",
+            "dtype": "name",
+            "code": "code",
+            "bits": "bits",
+            "in C": "ctype",
+            "in NumPy": "numpy",
+        },
     ),
     "kinds": (tables.KINDS, {"number": "index", "kind": "name", "": "meaning"}),
     "sections": (tables.SECTIONS, {"id": "id", "section": "name", "": "meaning"}),
     "tags": (tables.TAGS, {"number": "index", "tag": "name", "": "meaning"}),
-    "status": (tables.STATUS, {"code": "index", "name": "name", "Python class": "python_class", "": "meaning"}),
-    "cpu_features": (tables.CPU_FEATURES, {"feature": "option", "macro": "macro", "x86-64 level": "level"}),
+    "status": (
+        tables.STATUS,
+        {"code": "index", "name": "name", "Python class": "python_class", "": "meaning"},
+    ),
+    "cpu_features": (
+        tables.CPU_FEATURES,
+        {"feature": "option", "macro": "macro", "x86-64 level": "level"},
+    ),
 }
 
 LONGEST_LINE = 60  # of parameters; more stand below each other
@@ -87,7 +122,11 @@ LONGEST_LINE = 60  # of parameters; more stand below each other
 def inline(text: str) -> list[nodes.Node]:
     """Text in which what stands between backticks is code."""
     parts = re.split(r"(`[^`]+`)", text)
-    return [code(part[1:-1]) if part.startswith("`") else nodes.Text(part) for part in parts if part]
+    return [
+        code(part[1:-1]) if part.startswith("`") else nodes.Text(part)
+        for part in parts
+        if part
+    ]
 
 
 def code(text: str) -> nodes.literal:
@@ -118,7 +157,9 @@ def _row(cells: Sequence[nodes.Node | str]) -> nodes.row:
 
 def section(name: str, title: str, *content: nodes.Node) -> nodes.section:
     """A part of a page, under a heading that links can name."""
-    return nodes.section("", nodes.title("", "", code(title)), *content, ids=[name], names=[name])
+    return nodes.section(
+        "", nodes.title("", "", code(title)), *content, ids=[name], names=[name]
+    )
 
 
 class TableDirective(Directive):
@@ -128,9 +169,16 @@ class TableDirective(Directive):
 
     def run(self) -> list[nodes.Node]:
         if self.arguments[0] not in TABLES:
-            raise self.error(f"no table {self.arguments[0]}: expected one of {', '.join(TABLES)}")
+            raise self.error(
+                f"no table {self.arguments[0]}: expected one of {', '.join(TABLES)}"
+            )
         rows, columns = TABLES[self.arguments[0]]
-        return [table(tuple(columns), [[_cell(row, field) for field in columns.values()] for row in rows])]
+        return [
+            table(
+                tuple(columns),
+                [[_cell(row, field) for field in columns.values()] for row in rows],
+            )
+        ]
 
 
 def _cell(row: object, field: str) -> nodes.Node | str:
@@ -139,7 +187,7 @@ def _cell(row: object, field: str) -> nodes.Node | str:
 
 
 class OperatorsDirective(Directive):
-    """Every operator: how it is called, what it takes and gives, whether it has effects."""
+    """Every operator: how it is called, what it takes and gives, whether it has effects, and examples."""
 
     def run(self) -> list[nodes.Node]:
         return [_operator(operator) for _, operator in sorted(operators().items())]
@@ -147,12 +195,17 @@ class OperatorsDirective(Directive):
 
 def _operator(operator: Operator) -> nodes.section:
     call = nodes.literal_block("", call_of(operator), language="python")
-    head, *rest = operator.doc.split("\n\n")
+    text, _, examples = operator.doc.partition("\n\nExamples:\n\n")
+    head, *rest = text.split("\n\n")
     items = [item for part in rest for item in statements(part)]
-    items += ["It has an effect: calls stay, in order."] if operator.effect is Effect.IMPURE else []
+    items += (
+        ["It has an effect: calls stay, in order."] if operator.effect is Effect.IMPURE else []
+    )
     items += ["Elements are moved or converted; none is computed."] if operator.moves else []
     listed = nodes.bullet_list("", *(nodes.list_item("", paragraph(item)) for item in items))
-    return section(f"op-{operator.name}", operator.name, call, paragraph(head), *([listed] if items else []))
+    shown = nodes.literal_block("", textwrap.dedent(examples), language="pycon")
+    parts = [*([listed] if items else []), *([shown] if examples else [])]
+    return section(f"op-{operator.name}", operator.name, call, paragraph(head), *parts)
 
 
 def call_of(operator: Operator) -> str:
@@ -169,7 +222,9 @@ def call_of(operator: Operator) -> str:
 
 
 def _declared(parameter: Parameter) -> str:
-    name = f"*{parameter.name}" if parameter.kind is Parameter.VAR_POSITIONAL else parameter.name
+    name = (
+        f"*{parameter.name}" if parameter.kind is Parameter.VAR_POSITIONAL else parameter.name
+    )
     default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
     return f"{name}: {parameter.annotation}{default}"
 
@@ -184,22 +239,37 @@ class CommandsDirective(Directive):
     """Every command: what it does, and its options."""
 
     def run(self) -> list[nodes.Node]:
-        (group,) = (action for action in make_parser()._actions if isinstance(action, argparse._SubParsersAction))
+        (group,) = (
+            action
+            for action in make_parser()._actions
+            if isinstance(action, argparse._SubParsersAction)
+        )
         helps = {action.dest: action.help for action in group._choices_actions}
         return [_command(name, helps[name], parser) for name, parser in group.choices.items()]
 
 
 def _command(name: str, help_text: str, parser: argparse.ArgumentParser) -> nodes.section:
-    actions = [action for action in parser._actions if not isinstance(action, argparse._HelpAction)]
+    actions = [
+        action for action in parser._actions if not isinstance(action, argparse._HelpAction)
+    ]
     rows = [(code(_spelling(action)), _help(action)) for action in actions]
     content = [paragraph(f"{help_text[0].upper()}{help_text[1:]}.")]
-    return section(f"relvm-{name}", f"relvm {name}", *content, *([table(("argument", ""), rows)] if rows else []))
+    return section(
+        f"relvm-{name}",
+        f"relvm {name}",
+        *content,
+        *([table(("argument", ""), rows)] if rows else []),
+    )
 
 
 def _spelling(action: argparse.Action) -> str:
     if not action.option_strings:
         return str(action.metavar)
-    value = "" if action.nargs == 0 else f" {action.metavar or _choices(action) or action.dest.upper()}"
+    value = (
+        ""
+        if action.nargs == 0
+        else f" {action.metavar or _choices(action) or action.dest.upper()}"
+    )
     return ", ".join(action.option_strings) + value
 
 
@@ -226,6 +296,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-def _made_again(app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]) -> list[str]:
+def _made_again(
+    app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
+) -> list[str]:
     """The pages whose content is declared elsewhere: Sphinx does not see that change."""
     return [name for name in env.found_docs if "relvm-" in env.doc2path(name).read_text()]

@@ -21,7 +21,13 @@ class LinkDocuments(SphinxTransform):
         for literal in list(self.document.findall(nodes.literal)):
             found = re.fullmatch(r"docs/([\w/-]+)\.md", literal.astext())
             if found and not isinstance(literal.parent, nodes.reference):
-                link = pending_xref("", refdomain="std", reftype="doc", reftarget=f"/{found[1]}", refexplicit=True)
+                link = pending_xref(
+                    "",
+                    refdomain="std",
+                    reftype="doc",
+                    reftarget=f"/{found[1]}",
+                    refexplicit=True,
+                )
                 link["refdoc"], link["refwarn"] = self.env.docname, True
                 literal.replace_self(link)
                 link += literal

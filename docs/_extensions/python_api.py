@@ -56,16 +56,26 @@ def public_names(name: str) -> list[str]:
 
 def _is_own(module: ModuleType, name: str) -> bool:
     value = getattr(module, name)
-    return not name.startswith("_") and callable(value) and getattr(value, "__module__", None) == module.__name__
+    return (
+        not name.startswith("_")
+        and callable(value)
+        and getattr(value, "__module__", None) == module.__name__
+    )
 
 
 def own_names(name: str) -> list[str]:
     """Those of them that no earlier one of MODULES has."""
     shown: list[object] = []
     for earlier in MODULES[: MODULES.index(name)]:
-        shown += [getattr(importlib.import_module(earlier), key) for key in public_names(earlier)]
+        shown += [
+            getattr(importlib.import_module(earlier), key) for key in public_names(earlier)
+        ]
     module = importlib.import_module(name)
-    return [key for key in public_names(name) if not any(getattr(module, key) is value for value in shown)]
+    return [
+        key
+        for key in public_names(name)
+        if not any(getattr(module, key) is value for value in shown)
+    ]
 
 
 class ApiDirective(Directive):
@@ -79,12 +89,20 @@ class ApiDirective(Directive):
             raise self.error(f"no module {name} among those of python_api.MODULES")
         lines = [f".. py:module:: {name}", ""]
         for key in own_names(name):
-            lines += [*_entry(getattr(importlib.import_module(name), key), f"{name}.{key}"), ""]
+            lines += [
+                *_entry(getattr(importlib.import_module(name), key), f"{name}.{key}"),
+                "",
+            ]
         shared = [key for key in public_names(name) if key not in own_names(name)]
         if shared:
-            lines += [f"Also there, and described above: {', '.join(f'``{key}``' for key in shared)}.", ""]
+            lines += [
+                f"Also there, and described above: {', '.join(f'``{key}``' for key in shared)}.",
+                "",
+            ]
         container = nodes.container()
-        self.state.nested_parse(StringList(lines, source=f"relvm-api {name}"), self.content_offset, container)
+        self.state.nested_parse(
+            StringList(lines, source=f"relvm-api {name}"), self.content_offset, container
+        )
         return container.children
 
 
@@ -93,7 +111,12 @@ def _entry(value: object, path: str) -> list[str]:
         if issubclass(value, Exception):
             return [f".. autoexception:: {path}", "   :members:", "   :show-inheritance:"]
         bases = ["   :show-inheritance:"] if value.__bases__ != (object,) else []
-        return [f".. autoclass:: {path}", "   :members:", "   :inherited-members: object,int,tuple,Enum", *bases]
+        return [
+            f".. autoclass:: {path}",
+            "   :members:",
+            "   :inherited-members: object,int,tuple,Enum",
+            *bases,
+        ]
     if inspect.isroutine(value):
         return [f".. autofunction:: {path}"]
     return [

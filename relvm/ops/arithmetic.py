@@ -29,6 +29,11 @@ def add(x: TensorType, y: TensorType) -> TensorType:
 
     x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Add-14.
+
+    Examples:
+
+        >>> run("add(x, y)", x=[1.0, 2.0, 3.0], y=0.5)
+        [1.5 2.5 3.5]
     """
     return _binary("add", x, y)
 
@@ -39,6 +44,12 @@ def subtract(x: TensorType, y: TensorType) -> TensorType:
 
     x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Sub-14.
+
+    Examples:
+
+        >>> run("subtract(x, y)", x=[[1, 2], [3, 4]], y=[1, 1])
+        [[0 1]
+         [2 3]]
     """
     return _binary("subtract", x, y)
 
@@ -54,6 +65,12 @@ def multiply(x: TensorType, y: TensorType) -> TensorType:
 
     x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Mul-14.
+
+    Examples:
+
+        >>> run("multiply(x, y)", x=[[1.0], [2.0]], y=[1.0, 10.0, 100.0])
+        [[  1.  10. 100.]
+         [  2.  20. 200.]]
     """
     return _binary("multiply", x, y)
 
@@ -78,6 +95,11 @@ def divide(x: TensorType, y: TensorType) -> TensorType:
     x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.
     Source: ONNX Div-14; NumPy for the integer cases that ONNX does not define.
+
+    Examples:
+
+        >>> run("divide(x, y)", x=[7, -7], y=[2, 2])
+        [ 3 -3]
     """
     return _binary("divide", x, y)
 
@@ -113,6 +135,11 @@ def power(x: TensorType, y: TensorType) -> TensorType:
     x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.
     Source: ONNX Pow-15; special float values: C11 F.10.4.4.
+
+    Examples:
+
+        >>> run("power(x, y)", x=[1.0, 2.0, 3.0], y=2.0)
+        [1. 4. 9.]
     """
     return _binary("power", x, y)
 
@@ -137,6 +164,11 @@ def maximum(x: TensorType, y: TensorType) -> TensorType:
     x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.
     Source: ONNX Max-13; NaN: NumPy.
+
+    Examples:
+
+        >>> run("maximum(x, y)", x=[1, 5, 3], y=[4, 2, 3])
+        [4 5 3]
     """
     return _binary("maximum", x, y)
 
@@ -153,5 +185,10 @@ def minimum(x: TensorType, y: TensorType) -> TensorType:
     x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.
     Source: ONNX Min-13; NaN: NumPy.
+
+    Examples:
+
+        >>> run("minimum(x, y)", x=[1, 5, 3], y=[4, 2, 3])
+        [1 2 3]
     """
     return _binary("minimum", x, y)

@@ -140,6 +140,18 @@ def attention(
     Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: dimensions that are not provably equal, do not
     broadcast, or are out of range.  RelvmArgumentError: another `absent`.
     Source: Vaswani and others, Attention is all you need, 2017; ONNX Attention-23.
+
+    Examples:
+
+        >>> run(
+        ...     "attention(q, k, v, allowed, bias, scale=1.0)",
+        ...     q=[[1.0, 0.0]],
+        ...     k=[[1.0, 0.0], [0.0, 1.0]],
+        ...     v=[[1.0], [3.0]],
+        ...     allowed=True,
+        ...     bias=0.0,
+        ... )
+        [[1.538]]
     """
     name = "attention"
     expect_tensor(name, q=q, k=k, v=v, bias=bias)

@@ -32,6 +32,11 @@ def bitwise_and(x: TensorType, y: TensorType) -> TensorType:
 
     x, y: the same integer dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX BitwiseAnd-18.
+
+    Examples:
+
+        >>> run("bitwise_and(x, y)", x=[12, 10], y=[10, 6])
+        [8 2]
     """
     return _integers("bitwise_and", x, y)
 
@@ -42,6 +47,11 @@ def bitwise_or(x: TensorType, y: TensorType) -> TensorType:
 
     x, y: the same integer dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX BitwiseOr-18.
+
+    Examples:
+
+        >>> run("bitwise_or(x, y)", x=[12, 10], y=[10, 6])
+        [14 14]
     """
     return _integers("bitwise_or", x, y)
 
@@ -52,6 +62,11 @@ def bitwise_xor(x: TensorType, y: TensorType) -> TensorType:
 
     x, y: the same integer dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX BitwiseXor-18.
+
+    Examples:
+
+        >>> run("bitwise_xor(x, y)", x=[12, 10], y=[10, 6])
+        [ 6 12]
     """
     return _integers("bitwise_xor", x, y)
 
@@ -76,6 +91,11 @@ def shift_left(x: TensorType, y: TensorType) -> TensorType:
 
     x, y: the same integer dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX BitShift-28.
+
+    Examples:
+
+        >>> run("shift_left(x, y)", x=np.uint8([1, 3]), y=np.uint8([4, 1]))
+        [16  6]
     """
     return _integers("shift_left", x, y)
 
@@ -87,5 +107,10 @@ def shift_right(x: TensorType, y: TensorType) -> TensorType:
 
     x, y: the same integer dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX BitShift-28.
+
+    Examples:
+
+        >>> run("shift_right(x, y)", x=np.uint8([16, 7]), y=np.uint8([4, 1]))
+        [1 3]
     """
     return _integers("shift_right", x, y)

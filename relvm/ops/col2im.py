@@ -87,6 +87,11 @@ def col2im(
     None: 0.   Result: the dtype of x, the shape `shape`.
     Raises RelvmTypeError: bool, ranks that do not fit.  RelvmArgumentError: attributes that do not fit.
     RelvmShapeError: x and shape differ in batch size or number of channels.   Source: ONNX Col2Im-18, ConvTranspose-22.
+
+    Examples:
+
+        >>> run("col2im(x, shape(1, 1, 4))", x=[[[[1, 2, 3], [10, 20, 30]]]])
+        [[[ 1 12 23 30]]]
     """
     expect_numeric("col2im", x=x)
     expect_shape("col2im", "shape", shape)

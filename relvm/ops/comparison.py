@@ -29,6 +29,11 @@ def equal(x: TensorType, y: TensorType) -> TensorType:
     x, y: any dtype, the same for both; shapes that broadcast.   Result: bool, the broadcast shape.
     Raises RelvmTypeError: different dtypes.  RelvmShapeError: shapes that do not broadcast.
     Source: ONNX Equal-13, IEEE 754.
+
+    Examples:
+
+        >>> run("equal(x, y)", x=[1, 2, 3], y=[1, 5, 3])
+        [ True False  True]
     """
     return _comparison("equal", x, y)
 
@@ -39,6 +44,11 @@ def not_equal(x: TensorType, y: TensorType) -> TensorType:
 
     x, y: any dtype, the same for both; shapes that broadcast.   Result: bool, the broadcast shape.
     Raises RelvmTypeError: different dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: IEEE 754.
+
+    Examples:
+
+        >>> run("not_equal(x, y)", x=[1, 2, 3], y=[1, 5, 3])
+        [False  True False]
     """
     return _comparison("not_equal", x, y)
 
@@ -50,6 +60,11 @@ def less(x: TensorType, y: TensorType) -> TensorType:
     x, y: any dtype, the same for both; shapes that broadcast.   Result: bool, the broadcast shape.
     Raises RelvmTypeError: different dtypes.  RelvmShapeError: shapes that do not broadcast.
     Source: ONNX Less-13, IEEE 754.
+
+    Examples:
+
+        >>> run("less(x, y)", x=[1.0, 2.0, 3.0], y=2.0)
+        [ True False False]
     """
     return _comparison("less", x, y)
 
@@ -61,6 +76,11 @@ def less_equal(x: TensorType, y: TensorType) -> TensorType:
     x, y: any dtype, the same for both; shapes that broadcast.   Result: bool, the broadcast shape.
     Raises RelvmTypeError: different dtypes.  RelvmShapeError: shapes that do not broadcast.
     Source: ONNX LessOrEqual-16, IEEE 754.
+
+    Examples:
+
+        >>> run("less_equal(x, y)", x=[1.0, 2.0, 3.0], y=2.0)
+        [ True  True False]
     """
     return _comparison("less_equal", x, y)
 
@@ -72,6 +92,11 @@ def greater(x: TensorType, y: TensorType) -> TensorType:
     x, y: any dtype, the same for both; shapes that broadcast.   Result: bool, the broadcast shape.
     Raises RelvmTypeError: different dtypes.  RelvmShapeError: shapes that do not broadcast.
     Source: ONNX Greater-13, IEEE 754.
+
+    Examples:
+
+        >>> run("greater(x, y)", x=[1.0, 2.0, 3.0], y=2.0)
+        [False False  True]
     """
     return _comparison("greater", x, y)
 
@@ -83,6 +108,11 @@ def greater_equal(x: TensorType, y: TensorType) -> TensorType:
     x, y: any dtype, the same for both; shapes that broadcast.   Result: bool, the broadcast shape.
     Raises RelvmTypeError: different dtypes.  RelvmShapeError: shapes that do not broadcast.
     Source: ONNX GreaterOrEqual-16.
+
+    Examples:
+
+        >>> run("greater_equal(x, y)", x=[1.0, 2.0, 3.0], y=2.0)
+        [False  True  True]
     """
     return _comparison("greater_equal", x, y)
 
@@ -98,6 +128,11 @@ def logical_and(x: TensorType, y: TensorType) -> TensorType:
 
     x, y: bool, shapes that broadcast.   Result: bool, the broadcast shape.
     Raises RelvmTypeError: another dtype.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX And-7.
+
+    Examples:
+
+        >>> run("logical_and(x, y)", x=[True, True, False], y=[True, False, False])
+        [ True False False]
     """
     return _logical("logical_and", x, y)
 
@@ -113,6 +148,11 @@ def logical_or(x: TensorType, y: TensorType) -> TensorType:
 
     x, y: bool, shapes that broadcast.   Result: bool, the broadcast shape.
     Raises RelvmTypeError: another dtype.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Or-7.
+
+    Examples:
+
+        >>> run("logical_or(x, y)", x=[True, True, False], y=[True, False, False])
+        [ True  True False]
     """
     return _logical("logical_or", x, y)
 
@@ -127,6 +167,11 @@ def logical_not(x: TensorType) -> TensorType:
     """not x, elementwise.
 
     x: bool.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Not-1.
+
+    Examples:
+
+        >>> run("logical_not(x)", x=[True, False])
+        [False  True]
     """
     expect_bool("logical_not", x=x)
     return with_dtype(x, BOOL)

@@ -152,6 +152,16 @@ def conv_integer(
     Raises RelvmTypeError: other dtypes or ranks, w of unknown dimensions.  RelvmArgumentError, RelvmShapeError: as in
     conv.
     Source: ONNX ConvInteger-10.
+
+    Examples:
+
+        >>> run(
+        ...     "conv_integer(x, w, x_zero)",
+        ...     x=np.uint8([[[5, 6, 7]]]),
+        ...     w=np.int8([[[1, 2]]]),
+        ...     x_zero=np.uint8(5),
+        ... )
+        [[[2 5]]]
     """
     name = "conv_integer"
     expect_tensor(name, x=x, w=w, x_zero=x_zero)

@@ -336,6 +336,11 @@ def conv(
     1) // stride + 1.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: attributes that do not fit.  RelvmShapeError:
     channels that are not provably equal, a window larger than the padded input.   Source: ONNX Conv-22.
+
+    Examples:
+
+        >>> run("conv(x, w, pads=(1, 1))", x=[[[1.0, 2.0, 3.0, 4.0]]], w=[[[1.0, 0.0, -1.0]]])
+        [[[-2. -2. -2.  3.]]]
     """
     expect_numeric("conv", x=x, w=w)
     expect_same_dtype("conv", x=x, w=w)

@@ -70,6 +70,11 @@ def cumsum(x: TensorType, *, axis: int, exclusive: bool = False, reverse: bool =
     itself.   reverse: whether sums run from each element to the end.   Result: the type of x.
     Raises RelvmTypeError: bool, an axis out of range.  RelvmArgumentError: a flag that is not a bool.
     Source: ONNX CumSum-14.
+
+    Examples:
+
+        >>> run("cumsum(x, axis=0)", x=[1, 2, 3, 4])
+        [ 1  3  6 10]
     """
     return _type("cumsum", x, axis, exclusive, reverse)
 
@@ -82,5 +87,10 @@ def cumprod(x: TensorType, *, axis: int, exclusive: bool = False, reverse: bool 
     element itself.   reverse: whether products run from each element to the end.   Result: the type of x.
     Raises RelvmTypeError: bool, an axis out of range.  RelvmArgumentError: a flag that is not a bool.
     Source: ONNX CumProd-26.
+
+    Examples:
+
+        >>> run("cumprod(x, axis=0)", x=[1, 2, 3, 4])
+        [ 1  2  6 24]
     """
     return _type("cumprod", x, axis, exclusive, reverse)

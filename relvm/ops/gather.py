@@ -81,6 +81,12 @@ def gather(x: TensorType, indices: TensorType, *, axis: int = 0) -> TensorType:
     Result: the dtype of x; the shape of x with the axis replaced by the shape of indices.
     Raises RelvmTypeError: another dtype of indices, an axis out of range.  At run time RelvmIndexError: an index out of
     range.   Source: ONNX Gather-13.
+
+    Examples:
+
+        >>> run("gather(x, indices)", x=[10, 20, 30], indices=[[0, 2], [-1, 1]])
+        [[10 30]
+         [30 20]]
     """
     expect_tensor("gather", x=x, indices=indices)
     expect(indices.dtype in (I32, I64), "gather: indices has dtype {}, expected i32 or i64", indices.dtype)
@@ -159,6 +165,16 @@ def gather_elements(x: TensorType, indices: TensorType, *, axis: int) -> TensorT
     indices.
     Raises RelvmTypeError: another dtype of indices, other ranks, an axis out of range.  RelvmShapeError: too many
     indices along another axis.  At run time RelvmIndexError: an index out of range.   Source: ONNX GatherElements-13.
+
+    Examples:
+
+        >>> run(
+        ...     "gather_elements(x, indices, axis=1)",
+        ...     x=[[1, 2], [3, 4]],
+        ...     indices=[[0, 0], [1, 0]],
+        ... )
+        [[1 1]
+         [4 3]]
     """
     expect_inside("gather_elements", x, indices, axis)
     return TensorType(x.dtype, indices.shape, x.rank if indices.rank is None else indices.rank)
@@ -223,6 +239,11 @@ def gather_nd(x: TensorType, indices: TensorType, *, depth: int) -> TensorType:
     Raises RelvmTypeError: another dtype of indices, a rank that is too small.  RelvmShapeError: another last dimension
     of indices.  At run time RelvmIndexError: an index out of range.
     Source: ONNX GatherND-13 without batches.
+
+    Examples:
+
+        >>> run("gather_nd(x, indices, depth=2)", x=[[1, 2], [3, 4]], indices=[[0, 1], [1, 1]])
+        [2 4]
     """
     expect_tensor("gather_nd", x=x)
     expect_rows("gather_nd", indices, depth)

@@ -188,6 +188,15 @@ def grid_sample(
     bool.
     RelvmShapeError: different batch sizes, or a number of coordinates that differs from the number of spatial axes.
     Source: ONNX GridSample-22.
+
+    Examples:
+
+        >>> run(
+        ...     'grid_sample(x, grid, mode="linear")',
+        ...     x=[[[10.0, 20.0, 30.0]]],
+        ...     grid=[[[0.5], [1.0], [1.75]]],
+        ... )
+        [[[15.  20.  27.5]]]
     """
     expect_float("grid_sample", grid=grid)
     expect_tensor("grid_sample", x=x)

@@ -40,6 +40,12 @@ def iota(shape: ShapeType) -> TensorType:
     """0, 1, 2...: every element is its row-major position.
 
     shape: any.   Result: i64, of that shape.   Raises RelvmTypeError: not a shape.   Source: numpy.arange.
+
+    Examples:
+
+        >>> run("iota(shape(2, 3))")
+        [[0 1 2]
+         [3 4 5]]
     """
     expect_shape("iota", "shape", shape)
     return TensorType(I64, shape.dims, shape.rank)
@@ -132,6 +138,16 @@ def interpolate(x: TensorType, indices: TensorType, weights: TensorType, *, axis
     Raises RelvmTypeError: other dtypes or ranks, an axis out of range.  RelvmShapeError: shapes of indices and weights
     that differ.  At run time RelvmIndexError: an index out of range.
     Source: the interpolation of ONNX Resize-19; `weights` are its coefficients.
+
+    Examples:
+
+        >>> run(
+        ...     "interpolate(x, indices, weights, axis=0)",
+        ...     x=[10.0, 20.0],
+        ...     indices=[[0, 0, 1], [1, 1, 1]],
+        ...     weights=[[1.0, 0.5, 1.0], [0.0, 0.5, 0.0]],
+        ... )
+        [10. 15. 20.]
     """
     expect_float("interpolate", x=x, weights=weights)
     expect_tensor("interpolate", indices=indices)

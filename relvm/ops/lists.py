@@ -74,6 +74,12 @@ def make_list(*items: Type) -> ListType:
     specific type that covers all items.
     Raises RelvmTypeError: items of different kinds, such as a tensor and a scalar.
     Source: ONNX SequenceConstruct-11, SequenceEmpty-11.
+
+    Examples:
+
+        >>> run("make_list(x, y)", x=[1, 2], y=[3])
+        [1 2]
+        [3]
     """
     made = ListType(None)
     for item in items:
@@ -87,6 +93,11 @@ def list_length(x: ListType) -> PrimType:
 
     x: a list.   Result: i64.   Raises RelvmTypeError: x is not a list.
     Source: ONNX SequenceLength-11.
+
+    Examples:
+
+        >>> run("list_length(make_list(x, x, x))", x=[1, 2])
+        3
     """
     _expect_list("list_length", x)
     return PrimType(I64)
@@ -99,6 +110,11 @@ def list_item(x: ListType, index: PrimType) -> Type:
     x: a list.   index: i64; a negative index counts from the end.   Result: the item, of the list's item type.
     Raises RelvmTypeError: x is not a list or has no items, or index is not i64.  At run time, RelvmIndexError: the
     index is out of range.   Source: ONNX SequenceAt-11.
+
+    Examples:
+
+        >>> run("list_item(make_list(x, y), 1)", x=[1, 2], y=[3, 4])
+        [3 4]
     """
     item = _item_of("list_item", x)
     _expect_index("list_item", index)
@@ -113,6 +129,12 @@ def list_append(x: ListType, item: Type) -> ListType:
     x and the new item.
     Raises RelvmTypeError: x is not a list, or the item is of another kind.
     Source: ONNX SequenceInsert-11.
+
+    Examples:
+
+        >>> run("list_append(make_list(x), y)", x=[1, 2], y=[3, 4])
+        [1 2]
+        [3 4]
     """
     _expect_list("list_append", x)
     return _with_item("list_append", x, item)
@@ -132,6 +154,12 @@ def list_insert(x: ListType, index: PrimType, item: Type) -> ListType:
     item type covers the items of x and the new item.
     Raises RelvmTypeError: x is not a list, index is not i64, or the item is of another kind.  At run time,
     RelvmIndexError: the index is out of range.   Source: ONNX SequenceInsert-11.
+
+    Examples:
+
+        >>> run("list_insert(make_list(x), 0, y)", x=[1, 2], y=[3, 4])
+        [3 4]
+        [1 2]
     """
     _expect_list("list_insert", x)
     _expect_index("list_insert", index)
@@ -151,6 +179,11 @@ def list_erase(x: ListType, index: PrimType) -> ListType:
     Raises RelvmTypeError: x is not a list, or index is not i64.  At run time, RelvmIndexError: the index is out of
     range.
     Source: ONNX SequenceErase-11.
+
+    Examples:
+
+        >>> run("list_erase(make_list(x, y), 0)", x=[1, 2], y=[3, 4])
+        [3 4]
     """
     _expect_list("list_erase", x)
     _expect_index("list_erase", index)
@@ -197,6 +230,11 @@ def list_concat(x: ListType, *, axis: int) -> TensorType:
     Raises RelvmTypeError: x is not a list of tensors or has no items, or the axis is out of range.  At run time,
     RelvmIndexError: the list is empty.  RelvmShapeError: sizes along another axis differ.
     Source: ONNX ConcatFromSequence-11.
+
+    Examples:
+
+        >>> run("list_concat(make_list(x, y), axis=0)", x=[1, 2], y=[3])
+        [1 2 3]
     """
     item = _expect_tensors("list_concat", x)
     _expect_axis_of("list_concat", axis, item.rank)
@@ -216,6 +254,12 @@ def list_stack(x: ListType, *, axis: int) -> TensorType:
     Raises RelvmTypeError: x is not a list of tensors, its type says that it is empty, or the axis is out of range.  At
     run time, RelvmIndexError: a list of unknown length is empty.  RelvmShapeError: sizes differ.
     Source: ONNX ConcatFromSequence-11 with new_axis.
+
+    Examples:
+
+        >>> run("list_stack(make_list(x, y), axis=0)", x=[1, 2], y=[3, 4])
+        [[1 2]
+         [3 4]]
     """
     item = _expect_tensors("list_stack", x)
     rank = None if item.rank is None else item.rank + 1
@@ -247,6 +291,13 @@ def list_split(x: TensorType, sizes: PrimType | ShapeType, *, axis: int) -> List
     Raises RelvmTypeError: x is not a tensor, the axis is out of range, or sizes has another type.  At run time,
     RelvmShapeError: the sizes do not add up to the size of the axis, or a scalar is less than 1.
     Source: ONNX SplitToSequence-11.
+
+    Examples:
+
+        >>> run("list_split(x, 2, axis=0)", x=[1, 2, 3, 4, 5])
+        [1 2]
+        [3 4]
+        [5]
     """
     expect_tensor("list_split", x=x)
     expected = isinstance(sizes, ShapeType) or sizes.dtype == I64
@@ -273,6 +324,12 @@ def list_unstack(x: TensorType, *, axis: int) -> ListType:
     axis fewer.
     Raises RelvmTypeError: x is not a tensor, or the axis is out of range.
     Source: ONNX SplitToSequence-11 with keepdims 0.
+
+    Examples:
+
+        >>> run("list_unstack(x, axis=1)", x=[[1, 2], [3, 4]])
+        [1 3]
+        [2 4]
     """
     expect_tensor("list_unstack", x=x)
     _expect_axis_of("list_unstack", axis, x.rank)
@@ -291,5 +348,10 @@ def is_null(x: Type) -> PrimType:
 
     x: any value; only a value of an optional type can be null.   Result: bool.   Raises nothing.
     Source: ONNX OptionalHasElement-15.
+
+    Examples:
+
+        >>> run("is_null(null)")
+        True
     """
     return PrimType(BOOL)

@@ -131,6 +131,12 @@ def matmul(a: TensorType, b: TensorType, *, transpose_a: bool = False, transpose
     (..., n, k).  Neither is allowed for a 1-d argument.   Result: the same dtype, (..., m, n).
     Raises RelvmTypeError: other dtypes, rank 0, a transposed vector.  RelvmShapeError: dimensions k that are not
     provably equal, or others that do not broadcast.   Source: numpy.matmul, ONNX MatMul-13.
+
+    Examples:
+
+        >>> run("matmul(a, b)", a=[[1.0, 2.0], [3.0, 4.0]], b=[[1.0], [10.0]])
+        [[21.]
+         [43.]]
     """
     expect_numeric("matmul", a=a, b=b)
     expect_same_dtype("matmul", a=a, b=b)

@@ -81,6 +81,17 @@ def matmul_integer(a: TensorType, b: TensorType, a_zero: TensorType, b_zero: Ten
     Result: i32, (..., m, n); sums wrap around.
     Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: dimensions k that are not provably equal, others
     that do not broadcast.   Source: ONNX MatMulInteger-10.
+
+    Examples:
+
+        >>> run(
+        ...     "matmul_integer(a, b, a_zero, b_zero)",
+        ...     a=np.uint8([[1, 2]]),
+        ...     b=np.uint8([[3], [4]]),
+        ...     a_zero=np.uint8(1),
+        ...     b_zero=np.uint8(0),
+        ... )
+        [[4]]
     """
     name = "matmul_integer"
     expect_tensor(name, a=a, b=b, a_zero=a_zero, b_zero=b_zero)

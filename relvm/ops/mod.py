@@ -39,6 +39,11 @@ def remainder(x: TensorType, y: TensorType) -> TensorType:
     x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.
     Source: ONNX Mod-13 (fmod=1); special float values: C11 F.10.7.1.
+
+    Examples:
+
+        >>> run("remainder(x, y)", x=[7, -7], y=[3, 3])
+        [ 1 -1]
     """
     return _numbers("remainder", x, y)
 
@@ -50,5 +55,10 @@ def modulo(x: TensorType, y: TensorType) -> TensorType:
     x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
     Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.
     Source: ONNX Mod-13 (fmod=0); floats: numpy.mod.
+
+    Examples:
+
+        >>> run("modulo(x, y)", x=[7, -7], y=[3, 3])
+        [1 2]
     """
     return _numbers("modulo", x, y)

@@ -134,6 +134,18 @@ def non_max_suppression(
     Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: `centred` is not a bool.  RelvmShapeError:
     boxes and scores differ in the number of images or boxes, or a box does not have 4 numbers.   Source: ONNX
     NonMaxSuppression-11.
+
+    Examples:
+
+        >>> run(
+        ...     "non_max_suppression(boxes, scores, limit, overlap, threshold)",
+        ...     boxes=[[[0.0, 0.0, 2.0, 2.0], [0.0, 0.0, 2.0, 1.9], [5.0, 5.0, 6.0, 6.0]]],
+        ...     scores=[[[0.8, 0.9, 0.3]]],
+        ...     limit=3,
+        ...     overlap=0.5,
+        ...     threshold=0.0,
+        ... )
+        [[[ 1  2 -1]]]
     """
     given = {"boxes": boxes, "scores": scores, "limit": limit, "overlap": overlap}
     wanted = (F32, 3), (F32, 3), (I64, 0), (F32, 0), (F32, 0)

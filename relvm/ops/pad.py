@@ -100,6 +100,11 @@ def pad(x: TensorType, *, pads: tuple[int, ...], value: float = 0, mode: str = "
     or the mode is unknown; in a mode other than `constant`, a negative pad or a value other than 0.  RelvmShapeError:
     more elements are removed than an axis has; a mode other than `constant` pads an axis without elements.
     Source: ONNX Pad-25, numpy.pad.
+
+    Examples:
+
+        >>> run("pad(x, pads=(1, 2), value=0.0)", x=[1.0, 2.0])
+        [0. 1. 2. 0. 0.]
     """
     expect_tensor("pad", x=x)
     expect_integers("pad", "pads", pads, None if x.rank is None else 2 * x.rank)

@@ -212,6 +212,11 @@ def max_pool(
     1) // stride + 1.
     Raises RelvmTypeError: bool, rank below 3.  RelvmArgumentError: attributes that do not fit.  RelvmShapeError: a
     window larger than the padded input.   Source: ONNX MaxPool-22 (ceil_mode 0); NaN: NumPy.
+
+    Examples:
+
+        >>> run("max_pool(x, kernel=(2,), strides=(2,))", x=[[[1.0, 4.0, 2.0, 3.0]]])
+        [[[4. 3.]]]
     """
     return _pooled("max_pool", x, kernel, strides, pads, dilations)
 
@@ -248,6 +253,11 @@ def average_pool(
     1) // stride + 1.
     Raises RelvmTypeError: another dtype, rank below 3.  RelvmArgumentError: attributes that do not fit.
     RelvmShapeError: a window larger than the padded input.   Source: ONNX AveragePool-22 (ceil_mode 0).
+
+    Examples:
+
+        >>> run("average_pool(x, kernel=(2,), strides=(2,))", x=[[[1.0, 4.0, 2.0, 3.0]]])
+        [[[2.5 2.5]]]
     """
     expect_float("average_pool", x=x)
     given = isinstance(count_include_pad, bool)
@@ -320,6 +330,11 @@ def max_pool_indices(
     the result of max_pool.
     Raises RelvmTypeError, RelvmArgumentError, RelvmShapeError: as max_pool does.
     Source: the second output of ONNX MaxPool-22.
+
+    Examples:
+
+        >>> run("max_pool_indices(x, kernel=(2,), strides=(2,))", x=[[[1.0, 4.0, 2.0, 3.0]]])
+        [[[1 3]]]
     """
     message = "max_pool_indices: column_major is {!r}, expected a bool"
     expect(isinstance(column_major, bool), message, column_major, error=RelvmArgumentError)

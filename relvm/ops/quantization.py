@@ -69,6 +69,13 @@ def dynamic_quantize(x: TensorType) -> TupleType:
     Result: a tuple of the quantized tensor, u8, the shape of x; the scale, f32 of rank 0; the zero point, u8 of rank 0.
     Raises RelvmTypeError: another dtype.   Source: ONNX DynamicQuantizeLinear-11; ONNX Runtime for the cases that ONNX
     does not define.
+
+    Examples:
+
+        >>> run("dynamic_quantize(x)", x=[0.0, 1.0, 2.55])
+        [  0 100 255]
+        0.01
+        0
     """
     expect(x.dtype == F32, "dynamic_quantize: x has dtype {}, expected f32", x.dtype)
     return TupleType((TensorType(U8, x.shape, x.rank), TensorType(F32, ()), TensorType(U8, ())))

@@ -77,6 +77,11 @@ def sum_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
     x: an integer or float dtype.   axes: distinct, each in [-rank, rank); None: all axes.   keepdims: whether the
     reduced axes stay, with size 1.   Result: the dtype of x.   Floats are added in several partial sums.
     Raises RelvmTypeError: bool, an axis out of range or given twice.   Source: ONNX ReduceSum-13.
+
+    Examples:
+
+        >>> run("sum(x, axes=(1,))", x=[[1, 2], [3, 4]])
+        [3 7]
     """
     return _reduced("sum", x, axes, keepdims)
 
@@ -88,6 +93,11 @@ def prod(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
     x: an integer or float dtype.   axes: distinct, each in [-rank, rank); None: all axes.   keepdims: whether the
     reduced axes stay, with size 1.   Result: the dtype of x.
     Raises RelvmTypeError: bool, an axis out of range or given twice.   Source: ONNX ReduceProd-18.
+
+    Examples:
+
+        >>> run("prod(x, axes=(1,))", x=[[1, 2], [3, 4]])
+        [ 2 12]
     """
     return _reduced("prod", x, axes, keepdims)
 
@@ -104,6 +114,11 @@ def mean(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
     stay, with size 1.
     Result: the dtype of x.
     Raises RelvmTypeError: another dtype, an axis out of range or given twice.   Source: ONNX ReduceMean-18.
+
+    Examples:
+
+        >>> run("mean(x, axes=(0,))", x=[[1.0, 2.0], [3.0, 4.0]])
+        [2. 3.]
     """
     expect_float("mean", x=x)
     return _reduced("mean", x, axes, keepdims)
@@ -116,6 +131,12 @@ def max_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
     x: an integer or float dtype.   axes: distinct, each in [-rank, rank); None: all axes.   keepdims: whether the
     reduced axes stay, with size 1.   Result: the dtype of x.
     Raises RelvmTypeError: bool, an axis out of range or given twice.   Source: ONNX ReduceMax-20; NaN: NumPy.
+
+    Examples:
+
+        >>> run("max(x, axes=(1,), keepdims=true)", x=[[1, 2], [3, 4]])
+        [[2]
+         [4]]
     """
     return _reduced("max", x, axes, keepdims)
 
@@ -127,6 +148,11 @@ def min_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
     x: an integer or float dtype.   axes: distinct, each in [-rank, rank); None: all axes.   keepdims: whether the
     reduced axes stay, with size 1.   Result: the dtype of x.
     Raises RelvmTypeError: bool, an axis out of range or given twice.   Source: ONNX ReduceMin-20; NaN: NumPy.
+
+    Examples:
+
+        >>> run("min(x)", x=[[1, 2], [3, 4]])
+        1
     """
     return _reduced("min", x, axes, keepdims)
 
@@ -190,6 +216,11 @@ def argmax(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
     1.
     Result: i64.   Raises RelvmTypeError: bool, an axis out of range.  RelvmShapeError: an axis without elements.
     Source: ONNX ArgMax-13; NaN: NumPy.
+
+    Examples:
+
+        >>> run("argmax(x, axis=1)", x=[[1, 5, 2], [7, 3, 4]])
+        [1 0]
     """
     return _argument_type("argmax", x, axis, keepdims)
 
@@ -202,6 +233,11 @@ def argmin(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
     1.
     Result: i64.   Raises RelvmTypeError: bool, an axis out of range.  RelvmShapeError: an axis without elements.
     Source: ONNX ArgMin-13; NaN: NumPy.
+
+    Examples:
+
+        >>> run("argmin(x, axis=1)", x=[[1, 5, 2], [7, 3, 4]])
+        [0 1]
     """
     return _argument_type("argmin", x, axis, keepdims)
 
@@ -222,6 +258,11 @@ def softmax(x: TensorType, *, axis: int = -1) -> TensorType:
 
     x: a float dtype, rank >= 1.   axis: in [-rank, rank).   Result: the type of x.
     Raises RelvmTypeError: another dtype, an axis out of range.   Source: ONNX Softmax-13.
+
+    Examples:
+
+        >>> run("softmax(x, axis=1)", x=[[0.0, 1.0, 2.0]])
+        [[0.09  0.245 0.665]]
     """
     expect_float("softmax", x=x)
     if x.rank is not None:

@@ -28,6 +28,11 @@ def shape_of(x: TensorType) -> ShapeType:
     """The dimensions of x.
 
     x: any tensor.   Result: a shape.   Raises RelvmTypeError: not a tensor.   Source: ONNX Shape-19.
+
+    Examples:
+
+        >>> run("shape_of(x)", x=[[1, 2, 3], [4, 5, 6]])
+        Shape(2, 3)
     """
     expect(isinstance(x, TensorType), "shape_of: x is {}, expected a tensor", x)
     return ShapeType(x.shape, x.rank)
@@ -40,6 +45,11 @@ def shape_to_tensor(shape: ShapeType) -> TensorType:
     shape: any shape.   Result: i64, with one element for each dimension.
     Raises RelvmTypeError: not a shape.
     Source: ONNX Shape-19.
+
+    Examples:
+
+        >>> run("shape_to_tensor(shape_of(x))", x=[[1, 2, 3], [4, 5, 6]])
+        [2 3]
     """
     expect_shape("shape_to_tensor", "shape", shape)
     return TensorType(I64, None if shape.rank is None else (shape.rank,), 1)
@@ -59,6 +69,11 @@ def tensor_to_shape(x: TensorType) -> ShapeType:
     x: i64[n].   Result: a shape, of rank n if n is known.   Raises RelvmTypeError: another dtype or rank.
     At run time RelvmShapeError: a negative number.
     Source: the shape argument of ONNX Reshape-19.
+
+    Examples:
+
+        >>> run("tensor_to_shape(x)", x=[2, 3])
+        Shape(2, 3)
     """
     expect_tensor("tensor_to_shape", x=x)
     expect(x.dtype == I64, "tensor_to_shape: x has dtype {}, expected i64", x.dtype)
@@ -74,6 +89,13 @@ def reshape(x: TensorType, shape: ShapeType) -> TensorType:
     x: any tensor.   shape: a shape with the same number of elements; -1 is not allowed.   Result: the dtype of x, the
     shape `shape`.
     Raises RelvmShapeError: another number of elements, a negative dimension.   Source: ONNX Reshape-19.
+
+    Examples:
+
+        >>> run("reshape(x, shape(3, 2))", x=[[1, 2, 3], [4, 5, 6]])
+        [[1 2]
+         [3 4]
+         [5 6]]
     """
     expect_tensor("reshape", x=x)
     expect_shape("reshape", "shape", shape)
@@ -89,6 +111,11 @@ def expand_dims(x: TensorType, *, axes: tuple[int, ...]) -> TensorType:
     x: any tensor.   axes: the distinct positions of the new axes in the result, each in [-r, r), where r is the rank of
     the result.   Result: the dtype of x.
     Raises RelvmTypeError: an axis out of range or given twice.   Source: ONNX Unsqueeze-21.
+
+    Examples:
+
+        >>> run("expand_dims(x, axes=(0,))", x=[1, 2, 3])
+        [[1 2 3]]
     """
     expect_tensor("expand_dims", x=x)
     expect_integers("expand_dims", "axes", axes)
@@ -114,6 +141,11 @@ def squeeze(x: TensorType, *, axes: tuple[int, ...] | None = None) -> TensorType
     only if all dimensions of x are known numbers.   Result: the dtype of x.
     Raises RelvmTypeError: an axis out of range or given twice.  RelvmShapeError: an axis is not provably of size 1, or
     axes is None and a dimension is unknown.   Source: ONNX Squeeze-21.
+
+    Examples:
+
+        >>> run("squeeze(x, axes=(0,))", x=[[1, 2, 3]])
+        [1 2 3]
     """
     expect_tensor("squeeze", x=x)
     if axes is None:
@@ -148,6 +180,12 @@ def broadcast_to(x: TensorType, shape: ShapeType) -> TensorType:
     `shape`.
     Raises RelvmShapeError: a dimension of x is neither 1 nor provably equal to the dimension of the shape.
     Source: numpy.broadcast_to.
+
+    Examples:
+
+        >>> run("broadcast_to(x, shape(2, 3))", x=[1, 2, 3])
+        [[1 2 3]
+         [1 2 3]]
     """
     _expect_no_smaller_rank("broadcast_to", x, shape)
     if x.shape is not None and shape.dims is not None:
@@ -179,6 +217,12 @@ def expand(x: TensorType, shape: ShapeType) -> TensorType:
     Raises RelvmShapeError, at compile time or at run time: a dimension of x is neither 1 nor the dimension of the
     shape.
     Source: ONNX Expand-13, numpy.broadcast_to.
+
+    Examples:
+
+        >>> run("expand(x, shape(2, 3))", x=[[1], [2]])
+        [[1 1 1]
+         [2 2 2]]
     """
     _expect_no_smaller_rank("expand", x, shape)
     if x.shape is not None and shape.dims is not None:
@@ -207,6 +251,13 @@ def transpose(x: TensorType, *, perm: tuple[int, ...] | None = None) -> TensorTy
     Raises RelvmTypeError: an axis out of range or given twice.  RelvmArgumentError: the length of perm is not the rank
     of x.
     Source: ONNX Transpose-21.
+
+    Examples:
+
+        >>> run("transpose(x)", x=[[1, 2, 3], [4, 5, 6]])
+        [[1 4]
+         [2 5]
+         [3 6]]
     """
     expect_tensor("transpose", x=x)
     if perm is not None:
@@ -241,6 +292,13 @@ def concat(*xs: TensorType, axis: int) -> TensorType:
     Result: the dtype of xs; its size along `axis` is the sum of the sizes of xs.
     Raises RelvmArgumentError: no tensor.  RelvmTypeError: different dtypes or ranks, an axis out of range.
     RelvmShapeError: dimensions along another axis that are not provably equal.   Source: ONNX Concat-13.
+
+    Examples:
+
+        >>> run("concat(x, y, axis=0)", x=[[1, 2]], y=[[3, 4], [5, 6]])
+        [[1 2]
+         [3 4]
+         [5 6]]
     """
     expect(len(xs) > 0, "concat: expected at least one tensor", error=RelvmArgumentError)
     for i, x in enumerate(xs):

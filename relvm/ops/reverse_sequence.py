@@ -55,6 +55,13 @@ def reverse_sequence(x: TensorType, lengths: TensorType, *, time_axis: int = 0) 
     Raises RelvmTypeError: a rank below 2, another dtype or rank of lengths.  RelvmArgumentError: another time_axis.
     RelvmShapeError: the number of lengths is not the batch size; at run time, a length out of range.
     Source: ONNX ReverseSequence-10.
+
+    Examples:
+
+        >>> run("reverse_sequence(x, lengths)", x=[[1, 10], [2, 20], [3, 30]], lengths=[3, 2])
+        [[ 3 20]
+         [ 2 10]
+         [ 1 30]]
     """
     expect_tensor("reverse_sequence", x=x, lengths=lengths)
     message = "reverse_sequence: lengths has dtype {}, expected an integer dtype"

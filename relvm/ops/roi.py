@@ -229,6 +229,16 @@ def roi_align(
     Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: another mode, an invalid size or number of
     samples.  RelvmShapeError: different numbers of regions and images.  At run time RelvmIndexError: an image out of
     range; RelvmArithmeticError: a region that is not finite, or too large.   Source: ONNX RoiAlign-22.
+
+    Examples:
+
+        >>> run(
+        ...     "roi_align(x, regions, images, size=(1, 2), samples=1)",
+        ...     x=[[[[1.0, 2.0, 3.0, 4.0]]]],
+        ...     regions=[[0.0, 0.0, 4.0, 1.0]],
+        ...     images=[0],
+        ... )
+        [[[[1.5 3.5]]]]
     """
     expect(mode in _MODES, "roi_align: mode is {!r}, expected avg or max", mode, error=RelvmArgumentError)
     whole = isinstance(samples, int) and not isinstance(samples, bool) and samples >= 0
@@ -308,6 +318,16 @@ def roi_max_pool(
     Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: an invalid size.  RelvmShapeError: different
     numbers of regions and images.  At run time RelvmIndexError: an image out of range; RelvmArithmeticError: a region
     that is not finite, or too large.   Source: ONNX MaxRoiPool-22, as implemented in ONNX Runtime.
+
+    Examples:
+
+        >>> run(
+        ...     "roi_max_pool(x, regions, images, size=(1, 2))",
+        ...     x=[[[[1.0, 2.0, 3.0, 4.0]]]],
+        ...     regions=[[0.0, 0.0, 3.0, 0.0]],
+        ...     images=[0],
+        ... )
+        [[[[2. 4.]]]]
     """
     is_number = isinstance(scale, int | float)
     expect(is_number, "roi_max_pool: scale is {!r}, expected a number", scale, error=RelvmArgumentError)

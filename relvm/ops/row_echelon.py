@@ -63,6 +63,12 @@ def row_echelon(x: TensorType) -> TensorType:
     pivot row are subtracted from the rows below.
     Raises RelvmTypeError: other dtypes, a rank below 2.  RelvmShapeError: matrices that are not square.
     Source: Gaussian elimination with partial pivoting, as in ONNX Det-22.
+
+    Examples:
+
+        >>> run("row_echelon(x)", x=[[1.0, 2.0], [2.0, 6.0]])
+        [[2. 6.]
+         [0. 1.]]
     """
     expect_float("row_echelon", x=x)
     expect(x.rank is None or x.rank >= 2, "row_echelon: x has rank {}, expected at least 2", x.rank)

@@ -26,6 +26,11 @@ def to_scalar(x: TensorType) -> PrimType:
     x: any dtype, rank 0.   Result: bool for bool, i64 for an integer dtype, f64 for a float dtype.
     Raises RelvmTypeError: another rank, an unknown dtype; at run time, a u64 out of the range of i64.
     Source: numpy.ndarray.item.
+
+    Examples:
+
+        >>> run("to_scalar(x)", x=3)
+        3
     """
     expect_tensor("to_scalar", x=x)
     expect(x.rank in (0, None), "to_scalar: x has rank {}, expected 0", x.rank)
@@ -48,6 +53,11 @@ def to_tensor(value: PrimType, *, dtype: str | DType) -> TensorType:
     Raises RelvmTypeError: not a scalar, a dtype that is not allowed for the scalar; at run time, an integer out of the
     range of the dtype.
     Source: numpy.array.
+
+    Examples:
+
+        >>> run("to_tensor(2.5, dtype=f32)")
+        2.5
     """
     expect(isinstance(value, PrimType), "to_tensor: value is {}, expected a scalar", value)
     target = dtype_of(dtype)

@@ -87,6 +87,16 @@ def scatter_elements(
     Raises RelvmTypeError: other dtypes or ranks, an axis out of range.  RelvmArgumentError: another reduction.
     RelvmShapeError: another shape of updates, too many indices along another axis.  At run time RelvmIndexError: an
     index out of range.   Source: ONNX ScatterElements-18.
+
+    Examples:
+
+        >>> run(
+        ...     "scatter_elements(x, indices, updates, axis=0)",
+        ...     x=[1, 2, 3, 4],
+        ...     indices=[3, 0],
+        ...     updates=[40, 10],
+        ... )
+        [10  2  3 40]
     """
     expect_inside("scatter_elements", x, indices, axis)
     _expect_updates("scatter_elements", x, updates, reduction)
@@ -128,6 +138,17 @@ def scatter_nd(
     Raises RelvmTypeError: other dtypes, ranks that do not fit.  RelvmArgumentError: another reduction.
     RelvmShapeError: another shape of updates, another last dimension of indices.  At run time RelvmIndexError: an index
     out of range.   Source: ONNX ScatterND-18.
+
+    Examples:
+
+        >>> run(
+        ...     "scatter_nd(x, indices, updates, depth=1)",
+        ...     x=[[1, 2], [3, 4]],
+        ...     indices=[[1]],
+        ...     updates=[[30, 40]],
+        ... )
+        [[ 1  2]
+         [30 40]]
     """
     expect_rows("scatter_nd", indices, depth)
     _expect_updates("scatter_nd", x, updates, reduction)

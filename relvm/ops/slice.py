@@ -94,6 +94,11 @@ def slice_(
     Raises RelvmTypeError: an axis out of range or given twice.  RelvmArgumentError: begin, end, axes and steps differ
     in length, a step of 0.
     Source: ONNX Slice-13.
+
+    Examples:
+
+        >>> run("slice(x, begin=(1,), end=(4,), steps=(2,))", x=[10, 20, 30, 40, 50])
+        [20 40]
     """
     expect_tensor("slice", x=x)
     count = len(begin) if isinstance(begin, tuple) else None

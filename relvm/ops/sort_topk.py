@@ -148,6 +148,11 @@ def argtopk(x: TensorType, shape: ShapeType, *, axis: int, largest: bool = True)
     `largest` is not a bool.
     RelvmShapeError: `shape` has more positions than the axis has elements, or differs from x along another axis.
     Source: ONNX TopK-24; NaN: numpy.sort.
+
+    Examples:
+
+        >>> run("argtopk(x, shape(2), axis=0)", x=[10, 40, 30, 20])
+        [1 2]
     """
     expect_tensor("argtopk", x=x)
     expect_shape("argtopk", "shape", shape)
@@ -199,6 +204,11 @@ def lexsort_rows(x: TensorType) -> TensorType:
 
     x: (n, width), any dtype; NaN counts as the largest.   Result: i64[n]; the sort is stable.
     Raises RelvmTypeError: another rank.   Source: numpy.lexsort.
+
+    Examples:
+
+        >>> run("lexsort_rows(x)", x=[[2, 1], [1, 9], [1, 3]])
+        [2 1 0]
     """
     expect_tensor("lexsort_rows", x=x)
     expect(x.rank in (None, 2), "lexsort_rows: x has rank {}, expected 2", x.rank)
@@ -234,6 +244,11 @@ def nonzero(cond: TensorType, shape: ShapeType) -> TensorType:
     `shape`.
     Raises RelvmTypeError: another dtype, a shape of another rank than 1.  At run time RelvmShapeError: the number of
     true elements differs from `shape`.   Source: ONNX NonZero-13.
+
+    Examples:
+
+        >>> run("nonzero(cond, shape(2))", cond=[False, True, True])
+        [1 2]
     """
     expect_bool("nonzero", cond=cond)
     expect_shape("nonzero", "shape", shape)

@@ -38,6 +38,11 @@ def string_positions(x: TensorType, *others: TensorType) -> TensorType:
 
     x, others: any tensors.   Result: i64, the shape of x.   Raises RelvmTypeError: an argument is not a tensor.
     Source: numpy.arange.
+
+    Examples:
+
+        >>> run("string_positions(x, y)", x=["c", "d"], y=["a", "b"])
+        [2 3]
     """
     expect_tensor("string_positions", x=x, **{f"other {i}": other for i, other in enumerate(others)})
     return with_dtype(x, I64)
@@ -60,6 +65,11 @@ def string_take(positions: TensorType, *xs: TensorType) -> TensorType:
     positions: i64, -1 for the empty string.   xs: str, any shapes.   Result: str, the shape of positions.
     Raises RelvmTypeError: other dtypes.  At run time RelvmIndexError: a position out of range.
     Source: numpy.take.
+
+    Examples:
+
+        >>> run("string_take(positions, x)", positions=[2, -1, 0], x=["a", "b", "c"])
+        ['c' '' 'a']
     """
     expect_tensor("string_take", positions=positions)
     expect(positions.dtype == I64, "string_take: positions has dtype {}, expected i64", positions.dtype)
@@ -80,6 +90,11 @@ def string_equal(x: TensorType, y: TensorType) -> TensorType:
 
     x, y: str, shapes that broadcast.   Result: bool, the broadcast shape.
     Raises RelvmTypeError: another dtype.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Equal-19.
+
+    Examples:
+
+        >>> run("string_equal(x, y)", x=["a", "b"], y="b")
+        [False  True]
     """
     expect_strings("string_equal", x=x, y=y)
     return broadcast("string_equal", BOOL, x, y)
@@ -138,6 +153,11 @@ def string_concat(x: TensorType, y: TensorType) -> TensorType:
     x, y: str, shapes that broadcast.   Result: str, the broadcast shape.
     Raises RelvmTypeError: another dtype.  RelvmShapeError: shapes that do not broadcast.
     Source: ONNX StringConcat-20.
+
+    Examples:
+
+        >>> run("string_concat(x, y)", x=["a", "b"], y="!")
+        ['a!' 'b!']
     """
     expect_strings("string_concat", x=x, y=y)
     return broadcast("string_concat", STR, x, y)
@@ -154,6 +174,11 @@ def string_case(x: TensorType, *, upper: int) -> TensorType:
     x: str.   upper: 1 for upper case, 0 for lower case.   Result: the type of x.  Each letter maps to a single letter,
     as csrc/tables/unicode_case.def defines.
     Raises RelvmTypeError: another dtype.   Source: Unicode's simple case mappings; ONNX StringNormalizer-10.
+
+    Examples:
+
+        >>> run("string_case(x, upper=1)", x=["tensor", "Straße"])
+        ['TENSOR' 'STRAßE']
     """
     expect_strings("string_case", x=x)
     return x
@@ -188,6 +213,12 @@ def string_split(x: TensorType, delimiter: TensorType, *, most: int = -1) -> Ten
     string, or -1 for no limit; the last part is the rest of the string.   Result: str, with one axis more than x.
     Raises RelvmTypeError: another dtype.  RelvmShapeError: a delimiter of another rank.
     Source: ONNX StringSplit-20, Python's str.split.
+
+    Examples:
+
+        >>> run("string_split(x, delimiter)", x=["a,b,c", "d"], delimiter=",")
+        [['a' 'b' 'c']
+         ['d' '' '']]
     """
     _expect_split("string_split", x, delimiter)
     return TensorType(STR, None, None if x.rank is None else x.rank + 1)
@@ -204,6 +235,11 @@ def string_part_count(x: TensorType, delimiter: TensorType, *, most: int = -1) -
     x: str.   delimiter: str, rank 0.   most: as for string_split.   Result: i64, the shape of x.
     Raises RelvmTypeError: another dtype.  RelvmShapeError: a delimiter of another rank.
     Source: ONNX StringSplit-20.
+
+    Examples:
+
+        >>> run("string_part_count(x, delimiter)", x=["a,b,c", "d"], delimiter=",")
+        [3 1]
     """
     _expect_split("string_part_count", x, delimiter)
     return with_dtype(x, I64)
@@ -266,6 +302,11 @@ def string_of_number(x: TensorType) -> TensorType:
 
     x: bool, an integer dtype of 8 bits or more, f16, f32 or f64.   Result: str, the shape of x.
     Raises RelvmTypeError: another dtype.   Source: ONNX Cast-25; Python's repr.
+
+    Examples:
+
+        >>> run("string_of_number(x)", x=[1.5, 100.0])
+        ['1.5' '100.0']
     """
     expect_tensor("string_of_number", x=x)
     right = (
@@ -294,6 +335,11 @@ def string_to_number(x: TensorType, *, to: str | DType) -> TensorType:
     x: str.   to: an integer dtype of 8 bits or more, f32 or f64.   Result: the dtype `to`, the shape of x.
     Raises RelvmTypeError: other dtypes.  At run time RelvmArithmeticError: a string that is not such a number, or an
     integer out of range.   Source: ONNX Cast-25.
+
+    Examples:
+
+        >>> run("string_to_number(x, to=i64)", x=["12", "-7"])
+        [12 -7]
     """
     expect_strings("string_to_number", x=x)
     dtype = dtype_of(to)

@@ -15,6 +15,11 @@ def tan(x: TensorType) -> TensorType:
 
     x: a float dtype, in radians.   Result: the type of x.   Raises RelvmTypeError: another dtype.
     Source: ONNX Tan-22.
+
+    Examples:
+
+        >>> run("tan(x)", x=[0.0, 1.0])
+        [0.    1.557]
     """
     return float_result("tan", x)
 
@@ -24,6 +29,11 @@ def asin(x: TensorType) -> TensorType:
     """The inverse sine in radians, elementwise; NaN outside [-1, 1].
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Asin-22.
+
+    Examples:
+
+        >>> run("asin(x)", x=[-1.0, 0.0, 0.5])
+        [-1.571  0.     0.524]
     """
     return float_result("asin", x)
 
@@ -33,6 +43,11 @@ def acos(x: TensorType) -> TensorType:
     """The inverse cosine in radians, elementwise; NaN outside [-1, 1].
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Acos-22.
+
+    Examples:
+
+        >>> run("acos(x)", x=[-1.0, 0.0, 1.0])
+        [3.142 1.571 0.   ]
     """
     return float_result("acos", x)
 
@@ -42,6 +57,11 @@ def atan(x: TensorType) -> TensorType:
     """The inverse tangent in radians, elementwise, in [-pi / 2, pi / 2].
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Atan-22.
+
+    Examples:
+
+        >>> run("atan(x)", x=[-1.0, 0.0, 1.0])
+        [-0.785  0.     0.785]
     """
     return float_result("atan", x)
 
@@ -51,6 +71,11 @@ def sinh(x: TensorType) -> TensorType:
     """The hyperbolic sine, elementwise.
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Sinh-22.
+
+    Examples:
+
+        >>> run("sinh(x)", x=[-1.0, 0.0, 1.0])
+        [-1.175  0.     1.175]
     """
     return float_result("sinh", x)
 
@@ -60,6 +85,11 @@ def cosh(x: TensorType) -> TensorType:
     """The hyperbolic cosine, elementwise.
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Cosh-22.
+
+    Examples:
+
+        >>> run("cosh(x)", x=[-1.0, 0.0, 1.0])
+        [1.543 1.    1.543]
     """
     return float_result("cosh", x)
 
@@ -69,6 +99,11 @@ def asinh(x: TensorType) -> TensorType:
     """The inverse hyperbolic sine, elementwise.
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Asinh-22.
+
+    Examples:
+
+        >>> run("asinh(x)", x=[-1.0, 0.0, 1.0])
+        [-0.881  0.     0.881]
     """
     return float_result("asinh", x)
 
@@ -78,6 +113,11 @@ def acosh(x: TensorType) -> TensorType:
     """The inverse hyperbolic cosine, elementwise; NaN below 1.
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Acosh-22.
+
+    Examples:
+
+        >>> run("acosh(x)", x=[1.0, 2.0])
+        [0.    1.317]
     """
     return float_result("acosh", x)
 
@@ -87,6 +127,11 @@ def atanh(x: TensorType) -> TensorType:
     """The inverse hyperbolic tangent, elementwise; infinite at -1 and 1, NaN outside.
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Atanh-22.
+
+    Examples:
+
+        >>> run("atanh(x)", x=[-0.5, 0.0, 0.5])
+        [-0.549  0.     0.549]
     """
     return float_result("atanh", x)
 
@@ -96,5 +141,10 @@ def log1p(x: TensorType) -> TensorType:
     """The natural logarithm of 1 + x, elementwise, accurate near 0; -inf at -1, NaN below.
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: C11 7.12.6.9, F.10.3.9.
+
+    Examples:
+
+        >>> run("log1p(x)", x=[0.0, 1.0])
+        [0.    0.693]
     """
     return float_result("log1p", x)

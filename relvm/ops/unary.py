@@ -35,6 +35,11 @@ def identity(x: TensorType) -> TensorType:
     """x itself.
 
     x: any tensor.   Result: the type of x.   Raises RelvmTypeError: not a tensor.   Source: ONNX Identity-16.
+
+    Examples:
+
+        >>> run("identity(x)", x=[1, 2])
+        [1 2]
     """
     expect_tensor("identity", x=x)
     return x
@@ -45,6 +50,11 @@ def negative(x: TensorType) -> TensorType:
     """-x, elementwise; integers wrap around.
 
     x: an integer or float dtype.   Result: the type of x.   Raises RelvmTypeError: bool.   Source: ONNX Neg-13.
+
+    Examples:
+
+        >>> run("negative(x)", x=[1.0, -2.0])
+        [-1.  2.]
     """
     return _numeric("negative", x)
 
@@ -60,6 +70,11 @@ def abs_(x: TensorType) -> TensorType:
     """The absolute value, elementwise; the smallest signed integer stays negative.
 
     x: an integer or float dtype.   Result: the type of x.   Raises RelvmTypeError: bool.   Source: ONNX Abs-13.
+
+    Examples:
+
+        >>> run("abs(x)", x=[1.0, -2.0])
+        [1. 2.]
     """
     return _numeric("abs", x)
 
@@ -75,6 +90,11 @@ def sign(x: TensorType) -> TensorType:
     """The sign, elementwise: 1 where x > 0, -1 where x < 0, 0 where x is 0, NaN where x is NaN.
 
     x: an integer or float dtype.   Result: the type of x.   Raises RelvmTypeError: bool.   Source: ONNX Sign-13.
+
+    Examples:
+
+        >>> run("sign(x)", x=[-3.0, 0.0, 5.0])
+        [-1.  0.  1.]
     """
     return _numeric("sign", x)
 
@@ -84,6 +104,11 @@ def floor(x: TensorType) -> TensorType:
     """The largest integer not above x, elementwise.
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Floor-13.
+
+    Examples:
+
+        >>> run("floor(x)", x=[-1.5, 0.5, 2.0])
+        [-2.  0.  2.]
     """
     return float_result("floor", x)
 
@@ -93,6 +118,11 @@ def ceil(x: TensorType) -> TensorType:
     """The smallest integer not below x, elementwise.
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Ceil-13.
+
+    Examples:
+
+        >>> run("ceil(x)", x=[-1.5, 0.5, 2.0])
+        [-1.  1.  2.]
     """
     return float_result("ceil", x)
 
@@ -102,6 +132,11 @@ def round_(x: TensorType) -> TensorType:
     """The integer nearest to x, elementwise; half to even.
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Round-11.
+
+    Examples:
+
+        >>> run("round(x)", x=[0.5, 1.5, 2.4])
+        [0. 2. 2.]
     """
     return float_result("round", x)
 
@@ -112,6 +147,11 @@ def sqrt(x: TensorType) -> TensorType:
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.
     Source: ONNX Sqrt-13, IEEE 754.
+
+    Examples:
+
+        >>> run("sqrt(x)", x=[1.0, 2.0, 4.0])
+        [1.    1.414 2.   ]
     """
     return float_result("sqrt", x)
 
@@ -122,6 +162,11 @@ def exp(x: TensorType) -> TensorType:
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.
     Source: ONNX Exp-13, C11 F.10.3.1.
+
+    Examples:
+
+        >>> run("exp(x)", x=[0.0, 1.0, -1.0])
+        [1.    2.718 0.368]
     """
     return float_result("exp", x)
 
@@ -132,6 +177,11 @@ def log(x: TensorType) -> TensorType:
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.
     Source: ONNX Log-13, C11 F.10.3.7.
+
+    Examples:
+
+        >>> run("log(x)", x=[1.0, 2.0, 10.0])
+        [0.    0.693 2.303]
     """
     return float_result("log", x)
 
@@ -142,6 +192,11 @@ def sin(x: TensorType) -> TensorType:
 
     x: a float dtype, in radians.   Result: the type of x.   Raises RelvmTypeError: another dtype.
     Source: ONNX Sin-7.
+
+    Examples:
+
+        >>> run("sin(x)", x=[0.0, 1.0, 2.0])
+        [0.    0.841 0.909]
     """
     return float_result("sin", x)
 
@@ -152,6 +207,11 @@ def cos(x: TensorType) -> TensorType:
 
     x: a float dtype, in radians.   Result: the type of x.   Raises RelvmTypeError: another dtype.
     Source: ONNX Cos-7.
+
+    Examples:
+
+        >>> run("cos(x)", x=[0.0, 1.0, 2.0])
+        [ 1.     0.54  -0.416]
     """
     return float_result("cos", x)
 
@@ -161,6 +221,11 @@ def tanh(x: TensorType) -> TensorType:
     """The hyperbolic tangent, elementwise.
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Tanh-13.
+
+    Examples:
+
+        >>> run("tanh(x)", x=[-1.0, 0.0, 1.0])
+        [-0.762  0.     0.762]
     """
     return float_result("tanh", x)
 
@@ -174,6 +239,11 @@ def erf(x: TensorType) -> TensorType:
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.
     Source: ONNX Erf-13, C11 7.12.8.1.
+
+    Examples:
+
+        >>> run("erf(x)", x=[-1.0, 0.0, 1.0])
+        [-0.843  0.     0.843]
     """
     return float_result("erf", x)
 
@@ -187,6 +257,11 @@ def sigmoid(x: TensorType) -> TensorType:
     """1 / (1 + exp(-x)), elementwise.
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Sigmoid-13.
+
+    Examples:
+
+        >>> run("sigmoid(x)", x=[-1.0, 0.0, 1.0])
+        [0.269 0.5   0.731]
     """
     return float_result("sigmoid", x)
 
@@ -196,6 +271,11 @@ def reciprocal(x: TensorType) -> TensorType:
     """1 / x, elementwise.
 
     x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Reciprocal-13.
+
+    Examples:
+
+        >>> run("reciprocal(x)", x=[1.0, 2.0, -4.0])
+        [ 1.    0.5  -0.25]
     """
     return float_result("reciprocal", x)
 
@@ -210,6 +290,11 @@ def relu(x: TensorType) -> TensorType:
     """max(x, 0), elementwise; NaN stays NaN.
 
     x: an integer or float dtype.   Result: the type of x.   Raises RelvmTypeError: bool.   Source: ONNX Relu-14.
+
+    Examples:
+
+        >>> run("relu(x)", x=[-1.0, 0.0, 2.0])
+        [0. 0. 2.]
     """
     return _numeric("relu", x)
 
@@ -231,6 +316,11 @@ def clip(x: TensorType, *, min: float | None = None, max: float | None = None) -
     x: an integer or float dtype.   min, max: numbers that the dtype of x can represent, min <= max; None: no bound.
     Result: the type of x.   Raises RelvmTypeError: bool.  RelvmArgumentError: a bound that is not such a number.
     Source: ONNX Clip-13.
+
+    Examples:
+
+        >>> run("clip(x, min=0.0, max=1.0)", x=[-1.0, 0.5, 2.0])
+        [0.  0.5 1. ]
     """
     _numeric("clip", x)
     for name, bound in (("min", min), ("max", max)):

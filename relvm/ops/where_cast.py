@@ -21,6 +21,11 @@ def where(cond: TensorType, x: TensorType, y: TensorType) -> TensorType:
     Raises RelvmTypeError: another dtype of cond, x and y differ in dtype.  RelvmShapeError: shapes that do not
     broadcast.
     Source: ONNX Where-16.
+
+    Examples:
+
+        >>> run("where(cond, x, y)", cond=[True, False], x=[1, 2], y=[10, 20])
+        [ 1 20]
     """
     expect_bool("where", cond=cond)
     expect_same_dtype("where", x=x, y=y)
@@ -47,6 +52,11 @@ def cast(x: TensorType, *, to: str | DType) -> TensorType:
     A float that the integer dtype cannot represent, including NaN, gives a number that depends on the machine.
     Raises RelvmTypeError: an unknown dtype, strings.
     Source: ONNX Cast-25 with saturate=0; NumPy's and ml_dtypes's astype.
+
+    Examples:
+
+        >>> run("cast(x, to=i64)", x=[-1.7, 2.9])
+        [-1  2]
     """
     expect_tensor("cast", x=x)
     dtype = dtype_of(to)
@@ -76,6 +86,11 @@ def saturating_cast(x: TensorType, *, to: str | DType) -> TensorType:
     x: a float dtype.   to: the name of an integer dtype of at most 16 bits.   Result: the dtype `to`, the shape of x;
     NaN gives 0.
     Raises RelvmTypeError: other dtypes.   Source: ONNX QuantizeLinear-25.
+
+    Examples:
+
+        >>> run("saturating_cast(x, to=u8)", x=[-3.0, 99.5, 300.0])
+        [  0  99 255]
     """
     expect_tensor("saturating_cast", x=x)
     expect(x.dtype is None or x.dtype.is_float, "saturating_cast: x has dtype {}, expected a float dtype", x.dtype)
@@ -112,6 +127,11 @@ def bit_cast(x: TensorType, *, to: str | DType) -> TensorType:
     x: f32, f64, bool or an integer dtype.   to: the name of such a dtype with the same number of bits (`i32`).
     Result: the dtype `to`, the shape of x; a bool is true if any bit is 1.
     Raises RelvmTypeError: another dtype, or a dtype with another number of bits.   Source: ONNX BitCast-26.
+
+    Examples:
+
+        >>> run("bit_cast(x, to=i32)", x=[1.0, -0.0])
+        [ 1065353216 -2147483648]
     """
     expect_tensor("bit_cast", x=x)
     dtype = dtype_of(to)
