@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import onnx.parser
 import pytest
 from starlette.testclient import TestClient
 
@@ -160,6 +161,22 @@ def test_the_text_survives_a_reload(client: TestClient) -> None:
     page = client.get(f"/{TOKEN}/").text
     data = json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>', page)[1])
     assert json.loads(data["live"]["request"])["text"] == text
+
+
+def test_a_model_is_built_with_its_dims(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    text = '<ir_version: 10, opset_import: ["" : 20]> g (float[batch, 4] x) => (float[batch, 4] y) { y = Relu(x) }'
+    onnx.save(onnx.parser.parse_model(text), path)
+    settings = replace(SETTINGS, start=BuildRequest(""), model=str(path))
+    with TestClient(make_app(settings), base_url=BASE, headers={"origin": BASE}) as client:
+        assert "x: f32[batch, 4]" in stages(client, text="")["given"]
+        assert "x: f32[3, 4]" in stages(client, text="", dims="batch=3")["given"]
+        assert "y: f32[batch, 4] = relu(x)" in stages(client, text="")["infer_types"]
+        for dims, words in (("batch", "expected NAME=SIZE"), ("height=3", "height")):
+            problem = post(client, text="", dims=dims).json()["problem"]
+            assert words in problem["message"] and "line" not in problem
+        path.unlink()
+        assert "model.onnx" in post(client, text="", dims="batch=5").json()["problem"]["message"]
 
 
 def test_save_writes_the_file_of_the_command_line(tmp_path: Path) -> None:
