@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import os
 import re
@@ -10,12 +11,15 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
+import onnx.parser
 import pytest
 from starlette.testclient import TestClient
 
@@ -162,6 +166,22 @@ def test_the_text_survives_a_reload(client: TestClient) -> None:
     assert json.loads(data["live"]["request"])["text"] == text
 
 
+def test_a_model_is_built_with_its_dims(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    text = '<ir_version: 10, opset_import: ["" : 20]> g (float[batch, 4] x) => (float[batch, 4] y) { y = Relu(x) }'
+    onnx.save(onnx.parser.parse_model(text), path)
+    settings = replace(SETTINGS, start=BuildRequest(""), model=str(path))
+    with TestClient(make_app(settings), base_url=BASE, headers={"origin": BASE}) as client:
+        assert "x: f32[batch, 4]" in stages(client, text="")["given"]
+        assert "x: f32[3, 4]" in stages(client, text="", dims="batch=3")["given"]
+        assert "y: f32[batch, 4] = relu(x)" in stages(client, text="")["infer_types"]
+        for dims, words in (("batch", "expected NAME=SIZE"), ("height=3", "height")):
+            problem = post(client, text="", dims=dims).json()["problem"]
+            assert words in problem["message"] and "line" not in problem
+        path.unlink()
+        assert "model.onnx" in post(client, text="", dims="batch=5").json()["problem"]["message"]
+
+
 def test_save_writes_the_file_of_the_command_line(tmp_path: Path) -> None:
     path = tmp_path / "out.relvm"
     with TestClient(make_app(replace(SETTINGS, output=path)), base_url=BASE, headers={"origin": BASE}) as client:
@@ -196,6 +216,9 @@ def test_a_build_that_takes_too_long_is_ended_and_the_next_one_runs() -> None:
 def test_a_long_build_that_nobody_waits_for_is_ended() -> None:
     asked = []
 
+    async def is_wanted() -> bool:
+        return False
+
     async def is_abandoned() -> bool:
         asked.append(True)
         return len(asked) > 1  # not before the build starts
@@ -203,11 +226,21 @@ def test_a_long_build_that_nobody_waits_for_is_ended() -> None:
     async def run() -> None:
         builder = Builder("model.relvm")
         process = await builder.start()
+        assert b"stages" in await builder.build(BuildRequest(TEXT), is_wanted)
         assert await builder.build(BuildRequest(long_program(20_000)), is_abandoned) is None
         assert process.returncode == -signal.SIGKILL
         assert await builder.build(BuildRequest(TEXT), is_abandoned) is None and builder.process is None  # never starts
+        assert b"stages" in await builder.build(BuildRequest(TEXT), is_wanted)
+        await builder.close()
+        assert await builder.build(BuildRequest(TEXT), is_wanted) is None and builder.process is None
 
     asyncio.run(run())
+
+
+def process_seconds(number: str) -> float:
+    """The processor time of a process."""
+    fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_ctrl_c_ends_the_command_and_its_process(tmp_path: Path) -> None:
@@ -223,7 +256,15 @@ def test_ctrl_c_ends_the_command_and_its_process(tmp_path: Path) -> None:
         assert page.status_code == 200 and "return add(a, b)" in page.text
         with pytest.raises(OSError):  # only the loopback interface has the port
             socket.create_connection(("127.0.0.2", int(address[1])), timeout=5).close()
-        server.send_signal(signal.SIGINT)
+        with ThreadPoolExecutor(2) as pool:  # one build that runs, and one that waits for it
+            origin = {"origin": f"http://127.0.0.1:{address[1]}"}
+            body = BuildRequest(long_program(20_000)).to_json()
+            send = functools.partial(httpx.post, f"{address[0]}build", content=body, headers=origin, timeout=60)
+            builds = [pool.submit(send) for _ in range(2)]
+            while process_seconds(children[0]) < 2:  # its start takes less
+                time.sleep(0.05)
+            server.send_signal(signal.SIGINT)
+            assert [build.result().status_code for build in builds] == [204, 204]
         assert server.communicate(timeout=60) == ("", "")
     assert server.returncode == 0
     assert not Path(f"/proc/{children[0]}").exists()

@@ -9,21 +9,26 @@ from typing import Any
 
 from relvm.quoting import html_data, html_text
 
+_PART = re.compile(r"^\$(LIVE|TIMELINE)\n", re.MULTILINE)
 _FRAME_HEIGHT = 640  # pixels; of a page in a notebook
 
 
-def filled(name: str, scripts: Sequence[str], title: str, data: Any, *, editor: str = "") -> str:
+def filled(name: str, scripts: Sequence[str], title: str, data: Any, *, parts: Sequence[str] = ()) -> str:
     """Return an HTML page: the template page_files/page.html with `name`.html, `name`.css, the scripts and `data`.
 
-    scripts: names of JavaScript files.  data: inserted into the page as JSON.  editor: the name of an HTML and a CSS
-    file that are inserted as well, or "".
+    scripts: names of JavaScript files.  data: inserted into the page as JSON.  parts: names of further files NAME.html,
+    which `name`.html includes as $NAME, and NAME.css.
     """
-    script = "\n".join(map(_read, scripts))
-    given = {"TITLE": html_text(title), "CSS": _read(f"{name}.css"), "JS": script, "DATA": html_data(data)}
-    body = _read(f"{name}.html").rstrip().replace("$EDITOR", _read(f"{editor}.html") if editor else "")
-    if editor:
-        given["CSS"] += _read(f"{editor}.css")
-    template = _read("page.html").replace("$BODY", body)
+    body = _PART.sub(
+        lambda match: _read(f"{match[1].lower()}.html") if match[1].lower() in parts else "", _read(f"{name}.html")
+    )
+    given = {
+        "TITLE": html_text(title),
+        "CSS": "".join(_read(f"{each}.css") for each in (name, *parts)),
+        "JS": "\n".join(map(_read, scripts)),
+        "DATA": html_data(data),
+    }
+    template = _read("page.html").replace("$BODY", body.rstrip())
     return re.sub(r"\$(TITLE|CSS|JS|DATA)\b", lambda match: given[match.group(1)], template)
 
 

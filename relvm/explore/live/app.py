@@ -59,7 +59,8 @@ class Settings:
 
 
 def make_app(settings: Settings) -> Starlette:
-    """Return the application, which starts a process for builds and ends it at shutdown."""
+    """Return the application, which starts a process for builds and ends it at shutdown.  `state.builder` of the
+    application is the builder."""
     live = _Live(settings)
 
     @contextlib.asynccontextmanager
@@ -68,13 +69,15 @@ def make_app(settings: Settings) -> Starlette:
         try:
             yield
         finally:
-            await live.builder.stop()
+            await live.builder.close()
 
     routes = [Route("/", live.page), Route("/build", live.build, methods=["POST"])]
     if settings.output is not None:
         routes.append(Route("/save", live.save, methods=["POST"]))
     guard = Middleware(Guard, token=settings.token, port=settings.port)
-    return Starlette(routes=routes, middleware=[guard], lifespan=lifespan)
+    app = Starlette(routes=routes, middleware=[guard], lifespan=lifespan)
+    app.state.builder = live.builder
+    return app
 
 
 class _Live:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 import sys
 import time
@@ -38,10 +39,12 @@ class Builder:
         self.max_seconds = max_seconds
         self.process: asyncio.subprocess.Process | None = None
         self.turn = asyncio.Lock()
+        self.is_closed = False
 
     async def build(self, request: BuildRequest, is_abandoned: Callable[[], Awaitable[bool]]) -> bytes | None:
-        """Return the answer of worker.py, as JSON.  Return None if the client has gone away, so that no build starts,
-        or a long one is ended.
+        """Return the answer of worker.py, as JSON.
+
+        Return None if the client has gone away or the builder is closed.  Then no build starts, and a long one ends.
 
         Raises
         ------
@@ -49,7 +52,7 @@ class Builder:
             The build takes too long, or the process ended unexpectedly.
         """
         async with self.turn:
-            if await is_abandoned():
+            if self.is_closed or await is_abandoned():
                 return None
             process = self.process or await self.start()
             started = time.monotonic()
@@ -63,11 +66,14 @@ class Builder:
             except (asyncio.IncompleteReadError, ConnectionError):
                 self.process = None
                 status = await process.wait()
+                if self.is_closed:
+                    return None
                 if status == -signal.SIGALRM:
                     raise BuildError(f"the build took more than {self.max_seconds} seconds and was ended") from None
                 raise BuildError(f"the compiler ended with status {status}; its terminal shows the reason") from None
             finally:
                 answer.cancel()
+                await asyncio.gather(answer, return_exceptions=True)  # an error of an ended process has been handled
 
     async def start(self) -> asyncio.subprocess.Process:
         """Start the process."""
@@ -77,12 +83,20 @@ class Builder:
         self.process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, start_new_session=True)
         return self.process
 
+    async def close(self) -> None:
+        """End the process for good.  A build that runs, and those that wait, return None."""
+        self.is_closed = True
+        await self.stop()
+
     async def stop(self) -> None:
         """End the process, if there is one."""
         process, self.process = self.process, None
-        if process is not None and process.returncode is None:
-            process.kill()
-            await process.communicate()  # closes the pipes
+        if process is not None:
+            assert process.stdin is not None
+            process.stdin.close()
+            with contextlib.suppress(ProcessLookupError):  # it has already ended
+                process.kill()
+            await process.wait()
 
     @staticmethod
     async def _exchange(process: asyncio.subprocess.Process, request: bytes) -> bytes:

@@ -57,6 +57,7 @@ def serve(
     with socket.create_server((_HOST, port)) as listener:
         port = listener.getsockname()[1]
         settings = Settings(start, name, secrets.token_urlsafe(32), port, name, model, output)
+        app = make_app(settings)
         address = f"http://{_HOST}:{port}/{settings.token}/"
 
         class Server(uvicorn.Server):
@@ -66,8 +67,12 @@ def serve(
                 if opens_browser:  # in a thread, because a browser in the terminal returns only when it ends
                     threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
+            async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+                await app.state.builder.close()  # so that running requests are answered, and none waits for a build
+                await super().shutdown(sockets)
+
         config = uvicorn.Config(
-            make_app(settings),
+            app,
             ws="none",
             log_level="error",
             access_log=False,

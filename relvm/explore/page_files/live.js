@@ -23,26 +23,35 @@ textarea.value = request.text;
 
 // ---- the text ----
 
-// The text has its colors from lines behind it, which are changed where the text has.
+// The text has its colors from lines behind it.  Only lines that differ from those of the last text are drawn again.
 function drawText() {
-  const texts = textarea.value.split("\n");
-  while (programLines.childElementCount > texts.length) programLines.lastChild.remove();
-  texts.forEach((text, number) => {
-    let line = programLines.children[number];
-    if (!line) {
-      line = document.createElement("div");
-      line.className = "line";
-      line.dataset.n = number + 1;
-      line.append(document.createElement("code"));
-      programLines.append(line);
-    }
-    const isWrong = problem?.line === number + 1;
-    const marks = isWrong ? [errorRange(text)] : [], drawn = `${marks}|${text}`;
-    if (line.drawn === drawn) return;
-    line.drawn = drawn;
-    line.classList.toggle("wrong", isWrong);
-    line.firstChild.innerHTML = colored(text, KINDS.ir, marks) || "&#8203;";
-  });
+  const texts = textarea.value.split("\n"), old = [...programLines.children];
+  let start = 0, same = 0; // how many lines at the start, and then at the end, are the same
+  while (start < old.length && start < texts.length && old[start].text === texts[start]) start++;
+  while (same < Math.min(old.length, texts.length) - start && old.at(-1 - same).text === texts.at(-1 - same)) same++;
+  const following = old[old.length - same] ?? null;
+  for (const line of old.slice(start, old.length - same)) line.remove();
+  for (const text of texts.slice(start, texts.length - same)) programLines.insertBefore(newLine(text), following);
+  const lines = programLines.children;
+  const renumbered = lines.length === old.length ? lines.length - same : lines.length;
+  for (let at = start; at < renumbered; at++) lines[at].dataset.n = at + 1;
+  const wrong = problem?.line ? lines[problem.line - 1] : null;
+  for (const line of programLines.querySelectorAll(".wrong")) if (line !== wrong) color(line, []);
+  if (wrong) color(wrong, [errorRange(wrong.text)]);
+}
+
+function newLine(text) {
+  const line = document.createElement("div");
+  line.className = "line";
+  line.text = text;
+  line.append(document.createElement("code"));
+  color(line, []);
+  return line;
+}
+
+function color(line, marks) {
+  line.classList.toggle("wrong", marks.length > 0);
+  line.firstChild.innerHTML = colored(line.text, KINDS.ir, marks) || "&#8203;";
 }
 
 // Columns count characters, and strings of JavaScript count UTF-16 units.

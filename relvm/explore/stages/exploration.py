@@ -40,6 +40,7 @@ from relvm.passes.pass_manager import Pass, run_passes
 from relvm.passes.pipeline import TARGETS, build_pipeline
 from relvm.quoting import c_comment, terminal
 from relvm.runtime.file_io import complete_file
+from relvm.runtime.timeline import Timeline
 
 MODES = ("bytecode", "compiled")
 GIVEN = "given"  # the stage before any pass
@@ -55,10 +56,13 @@ class Exploration(Displayed):
         Title of the page.
     views
         The stages, in order.
+    timeline
+        The timeline of a run, shown below the stages, or None.
     """
 
     title: str
     views: tuple[View, ...]
+    timeline: Timeline | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -103,10 +107,26 @@ class Exploration(Displayed):
             for view in self.views
         }
 
+    def with_timeline(self, timeline: Timeline) -> Exploration:
+        """Return the same stages with the timeline of a run of the model, whose bars lead to the kernels.
+
+        Parameters
+        ----------
+        timeline
+            The attribute `timeline` of the result of `machine.profile(..., timeline=True)`.
+
+        Raises
+        ------
+        RelvmTypeError
+            `timeline` is not a timeline.
+        """
+        expect_type("timeline", timeline, Timeline, "the attribute timeline of a profile")
+        return replace(self, timeline=timeline)
+
     def save(self, path: str | Path) -> None:
         """Write the page to `path`, as an HTML file that needs no Jupyter kernel and no network."""
         with complete_file(path) as partial:
-            partial.write_text(page(self.title, self.views), encoding="utf-8")
+            partial.write_text(page(self.title, self.views, self.timeline), encoding="utf-8")
 
     def show(self) -> None:
         """Print the list of stages in a terminal."""
@@ -123,7 +143,7 @@ class Exploration(Displayed):
         return "\n".join((terminal(self.title), *text_table(rows, left=(0, 3, 4))))
 
     def _repr_html_(self) -> str:
-        return frame(self.title, self.views)
+        return frame(self.title, self.views, self.timeline)
 
 
 def explore(

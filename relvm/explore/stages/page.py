@@ -7,13 +7,19 @@ from typing import Any
 
 from relvm.explore.draw.html_page import filled, framed
 from relvm.explore.stages.view import View
+from relvm.runtime.timeline import Timeline
 
 _SCRIPTS = ("diff.js", "tokens.js", "settings.js", "view.js", "search.js", "navigation.js")
+_MAX_CALLS = 100_000  # of a timeline, in a page of about 5 MB
 
 
-def page(title: str, views: Iterable[View]) -> str:
-    """Return the HTML of the page."""
-    return filled("view", _SCRIPTS, title, {"title": title, **stage_data(views)})
+def page(title: str, views: Iterable[View], timeline: Timeline | None = None) -> str:
+    """Return the HTML of the page, with a timeline below the stages if one is given."""
+    data = {"title": title, **stage_data(views)}
+    if timeline is None:
+        return filled("view", _SCRIPTS, title, data)
+    data["timeline"] = _timeline_data(timeline)
+    return filled("view", (*_SCRIPTS, "timeline.js"), title, data, parts=("timeline",))
 
 
 def live_page(title: str, views: Iterable[View], live: Any) -> str:
@@ -22,7 +28,7 @@ def live_page(title: str, views: Iterable[View], live: Any) -> str:
     live: the data of the editor, for page_files/live.js.
     """
     data = {"title": title, **stage_data(views), "live": live}
-    return filled("view", (*_SCRIPTS, "live.js"), title, data, editor="live")
+    return filled("view", (*_SCRIPTS, "live.js"), title, data, parts=("live",))
 
 
 def stage_data(views: Iterable[View]) -> dict[str, Any]:
@@ -43,6 +49,26 @@ def stage_data(views: Iterable[View]) -> dict[str, Any]:
     return {"stages": stages, "origins": list(origins)}
 
 
-def frame(title: str, views: Iterable[View]) -> str:
+def _timeline_data(timeline: Timeline) -> dict[str, Any]:
+    """Return the longest calls of a timeline in the form of page_files/timeline.js, by their start.  Times are in
+    microseconds."""
+    longest = sorted(timeline.calls, key=lambda call: -call.seconds)[:_MAX_CALLS]
+    names: dict[str, int] = {}
+    calls = [
+        [
+            names.setdefault(call.name, len(names)),
+            call.kind,
+            1e6 * call.start,
+            1e6 * call.seconds,
+            call.bytes,
+            call.depth,
+        ]
+        for call in sorted(longest, key=lambda call: (call.start, call.depth))
+    ]
+    omitted = len(timeline.calls) - len(longest) + timeline.dropped
+    return {"function": timeline.function, "names": list(names), "calls": calls, "omitted": omitted}
+
+
+def frame(title: str, views: Iterable[View], timeline: Timeline | None = None) -> str:
     """Return the page as an iframe, which isolates it from the surrounding page."""
-    return framed(page(title, views))
+    return framed(page(title, views, timeline))
