@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,18 @@ def test_pictures_are_made(site: Path) -> None:
             images = re.findall(r'<img alt="[^"]+" width="\d+" src="data:image/svg\+xml;base64,([^"]+)">', figure)
             pictures = [base64.b64decode(image).decode() for image in images] or [figure]
             assert all("<svg" in picture for picture in pictures), caption
+
+
+def test_arrows_between_folders_are_imports() -> None:
+    page = (ROOT / "docs/architecture.md").read_text()
+    diagram = page.partition("```{relvm-diagram} Imports between folders")[2].partition("```")[0]
+    arrows = [pair for line in diagram.splitlines() if "->" in line for pair in pairwise(line.split(" -> "))]
+    assert len(arrows) > 15
+    for source, target in arrows:
+        folder = ROOT / "relvm" / source
+        files = list(folder.rglob("*.py")) or [folder.with_suffix(".py")]
+        texts = [file.read_text() for file in files]
+        assert any(re.search(rf"^\s*from relvm(\.| import ){target}\b", text, re.MULTILINE) for text in texts), source
 
 
 def test_the_page_of_the_stages_is_made(site: Path) -> None:
