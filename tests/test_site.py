@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,8 @@ def test_the_site_needs_no_network(site: Path) -> None:
     loads = re.compile(r"""<(?:script|img|iframe)\b[^>]*\bsrc="([^"]*)"|<link\b[^>]*\bhref="([^"]*)\"""")
     for page in site.rglob("*.html"):
         found = ["".join(match) for match in loads.findall(page.read_text())]
-        assert found and not [place for place in found if re.match(r"(?:\w+:)?//", place)], page
+        is_alone = page.parent.name == "_pages"  # has its styles and scripts in itself
+        assert (found or is_alone) and not [place for place in found if re.match(r"(?:\w+:)?//", place)], page
     for style in site.rglob("*.css"):
         assert not re.search(r"""(?:url\(|@import)\s*["']?(?:https?:)?//""", style.read_text()), style
 
@@ -77,11 +79,32 @@ def test_every_notebook_is_a_page_with_its_outputs(site: Path) -> None:
 
 
 def test_pictures_are_made(site: Path) -> None:
-    for page in (path for path in (ROOT / "docs").rglob("*.md") if "{relvm-picture}" in path.read_text()):
+    directive = re.compile(r"^```\{relvm-(?:picture|diagram)\} (.*)$", re.MULTILINE)
+    for page in (ROOT / "docs").rglob("*.md"):
         built = (site / page.relative_to(ROOT / "docs")).with_suffix(".html").read_text()
-        images = re.findall(r'<img alt="[^"]+" width="\d+" src="data:image/svg\+xml;base64,([^"]+)"', built)
-        assert len(images) == page.read_text().count("```{relvm-picture}"), page
-        assert all(b"<svg" in base64.b64decode(image) for image in images)
+        figures = re.findall(r'<figure class="relvm-(?:picture|html)">(.*?)</figure>', built, flags=re.DOTALL)
+        for caption in directive.findall(page.read_text()):
+            (figure,) = (each for each in figures if f"<figcaption>{html.escape(caption)}</figcaption>" in each)
+            images = re.findall(r'<img alt="[^"]+" width="\d+" src="data:image/svg\+xml;base64,([^"]+)">', figure)
+            pictures = [base64.b64decode(image).decode() for image in images] or [figure]
+            assert all("<svg" in picture for picture in pictures), caption
+
+
+def test_arrows_between_folders_are_imports() -> None:
+    page = (ROOT / "docs/architecture.md").read_text()
+    diagram = page.partition("```{relvm-diagram} Imports between folders")[2].partition("```")[0]
+    arrows = [pair for line in diagram.splitlines() if "->" in line for pair in pairwise(line.split(" -> "))]
+    assert len(arrows) > 15
+    for source, target in arrows:
+        folder = ROOT / "relvm" / source
+        files = list(folder.rglob("*.py")) or [folder.with_suffix(".py")]
+        texts = [file.read_text() for file in files]
+        assert any(re.search(rf"^\s*from relvm(\.| import ){target}\b", text, re.MULTILINE) for text in texts), source
+
+
+def test_the_page_of_the_stages_is_made(site: Path) -> None:
+    assert 'src="_pages/stages.html#stage=fuse_ops"' in (site / "explore.html").read_text()
+    assert "fuse_ops" in (site / "_pages/stages.html").read_text()
 
 
 def test_every_operator_is_described(site: Path) -> None:
@@ -126,13 +149,15 @@ def test_what_is_not_there_fails_the_build(tmp_path: Path) -> None:
     )
     (tmp_path / "index.md").write_text(
         "# Title\n\n```{relvm-table} opcode\n```\n\n[gone](gone.md#there)\n\n`docs/gone.md`\n\n"
-        "```{relvm-picture} Nothing\n1 / 0\n```\n\n```{relvm-picture} Nothing\nx = 1\n```\n"
+        "```{relvm-picture} Nothing\n1 / 0\n```\n\n```{relvm-picture} Nothing\nx = 1\n```\n\n"
+        "```{relvm-diagram} Nothing\na: A\na -> b\n```\n"
     )
     done = build(tmp_path, tmp_path / "built")
     assert done.returncode != 0
     assert "no table opcode: expected one of opcodes" in done.stderr
     assert "relvm-picture: ZeroDivisionError: division by zero" in done.stderr
     assert "relvm-picture: the last line must be an expression" in done.stderr
+    assert "relvm-diagram: no box b" in done.stderr
     assert "gone.md" in done.stderr and "unknown document: '/gone'" in done.stderr
 
 

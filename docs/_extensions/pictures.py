@@ -1,7 +1,8 @@
 """Directives that run a few lines of Python and show what they make.
 
-    {relvm-picture} CAPTION    the last line is a figure: it becomes an SVG image
-    {relvm-page} NAME          the last line has `save(path)`: it becomes the file _pages/NAME.html, shown in a frame
+    {relvm-picture} CAPTION    the last line is a figure, which becomes an SVG image, or shows itself as HTML
+    {relvm-page} NAME#PLACE    the last line has `save(path)`: it becomes the file _pages/NAME.html, shown in a frame
+    {relvm-diagram} CAPTION    no Python: boxes, as `key: title | subtitle`, and arrows between them, as `key -> key`
 
 The directives of one document share their variables.  Nothing is written outside of the site.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 import ast
 import base64
 import io
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from relvm.explore.draw.graph import Arrow, Graph, Item, draw_graph
 from relvm.quoting import html_text
 
 _ZOOM = 1.25  # the letters of relvm's figures are smaller than those of the site
@@ -51,14 +54,52 @@ class PictureDirective(_Running):
     """A figure as an image, with a caption."""
 
     def run(self) -> list[nodes.Node]:
-        figure = self.value()
-        width = round(96 * _ZOOM * float(figure.get_size_inches()[0]))
-        caption = html_text(self.arguments[0])
-        image = f'<img alt="{caption}" width="{width}" src="data:image/svg+xml;base64,{_svg(figure)}">'
-        html = (
-            f'<figure class="relvm-picture">{image}<figcaption>{caption}</figcaption></figure>'
-        )
-        return [nodes.raw("", html, format="html")]
+        value = self.value()
+        if not hasattr(value, "savefig"):
+            caption = html_text(self.arguments[0])
+            html = f'<figure class="relvm-html">{value._repr_html_()}'
+            return [
+                nodes.raw(
+                    "", f"{html}<figcaption>{caption}</figcaption></figure>", format="html"
+                )
+            ]
+        return [_image(value, self.arguments[0])]
+
+
+class DiagramDirective(SphinxDirective):
+    """A graph of boxes and arrows as an image, with a caption."""
+
+    has_content = True
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        items, arrows = [], []
+        for line in filter(None, self.content):
+            key, _, text = line.partition(": ")
+            if "->" in line:
+                keys = [key.strip() for key in line.split("->")]
+                arrows += [Arrow(*ends) for ends in pairwise(keys)]
+            else:
+                items.append(
+                    Item(key, text.replace(" | ", "\n"), "operator" if "|" in text else "end")
+                )
+        unknown = {key for arrow in arrows for key in (arrow.source, arrow.target)} - {
+            item.key for item in items
+        }
+        if unknown:
+            raise self.error(f"{self.name}: no box {', '.join(sorted(map(str, unknown)))}")
+        return [_image(draw_graph(Graph(tuple(items), tuple(arrows)), ""), self.arguments[0])]
+
+
+def _image(figure: Any, text: str) -> nodes.raw:
+    width = round(96 * _ZOOM * float(figure.get_size_inches()[0]))
+    caption = html_text(text)
+    image = (
+        f'<img alt="{caption}" width="{width}" src="data:image/svg+xml;base64,{_svg(figure)}">'
+    )
+    html = f'<figure class="relvm-picture">{image}<figcaption>{caption}</figcaption></figure>'
+    return nodes.raw("", html, format="html")
 
 
 def _svg(figure: Any) -> str:
@@ -71,15 +112,13 @@ class PageDirective(_Running):
     """An interactive page in a frame, and a link that opens it alone."""
 
     def run(self) -> list[nodes.Node]:
-        place = Path(_FOLDER) / f"{self.arguments[0]}.html"
+        name, _, fragment = self.arguments[0].partition("#")
+        place = Path(_FOLDER) / f"{name}.html"
         written = Path(self.env.app.outdir) / place
         written.parent.mkdir(exist_ok=True)
         self.value().save(written)
         link = "../" * self.env.docname.count("/") + place.as_posix()
-        title = html_text(self.arguments[0])
-        frame = (
-            f'<iframe class="relvm-page" title="{title}" loading="lazy" src="{link}"></iframe>'
-        )
+        frame = f'<iframe class="relvm-page" title="{name}" loading="lazy" src="{link}#{fragment}"></iframe>'
         return [
             nodes.raw(
                 "", f'{frame}<p><a href="{link}">Open the page alone</a></p>', format="html"
@@ -90,5 +129,6 @@ class PageDirective(_Running):
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.add_directive("relvm-picture", PictureDirective)
+    app.add_directive("relvm-diagram", DiagramDirective)
     app.add_directive("relvm-page", PageDirective)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
