@@ -14,11 +14,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from relvm.ir.expr import Binding, MatchCast, Var
+
 _FONT = 7  # points
 LETTER = 0.63 * _FONT / 72  # the width of a letter of DejaVu Sans Mono, rounded up for screens, in inches
 LINE = 1.3 * _FONT / 72
 PAD = 0.08  # inches, inside of a node and of a box
+SCALE = 120  # pixels of a page per inch
 GAP = (0.2, 0.3)  # inches, between nodes
+_NAME_LETTERS = 28  # of a longer name, only the end is drawn
 
 # The kind of a node or box -> its color.
 COLOURS = {
@@ -30,6 +34,8 @@ COLOURS = {
     "choice": "#f3e6f8",
     "branch": "#fbf6fd",
     "cycle": "#fbd0d0",
+    "scope": "#f4f4f6",
+    "function": "#f7f3ea",
 }
 
 
@@ -41,23 +47,42 @@ class Item:
     ----------
     key
         Identifier that edges use, unique in the whole graph.
-    text
-        The lines of a node, or the title of a box.
+    label
+        What the item computes, such as the name of an operator, or "" for a value.
     kind
         A key of COLOURS.
+    detail
+        Further lines, such as the type of the value.
+    name
+        The name of the value, or "" if it has none.
     inside
         The items of a box.
+    binding
+        What the item shows: a binding, or the variable of a parameter.  None if it shows neither.
+    function
+        The function that the item calls, or "".
     """
 
     key: Hashable
-    text: str
+    label: str
     kind: str
+    detail: str = ""
+    name: str = ""
     inside: tuple[Item, ...] = ()
+    binding: Binding | MatchCast | Var | None = None
+    function: str = ""
 
     @property
     def title(self) -> str:
-        """The first line of the text."""
-        return self.text.partition("\n")[0]
+        """The name and the label, as in the text form of a module."""
+        return " = ".join(part for part in (self.name, self.label) if part)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The lines of the item in a picture: the label, the details and the shortened name."""
+        name = self.name if len(self.name) <= _NAME_LETTERS else f"...{self.name[3 - _NAME_LETTERS :]}"
+        parts = (self.label, self.detail, name) if self.label else (name, self.detail)
+        return tuple(line for part in parts if part for line in part.split("\n"))
 
 
 @dataclass(frozen=True)
@@ -102,15 +127,16 @@ def collapsed(graph: Graph, depth: int) -> Graph:
 
 def format_graph(graph: Graph) -> str:
     """Return the graph as text: one line for each item with its predecessors, and the items of a box indented below."""
-    titles = {item.key: item.title for item in _all(graph.items)}
+    names = {item.key: item.name or item.label for item in all_items(graph.items)}
     sources: dict[Hashable, list[str]] = {}
     for arrow in graph.arrows:
-        sources.setdefault(arrow.target, []).append(titles[arrow.source].partition(" = ")[0])
+        sources.setdefault(arrow.target, []).append(names[arrow.source])
     lines = []
 
     def write(item: Item, indent: str) -> None:
         came = f"  <- {', '.join(sources[item.key])}" if item.key in sources else ""
-        lines.append(f"{indent}{item.text.replace(chr(10), ': ')}{came}\n")
+        text = f"{item.title}: {item.detail}" if item.detail else item.title
+        lines.append(f"{indent}{text.replace(chr(10), ': ')}{came}\n")
         for each in item.inside:
             write(each, indent + "  ")
 
@@ -134,19 +160,25 @@ def draw_graph(graph: Graph, title: str) -> Figure:
     axes.set(xlim=(0, width), ylim=(height, 0))
     axes.set_axis_off()
     axes.text(PAD, PAD, svg_text(title), va="top", fontsize=_FONT, family="DejaVu Sans Mono", fontweight="bold")
-    for item in _all(graph.items):
+    for item in all_items(graph.items):
         _draw_item(axes, item, placing.middle[item.key], placing.size[item.key])
-    titles = {item.key: item.title for item in _all(graph.items)}
+    titles = {item.key: item.title for item in all_items(graph.items)}
     for arrow in graph.arrows:
         _draw_arrow(axes, arrow, placing, f"{titles[arrow.source]} -> {titles[arrow.target]}")
     return figure
 
 
-def _all(items: tuple[Item, ...]) -> Iterator[Item]:
+def text_size(item: Item) -> Point:
+    """Return the width and the height of an item without the items inside it."""
+    letters = max(map(len, item.lines), default=0) + (2 if item.inside else 0)  # a page marks boxes before their text
+    return LETTER * letters + 2 * PAD, LINE * len(item.lines) + 2 * PAD
+
+
+def all_items(items: tuple[Item, ...]) -> Iterator[Item]:
     """Yield all items in preorder: each box is followed by the items inside it."""
     for item in items:
         yield item
-        yield from _all(item.inside)
+        yield from all_items(item.inside)
 
 
 class _Placing:
@@ -166,7 +198,7 @@ class _Placing:
         """Lay out the items of a box, or of the whole graph, and return their total width and height."""
         for item in items:
             self.size[item.key] = self.size_of(item)
-        owner = {each.key: item.key for item in items for each in _all((item,))}
+        owner = {each.key: item.key for item in items for each in all_items((item,))}
         own = {}
         for arrow in self.arrows:
             ends = owner.get(arrow.source), owner.get(arrow.target)
@@ -179,12 +211,11 @@ class _Placing:
         return layout.width, layout.height
 
     def size_of(self, item: Item) -> Point:
-        lines = item.text.split("\n")
-        width, height = LETTER * max(map(len, lines)), LINE * len(lines)
+        width, height = text_size(item)
         if item.inside:
             inner = self.place(item.inside, item.key)
-            width, height = max(width, inner[0]), height + PAD + inner[1]
-        return width + 2 * PAD, height + 2 * PAD
+            width, height = max(width, inner[0] + 2 * PAD), height + PAD + inner[1]
+        return width, height
 
     def shift(self, items: tuple[Item, ...], corner: Point, box: Hashable | None = None) -> None:
         """Move the items and their contents so that `corner` is their upper left corner."""
@@ -195,7 +226,7 @@ class _Placing:
             self.middle[item.key] = x, y = x + corner[0], y + corner[1]
             if item.inside:
                 width, height = self.size[item.key]
-                above = LINE * len(item.text.split("\n")) + PAD
+                above = LINE * len(item.lines) + PAD
                 inner = x - width / 2 + PAD, y - height / 2 + PAD + above
                 self.shift(item.inside, inner, item.key)
 
@@ -211,10 +242,11 @@ def _draw_item(axes: Axes, item: Item, middle: Point, size: Point) -> None:
         Rectangle((left, top), width, height, facecolor=colour, edgecolor=edge, lw=0.7, gid=svg_id(item.title))
     )
     style: dict[str, Any] = {"fontsize": _FONT, "family": "DejaVu Sans Mono", "linespacing": 1.1, "clip_on": True}
+    text = svg_text("\n".join(item.lines))
     if item.inside:
-        axes.text(left + PAD, top + PAD, svg_text(item.text), ha="left", va="top", **style)
+        axes.text(left + PAD, top + PAD, text, ha="left", va="top", **style)
     else:
-        axes.text(x, y, svg_text(item.text), ha="center", va="center", **style)
+        axes.text(x, y, text, ha="center", va="center", **style)
 
 
 def _draw_arrow(axes: Axes, arrow: Arrow, placing: _Placing, name: str) -> None:

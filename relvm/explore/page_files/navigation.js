@@ -96,5 +96,6 @@ document.addEventListener("keydown", (event) => {
 });
 
 applySettings();
+settingsChanged("");
 activate("right");
 restore();

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from relvm.explore.draw.html_page import filled, framed
 from relvm.explore.stages.view import View
 
-_SCRIPTS = ("diff.js", "tokens.js", "settings.js", "view.js", "search.js", "navigation.js")
+_SCRIPTS = ("diff.js", "tokens.js", "settings.js", "panes.js", "view.js", "search.js", "navigation.js")
 
 
 def page(title: str, views: Iterable[View]) -> str:
