@@ -11,7 +11,7 @@ import pytest
 
 from relvm import vm
 from relvm.errors import RelvmArgumentError
-from relvm.explore import browse_calls, browse_dataflow, format_dataflow
+from relvm.explore import browse_calls, browse_dataflow, explore, format_dataflow
 from relvm.explore.draw import graph
 from relvm.explore.views.interactive_graph import GraphPage
 from relvm.frontend.text import parse_module
@@ -244,6 +244,34 @@ def test_each_function_is_a_box(opened) -> None:
     element(browser, "value_1 = @even").click()
     browser.find_element(By.XPATH, "//aside//td[text()='calls']/..//button").click()
     assert panel(browser).startswith("function even\n")
+
+
+def test_nodes_and_lines_of_stages_lead_to_each_other(browser, tmp_path: Path) -> None:
+    explore(parse_module(TEXT, "small.relvm")).save(tmp_path / "stages.html")
+    address = (tmp_path / "stages.html").as_uri()
+    browser.get("about:blank")
+    browser.get_log("browser")
+    browser.get(f"{address}#stage=fuse_ops&line=9")
+    assert browser.find_element(By.CSS_SELECTOR, ".line.selected").text.strip() == "d: f32[n, 64] = exp(a)"
+    press(browser, "g")
+    Wait(browser, 10).until(lambda _: browser.current_url.endswith("graph=d"))
+    browser.switch_to.frame("graph")
+    assert panel(browser).startswith("exp\n")
+    press(browser, "j")  # the user of d
+    assert panel(browser).startswith("matmul\n")
+    browser.find_element(By.CSS_SELECTOR, "[data-do=stage]").click()
+    browser.switch_to.default_content()
+    assert browser.find_element(By.CSS_SELECTOR, ".line.selected").text.strip() == "result: f32[n, 64] = matmul(d, w)"
+    assert browser.current_url.endswith("#stage=fuse_ops&line=10")
+    browser.get("about:blank")
+    browser.get(f"{address}#stage=given&line=5&graph=g")  # a link to a node
+    browser.switch_to.frame("graph")
+    Wait(browser, 10).until(lambda _: panel(browser).startswith("matmul\n"))
+    press(browser, "g")
+    browser.switch_to.default_content()
+    assert not browser.find_element(By.ID, "graph").is_displayed()
+    assert browser.find_element(By.ID, "left").is_displayed()
+    assert browser.get_log("browser") == []
 
 
 def test_a_title_that_looks_like_html_is_text(opened) -> None:

@@ -234,7 +234,6 @@ const meets = (a, b) => a[0] <= b[2] && b[0] <= a[2] && a[1] <= b[3] && b[1] <= 
 function paint() {
   const part = shownPart(0.5), far = view.scale < FAR;
   painted = { part, far };
-  const litArrows = new Set(selected === null ? [] : touching(selected).map(({ number }) => number));
   const hottest = Math.max(...[...places.keys()].filter(isColored).map((key) => seconds.get(key)), 0);
   const open = [], front = [], titles = [];
   for (const [key, { x, y, width, height }] of places) {
@@ -248,17 +247,29 @@ function paint() {
     if (opened) titles.push(`${group}>${text}</g>`);
   }
   const edges = pieces.filter(({ box }) => meets(box, part)).map((piece) => {
-    const lit = piece.arrows.some((number) => litArrows.has(number));
-    const name = ["arrow", piece.ends && "ends", piece.marked && "marked", lit && "lit"].filter(Boolean).join(" ");
+    const name = ["arrow", piece.ends && "ends", piece.marked && "marked"].filter(Boolean).join(" ");
     const reach = far ? "" : `<path class="reach" data-arrows="${piece.arrows.join(" ")}" d="${piece.path}"/>`;
-    return [lit, `<path class="${name}" data-arrows="${piece.arrows.join(" ")}" d="${piece.path}"/>${reach}`];
+    return `<path class="${name}" data-arrows="${piece.arrows.join(" ")}" d="${piece.path}"/>${reach}`;
   });
-  edges.sort((a, b) => a[0] - b[0]);
   const focused = document.activeElement?.dataset?.key;
-  world.innerHTML = `<defs>${HEADS}</defs>${open.join("")}${edges.map(([, edge]) => edge).join("")}${front.join("")}${titles.join("")}`;
+  world.innerHTML = `<defs>${HEADS}</defs>${open.join("")}<g id="edges">${edges.join("")}</g>${front.join("")}${titles.join("")}`;
   world.classList.toggle("far", far);
   if (focused) elementOf(focused)?.focus({ preventScroll: true });
   showLegend(hottest);
+  mark();
+}
+
+// Mark the selected item and its edges.  The elements stay the same, so that a second click meets the same element.
+function mark() {
+  for (const element of world.querySelectorAll(".selected, .lit")) element.classList.remove("selected", "lit");
+  if (selected === null) return;
+  for (const element of world.querySelectorAll(`.item[data-key="${selected}"]`)) element.classList.add("selected");
+  const lit = new Set(touching(selected).map(({ number }) => String(number))), edges = document.getElementById("edges");
+  for (const edge of edges.querySelectorAll(".arrow")) {
+    if (!edge.dataset.arrows.split(" ").some((number) => lit.has(number))) continue;
+    edge.classList.add("lit");
+    edges.append(edge); // above the others
+  }
 }
 
 const elementOf = (key) => world.querySelector(`[data-key="${key}"][tabindex]`);
@@ -266,7 +277,6 @@ const elementOf = (key) => world.querySelector(`[data-key="${key}"][tabindex]`);
 function classesOf(item, opened, hottest) {
   const names = ["item", item.kind, item.inside ? (opened ? "box open" : "box") : "node"];
   if (hottest && isColored(item.key)) names.push("hot");
-  if (item.key === selected) names.push("selected");
   if (hitKeys.has(item.key) || (item.inside && !opened && isHitInside(item))) names.push("hit");
   return names.join(" ");
 }

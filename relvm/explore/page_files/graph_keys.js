@@ -5,8 +5,7 @@ const originsOf = (item) => (item.origins ?? []).map((number) => data.origins[nu
 const parentPage = (message) => parent_.postMessage({ relvm: "line", ...message }, "*");
 const parent_ = window.parent;
 const isFramed = data.stage !== "";
-
-function settingsChanged() {}
+document.body.classList.toggle("framed", isFramed);
 
 // ---- links ----
 
@@ -80,6 +79,7 @@ const KEYS = {
   n: ["next hit, also Enter in the search field", () => jump(1)],
   N: ["previous hit, also Shift+Enter in the search field", () => jump(-1)],
   Escape: ["select nothing", () => select(null)],
+  ...(isFramed && { g: ["back to the stages", () => parent_.postMessage({ relvm: "close" }, "*")] }),
   "?": ["this help", () => help.showModal()],
 };
 help.querySelector("table").innerHTML = Object.entries(KEYS).map(([key, [text]]) =>

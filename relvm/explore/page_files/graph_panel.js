@@ -13,8 +13,7 @@ function select(key, { show = true } = {}) {
   selected = key;
   if (key !== null && show) { uncover(key); reveal(key); }
   showPanel();
-  painted = null;
-  moved();
+  mark();
   link();
 }
 

@@ -1,5 +1,5 @@
 "use strict";
-// Settings, which the browser keeps.  Each page defines `settingsChanged`, which applies them.
+// Settings and the sizes of the panes, which the browser keeps.
 
 const STORE = "relvm.stages";
 const settings = { diff: true, wrap: false, names: false, theme: "light dark", list: 250, share: 0.5, ...stored() };
@@ -13,11 +13,16 @@ function set(name, value) {
   settings[name] = value;
   try { localStorage.setItem(STORE, JSON.stringify(settings)); } catch { /* the setting lasts as long as the page */ }
   applySettings();
-  settingsChanged(name);
+  if (name === "diff") show();
 }
 
 function applySettings() {
   document.documentElement.style.colorScheme = settings.theme;
+  document.body.classList.toggle("wrapped", settings.wrap);
+  document.body.classList.toggle("full-names", settings.names);
+  const { list, share } = settings;
+  document.querySelector("main").style.gridTemplateColumns =
+    `${list}px 5px minmax(0, ${share}fr) 5px minmax(0, ${1 - share}fr)`;
   for (const input of document.querySelectorAll("[data-setting]")) {
     if (input.type === "checkbox") input.checked = settings[input.dataset.setting];
     else input.value = settings[input.dataset.setting];
@@ -26,3 +31,23 @@ function applySettings() {
 
 for (const input of document.querySelectorAll("[data-setting]"))
   input.addEventListener("change", () => set(input.dataset.setting, input.type === "checkbox" ? input.checked : input.value));
+
+// move: called with the horizontal position of the pointer, or with the current one and a step of an arrow key.
+function dividerMoves(id, position, move) {
+  const divider = document.getElementById(id);
+  if (!divider) return; // a page without panes
+  divider.addEventListener("pointerdown", (event) => { divider.setPointerCapture(event.pointerId); event.preventDefault(); });
+  divider.addEventListener("pointermove", (event) => { if (divider.hasPointerCapture(event.pointerId)) move(event.clientX); });
+  divider.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -20, ArrowRight: 20 }[event.key];
+    if (step) { move(position() + step); event.preventDefault(); }
+  });
+}
+
+const clamped = (value, least, most) => Math.min(most, Math.max(least, value));
+dividerMoves("list-divider", () => settings.list, (x) => set("list", clamped(Math.round(x), 60, innerWidth / 2)));
+{
+  const width = () => innerWidth - settings.list - 10;
+  dividerMoves("pane-divider", () => settings.list + 5 + settings.share * width(),
+    (x) => set("share", clamped((x - settings.list - 5) / width(), 0.1, 0.9)));
+}

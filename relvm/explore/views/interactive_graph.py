@@ -167,26 +167,44 @@ def browse_dataflow(
     """
     expect_type("scopes", scopes, bool, "True or False")
     built = module_at(module, Stage.ANF, target, fused=fused)
-    return dataflow_page(
-        built, function, depth=_expect_depth(depth), scopes=scopes, profile=profile, target=target, fused=fused
-    )
+    lowering = [step for step in build_pipeline(target, fused=fused) if step.name == "lower_to_kernels"]
+    stage = last_stage(Stage.ANF, target, fused=fused)
+    depth = _expect_depth(depth)
+    lowered = run_passes(built, lowering)
+    return dataflow_page(built, lowered, function, stage=stage, depth=depth, scopes=scopes, profile=profile)
+
+
+def last_stage(stage: Stage, target: str, *, fused: bool) -> str:
+    """Return the name of the last pass of a build whose result is at `stage` or earlier."""
+    return [step.name for step in build_pipeline(target, fused=fused) if step.to <= stage][-1]
 
 
 def dataflow_page(
     built: Module,
-    function: str | None,
+    lowered: Module,
+    function: str | None = None,
     *,
+    stage: str,
     depth: int = 0,
     scopes: bool = True,
     profile: Profile | None = None,
-    target: str,
-    fused: bool,
 ) -> GraphPage:
-    """Return the page of `browse_dataflow` for a module after the passes whose results are at stage ANF."""
-    first = function_name(built, function)
-    chosen = [each for each in built.functions if function is None or each.name == first]
-    steps = build_pipeline(target, fused=fused)
-    kernels = _kernel_names(run_passes(built, [step for step in steps if step.name == "lower_to_kernels"]))
+    """Return the page of `browse_dataflow`.
+
+    Parameters
+    ----------
+    built
+        The module at stage ANF.
+    lowered
+        The module after the pass lower_to_kernels.
+    stage
+        Name of the pass that returned `built`.
+    function, depth, scopes, profile
+        As for `browse_dataflow`.
+    """
+    name = None if function is None else function_name(built, function)
+    chosen = [each for each in built.functions if name in (None, each.name)]
+    kernels = _kernel_names(lowered)
     if profile is not None:
         _expect_profile(profile, set(kernels.values()))
     items: list[Item] = []
@@ -197,9 +215,8 @@ def dataflow_page(
         arrows += graph.arrows
         box = Item(("function", each.name), f"function {terminal(each.name)}", "function", inside=inside)
         items += inside if len(chosen) == 1 else [replace(box, detail=_short_type(each.type))]
-    title = first if len(chosen) == 1 else "dataflow"
-    last = [step.name for step in steps if step.to <= Stage.ANF][-1]
-    return GraphPage(title, Graph(tuple(items), tuple(arrows)), depth, profile, kernels, last)
+    title = chosen[0].name if len(chosen) == 1 else "dataflow"
+    return GraphPage(title, Graph(tuple(items), tuple(arrows)), depth, profile, kernels, stage)
 
 
 def browse_calls(module: Module, *, depth: int = 0, target: str = "c", fused: bool = True) -> GraphPage:
