@@ -125,6 +125,7 @@ function layOut() {
 
 // ---- edges ----
 
+const MARGIN = 20; // how far a curve may go beyond the points that it connects
 let pieces = []; // the lines to draw: { path, box, arrows, ends, marked }
 
 function route() {
@@ -179,7 +180,8 @@ function way(box, source, target, ends) {
   if (down && ends[0]) points.push({ x: ends[0].x, y: layer(first)[1] });
   for (const id of data.boxes[box].routes[`${source} ${target}`] ?? []) {
     const { x, row } = content.at.get(id), crossing = layer(row).map((y) => ({ x: content.x + x, y }));
-    points.push(...(down ? crossing : crossing.reverse()));
+    const [enter, leave] = down ? crossing : crossing.reverse();
+    points.push(enter, { ...leave, isCut: true }); // edges of the same source share what is before
   }
   if (down && ends[1]) points.push({ x: ends[1].x, y: layer(last)[0] });
   return points;
@@ -190,12 +192,22 @@ function loopAt({ x, y, width, height }) {
   return [{ x: right, y: y + height * 0.75 }, { x: out, y: y + height * 0.6 }, { x: out, y: y + height * 0.4 }, { x: right, y: y + height * 0.25 }];
 }
 
+// Add the lines through points, one for each part between two cuts.  Lines that several arrows share are added once.
 function add(known, arrow, points, ends) {
+  let first = 0;
+  points.forEach((point, i) => {
+    if (!point.isCut && i < points.length - 1) return;
+    addLine(known, arrow, points.slice(first, i + 1), ends && i === points.length - 1);
+    first = i;
+  });
+}
+
+function addLine(known, arrow, points, ends) {
   const path = curve(points);
   const piece = known.get(path);
   if (piece) { piece.arrows.push(arrow.number); piece.ends ||= ends; piece.marked ||= arrow.marked; return; }
   const xs = points.map(({ x }) => x), ys = points.map(({ y }) => y);
-  const box = [Math.min(...xs) - 20, Math.min(...ys) - 20, Math.max(...xs) + 20, Math.max(...ys) + 20];
+  const box = [Math.min(...xs) - MARGIN, Math.min(...ys) - MARGIN, Math.max(...xs) + MARGIN, Math.max(...ys) + MARGIN];
   known.set(path, { path, box, arrows: [arrow.number], ends, marked: arrow.marked });
 }
 
@@ -219,7 +231,8 @@ const HEADS = ["plain", "marked", "lit"].map((name) =>
   `<marker id="head-${name}" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto"
     markerUnits="userSpaceOnUse"><path class="head ${name}" d="M0,1 L8,4 L0,7 z"/></marker>`).join("");
 const escaped = (text) => String(text).replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
-const FAR = 0.35; // below this zoom, text is too small to read
+const FAR = 0.35; // below this zoom, text of its own size is too small to read
+const LEAST = 3; // pixels on the screen; what is smaller is not drawn
 let painted = null; // the part of the graph that is drawn: [left, top, right, bottom], and whether it is far
 
 function shownPart(margin) {
@@ -232,21 +245,22 @@ function shownPart(margin) {
 const meets = (a, b) => a[0] <= b[2] && b[0] <= a[2] && a[1] <= b[3] && b[1] <= a[3];
 
 function paint() {
-  const part = shownPart(0.5), far = view.scale < FAR;
-  painted = { part, far };
+  const part = shownPart(0.5), far = view.scale < FAR, least = LEAST / view.scale;
+  painted = { part, far, scale: view.scale };
   const hottest = Math.max(...[...places.keys()].filter(isColored).map((key) => seconds.get(key)), 0);
   const open = [], front = [], titles = [];
   for (const [key, { x, y, width, height }] of places) {
-    if (key === ROOT || !meets([x, y, x + width, y + height], part)) continue;
+    if (key === ROOT || Math.max(width, height) < least || !meets([x, y, x + width, y + height], part)) continue;
     const item = items[key], opened = isOpen.has(key);
     const group = `<g class="${classesOf(item, opened, hottest)}" data-key="${key}"${heatOf(item, hottest)}`;
     const role = item.inside ? ` role="button" aria-expanded="${opened}"` : ' role="button"';
     const rect = `<rect x="${x}" y="${y}" width="${width}" height="${height}" rx="4"/>`;
-    const text = far && !opened ? "" : textOf(item, places.get(key), opened);
+    const text = far ? farTextOf(item, places.get(key)) : textOf(item, places.get(key), opened);
     (opened ? open : front).push(`${group} tabindex="0"${role} aria-label="${escaped(item.lines.join(", "))}">${rect}${opened ? "" : text}</g>`);
     if (opened) titles.push(`${group}>${text}</g>`);
   }
-  const edges = pieces.filter(({ box }) => meets(box, part)).map((piece) => {
+  const isSeen = ({ box }) => meets(box, part) && Math.max(box[2] - box[0], box[3] - box[1]) - 2 * MARGIN >= least;
+  const edges = pieces.filter(isSeen).map((piece) => {
     const name = ["arrow", piece.ends && "ends", piece.marked && "marked"].filter(Boolean).join(" ");
     const reach = far ? "" : `<path class="reach" data-arrows="${piece.arrows.join(" ")}" d="${piece.path}"/>`;
     return `<path class="${name}" data-arrows="${piece.arrows.join(" ")}" d="${piece.path}"/>${reach}`;
@@ -261,7 +275,7 @@ function paint() {
 
 // Mark the selected item and its edges.  The elements stay the same, so that a second click meets the same element.
 function mark() {
-  for (const element of world.querySelectorAll(".selected, .lit")) element.classList.remove("selected", "lit");
+  for (const element of world.querySelectorAll(".item.selected, .arrow.lit")) element.classList.remove("selected", "lit");
   if (selected === null) return;
   for (const element of world.querySelectorAll(`.item[data-key="${selected}"]`)) element.classList.add("selected");
   const lit = new Set(touching(selected).map(({ number }) => String(number))), edges = document.getElementById("edges");
@@ -300,6 +314,13 @@ function textOf(item, { x, y, width }, opened) {
     const name = [i === 0 ? "label" : isName ? "name" : "", opened ? "title" : ""].filter(Boolean).join(" ");
     return `<text class="${name}" x="${start}" y="${y + pad + line * (i + 0.78)}" text-anchor="${opened ? "start" : "middle"}">${escaped(text)}</text>`;
   }).join("");
+}
+
+// The label in a size that can be read, if the item has room for it.
+function farTextOf(item, { x, y, width, height }) {
+  const size = 11 / view.scale, label = item.label || item.name;
+  if (0.62 * size * label.length > width || 1.5 * size > height) return "";
+  return `<text class="label title" x="${x + size / 3}" y="${y + 1.1 * size}" style="font-size: ${size}px; stroke-width: ${size / 3}px">${escaped(label)}</text>`;
 }
 
 function formatSeconds(time) {
@@ -343,7 +364,8 @@ function applyView() {
   const [left, top, right, bottom] = shownPart(0), part = painted?.part;
   const covered = part && left >= part[0] && top >= part[1] && right <= part[2] && bottom <= part[3];
   const much = part && (right - left) * 4 < part[2] - part[0]; // zoomed in: most of what is drawn is outside
-  if (!covered || much || painted.far !== view.scale < FAR) paint();
+  const isScaled = painted?.far && Math.abs(Math.log(view.scale / painted.scale)) > 0.3; // the labels have another size
+  if (!covered || much || isScaled || painted.far !== view.scale < FAR) paint();
 }
 
 // Zoom by a factor around a point of the screen.
