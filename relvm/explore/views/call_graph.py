@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 
-from relvm.explore.draw.graph import Arrow, Graph, Item, draw_graph
+from relvm.explore.draw.graph import Arrow, Graph, Item
+from relvm.explore.draw.graph_figure import draw_graph
 from relvm.explore.stages.select import module_at
 from relvm.ir.expr import Function, FunctionRef, KernelCall, Module, PackedCall, PackedRef
 from relvm.ir.node import walk

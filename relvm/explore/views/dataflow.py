@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from relvm.errors import RelvmArgumentError
-from relvm.explore.draw.graph import Arrow, Graph, Item, collapsed, draw_graph, format_graph
+from relvm.explore.draw.graph import Arrow, Graph, Item, collapsed, format_graph
+from relvm.explore.draw.graph_figure import draw_graph
 from relvm.explore.stages.select import function_name, module_at
 from relvm.ir.expr import (
     Binding,

@@ -19,10 +19,10 @@ from relvm.explore.draw.graph import (
     Item,
     all_items,
     collapsed,
-    draw_graph,
     format_graph,
     text_size,
 )
+from relvm.explore.draw.graph_figure import draw_graph
 from relvm.explore.draw.html_page import filled, framed
 from relvm.explore.stages.select import function_name, module_at
 from relvm.explore.views.call_graph import nested_calls
