@@ -17,7 +17,7 @@ FAST = {
     "compiler": ["compiler/test_toolchain.py", "vm/test_exec_modes.py"],
     "distributed": ["distributed/test_runner.py"],
     "editors": ["editors"],
-    "explore": ["explore/test_layered.py", "explore/test_pipeline.py"],
+    "explore": ["explore/test_graph_data.py", "explore/test_layered.py", "explore/test_pipeline.py"],
     "frontend": [
         "frontend/test_text.py",
         "frontend/test_text_errors.py",

@@ -340,6 +340,12 @@ def _add_run(commands) -> None:
         metavar="OUT.svg",
         help="run once more and compare each kernel with the limits of this machine: print a table, or draw it",
     )
+    command.add_argument(
+        "--graph",
+        type=file_name,
+        metavar="OUT.html",
+        help="run once more and write an HTML page of the dataflow graph, colored by the time of each kernel",
+    )
     _add_limits(command)
     _add_trust_native(command)
     _add_json(command)
@@ -494,7 +500,10 @@ def _add_show(commands) -> None:
     )
     what.add_argument("--picture", choices=PICTURES, help="print a diagram as text, or draw it with --output")
     what.add_argument("--memory", action="store_true", help="the same as --picture memory")
-    what.add_argument("--html", type=file_name, metavar="OUT.html", help="write an HTML page of all stages")
+    what.add_argument(
+        "--html", type=file_name, metavar="OUT.html", help="write an HTML page of all stages and the graph"
+    )
+    what.add_argument("--graph", type=file_name, metavar="OUT.html", help="write an HTML page of the dataflow graph")
     command.add_argument(
         "-o",
         "--output",
@@ -502,7 +511,10 @@ def _add_show(commands) -> None:
         metavar="OUT.svg",
         help="file for --picture (or .png, .pdf; .html, interactive, for dataflow and calls)",
     )
-    command.add_argument("--function", help="function of --picture (default: the first public one)")
+    command.add_argument(
+        "--function",
+        help="function of --picture (default: the first public one) or of --graph (default: all functions)",
+    )
     command.add_argument(
         "--exec-mode", choices=("bytecode", "compiled"), default="bytecode", help="mode that --html shows"
     )

@@ -1,4 +1,4 @@
-"""Drawing for `relvm show --picture` and `relvm run --roofline`."""
+"""Drawing for `relvm show --picture` and `--graph`, and for `relvm run --roofline` and `--graph`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from relvm.compiler.target import parse_target
 from relvm.errors import RelvmArgumentError
 from relvm.ir.expr import Module
 from relvm.runtime.file_io import complete_file
+from relvm.vm import Profile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,6 +57,20 @@ def show_picture(module: Module, options: argparse.Namespace) -> None:
         with Progress("drawing"):
             save_figure(_FIGURES[name](module, **given), "--output", output)
     note(f"wrote {output}")
+
+
+def write_graph(
+    module: Module, options: argparse.Namespace, function: str | None = None, profile: Profile | None = None
+) -> None:
+    """Write the dataflow graph of a module, or of one function, to the HTML file of --graph.
+
+    profile: colors the nodes by time.
+    """
+    target, fused = parse_target(chosen_target(options)).kind, not options.unfused
+    with Progress("drawing"):
+        page = explore.browse_dataflow(module, function, profile=profile, target=target, fused=fused)
+        page.save(options.graph)
+    note(f"wrote {options.graph}")
 
 
 def save_figure(figure: Figure, option: str, file: str) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from relvm.cli.colors import Style
 from relvm.cli.inputs import input_values, signature_of
-from relvm.cli.models import executable_of, expect_writable, limits_of
+from relvm.cli.models import executable_of, expect_writable, limits_of, read_module
 from relvm.cli.output import note, put, put_json
 from relvm.cli.progress import Progress
 from relvm.compiler.adapt import adapt
@@ -41,6 +41,9 @@ def run(options: argparse.Namespace) -> int:
     expect_writable("--output", options.output)
     expect_writable("--roofline", options.roofline)
     expect_writable("--trace", options.trace)
+    expect_writable("--graph", options.graph)
+    if options.graph and Path(options.model).suffix in EXECUTABLE_SUFFIXES:
+        raise RelvmArgumentError("--graph requires a model, but the executable is already built")
     if options.profile_kernels and options.target == "auto" and Path(options.model).suffix not in EXECUTABLE_SUFFIXES:
         options.target = "bytecode"
     executable = adapt(executable_of(options, exec_mode="auto" if options.target == "auto" else "bytecode"))
@@ -54,6 +57,7 @@ def run(options: argparse.Namespace) -> int:
         or options.profile
         or options.profile_kernels
         or options.trace
+        or options.graph
         or options.roofline is not None
     ):
         _compile_first(machine)
@@ -83,6 +87,8 @@ def run(options: argparse.Namespace) -> int:
             put(profile, styles=_hot_lines(profile))
     if options.roofline is not None:
         _show_roofline(machine.profile(options.function, *values), options.roofline)
+    if options.graph:
+        _write_graph(machine.profile(options.function, *values), options)
     runs = f", median of {options.repeat} runs" if options.repeat > 1 else ""
     note(f"{statistics.median(seconds) * 1e3:.3f} ms{runs}")
     _finish_compiling(executable)
@@ -157,6 +163,12 @@ def _show_roofline(profile: Profile, file: str) -> None:
         return
     save_figure(draw_roofline(profile), "--roofline", file)
     note(f"wrote {file}")
+
+
+def _write_graph(profile: Profile, options: argparse.Namespace) -> None:
+    from relvm.cli.plot import write_graph
+
+    write_graph(read_module(options), options, profile=profile)
 
 
 def _shown(name: str, value: np.ndarray) -> str:

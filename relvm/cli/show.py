@@ -32,12 +32,19 @@ def show(options: argparse.Namespace) -> int:
     if Path(options.model).suffix in EXECUTABLE_SUFFIXES:
         put(_of_executable(options))
         return 0
-    if not options.picture and (options.output or options.function):
-        raise RelvmArgumentError("--output and --function require --picture")
+    if options.output and not options.picture:
+        raise RelvmArgumentError("--output requires --picture")
+    if options.function and not (options.picture or options.graph):
+        raise RelvmArgumentError("--function requires --picture or --graph")
     if options.html:
         _write_page(options)
         return 0
     module = read_module(options)
+    if options.graph:
+        from relvm.cli.plot import write_graph
+
+        write_graph(module, options, options.function)
+        return 0
     if options.memory:
         options.picture = "memory"
     if options.picture:
@@ -96,10 +103,9 @@ def _kernels(programs: Mapping[str, KernelProgram]) -> str:
 
 
 def _of_executable(options: argparse.Namespace) -> str:
-    if options.html:
-        raise RelvmArgumentError("--html requires a model, but the executable is already built")
-    if options.memory or options.picture:
-        option = "--memory" if options.memory else "--picture"
+    given = {name: getattr(options, name) for name in ("html", "graph", "memory", "picture")}
+    option = next((f"--{name}" for name, value in given.items() if value), None)
+    if option:
         raise RelvmArgumentError(f"{option} requires a model, but the executable is already built")
     if options.stage not in ("bytecode", "kernels", "c"):
         raise RelvmArgumentError(f"--stage {options.stage}: an executable has only the stages bytecode, kernels and c")

@@ -109,10 +109,26 @@ def test_show_prints_and_draws_pictures(folder: Path, picture: str) -> None:
         assert done.returncode == 1 and "HTML requires dataflow or calls" in done.stderr
 
 
+def test_a_graph_is_a_page_and_a_run_adds_its_times(folder: Path) -> None:
+    done = relvm("show", "model.relvm", "--graph", "graph.html", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    page = (folder / "graph.html").read_text()
+    assert page.startswith("<!doctype html>") and '"profile":null' in page
+    done = relvm("run", "model.relvm", "--input", "x=x.npy", "--graph", "graph.html", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert '"profile":{"function":"main","seconds":' in (folder / "graph.html").read_text()
+    assert relvm("compile", "model.relvm", "-o", "m.rvm", cwd=folder).returncode == 0
+    done = relvm("run", "m.rvm", "--input", "x=x.npy", "--graph", "graph.html", cwd=folder)
+    assert done.returncode == 1 and "--graph requires a model, but the executable is already built" in done.stderr
+
+
 def test_options_of_pictures_that_have_no_meaning_are_refused(folder: Path) -> None:
     assert relvm("compile", "model.relvm", "-o", "m.rvm", cwd=folder).returncode == 0
     for arguments, message in [
-        (("model.relvm", "-o", "out.svg"), "--output and --function require --picture"),
+        (("model.relvm", "-o", "out.svg"), "--output requires --picture"),
+        (("model.relvm", "--function", "main"), "--function requires --picture or --graph"),
+        (("model.relvm", "--graph", "out.html", "--function", "man"), "no function man"),
+        (("m.rvm", "--graph", "out.html"), "--graph requires a model, but the executable is already built"),
         (("model.relvm", "--picture", "calls", "--function", "main"), "--function does not apply to --picture calls"),
         (("model.relvm", "--picture", "dataflow", "--function", "man"), "no function man"),
         (

@@ -1,4 +1,4 @@
-"""Pages of graphs whose boxes open and close by a click."""
+"""Pages of graphs: boxes that open and close, zoom, search, the panel, links, and colors."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ import html
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
-from explore.drawn import arrows, rectangles
 
+from relvm import vm
 from relvm.errors import RelvmArgumentError
-from relvm.explore import browse_calls, browse_dataflow, format_dataflow
-from relvm.explore.draw.graph import PAD
+from relvm.explore import browse_calls, browse_dataflow, explore, format_dataflow
+from relvm.explore.draw import graph
 from relvm.explore.views.interactive_graph import GraphPage
 from relvm.frontend.text import parse_module
 
 By = pytest.importorskip("selenium.webdriver.common.by").By
-
-SCALE = 120  # pixels an inch, as the page has it
+Keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
+Actions = pytest.importorskip("selenium.webdriver.common.action_chains").ActionChains
+ScrollOrigin = pytest.importorskip("selenium.webdriver.common.actions.wheel_input").ScrollOrigin
+Wait = pytest.importorskip("selenium.webdriver.support.wait").WebDriverWait
 
 # Values of different titles; edges that pass several layers, from one value and from several.
 TEXT = """
@@ -40,128 +43,235 @@ def once(x: f32[n], i: i64) => f32[n] { return if i == 0 then x else @once(packe
 def opened(browser, tmp_path: Path):
     """Shows a page."""
 
-    def show(page: GraphPage):
+    def show(page: GraphPage, fragment: str = ""):
         page.save(tmp_path / "graph.html")
+        browser.get("about:blank")
         browser.get_log("browser")
-        browser.get((tmp_path / "graph.html").as_uri())
+        browser.get((tmp_path / "graph.html").as_uri() + fragment)
         return browser
 
     yield show
     assert browser.get_log("browser") == []  # no script has failed
 
 
-def group(browser, title: str):
-    """What has that first line."""
-    return next(each for each in groups(browser) if title_of(browser, each) == title)
-
-
-def groups(browser) -> list:
-    return browser.find_elements(By.CSS_SELECTOR, ".item")
-
-
-def title_of(browser, element) -> str:
-    return element.find_element(By.CSS_SELECTOR, "text:not(.sign)").get_property("textContent")
-
-
-def click(browser, title: str) -> None:
-    """At the left upper corner of its rectangle, which no other covers."""
-    browser.execute_script(
-        """const box = arguments[0].querySelector("rect").getBoundingClientRect();
-           const hit = document.elementFromPoint(box.left + 3, box.top + 3);
-           hit.dispatchEvent(new MouseEvent("click", {bubbles: true}))""",
-        group(browser, title),
+def shown(browser) -> list[str]:
+    """The titles of the nodes and boxes that have a place."""
+    return browser.execute_script(
+        "return [...places.keys()].filter((key) => key !== ROOT).map((key) => titleOf(items[key]))"
     )
 
 
-def shown(browser) -> list[str]:
-    return [title_of(browser, each) for each in groups(browser)]
+def element(browser, title: str):
+    """The node or box of that title, which must be drawn."""
+    key = browser.execute_script("return items.find((item) => titleOf(item) === arguments[0]).key", title)
+    return browser.find_element(By.CSS_SELECTOR, f'.item[tabindex][data-key="{key}"]')
 
 
-def drawn(browser) -> dict[str, tuple[float, ...]]:
-    """Left, right, top and bottom of every item, in inches."""
-    found = {}
-    for each in groups(browser):
-        rect = each.find_element(By.TAG_NAME, "rect")
-        x, y, width, height = (float(rect.get_attribute(name)) / SCALE for name in ("x", "y", "width", "height"))
-        found[title_of(browser, each)] = (x, x + width, y, y + height)
-    return found
+def press(browser, keys: str) -> None:
+    browser.find_element(By.TAG_NAME, "body").send_keys(keys)
 
 
-def drawn_arrows(browser) -> list[str]:
-    names = {each.get_attribute("data-key"): title_of(browser, each) for each in groups(browser)}
-    lines = browser.find_elements(By.CSS_SELECTOR, ".arrow")
-    return [f"{names[a.get_attribute('data-source')]} -> {names[a.get_attribute('data-target')]}" for a in lines]
+def panel(browser) -> str:
+    return browser.find_element(By.ID, "panel").text
 
 
-@pytest.mark.parametrize("depth", [0, 1, 2])
-@pytest.mark.parametrize("browse", [browse_dataflow, browse_calls])
-def test_everything_is_where_the_picture_has_it(opened, browse, depth: int) -> None:
-    page = browse(parse_module(TEXT if browse is browse_dataflow else CALLS), depth=depth)
-    browser = opened(page)
-    (axes,) = page.figure().axes
-    expected = rectangles(axes)
-    lower = min(top for _, _, top, _ in expected.values()) - PAD  # the picture has its title there
-    got = drawn(browser)
-    assert got.keys() == expected.keys()
-    for title, (left, right, top, bottom) in expected.items():
-        assert got[title] == pytest.approx((left, right, top - lower, bottom - lower), abs=1e-6)
-    assert sorted(drawn_arrows(browser)) == sorted(arrows(axes))
+def drawn_arrows(browser) -> set[str]:
+    """The arrows between what is shown."""
+    return set(
+        browser.execute_script(
+            "const name = (key) => titleOf(items[seenAs(key)]);"
+            "return pieces.filter((piece) => piece.ends).flatMap((piece) =>"
+            " piece.arrows.map((n) => `${name(arrows[n].source)} -> ${name(arrows[n].target)}`))"
+        )
+    )
 
 
-def test_a_click_on_a_box_opens_and_closes_it(opened) -> None:
+def overlapping(browser) -> list:
+    """Pairs of shown items that overlap although neither contains the other."""
+    return browser.execute_script(
+        """const keys = [...places.keys()].filter((key) => key !== ROOT), found = [];
+           const box = (key) => places.get(key);
+           for (const a of keys) for (const b of keys) {
+             if (a >= b || isWithin(a, b) || isWithin(b, a)) continue;
+             const [p, q] = [box(a), box(b)];
+             if (p.x < q.x + q.width && q.x < p.x + p.width && p.y < q.y + q.height && q.y < p.y + p.height)
+               found.push([titleOf(items[a]), titleOf(items[b])]);
+           }
+           for (const key of keys) {
+             const [p, q] = [box(key), box(parent.get(key))];
+             if (p.x < q.x || p.y < q.y || p.x + p.width > q.x + q.width || p.y + p.height > q.y + q.height)
+               found.push([titleOf(items[key]), "its box"]);
+           }
+           return found"""
+    )
+
+
+def test_boxes_open_and_close(opened) -> None:
+    """By the triangle, a double click, the keyboard, and all at once; the others make room, and nothing overlaps."""
     browser = opened(browse_dataflow(parse_module(TEXT)))
-    address = browser.current_url
     closed = shown(browser)
-    assert "then" not in closed and "d = exp" not in closed
-    click(browser, "b = if")
+    assert "b = if" in closed and "then" not in closed
+    title = element(browser, "b = if").find_element(By.CSS_SELECTOR, "text.label").rect
+    element(browser, "b = if").find_element(By.CSS_SELECTOR, ".sign").click()
     assert {"if c", "then", "else"} <= set(shown(browser)) and "d = exp" not in shown(browser)
-    assert group(browser, "b = if").get_attribute("aria-expanded") == "true"
-    click(browser, "then")
+    assert element(browser, "b = if").get_attribute("aria-expanded") == "true"
+    assert element(browser, "b = if").find_element(By.TAG_NAME, "rect").rect["y"] == pytest.approx(title["y"], abs=15)
+    assert overlapping(browser) == []
+    Actions(browser).double_click(element(browser, "then").find_element(By.TAG_NAME, "rect")).perform()
     assert "d = exp" in shown(browser)
-    click(browser, "d = exp")  # a value: nothing happens
-    assert "d = exp" in shown(browser)
-    click(browser, "b = if")
+    element(browser, "b = if").send_keys(Keys.ENTER)
     assert shown(browser) == closed
-    click(browser, "b = if")
-    assert "d = exp" in shown(browser)  # as it was left
-    assert browser.current_url == address
-
-
-def test_the_keyboard_opens_a_box(opened) -> None:
-    browser = opened(browse_dataflow(parse_module(TEXT)))
-    group(browser, "b = if").send_keys("\ue007")
-    assert "then" in shown(browser)
     browser.switch_to.active_element.send_keys(" ")
-    assert "then" not in shown(browser)
-
-
-def test_all_boxes_open_and_close_by_a_button(opened) -> None:
-    page = browse_dataflow(parse_module(TEXT))
-    browser = opened(page)
-    closed = shown(browser)
+    assert "d = exp" in shown(browser)  # as it was left
     browser.find_element(By.ID, "open").click()
     assert len(shown(browser)) == len(format_dataflow(parse_module(TEXT)).splitlines())
+    assert overlapping(browser) == []
+    assert {"d = exp -> result = matmul", "if c -> then", "x -> value = matmul"} <= drawn_arrows(browser)
     browser.find_element(By.ID, "close").click()
     assert shown(browser) == closed
+    assert {"b = if -> value_2 = matmul", "a = matmul add relu -> b = if"} <= drawn_arrows(browser)
 
 
-def test_what_is_clicked_stays_where_it_is(opened) -> None:
+def test_the_view_zooms_and_moves(opened) -> None:
     browser = opened(browse_dataflow(parse_module(TEXT)))
-    last = shown(browser)[-1]
-    browser.execute_script("arguments[0].scrollIntoView()", group(browser, last))
-    before = group(browser, "b = if").find_element(By.TAG_NAME, "rect").rect
-    click(browser, "b = if")
-    after = group(browser, "b = if").find_element(By.TAG_NAME, "rect").rect
-    assert before["y"] == pytest.approx(after["y"], abs=2)
+    state = "return [view.scale, view.x, view.y]"
+    scale, x, y = browser.execute_script(state)
+    press(browser, "+")
+    assert browser.execute_script(state)[0] == pytest.approx(1.25 * scale)
+    graph = browser.find_element(By.ID, "graph")
+    origin = ScrollOrigin.from_element(graph)
+    Actions(browser).scroll_from_origin(origin, 0, 200).perform()
+    assert browser.execute_script(state)[0] < 1.25 * scale
+    before = browser.execute_script(state)
+    Actions(browser).move_to_element_with_offset(graph, -300, 200).click_and_hold().move_by_offset(
+        40, 30
+    ).release().perform()
+    after = browser.execute_script(state)
+    assert [after[1] - before[1], after[2] - before[2]] == pytest.approx([40, 30], abs=1)
+    browser.find_element(By.ID, "fit").click()
+    assert browser.execute_script(state) == pytest.approx([scale, x, y])
+
+
+def test_a_search_opens_the_boxes_of_its_hits(opened) -> None:
+    browser = opened(browse_dataflow(parse_module(TEXT)))
+    press(browser, "/")
+    browser.switch_to.active_element.send_keys("EXP")
+    assert browser.find_element(By.ID, "position").text == "1 hit"
+    assert "hit" in element(browser, "b = if").get_attribute("class").split()
+    browser.switch_to.active_element.send_keys(Keys.ENTER)
+    assert browser.find_element(By.ID, "position").text == "1 of 1"
+    assert "d = exp" in shown(browser) and panel(browser).startswith("exp\n")
+    field = browser.find_element(By.ID, "search")
+    field.clear()
+    field.send_keys("f32[64, 64]", Keys.ENTER)
+    assert panel(browser).startswith("w\n")
+
+
+def test_the_panel_describes_the_selected_node(opened) -> None:
+    browser = opened(browse_dataflow(parse_module(TEXT, "small.relvm"), depth=1))
+    element(browser, "value_1 = add").click()
+    text = panel(browser)
+    for words in ("value_1", "f32[n, 64]", "matmul_add_relu_f32", "value = matmul", "f32[] 1.0", "small.relvm:3:"):
+        assert words in text, words
+    assert browser.current_url.endswith("#node=value_1")
+    browser.find_element(By.CSS_SELECTOR, "#panel td .go[data-go]").click()  # the box that it is fused into
+    assert panel(browser).startswith("matmul add relu\n")
+    press(browser, "j")
+    assert panel(browser).startswith("exp\n")  # the first user of the value, inside of two boxes
+    press(browser, Keys.ESCAPE)
+    assert "boxes" in panel(browser) and "#node" not in browser.current_url.rstrip("#")
+
+
+def test_a_link_shows_its_node(opened) -> None:
+    browser = opened(browse_dataflow(parse_module(TEXT)), "#node=d")
+    assert "d = exp" in shown(browser) and panel(browser).startswith("exp\n")
+    browser.execute_script("location.hash = '#node=nowhere'")
+    Wait(browser, 5).until(lambda _: "no node nowhere" in panel(browser))
+
+
+def test_a_profile_colors_its_kernels(opened) -> None:
+    module = parse_module(TEXT)
+    arguments = np.ones((8, 64), np.float32), np.ones((64, 64), np.float32), True
+    profile = vm.VirtualMachine(vm.build(module)).profile("main", *arguments)
+    browser = opened(browse_dataflow(module, profile=profile))
+    assert "hot" in element(browser, "a = matmul add relu").get_attribute("class").split()
+    assert browser.find_element(By.ID, "legend").text.endswith("s")
+    assert "Longest times" in browser.find_element(By.ID, "panel").get_property("textContent")
+    element(browser, "a = matmul add relu").click()
+    for words in ("GB/s", "GFLOP/s", "calls", "share"):
+        assert words in panel(browser), words
+    with pytest.raises(RelvmArgumentError, match="profile: the module has no kernel matmul_"):
+        browse_dataflow(parse_module(CALLS), profile=profile)
+
+
+def test_colors_follow_the_system_or_the_setting(opened) -> None:
+    browser = opened(browse_dataflow(parse_module(TEXT)))
+
+    def background() -> str:
+        return browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+
+    browser.execute_script("set('theme', 'light dark')")
+    found = []
+    for system in ("light", "dark"):
+        features = [{"name": "prefers-color-scheme", "value": system}]
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        found.append(background())
+    assert found == ["rgb(255, 255, 255)", "rgb(13, 17, 23)"]
+    browser.find_element(By.CSS_SELECTOR, "select option[value=light]").click()
+    assert background() == found[0]
+    browser.execute_script("set('theme', 'light dark')")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_every_kind_has_a_color() -> None:
+    css = (Path(graph.__file__).parents[1] / "page_files" / "graph.css").read_text()
+    for kind in graph.COLOURS:
+        assert f".item.{kind} {{" in css, kind
 
 
 def test_calls_have_their_kernels_inside(opened) -> None:
     browser = opened(browse_calls(parse_module(CALLS)))
     assert sorted(shown(browser)) == ["even", "main", "odd", "once", "packed host.f"]
-    click(browser, "main")
+    element(browser, "main").find_element(By.CSS_SELECTOR, ".sign").click()
     assert "exp_f32" in shown(browser) and "relu_f32" not in shown(browser)
-    assert {"even -> odd", "odd -> even", "once -> once"} <= set(drawn_arrows(browser))
+    assert {"even -> odd", "odd -> even", "once -> once"} <= drawn_arrows(browser)
     assert len(browser.find_elements(By.CSS_SELECTOR, ".arrow.marked")) == 3
+
+
+def test_each_function_is_a_box(opened) -> None:
+    browser = opened(browse_dataflow(parse_module(CALLS)))
+    assert {"function main", "function even", "function odd", "function once"} <= set(shown(browser))
+    element(browser, "value_1 = @even").click()
+    browser.find_element(By.XPATH, "//aside//td[text()='calls']/..//button").click()
+    assert panel(browser).startswith("function even\n")
+
+
+def test_nodes_and_lines_of_stages_lead_to_each_other(browser, tmp_path: Path) -> None:
+    explore(parse_module(TEXT, "small.relvm")).save(tmp_path / "stages.html")
+    address = (tmp_path / "stages.html").as_uri()
+    browser.get("about:blank")
+    browser.get_log("browser")
+    browser.get(f"{address}#stage=fuse_ops&line=9")
+    assert browser.find_element(By.CSS_SELECTOR, ".line.selected").text.strip() == "d: f32[n, 64] = exp(a)"
+    press(browser, "g")
+    Wait(browser, 10).until(lambda _: browser.current_url.endswith("graph=d"))
+    browser.switch_to.frame("graph")
+    assert panel(browser).startswith("exp\n")
+    press(browser, "j")  # the user of d
+    assert panel(browser).startswith("matmul\n")
+    browser.find_element(By.CSS_SELECTOR, "[data-do=stage]").click()
+    browser.switch_to.default_content()
+    assert browser.find_element(By.CSS_SELECTOR, ".line.selected").text.strip() == "result: f32[n, 64] = matmul(d, w)"
+    assert browser.current_url.endswith("#stage=fuse_ops&line=10")
+    browser.get("about:blank")
+    browser.get(f"{address}#stage=given&line=5&graph=g")  # a link to a node
+    browser.switch_to.frame("graph")
+    Wait(browser, 10).until(lambda _: panel(browser).startswith("matmul\n"))
+    press(browser, "g")
+    browser.switch_to.default_content()
+    assert not browser.find_element(By.ID, "graph").is_displayed()
+    assert browser.find_element(By.ID, "left").is_displayed()
+    assert browser.get_log("browser") == []
 
 
 def test_a_title_that_looks_like_html_is_text(opened) -> None:

@@ -4,12 +4,17 @@ The method of Sugiyama, Tagawa and Toda ("Methods for Visual Understanding of Hi
 edges that close cycles are reversed, and each node is placed in a layer below its predecessors.  The nodes of a layer
 are ordered by the positions of their neighbors.  An edge that crosses a layer runs through a lane of this layer.  All
 edges that leave the same node share the lane.
+
+The page of a graph needs more of a layout than positions: nodes that stay in the first or last layer, where edges enter
+and leave a box, and the order of the nodes and lanes in a layer, which make room when a box opens.  Layout libraries
+return only positions, so this module does not use one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import itertools
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import networkx as nx
 
@@ -18,6 +23,23 @@ Edge = tuple[Hashable, Hashable]
 
 SWEEPS = 6  # number of sweeps, alternately down and up, for ordering and for positioning
 LANE = 0.12  # width of a lane for edges that cross a layer
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer of a layout.
+
+    Attributes
+    ----------
+    top, height
+        The vertical extent of the layer.
+    places
+        The nodes and lanes of the layer from left to right, each with the x coordinate of its center and its width.
+    """
+
+    top: float
+    height: float
+    places: tuple[tuple[Hashable, float, float], ...]
 
 
 @dataclass(frozen=True)
@@ -32,15 +54,27 @@ class Layout:
         For each edge, the points at which it enters and leaves the layers that it crosses, from source to target.
     width, height
         Size of the layout, whose upper left corner is at (0, 0).
+    layers
+        The layers from top to bottom.
+    lanes
+        For each edge, the lanes that it runs through, from source to target.
     """
 
     centres: dict[Hashable, Point]
     bends: dict[Edge, list[Point]]
     width: float
     height: float
+    layers: tuple[Layer, ...] = ()
+    lanes: dict[Edge, list[Hashable]] = field(default_factory=dict)
 
 
-def arrange(sizes: Mapping[Hashable, Point], edges: Iterable[Edge], gap: Point) -> Layout:
+def arrange(
+    sizes: Mapping[Hashable, Point],
+    edges: Iterable[Edge],
+    gap: Point,
+    first: Collection[Hashable] = (),
+    last: Collection[Hashable] = (),
+) -> Layout:
     """Return the layout of a graph.
 
     Parameters
@@ -51,10 +85,12 @@ def arrange(sizes: Mapping[Hashable, Point], edges: Iterable[Edge], gap: Point) 
         Edges between different nodes.
     gap
         Space between the nodes of a layer, and between layers.
+    first, last
+        Nodes that have the first and the last layer to themselves.  No edge leads to the former or from the latter.
     """
     edges = list(dict.fromkeys(edges))
     downwards = _without_cycles(sizes, edges)
-    depth = _depths(sizes, downwards)
+    depth = _depths(sizes, downwards, first, last)
     layers: list[list[Hashable]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
     for node in sizes:
         layers[depth[node]].append(node)
@@ -72,16 +108,23 @@ def arrange(sizes: Mapping[Hashable, Point], edges: Iterable[Edge], gap: Point) 
     _order(layers, neighbours)
     x = _across(layers, neighbours, widths, gap[0])
     heights = [max((sizes[node][1] for node in layer if node in sizes), default=0.0) for layer in layers]
-    tops = [sum(heights[:i]) + i * gap[1] for i in range(len(layers))]
+    above = itertools.accumulate(heights, initial=0.0)
+    tops = [height + i * gap[1] for i, height in zip(range(len(layers)), above, strict=False)]
     centres = {node: (x[node], tops[depth[node]] + heights[depth[node]] / 2) for node in sizes}
     bends = {}
+    used: dict[Edge, list[Hashable]] = {}
     for source, target in edges:
         turned = (source, target) not in lanes
         lane = lanes[(target, source) if turned else (source, target)]
         points = [(x[place], tops[place[-1]] + part) for place in lane for part in (0, heights[place[-1]])]
         bends[source, target] = points[::-1] if turned else points
+        used[source, target] = list(lane[::-1] if turned else lane)
     right = max((x[place] + widths[place] / 2 for place in x), default=0.0)
-    return Layout(centres, bends, right, sum(heights) + max(0, len(layers) - 1) * gap[1])
+    rows = tuple(
+        Layer(top, height, tuple((place, x[place], widths[place]) for place in layer))
+        for top, height, layer in zip(tops, heights, layers, strict=True)
+    )
+    return Layout(centres, bends, right, sum(heights) + max(0, len(layers) - 1) * gap[1], rows, used)
 
 
 def _without_cycles(nodes: Iterable[Hashable], edges: Sequence[Edge]) -> list[Edge]:
@@ -110,17 +153,25 @@ def _without_cycles(nodes: Iterable[Hashable], edges: Sequence[Edge]) -> list[Ed
     return list(found)
 
 
-def _depths(nodes: Iterable[Hashable], edges: Sequence[Edge]) -> dict[Hashable, int]:
-    """Return the layer of each node.  A node without predecessors is directly above its topmost successor."""
+def _depths(
+    nodes: Iterable[Hashable], edges: Sequence[Edge], first: Collection[Hashable], last: Collection[Hashable]
+) -> dict[Hashable, int]:
+    """Return the layer of each node.  A node without predecessors is directly above its topmost successor.
+
+    first, last: the nodes that have the first and the last layer to themselves.
+    """
     graph = nx.DiGraph()
     graph.add_nodes_from(nodes)
     graph.add_edges_from(edges)
     order = list(nx.topological_sort(graph))
     depth: dict[Hashable, int] = {}
+    top = 1 if first else 0
     for node in order:
-        depth[node] = max((depth[before] + 1 for before in graph.pred[node]), default=0)
+        depth[node] = max((depth[before] + 1 for before in graph.pred[node]), default=0 if node in first else top)
+    bottom = max((depth[node] for node in order if node not in last), default=-1) + 1
+    depth |= dict.fromkeys(last, bottom)
     for node in order:
-        if not graph.pred[node] and graph.succ[node]:
+        if not graph.pred[node] and graph.succ[node] and node not in first:
             depth[node] = min(depth[after] for after in graph.succ[node]) - 1
     return depth
 

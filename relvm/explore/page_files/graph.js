@@ -1,196 +1,485 @@
 "use strict";
-// A graph of boxes inside each other: a click opens or closes one, and the rest moves to make room.
+// A graph of boxes inside each other.  relvm/explore/draw/box_layout.py lays out the inside of each box with the boxes
+// in it closed.  If a box opens, the layers below it move down, and its neighbors in the layer move apart.
 const data = JSON.parse(document.getElementById("data").textContent);
-const { letter, line, pad, gap } = data.measures; // inches, as relvm/explore/draw/graph.py has them
-const SCALE = 120; // pixels an inch
-const svg = document.getElementById("graph"), scroller = document.getElementById("scroller");
-const items = new Map(); // key -> item, of all
-const isOpen = new Set(); // the keys of open boxes
+const { line, pad } = data.measures; // pixels
+const ROOT = -1; // the number of the box around everything, as in box_layout.py
+const svg = document.getElementById("graph"), world = document.getElementById("world");
+const items = []; // all items by key, each before those inside it
+const parent = new Map([[ROOT, null]]);
+const isOpen = new Set([ROOT]);
+const incoming = new Map(), outgoing = new Map(); // key -> arrows
+const view = { x: 0, y: 0, scale: 1 }; // the position of the graph's origin on the screen, and the zoom
+let selected = null; // the key of the selected item
+const hitKeys = new Set(); // the items that match the search
 
-(function register(list, depth) {
+(function register(list, box, depth) {
   for (const item of list) {
-    items.set(item.key, item);
-    if (item.inside.length && depth < data.depth) isOpen.add(item.key);
-    register(item.inside, depth + 1);
+    items[item.key] = item;
+    parent.set(item.key, box);
+    if (item.inside && depth < data.depth) isOpen.add(item.key);
+    register(item.inside ?? [], item.key, depth + 1);
   }
-})(data.items, 0);
+})(data.items, ROOT, 0);
+{
+  // A page of several functions shows the first one, and a page with one box shows its inside.
+  const boxes = data.items.filter((item) => item.inside);
+  if (boxes.length && (boxes[0].kind === "function" || data.items.length === 1)) isOpen.add(boxes[0].key);
+}
+const arrows = data.arrows.map(([source, target, marked], number) => ({ source, target, marked, number }));
+for (const arrow of arrows) {
+  if (!outgoing.has(arrow.source)) outgoing.set(arrow.source, []);
+  if (!incoming.has(arrow.target)) incoming.set(arrow.target, []);
+  outgoing.get(arrow.source).push(arrow);
+  incoming.get(arrow.target).push(arrow);
+}
+const inside = (box) => (box === ROOT ? data.items : items[box].inside);
 
-// ---- what is seen, and where ----
-
-function visible() {
-  const seenAs = new Map();
-  const visit = (item, within) => {
-    seenAs.set(item.key, within ?? item.key);
-    const closed = within ?? (isOpen.has(item.key) ? null : item.key);
-    const inside = item.inside.map((each) => visit(each, closed));
-    return { ...item, inside: closed === null ? inside : [] };
-  };
-  const list = data.items.map((item) => visit(item, null)), arrows = [], known = new Set();
-  for (const [source, target, marked] of data.arrows) {
-    const ends = [seenAs.get(source), seenAs.get(target)];
-    const name = `${ends} ${marked}`;
-    const isInside = ends[0] === ends[1] && !(source === target && ends[0] === source);
-    if (known.has(name) || isInside) continue;
-    known.add(name);
-    arrows.push({ source: ends[0], target: ends[1], marked, bends: null });
-  }
-  return { items: list, arrows };
+// From the outermost box to the item itself.
+function pathOf(key) {
+  const path = [];
+  for (let at = key; at !== null; at = parent.get(at)) path.unshift(at);
+  return path;
 }
 
-function placed(graph) {
-  const middle = new Map(), size = new Map(), moving = new Map();
-  const place = (list, box) => {
-    for (const item of list) size.set(item.key, sizeOf(item));
-    const owner = new Map();
-    const own = (item, top) => { owner.set(item.key, top); for (const each of item.inside) own(each, top); };
-    for (const item of list) own(item, item.key);
-    const edges = [], edgeOf = new Map(), lying = [];
-    for (const arrow of graph.arrows) {
-      const ends = [owner.get(arrow.source), owner.get(arrow.target)];
-      if (ends.includes(undefined) || ends[0] === ends[1]) continue;
-      const name = `${ends}`;
-      if (!edgeOf.has(name)) { edgeOf.set(name, edges.length); edges.push(ends); }
-      lying.push([arrow, edgeOf.get(name)]);
+// The item that stands for another one: the outermost closed box around it, or the item itself.
+const seenAs = (key) => pathOf(key).find((each) => !isOpen.has(each)) ?? key;
+
+// ---- time ----
+
+// Seconds of a run that an item takes, or undefined if they are not measured.  A box takes the time of its contents.
+const seconds = new Map();
+(function measure(list) {
+  let total;
+  for (const item of list) {
+    const row = data.profile?.rows[item.kernel];
+    const own = row ? row.seconds / row.count : measure(item.inside ?? []);
+    if (own !== undefined) { seconds.set(item.key, own); total = (total ?? 0) + own; }
+    if (row) measure(item.inside ?? []);
+  }
+  return total;
+})(data.items);
+
+// ---- positions ----
+
+let places = new Map(); // key of a visible item -> { x, y, width, height }: its upper left corner and size
+let contents = new Map(); // key of an open box -> { x, y, at, rows }: see `arranged`
+
+// The positions inside an open box: `at`, the center of each place; `rows`, the extents of the layers; `sizes`.
+function arranged(box) {
+  const at = new Map(), rows = [], sizes = new Map();
+  let down = 0, left = Infinity, right = -Infinity, bottom = 0;
+  for (const [top, height, row] of data.boxes[box].rows) {
+    const grown = row.map(([id, , width]) => {
+      if (!isOpen.has(Number(id))) return 0;
+      const size = sizeOf(Number(id));
+      sizes.set(id, size);
+      return size.width - width;
+    });
+    const total = grown.reduce((sum, each) => sum + each, 0);
+    let before = 0, tallest = height;
+    row.forEach(([id, x, width], i) => {
+      const center = x + before + (grown[i] - total) / 2;
+      before += grown[i];
+      at.set(id, { x: center, row: rows.length });
+      left = Math.min(left, center - (width + grown[i]) / 2);
+      right = Math.max(right, center + (width + grown[i]) / 2);
+      if (sizes.has(id)) tallest = Math.max(tallest, (height - items[id].size[1]) / 2 + sizes.get(id).height);
+    });
+    rows.push({ top: top + down, height: tallest, closed: height });
+    down += tallest - height;
+    bottom = top + down + height;
+  }
+  for (const place of at.values()) place.x -= left;
+  return { at, rows, sizes, width: at.size ? right - left : 0, height: bottom };
+}
+
+const titleHeight = (box) => (box === ROOT ? 0 : line * items[box].lines.length + pad);
+
+function sizeOf(box) {
+  const content = arranged(box);
+  contents.set(box, content);
+  const title = box === ROOT ? 0 : items[box].size[0];
+  return { width: Math.max(title, content.width + 2 * pad), height: titleHeight(box) + content.height + 2 * pad };
+}
+
+function layOut() {
+  places = new Map();
+  contents = new Map();
+  const place = (box, { x, y, width }) => {
+    const content = contents.get(box);
+    content.x = x + (width - content.width) / 2;
+    content.y = y + pad + titleHeight(box);
+    for (const item of inside(box)) {
+      const { x: center, row } = content.at.get(String(item.key)), { top, closed } = content.rows[row];
+      const size = content.sizes.get(String(item.key)) ?? { width: item.size[0], height: item.size[1] };
+      const corner = { x: content.x + center - size.width / 2, y: content.y + top + (closed - item.size[1]) / 2 };
+      places.set(item.key, { ...corner, ...size });
+      if (isOpen.has(item.key)) place(item.key, places.get(item.key));
     }
-    const layout = arrange(new Map(list.map((item) => [item.key, size.get(item.key)])), edges, gap, data.measures);
-    for (const [key, point] of layout.centres) middle.set(key, point);
-    for (const [arrow, edge] of lying) arrow.bends = layout.bends[edge];
-    moving.set(box, lying.map(([arrow]) => arrow));
-    return [layout.width, layout.height];
   };
-  const sizeOf = (item) => {
-    const lines = item.text.split("\n");
-    let width = letter * Math.max(...lines.map((each) => [...each].length)), height = line * lines.length;
-    if (item.inside.length) {
-      const inner = place(item.inside, item.key);
-      width = Math.max(width, inner[0]);
-      height += pad + inner[1];
+  const size = sizeOf(ROOT);
+  places.set(ROOT, { x: 0, y: 0, ...size });
+  place(ROOT, places.get(ROOT));
+}
+
+// ---- edges ----
+
+const MARGIN = 20; // how far a curve may go beyond the points that it connects
+let pieces = []; // the lines to draw: { path, box, arrows, ends, marked }
+
+function route() {
+  const known = new Map();
+  for (const arrow of arrows) {
+    const source = seenAs(arrow.source), target = seenAs(arrow.target);
+    if (source === target) {
+      if (arrow.source === arrow.target && source === arrow.source) add(known, arrow, loopAt(places.get(source)), true);
+      continue;
     }
-    return [width + 2 * pad, height + 2 * pad];
-  };
-  const shift = (list, [left, top], box) => {
-    for (const arrow of moving.get(box)) arrow.bends = arrow.bends.map(([x, y]) => [x + left, y + top]);
-    for (const item of list) {
-      const [x, y] = middle.get(item.key), at = [x + left, y + top], [width, height] = size.get(item.key);
-      middle.set(item.key, at);
-      const above = line * item.text.split("\n").length + pad;
-      if (item.inside.length) shift(item.inside, [at[0] - width / 2 + pad, at[1] - height / 2 + pad + above], item.key);
+    const from = pathOf(source), to = pathOf(target);
+    let common = 0;
+    while (from[common] === to[common] && common < from.length && common < to.length) common++;
+    if (common === from.length || common === to.length) continue;
+    // Upwards from the source to the common box, through the ports of the boxes on the way.
+    let at = bottomOf(source);
+    for (let i = from.length - 1; i > common; i--) {
+      const box = from[i - 1], port = portOf(box, `o${arrow.source}`), edge = places.get(box);
+      const end = { x: port.x, y: edge.y + edge.height };
+      add(known, arrow, [at, ...way(box, from[i], `o${arrow.source}`, [at, null]), port, end], false);
+      at = end;
     }
-  };
-  const [width, height] = place(graph.items, null);
-  shift(graph.items, [pad, pad], null);
-  return { middle, size, width: width + 2 * pad, height: height + 2 * pad };
+    // Across the common box, and down to the target.
+    for (let i = common; i < to.length; i++) {
+      const ends = i === to.length - 1, box = to[i - 1], item = to[i];
+      const port = ends ? null : portOf(item, `i${arrow.source}`);
+      const end = ends ? topOf(item) : { x: port.x, y: places.get(item).y };
+      const isAcross = i === common;
+      const between = way(box, isAcross ? from[common] : `i${arrow.source}`, item, [isAcross ? at : null, end]);
+      add(known, arrow, [at, ...between, end], ends);
+      at = end;
+      if (!ends) { add(known, arrow, [end, port], false); at = port; }
+    }
+  }
+  pieces = [...known.values()];
+}
+
+const bottomOf = (key) => { const { x, y, width, height } = places.get(key); return { x: x + width / 2, y: y + height }; };
+const topOf = (key) => { const { x, y, width } = places.get(key); return { x: x + width / 2, y }; };
+
+function portOf(box, id) {
+  const content = contents.get(box), { x, row } = content.at.get(id);
+  return { x: content.x + x, y: content.y + content.rows[row].top };
+}
+
+// Where an edge leaves the layer of its source, crosses the layers on its way, and enters the layer of its target.
+// ends: the points at which it leaves the source and reaches the target, or null for a port.
+function way(box, source, target, ends) {
+  const content = contents.get(box), [first, last] = [source, target].map((id) => content.at.get(String(id)).row);
+  const down = first < last, points = [];
+  const layer = (row) => [content.y + content.rows[row].top, content.y + content.rows[row].top + content.rows[row].height];
+  if (down && ends[0]) points.push({ x: ends[0].x, y: layer(first)[1] });
+  for (const id of data.boxes[box].routes[`${source} ${target}`] ?? []) {
+    const { x, row } = content.at.get(id), crossing = layer(row).map((y) => ({ x: content.x + x, y }));
+    const [enter, leave] = down ? crossing : crossing.reverse();
+    points.push(enter, { ...leave, isCut: true }); // edges of the same source share what is before
+  }
+  if (down && ends[1]) points.push({ x: ends[1].x, y: layer(last)[0] });
+  return points;
+}
+
+function loopAt({ x, y, width, height }) {
+  const right = x + width, out = right + 14;
+  return [{ x: right, y: y + height * 0.75 }, { x: out, y: y + height * 0.6 }, { x: out, y: y + height * 0.4 }, { x: right, y: y + height * 0.25 }];
+}
+
+// Add the lines through points, one for each part between two cuts.  Lines that several arrows share are added once.
+function add(known, arrow, points, ends) {
+  let first = 0;
+  points.forEach((point, i) => {
+    if (!point.isCut && i < points.length - 1) return;
+    addLine(known, arrow, points.slice(first, i + 1), ends && i === points.length - 1);
+    first = i;
+  });
+}
+
+function addLine(known, arrow, points, ends) {
+  const path = curve(points);
+  const piece = known.get(path);
+  if (piece) { piece.arrows.push(arrow.number); piece.ends ||= ends; piece.marked ||= arrow.marked; return; }
+  const xs = points.map(({ x }) => x), ys = points.map(({ y }) => y);
+  const box = [Math.min(...xs) - MARGIN, Math.min(...ys) - MARGIN, Math.max(...xs) + MARGIN, Math.max(...ys) + MARGIN];
+  known.set(path, { path, box, arrows: [arrow.number], ends, marked: arrow.marked });
+}
+
+// Lines that leave and reach every point vertically.
+function curve(points) {
+  const near = (number) => number.toFixed(1);
+  let path = `M${near(points[0].x)},${near(points[0].y)}`;
+  for (let i = 1; i < points.length; i++) {
+    const a = points[i - 1], b = points[i];
+    if (Math.abs(a.x - b.x) < 0.5 && Math.abs(a.y - b.y) < 0.5) continue;
+    if (Math.abs(a.x - b.x) < 0.5) { path += `V${near(b.y)}`; continue; }
+    const reach = Math.max(Math.abs(b.y - a.y) / 2, 14);
+    path += `C${near(a.x)},${near(a.y + reach)} ${near(b.x)},${near(b.y - reach)} ${near(b.x)},${near(b.y)}`;
+  }
+  return path;
 }
 
 // ---- drawing ----
 
-function element(name, attributes, parent) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  parent.append(made);
-  return made;
+const HEADS = ["plain", "marked", "lit"].map((name) =>
+  `<marker id="head-${name}" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto"
+    markerUnits="userSpaceOnUse"><path class="head ${name}" d="M0,1 L8,4 L0,7 z"/></marker>`).join("");
+const escaped = (text) => String(text).replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
+const FAR = 0.35; // below this zoom, text of its own size is too small to read
+const LEAST = 3; // pixels on the screen; what is smaller is not drawn
+let painted = null; // the part of the graph that is drawn: [left, top, right, bottom], and whether it is far
+
+function shownPart(margin) {
+  const { clientWidth: width, clientHeight: height } = svg;
+  const [dx, dy] = [width * margin, height * margin];
+  return [(-view.x - dx) / view.scale, (-view.y - dy) / view.scale,
+    (width - view.x + dx) / view.scale, (height - view.y + dy) / view.scale];
 }
 
-function draw() {
-  const graph = visible(), { middle, size, width, height } = placed(graph);
-  svg.replaceChildren();
-  svg.setAttribute("width", width * SCALE);
-  svg.setAttribute("height", height * SCALE);
-  const defs = element("defs", {}, svg);
-  for (const name of ["plain", "marked", "lit"]) {
-    const shape = { id: `head-${name}`, viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 7, markerHeight: 7 };
-    element("path", { d: "M0,1 L8,4 L0,7 z", class: `head ${name}` },
-      element("marker", { ...shape, orient: "auto", markerUnits: "userSpaceOnUse" }, defs));
+const meets = (a, b) => a[0] <= b[2] && b[0] <= a[2] && a[1] <= b[3] && b[1] <= a[3];
+
+function paint() {
+  const part = shownPart(0.5), far = view.scale < FAR, least = LEAST / view.scale;
+  painted = { part, far, scale: view.scale };
+  const hottest = Math.max(...[...places.keys()].filter(isColored).map((key) => seconds.get(key)), 0);
+  const open = [], front = [], titles = [];
+  for (const [key, { x, y, width, height }] of places) {
+    if (key === ROOT || Math.max(width, height) < least || !meets([x, y, x + width, y + height], part)) continue;
+    const item = items[key], opened = isOpen.has(key);
+    const group = `<g class="${classesOf(item, opened, hottest)}" data-key="${key}"${heatOf(item, hottest)}`;
+    const role = item.inside ? ` role="button" aria-expanded="${opened}"` : ' role="button"';
+    const rect = `<rect x="${x}" y="${y}" width="${width}" height="${height}" rx="4"/>`;
+    const text = far ? farTextOf(item, places.get(key)) : textOf(item, places.get(key), opened);
+    (opened ? open : front).push(`${group} tabindex="0"${role} aria-label="${escaped(item.lines.join(", "))}">${rect}${opened ? "" : text}</g>`);
+    if (opened) titles.push(`${group}>${text}</g>`);
   }
-  const drawItem = (item) => {
-    const [x, y] = middle.get(item.key), [wide, high] = size.get(item.key);
-    const whole = items.get(item.key), isBox = whole.inside.length > 0, open = item.inside.length > 0;
-    const kind = isBox ? (open ? "box open" : "box") : "node";
-    const group = element("g", { class: `item ${kind}`, "data-key": item.key }, svg);
-    const [left, top] = [(x - wide / 2) * SCALE, (y - high / 2) * SCALE];
-    const fill = data.colours[item.kind];
-    element("rect", { x: left, y: top, width: wide * SCALE, height: high * SCALE, rx: 3, fill }, group);
-    const anchor = open ? { x: left + pad * SCALE, "text-anchor": "start" } : { x: x * SCALE, "text-anchor": "middle" };
-    item.text.split("\n").forEach((text, i) => {
-      const at = { ...anchor, y: top + (pad + line * (i + 0.75)) * SCALE };
-      element("text", at, group).textContent = text;
-    });
-    if (isBox) {
-      const sign = { x: left + 1, y: top + (pad + line * 0.75) * SCALE + 1, class: "sign" };
-      element("text", sign, group).textContent = open ? "\u25be" : "\u25b8";
-      for (const [name, value] of [["role", "button"], ["tabindex", 0], ["aria-expanded", open]])
-        group.setAttribute(name, value);
-      group.addEventListener("click", () => toggle(item.key));
-      group.addEventListener("keydown", (event) => {
-        if (event.key !== "Enter" && event.key !== " ") return;
-        event.preventDefault();
-        toggle(item.key);
-        svg.querySelector(`[data-key="${item.key}"]`).focus();
-      });
-    }
-    group.addEventListener("mouseenter", () => light(item.key, true));
-    group.addEventListener("mouseleave", () => light(item.key, false));
-    item.inside.forEach(drawItem);
-  };
-  graph.items.forEach(drawItem);
-  for (const arrow of graph.arrows) {
-    const points = wayOf(arrow, middle, size).map(([x, y]) => `${(x * SCALE).toFixed(1)},${(y * SCALE).toFixed(1)}`);
-    const ends = { "data-source": arrow.source, "data-target": arrow.target };
-    element("polyline", { points: points.join(" "), class: arrow.marked ? "arrow marked" : "arrow", ...ends }, svg);
+  const isSeen = ({ box }) => meets(box, part) && Math.max(box[2] - box[0], box[3] - box[1]) - 2 * MARGIN >= least;
+  const edges = pieces.filter(isSeen).map((piece) => {
+    const name = ["arrow", piece.ends && "ends", piece.marked && "marked"].filter(Boolean).join(" ");
+    const reach = far ? "" : `<path class="reach" data-arrows="${piece.arrows.join(" ")}" d="${piece.path}"/>`;
+    return `<path class="${name}" data-arrows="${piece.arrows.join(" ")}" d="${piece.path}"/>${reach}`;
+  });
+  const focused = document.activeElement?.dataset?.key;
+  world.innerHTML = `<defs>${HEADS}</defs>${open.join("")}<g id="edges">${edges.join("")}</g>${front.join("")}${titles.join("")}`;
+  world.classList.toggle("far", far);
+  if (focused) elementOf(focused)?.focus({ preventScroll: true });
+  showLegend(hottest);
+  mark();
+}
+
+// Mark the selected item and its edges.  The elements stay the same, so that a second click meets the same element.
+function mark() {
+  for (const element of world.querySelectorAll(".item.selected, .arrow.lit")) element.classList.remove("selected", "lit");
+  if (selected === null) return;
+  for (const element of world.querySelectorAll(`.item[data-key="${selected}"]`)) element.classList.add("selected");
+  const lit = new Set(touching(selected).map(({ number }) => String(number))), edges = document.getElementById("edges");
+  for (const edge of edges.querySelectorAll(".arrow")) {
+    if (!edge.dataset.arrows.split(" ").some((number) => lit.has(number))) continue;
+    edge.classList.add("lit");
+    edges.append(edge); // above the others
   }
 }
 
-// From the side of one item to that of the other, through the bends.
-function wayOf({ source, target, bends }, middle, size) {
-  if (source === target) {
-    const [x, y] = middle.get(source), [width, height] = size.get(source), right = x + width / 2, out = right + gap[0] / 2;
-    return [[right, y + height / 4], [out, y + height / 4], [out, y - height / 4], [right, y - height / 4]];
-  }
-  const start = middle.get(source), end = middle.get(target), way = bends ?? [];
-  const first = way[0] ?? end, last = way[way.length - 1] ?? start;
-  return [sideOf(start, size.get(source), first), ...way, sideOf(end, size.get(target), last)];
+const elementOf = (key) => world.querySelector(`[data-key="${key}"][tabindex]`);
+
+function classesOf(item, opened, hottest) {
+  const names = ["item", item.kind, item.inside ? (opened ? "box open" : "box") : "node"];
+  if (hottest && isColored(item.key)) names.push("hot");
+  if (hitKeys.has(item.key) || (item.inside && !opened && isHitInside(item))) names.push("hit");
+  return names.join(" ");
 }
 
-// Where a line from the middle of a rectangle to a point outside it leaves it: at its upper or lower side.
-function sideOf([x, y], [width, height], towards) {
-  const side = y + (towards[1] > y ? height / 2 : -height / 2);
-  const share = Math.min(1, Math.abs(side - y) / Math.max(Math.abs(towards[1] - y), 1e-9));
-  const reach = width / 2 - pad;
-  return [x + Math.max(-reach, Math.min(reach, (towards[0] - x) * share)), side];
+const isHitInside = (item) => hitKeys.size > 0 && item.inside.some((each) => hitKeys.has(each.key) || (each.inside && isHitInside(each)));
+
+// Kernels, and closed boxes, show their time.
+const isColored = (key) => seconds.has(key) && (!isOpen.has(key) || Boolean(data.profile.rows[items[key].kernel]));
+
+function heatOf(item, hottest) {
+  if (!hottest || !isColored(item.key)) return "";
+  return ` style="--share: ${(seconds.get(item.key) / hottest).toFixed(3)}"`;
 }
 
-function light(key, on) {
-  for (const arrow of svg.querySelectorAll(`[data-source="${key}"], [data-target="${key}"]`)) {
-    arrow.classList.toggle("lit", on);
-    if (on) svg.append(arrow);
-  }
+function textOf(item, { x, y, width }, opened) {
+  const sign = item.inside
+    ? `<text class="sign" x="${x + 3}" y="${y + pad + line * 0.78}">${opened ? "\u25be" : "\u25b8"}</text>` : "";
+  const start = opened ? x + 2 * pad : x + width / 2 + (item.inside ? 4 : 0);
+  return sign + item.lines.map((text, i) => {
+    const isName = item.name && item.label && i === item.lines.length - 1;
+    const name = [i === 0 ? "label" : isName ? "name" : "", opened ? "title" : ""].filter(Boolean).join(" ");
+    return `<text class="${name}" x="${start}" y="${y + pad + line * (i + 0.78)}" text-anchor="${opened ? "start" : "middle"}">${escaped(text)}</text>`;
+  }).join("");
 }
+
+// The label in a size that can be read, if the item has room for it.
+function farTextOf(item, { x, y, width, height }) {
+  const size = 11 / view.scale, label = item.label || item.name;
+  if (0.62 * size * label.length > width || 1.5 * size > height) return "";
+  return `<text class="label title" x="${x + size / 3}" y="${y + 1.1 * size}" style="font-size: ${size}px; stroke-width: ${size / 3}px">${escaped(label)}</text>`;
+}
+
+function formatSeconds(time) {
+  if (time >= 1) return `${time.toPrecision(3)} s`;
+  return time >= 1e-3 ? `${(time * 1e3).toPrecision(3)} ms` : `${(time * 1e6).toPrecision(3)} \u00b5s`;
+}
+
+function showLegend(hottest) {
+  const legend = document.getElementById("legend");
+  legend.hidden = !data.profile;
+  if (data.profile) legend.innerHTML = `time 0 <i></i> ${formatSeconds(hottest)}`;
+}
+
+// The arrows that begin or end at an item or inside it, but do not stay inside it.
+function touching(key) {
+  const keys = new Set(), found = new Set();
+  (function collect(each) { keys.add(each); for (const inner of items[each].inside ?? []) collect(inner.key); })(key);
+  for (const each of keys) {
+    for (const arrow of outgoing.get(each) ?? []) if (!keys.has(arrow.target) || arrow.source === arrow.target) found.add(arrow);
+    for (const arrow of incoming.get(each) ?? []) if (!keys.has(arrow.source)) found.add(arrow);
+  }
+  return [...found];
+}
+
+// ---- zoom and pan ----
+
+let waiting = false;
+
+function moved() {
+  if (waiting) return;
+  waiting = true;
+  requestAnimationFrame(() => {
+    waiting = false;
+    applyView();
+  });
+}
+
+function applyView() {
+  world.setAttribute("transform", `translate(${view.x} ${view.y}) scale(${view.scale})`);
+  document.getElementById("zoom").textContent = `${Math.round(view.scale * 100)}%`;
+  const [left, top, right, bottom] = shownPart(0), part = painted?.part;
+  const covered = part && left >= part[0] && top >= part[1] && right <= part[2] && bottom <= part[3];
+  const much = part && (right - left) * 4 < part[2] - part[0]; // zoomed in: most of what is drawn is outside
+  const isScaled = painted?.far && Math.abs(Math.log(view.scale / painted.scale)) > 0.3; // the labels have another size
+  if (!covered || much || isScaled || painted.far !== view.scale < FAR) paint();
+}
+
+// Zoom by a factor around a point of the screen.
+function zoom(factor, x = svg.clientWidth / 2, y = svg.clientHeight / 2) {
+  const scale = Math.min(3, Math.max(0.005, view.scale * factor));
+  const by = scale / view.scale;
+  view.x = x - (x - view.x) * by;
+  view.y = y - (y - view.y) * by;
+  view.scale = scale;
+  moved();
+}
+
+function pan(dx, dy) {
+  view.x += dx;
+  view.y += dy;
+  moved();
+}
+
+function fit(least = 0.005) {
+  const { width, height } = places.get(ROOT), { clientWidth, clientHeight } = svg;
+  view.scale = Math.min(1, Math.max(least, Math.min((clientWidth - 20) / width, (clientHeight - 20) / height)));
+  view.x = (clientWidth - width * view.scale) / 2;
+  view.y = height * view.scale < clientHeight ? (clientHeight - height * view.scale) / 2 : 10;
+  if (width * view.scale > clientWidth) { // begin at the first item
+    const { x, width: own } = places.get(data.items[0]?.key) ?? places.get(ROOT);
+    view.x = clientWidth / 2 - (x + own / 2) * view.scale;
+  }
+  moved();
+}
+
+// Move an item to the middle of the screen, unless it is well inside.
+function reveal(key) {
+  const { x, y, width, height } = places.get(seenAs(key));
+  if (view.scale < FAR) view.scale = 1;
+  const left = view.x + x * view.scale, top = view.y + y * view.scale;
+  const right = left + width * view.scale, bottom = top + Math.min(height * view.scale, 60);
+  if (left < 10 || top < 10 || right > svg.clientWidth - 10 || bottom > svg.clientHeight - 10) {
+    view.x = svg.clientWidth / 2 - (x + width / 2) * view.scale;
+    view.y = svg.clientHeight / 2 - (y + Math.min(height, svg.clientHeight / view.scale / 2) / 2) * view.scale;
+  }
+  moved();
+}
+
+svg.addEventListener("wheel", (event) => {
+  event.preventDefault();
+  const box = svg.getBoundingClientRect();
+  const step = event.deltaMode === 1 ? event.deltaY * 16 : event.deltaY;
+  zoom(Math.exp(-Math.max(-240, Math.min(240, step)) / 500), event.clientX - box.left, event.clientY - box.top);
+}, { passive: false });
+
+let drag = null; // { x, y, moved } of a pressed button
+svg.addEventListener("pointerdown", (event) => {
+  if (event.button === 0) drag = { x: event.clientX, y: event.clientY, moved: false };
+});
+svg.addEventListener("pointermove", (event) => {
+  if (!drag) return;
+  const dx = event.clientX - drag.x, dy = event.clientY - drag.y;
+  if (!drag.moved && Math.hypot(dx, dy) < 4) return;
+  if (!drag.moved) { drag.moved = true; svg.setPointerCapture(event.pointerId); svg.classList.add("dragging"); }
+  drag.x = event.clientX;
+  drag.y = event.clientY;
+  pan(dx, dy);
+});
+for (const name of ["pointerup", "pointercancel"])
+  svg.addEventListener(name, () => { svg.classList.remove("dragging"); if (drag?.moved) setTimeout(() => { drag = null; }); else drag = null; });
 
 // ---- opening and closing ----
 
-// What is clicked stays where it is on the screen.
+function redraw() {
+  layOut();
+  route();
+  painted = null;
+  applyView();
+}
+
+// The top of the box stays where it is on the screen.
 function toggle(key) {
-  const corner = () => svg.querySelector(`[data-key="${key}"] rect`).getBoundingClientRect();
-  const before = corner();
+  if (!items[key].inside) return;
+  const before = topOf(key);
   if (!isOpen.delete(key)) isOpen.add(key);
-  draw();
-  const after = corner();
-  scroller.scrollBy(after.left - before.left, after.top - before.top);
+  layOut();
+  const after = topOf(key);
+  view.x += (before.x - after.x) * view.scale;
+  view.y += (before.y - after.y) * view.scale;
+  route();
+  painted = null;
+  applyView();
 }
 
-// Has the first item in the middle of the screen.
-function drawFromTop() {
-  draw();
-  const first = svg.querySelector("rect")?.getBBox();
-  if (first) scroller.scrollTo(first.x + first.width / 2 - scroller.clientWidth / 2, 0);
+function openAll() {
+  for (const item of items) if (item.inside) isOpen.add(item.key);
+  keepPlace();
 }
 
-document.getElementById("open").addEventListener("click", () => {
-  for (const item of items.values()) if (item.inside.length) isOpen.add(item.key);
-  drawFromTop();
-});
-document.getElementById("close").addEventListener("click", () => {
+function closeAll() {
   isOpen.clear();
-  drawFromTop();
-});
-drawFromTop();
+  isOpen.add(ROOT);
+  keepPlace();
+}
+
+// Draw after many boxes have changed: the selected item stays on the screen, or else the first item.
+function keepPlace() {
+  layOut();
+  route();
+  painted = null;
+  if (selected === null) fit(0.6);
+  else reveal(selected);
+  applyView();
+}
+
+// Open the boxes around an item.
+function uncover(key) {
+  const closed = pathOf(key).slice(0, -1).filter((box) => !isOpen.has(box));
+  if (!closed.length) return;
+  for (const box of closed) isOpen.add(box);
+  redraw();
+}

@@ -1,13 +1,14 @@
 "use strict";
 // Links to a stage and a line, and the keys.
 
-// ---- links: #stage=NAME&compare=NAME&line=NUMBER&side=left ----
+// ---- links: #stage=NAME&compare=NAME&line=NUMBER&side=left&graph=NODE ----
 
 function address() {
   const parts = new URLSearchParams({ stage: stages[shown.right].name });
   if (shown.left !== Math.max(0, shown.right - 1)) parts.set("compare", stages[shown.left].name);
   if (selected) parts.set("line", selected.line + 1);
   if (selected?.side === "left") parts.set("side", "left");
+  if (graphNode !== null) parts.set("graph", graphNode);
   return `#${parts}`;
 }
 
@@ -40,6 +41,8 @@ function restore() {
     if (!selected) unknown.push(`Stage ${stages[shown[side]].name} has no line ${parts.get("line")}.`);
   }
   if (unknown.length) setPlace(unknown, "");
+  if (parts.has("graph") && data.graph) openGraph({ relvm: "node", node: parts.get("graph") });
+  else closeGraph();
 }
 
 addEventListener("hashchange", () => { if (address() !== location.hash) restore(); });
@@ -76,6 +79,7 @@ const KEYS = {
   "/": ["search", () => { field.focus(); field.select(); }],
   n: ["next hit, also Enter in the search field", () => jump(1)],
   N: ["previous hit, also Shift+Enter in the search field", () => jump(-1)],
+  g: ["the graph, at the node of the selected line, or back", () => toggleGraph()],
   d: ["differences on or off", () => set("diff", !settings.diff)],
   w: ["wrap long lines or not", () => set("wrap", !settings.wrap)],
   f: ["long names in full or not", () => set("names", !settings.names)],
@@ -91,6 +95,7 @@ document.getElementById("keys").addEventListener("click", showHelp);
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || help.open || event.target.closest("input, select, textarea")) return;
+  if (graphNode !== null && event.key !== "g") return;
   if (Object.hasOwn(KEYS, event.key)) { KEYS[event.key][1](); event.preventDefault(); return; }
   const arrow = { ArrowUp: -1, ArrowDown: 1 }[event.key];
   if (!arrow || event.target.closest(".lines, .divider")) return;

@@ -36,6 +36,7 @@ for (const input of document.querySelectorAll("[data-setting]"))
 // move: called with the horizontal position of the pointer, or with the current one and a step of an arrow key.
 function dividerMoves(id, position, move) {
   const divider = document.getElementById(id);
+  if (!divider) return; // a page without panes
   divider.addEventListener("pointerdown", (event) => { divider.setPointerCapture(event.pointerId); event.preventDefault(); });
   divider.addEventListener("pointermove", (event) => { if (divider.hasPointerCapture(event.pointerId)) move(event.clientX); });
   divider.addEventListener("keydown", (event) => {

@@ -6,7 +6,7 @@ import difflib
 import itertools
 import re
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,8 +31,10 @@ from relvm.explore.stages.page import frame, page
 from relvm.explore.stages.select import module_of
 from relvm.explore.stages.terminal import print_stages
 from relvm.explore.stages.view import Line, Origins, View
+from relvm.explore.views.interactive_graph import GraphPage, dataflow_page, last_stage
 from relvm.ir.expr import Module
 from relvm.ir.printer import module_lines
+from relvm.ir.verifier import Stage
 from relvm.kernels.statement_origins import statement_origins
 from relvm.lir.printer import routine_lines
 from relvm.lir.routine import CallStatement, IfStatement, LirModule, PrimStatement, Routine, Statement
@@ -56,12 +58,15 @@ class Exploration(Displayed):
         Title of the page.
     views
         The stages, in order.
+    graph
+        The dataflow graph of the stage before operators are lowered to kernels, which is a part of the page.
     timeline
         The timeline of a run, shown below the stages, or None.
     """
 
     title: str
     views: tuple[View, ...]
+    graph: GraphPage
     timeline: Timeline | None = None
 
     @property
@@ -126,7 +131,10 @@ class Exploration(Displayed):
     def save(self, path: str | Path) -> None:
         """Write the page to `path`, as an HTML file that needs no Jupyter kernel and no network."""
         with complete_file(path) as partial:
-            partial.write_text(page(self.title, self.views, self.timeline), encoding="utf-8")
+            partial.write_text(self._page(page), encoding="utf-8")
+
+    def _page(self, make: Callable[..., str]) -> str:
+        return make(self.title, self.views, self.graph.page_in_stages(), self.graph.stage, self.timeline)
 
     def show(self) -> None:
         """Print the list of stages in a terminal."""
@@ -143,7 +151,7 @@ class Exploration(Displayed):
         return "\n".join((terminal(self.title), *text_table(rows, left=(0, 3, 4))))
 
     def _repr_html_(self) -> str:
-        return frame(self.title, self.views, self.timeline)
+        return self._page(frame)
 
 
 def explore(
@@ -197,7 +205,9 @@ def explore(
 
     def observe(step: Pass, before: Module, after: Module, seconds: float) -> None:
         collector.add(step.name, _first_sentence(step.doc), seconds, _module_lines(after), is_ir=True)
+        results[step.name] = after
 
+    results: dict[str, Module] = {}
     planned = run_passes(module, steps, observer=observe)
     started = time.perf_counter()
     lir = lower(planned)
@@ -215,7 +225,9 @@ def explore(
         started = time.perf_counter()
         lines = list(_c_lines(lir, with_routines=exec_mode == "compiled"))
         collector.add("c", "What the C compiler is given.", time.perf_counter() - started, lines)
-    return Exploration(title, tuple(collector.views))
+    shown = last_stage(Stage.ANF, target, fused=fused)
+    graph = dataflow_page(results[shown], results["lower_to_kernels"], stage=shown)
+    return Exploration(title, tuple(collector.views), graph)
 
 
 class _Collector:

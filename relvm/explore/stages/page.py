@@ -9,13 +9,29 @@ from relvm.explore.draw.html_page import filled, framed
 from relvm.explore.stages.view import View
 from relvm.runtime.timeline import Timeline
 
-_SCRIPTS = ("diff.js", "tokens.js", "settings.js", "view.js", "search.js", "navigation.js")
+_SCRIPTS = ("diff.js", "tokens.js", "settings.js", "view.js", "search.js", "graph_view.js", "navigation.js")
 _MAX_CALLS = 100_000  # of a timeline, in a page of about 5 MB
 
 
-def page(title: str, views: Iterable[View], timeline: Timeline | None = None) -> str:
-    """Return the HTML of the page, with a timeline below the stages if one is given."""
-    data = {"title": title, **stage_data(views)}
+def page(
+    title: str, views: Iterable[View], graph: str = "", graph_stage: str = "", timeline: Timeline | None = None
+) -> str:
+    """Return the HTML of the page.
+
+    Parameters
+    ----------
+    title
+        Title of the page.
+    views
+        The stages.
+    graph
+        The page of a graph, which opens over the stages, or "".
+    graph_stage
+        Name of the stage whose values the graph shows.
+    timeline
+        The timeline to show below the stages, or None.
+    """
+    data = {"title": title, **stage_data(views), "graph": graph, "graphStage": graph_stage}
     if timeline is None:
         return filled("view", _SCRIPTS, title, data)
     data["timeline"] = _timeline_data(timeline)
@@ -69,6 +85,11 @@ def _timeline_data(timeline: Timeline) -> dict[str, Any]:
     return {"function": timeline.function, "names": list(names), "calls": calls, "omitted": omitted}
 
 
-def frame(title: str, views: Iterable[View], timeline: Timeline | None = None) -> str:
-    """Return the page as an iframe, which isolates it from the surrounding page."""
-    return framed(page(title, views, timeline))
+def frame(
+    title: str, views: Iterable[View], graph: str = "", graph_stage: str = "", timeline: Timeline | None = None
+) -> str:
+    """Return the page as an iframe, which isolates it from the surrounding page.
+
+    The parameters are those of `page`.
+    """
+    return framed(page(title, views, graph, graph_stage, timeline))

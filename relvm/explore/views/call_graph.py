@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 
-from relvm.explore.draw.graph import Arrow, Graph, Item, draw_graph
+from relvm.explore.draw.graph import Arrow, Graph, Item
+from relvm.explore.draw.graph_figure import draw_graph
 from relvm.explore.stages.select import module_at
 from relvm.ir.expr import Function, FunctionRef, KernelCall, Module, PackedCall, PackedRef
 from relvm.ir.node import walk
@@ -126,12 +127,13 @@ def nested_calls(module: Module, *, target: str, fused: bool) -> Graph:
         if node[0] != "kernel":
             item = _item(graph, node)
             kernels = tuple(
-                Item((node, used), terminal(f"{used[1]} x {uses}" if uses > 1 else used[1]), "group")
+                Item((node, used), terminal(used[1]), "group", "" if uses == 1 else f"{uses} calls")
                 for _, used, uses in graph.out_edges(node, data="uses")
                 if used[0] == "kernel"
             )
-            calls = f"\n{len(kernels)} kernel{'s' * (len(kernels) > 1)}" if kernels else ""
-            items.append(replace(item, text=f"{item.text}{calls}", inside=kernels))
+            count = f"{len(kernels)} kernel{'s' * (len(kernels) > 1)}" if kernels else ""
+            detail = "\n".join(part for part in (item.detail, count) if part)
+            items.append(replace(item, detail=detail, inside=kernels))
     edges = (edge for edge in graph.edges(data="cycle") if edge[1][0] != "kernel")
     arrows = (Arrow(source, target, marked=cycle) for source, target, cycle in edges)
     return Graph(tuple(items), tuple(arrows))
@@ -160,6 +162,6 @@ def _label(node: tuple[str, str]) -> str:
 
 def _item(graph: nx.DiGraph, node: tuple[str, str]) -> Item:
     if _is_recursive(graph, node):
-        return Item(node, f"{_label(node)}\nrecursive", "cycle")
+        return Item(node, _label(node), "cycle", "recursive")
     kind = node[0] if node[0] != "function" else "private" if graph.nodes[node]["private"] else "public"
     return Item(node, _label(node), _KINDS[kind])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from relvm.errors import RelvmArgumentError
-from relvm.explore.draw.graph import Arrow, Graph, Item, collapsed, draw_graph, format_graph
+from relvm.explore.draw.graph import Arrow, Graph, Item, collapsed, format_graph
+from relvm.explore.draw.graph_figure import draw_graph
 from relvm.explore.stages.select import function_name, module_at
 from relvm.ir.expr import (
     Binding,
@@ -117,7 +119,12 @@ def dataflow_graph(module: Module, function: str | None, target: str, fused: boo
     """
     built = module_at(module, Stage.ANF, target, fused=fused)
     name = function_name(built, function)
-    return _Builder(built[name]).graph, name
+    return function_graph(built[name]), name
+
+
+def function_graph(function: Function) -> Graph:
+    """Return the dataflow graph of a function at stage ANF, with all boxes open."""
+    return _Builder(function).graph
 
 
 def _opened(graph: Graph, depth: int | None) -> Graph:
@@ -136,12 +143,13 @@ class _Builder:
     def __init__(self, function: Function) -> None:
         self.names = printed_names(function)
         self.arrows: dict[Arrow, None] = {}
-        params = tuple(Item(param, self.text(param, ""), "end") for param in function.params)
+        params = tuple(self.item(param, "", "end", param) for param in function.params)
         body = self.block(function.block)
         self.graph = Graph((*params, *body), tuple(self.arrows))
 
-    def text(self, var: Var, what: str) -> str:
-        return f"{self.names[var]}{' = ' * bool(what)}{what}\n{_short(format_type(var.type))}"
+    def item(self, var: Var, label: str, kind: str, binding: Binding | MatchCast | Var | None, **more: Any) -> Item:
+        """Return the item of a variable."""
+        return Item(var, label, kind, _short(format_type(var.type)), self.names[var], binding=binding, **more)
 
     def block(self, block: Block) -> tuple[Item, ...]:
         """Return the items of a block's bindings and of its result."""
@@ -157,15 +165,17 @@ class _Builder:
         match binding:
             case MatchCast(value=value):
                 self.needs(value, var)
-                return Item(var, self.text(var, "match_cast"), "plain")
+                return self.item(var, "match_cast", "plain", binding)
             case Binding(value=If() as value):
-                return self.choice(var, value)
+                return self.choice(binding, value)
             case Binding(value=Fused(Block() as body)):
-                return self.group(var, body)
+                return self.group(binding, body)
         self.needs(binding.value, var)
-        return Item(var, self.text(var, _what(binding.value)), _kind(binding.value))
+        function = _function_called(binding.value)
+        return self.item(var, _what(binding.value), _kind(binding.value), binding, function=function)
 
-    def choice(self, var: Var, value: If) -> Item:
+    def choice(self, binding: Binding, value: If) -> Item:
+        var = binding.var
         cond = ("cond", var)
         self.needs(value.cond, cond)
         items = [Item(cond, f"if {self.shown(value.cond)}", "choice")]
@@ -173,22 +183,21 @@ class _Builder:
             if not isinstance(branch, Block):
                 continue
             key = (name, var)
-            items.append(Item(key, name, "branch", self.block(branch)))
+            items.append(Item(key, name, "branch", inside=self.block(branch)))
             self.arrows[Arrow(cond, key)] = None
             self.arrows[Arrow(("result", branch), var)] = None
-        items.append(Item(var, self.text(var, ""), "choice"))
-        return Item(("if", var), self.text(var, "if"), "choice", tuple(items))
+        items.append(self.item(var, "", "choice", None))
+        return replace(self.item(var, "if", "choice", binding, inside=tuple(items)), key=("if", var))
 
-    def group(self, var: Var, body: Block) -> Item:
+    def group(self, binding: Binding, body: Block) -> Item:
         """Return a box of operators fused into one kernel.
 
         The key of the box is `var`, the variable that the rest of the function uses.  The last operator in the box has
         a variable of its own.
         """
-        items = [self.binding(binding) for binding in body.bindings]
-        names = [binding.value.op.name for binding in body.bindings if isinstance(binding.value, OpCall)]
-        title = f"{self.names[var]} = {_short(' '.join(names))}\n{_short(format_type(var.type))}"
-        return Item(var, title, "group", tuple(items))
+        items = [self.binding(each) for each in body.bindings]
+        names = [each.value.op.name for each in body.bindings if isinstance(each.value, OpCall)]
+        return self.item(binding.var, _short(" ".join(names)), "group", binding, inside=tuple(items))
 
     def shown(self, atom: Expr) -> str:
         return self.names[atom] if isinstance(atom, Var) else print_expr(atom)
@@ -225,6 +234,14 @@ def _what(value: Expr) -> str:
         case Var():
             return "same"
     return _short(print_expr(value, elide_constants=True, show_types=False))
+
+
+def _function_called(value: Expr) -> str:
+    """Return the name of the function that `value` calls, or ""."""
+    match value:
+        case Call(FunctionRef(name)):
+            return name
+    return ""
 
 
 def _kind(value: Expr) -> str:

@@ -1,31 +1,53 @@
-"""Interactive graphs: HTML pages on which a click opens or closes a box."""
+"""Interactive graphs: HTML pages with zoom, search, and boxes that open and close."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relvm.display import Displayed
-from relvm.errors import RelvmArgumentError
-from relvm.explore.draw.graph import COLOURS, GAP, LETTER, LINE, PAD, Graph, Item, collapsed, draw_graph, format_graph
+from relvm.errors import RelvmArgumentError, expect_type
+from relvm.explore.draw.box_layout import box_layouts
+from relvm.explore.draw.graph import (
+    LINE,
+    PAD,
+    SCALE,
+    Arrow,
+    Graph,
+    Item,
+    all_items,
+    collapsed,
+    format_graph,
+    text_size,
+)
+from relvm.explore.draw.graph_figure import draw_graph
 from relvm.explore.draw.html_page import filled, framed
-from relvm.explore.draw.sugiyama import LANE, SWEEPS
+from relvm.explore.stages.select import function_name, module_at
 from relvm.explore.views.call_graph import nested_calls
-from relvm.explore.views.dataflow import dataflow_graph
-from relvm.ir.expr import Module
+from relvm.explore.views.dataflow import function_graph
+from relvm.explore.views.name_scopes import group_by_scope
+from relvm.explore.views.node_details import NodeDetails
+from relvm.ir.expr import Binding, KernelCall, Module, PackedCall, Var
+from relvm.ir.node import walk
+from relvm.ir.types import format_type
+from relvm.ir.verifier import Stage
+from relvm.passes.pass_manager import run_passes
+from relvm.passes.pipeline import build_pipeline
+from relvm.quoting import terminal
 from relvm.runtime.file_io import complete_file
+from relvm.vm import Profile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MEASURES = {"letter": LETTER, "line": LINE, "pad": PAD, "gap": GAP, "lane": LANE, "sweeps": SWEEPS}
+_SCRIPTS = ("settings.js", "graph.js", "graph_panel.js", "graph_keys.js")
 
 
 @dataclass(frozen=True, repr=False)
 class GraphPage(Displayed):
-    """An interactive graph with boxes that open and close with a click.  str() returns the graph as text.
+    """An interactive graph with boxes that open and close.  str() returns the graph as text.
 
     Attributes
     ----------
@@ -35,11 +57,20 @@ class GraphPage(Displayed):
         The graph to show.
     depth
         Number of levels of boxes that are open at first.
+    profile
+        The profile whose times color the nodes, or None.
+    kernels
+        The kernel or packed function that computes a variable.
+    stage
+        Name of the compilation stage that the graph shows, or "".
     """
 
     title: str
     graph: Graph
     depth: int
+    profile: Profile | None = None
+    kernels: Mapping[Var, str] = field(default_factory=dict, hash=False)
+    stage: str = ""
 
     def figure(self, depth: int | None = None) -> Figure:
         """Draw the graph with `depth` levels of boxes open.  The default is the page's initial number of levels.
@@ -56,11 +87,27 @@ class GraphPage(Displayed):
 
     def page(self) -> str:
         """Return the HTML page, which needs no network."""
-        numbers: dict[Hashable, int] = {}
-        items = [_plain(item, numbers) for item in self.graph.items]
-        arrows = [[numbers[arrow.source], numbers[arrow.target], arrow.marked] for arrow in self.graph.arrows]
-        data = {"items": items, "arrows": arrows, "depth": self.depth, "colours": COLOURS, "measures": _MEASURES}
-        return filled("graph", ("layered.js", "graph.js"), self.title, data)
+        return self._page(in_stages=False)
+
+    def page_in_stages(self) -> str:
+        """Return the HTML page for a frame of the page of all stages, to which its nodes link."""
+        return self._page(in_stages=True)
+
+    def _page(self, *, in_stages: bool) -> str:
+        numbers = {item.key: number for number, item in enumerate(all_items(self.graph.items))}
+        details = NodeDetails(numbers, self.kernels)
+        data = {
+            "items": _plain(self.graph.items, numbers, details, {}),
+            "arrows": [[numbers[each.source], numbers[each.target], each.marked] for each in self.graph.arrows],
+            "boxes": box_layouts(self.graph, numbers),
+            "depth": self.depth,
+            "measures": {"line": LINE * SCALE, "pad": PAD * SCALE},
+            "stage": self.stage if in_stages else "",
+            "origins": details.origins,
+            "constants": details.constants,
+            "profile": _profile_data(self.profile),
+        }
+        return filled("graph", _SCRIPTS, self.title, data)
 
     def save(self, path: str | Path) -> None:
         """Write the page to the HTML file `path`."""
@@ -75,21 +122,36 @@ class GraphPage(Displayed):
 
 
 def browse_dataflow(
-    module: Module, function: str | None = None, *, depth: int = 0, target: str = "c", fused: bool = True
+    module: Module,
+    function: str | None = None,
+    *,
+    depth: int = 0,
+    scopes: bool = True,
+    profile: Profile | None = None,
+    target: str = "c",
+    fused: bool = True,
 ) -> GraphPage:
-    """Return the graph of `draw_dataflow` as an interactive page, with boxes for kernels, ifs and branches.
+    """Return the graph of `draw_dataflow` as an interactive page, with boxes for kernels, ifs, branches and scopes.
 
     Parameters
     ----------
-    module, function, target, fused
+    module, target, fused
         As for `draw_dataflow`.
+    function
+        Name of the function.  By default the page shows all functions.  If there are several, each is a box.
     depth
         Number of levels of boxes that are open at first.
+    scopes
+        Whether nodes of an ONNX model with hierarchical names, such as /encoder/layer.0/MatMul, are grouped into boxes.
+    profile
+        A profile of the module, built for the same target, from `VirtualMachine.profile`.  It colors the nodes by time.
 
     Raises
     ------
-    RelvmNameError, RelvmArgumentError
-        As for `draw_dataflow`.
+    RelvmNameError
+        The function does not exist.
+    RelvmArgumentError
+        `depth` is negative, the target is unknown, or the profile belongs to another module.
 
     Examples
     --------
@@ -103,8 +165,58 @@ def browse_dataflow(
       result_1 = relu: f32[n]  <- value
     return result  <- result
     """
-    graph, name = dataflow_graph(module, function, target, fused)
-    return GraphPage(name, graph, _expect_depth(depth))
+    expect_type("scopes", scopes, bool, "True or False")
+    built = module_at(module, Stage.ANF, target, fused=fused)
+    lowering = [step for step in build_pipeline(target, fused=fused) if step.name == "lower_to_kernels"]
+    stage = last_stage(Stage.ANF, target, fused=fused)
+    depth = _expect_depth(depth)
+    lowered = run_passes(built, lowering)
+    return dataflow_page(built, lowered, function, stage=stage, depth=depth, scopes=scopes, profile=profile)
+
+
+def last_stage(stage: Stage, target: str, *, fused: bool) -> str:
+    """Return the name of the last pass of a build whose result is at `stage` or earlier."""
+    return [step.name for step in build_pipeline(target, fused=fused) if step.to <= stage][-1]
+
+
+def dataflow_page(
+    built: Module,
+    lowered: Module,
+    function: str | None = None,
+    *,
+    stage: str,
+    depth: int = 0,
+    scopes: bool = True,
+    profile: Profile | None = None,
+) -> GraphPage:
+    """Return the page of `browse_dataflow`.
+
+    Parameters
+    ----------
+    built
+        The module at stage ANF.
+    lowered
+        The module after the pass lower_to_kernels.
+    stage
+        Name of the pass that returned `built`.
+    function, depth, scopes, profile
+        As for `browse_dataflow`.
+    """
+    name = None if function is None else function_name(built, function)
+    chosen = [each for each in built.functions if name in (None, each.name)]
+    kernels = _kernel_names(lowered)
+    if profile is not None:
+        _expect_profile(profile, set(kernels.values()))
+    items: list[Item] = []
+    arrows: list[Arrow] = []
+    for each in chosen:
+        graph = function_graph(each)
+        inside = group_by_scope(graph.items, each.name) if scopes else graph.items
+        arrows += graph.arrows
+        box = Item(("function", each.name), f"function {terminal(each.name)}", "function", inside=inside)
+        items += inside if len(chosen) == 1 else [replace(box, detail=_short_type(each.type))]
+    title = chosen[0].name if len(chosen) == 1 else "dataflow"
+    return GraphPage(title, Graph(tuple(items), tuple(arrows)), depth, profile, kernels, stage)
 
 
 def browse_calls(module: Module, *, depth: int = 0, target: str = "c", fused: bool = True) -> GraphPage:
@@ -131,8 +243,73 @@ def _expect_depth(depth: int) -> int:
     return depth
 
 
-def _plain(item: Item, numbers: dict[Hashable, int]) -> dict[str, Any]:
-    """Return an item as JSON data, in which its key is replaced by a number.  numbers: the numbers of keys so far."""
-    key = numbers.setdefault(item.key, len(numbers))
-    inside = [_plain(each, numbers) for each in item.inside]
-    return {"key": key, "text": item.text, "kind": item.kind, "inside": inside}
+def _expect_profile(profile: Profile, names: set[str]) -> None:
+    expect_type("profile", profile, Profile, "a Profile")
+    kernels = [row.name for row in profile.rows if row.kind == "kernel"]
+    unknown = [name for name in kernels if name not in names]
+    if unknown:
+        raise RelvmArgumentError(
+            f"profile: the module has no kernel {unknown[0]}; profile a machine that is built from this module for the"
+            " same target"
+        )
+
+
+def _kernel_names(lowered: Module) -> dict[Var, str]:
+    """Return the kernel or packed function that computes each variable of a module at stage LOWERED."""
+    found: dict[Var, str] = {}
+    for function in lowered.functions:
+        for part in walk(function.body):
+            match part:
+                case Binding(var, KernelCall(name) | PackedCall(name)):
+                    found[var] = name
+    return found
+
+
+def _short_type(type_: Any) -> str:
+    text = format_type(type_)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _plain(
+    items: tuple[Item, ...], numbers: Mapping[Hashable, int], details: NodeDetails, used: dict[str, int]
+) -> list[dict[str, Any]]:
+    """Return items as JSON data, with numbers instead of keys.  used: how often each name in links occurs so far."""
+    found = []
+    for item in items:
+        width, height = text_size(item)
+        name = item.name or item.label
+        used[name] = used.get(name, 0) + 1
+        data = {
+            "key": numbers[item.key],
+            "link": name if used[name] == 1 else f"{name}~{used[name]}",
+            "label": item.label,
+            "name": item.name,
+            "lines": item.lines,
+            "kind": item.kind,
+            "size": [round(width * SCALE, 1), round(height * SCALE, 1)],
+            **details.of(item),
+        }
+        if item.function:
+            data["function"] = numbers.get(("function", item.function))
+        if item.inside:
+            data["inside"] = _plain(item.inside, numbers, details, used)
+        found.append(data)
+    return found
+
+
+def _profile_data(profile: Profile | None) -> dict[str, Any] | None:
+    if profile is None:
+        return None
+    rows = {
+        row.name: {
+            "kind": row.kind,
+            "count": row.count,
+            "seconds": row.seconds,
+            "share": row.share,
+            "bytes": row.bytes,
+            "operations": row.operations,
+        }
+        for row in profile.rows
+        if row.kind in ("kernel", "packed")
+    }
+    return {"function": profile.function, "seconds": profile.seconds, "rows": rows}

@@ -1,0 +1,132 @@
+"""Layout of the inside of boxes.
+
+An edge that enters or leaves a box passes through a port, a place in the first or last layer of the box.  Edges of the
+same value share a port.
+
+The page of a graph opens and closes boxes without a new layout.  Each box is laid out with the boxes in it closed: an
+open box moves the layers below it down, and its neighbors in the same layer apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from relvm.explore.draw.graph import GAP, SCALE, Graph, Item, all_items, text_size
+from relvm.explore.draw.sugiyama import LANE, Edge, Layout, Point, arrange
+
+ROOT = -1  # key and number of the box that contains the whole graph
+
+
+class Port(NamedTuple):
+    """The place where the edges of a value enter or leave a box.
+
+    Attributes
+    ----------
+    side
+        "in" or "out".
+    value
+        The key of the item from which the edges come.
+    """
+
+    side: str
+    value: Hashable
+
+
+def edges_in_boxes(graph: Graph) -> dict[Hashable, dict[Edge, None]]:
+    """Return the edges in each box, between its items and ports.  An arrow is an edge in each box on its way."""
+    paths = dict(paths_of(graph.items))
+    found: dict[Hashable, dict[Edge, None]] = {}
+    for arrow in graph.arrows:
+        source, target = paths[arrow.source], paths[arrow.target]
+        common = first_difference(source, target)
+        if common is None:  # an arrow between an item and itself, or a box around it, needs no layout
+            continue
+        found.setdefault(source[common - 1], {})[source[common], target[common]] = None
+        for box, item in zip(source[common:], source[common + 1 :], strict=False):
+            found.setdefault(box, {})[item, Port("out", arrow.source)] = None
+        for box, item in zip(target[common:], target[common + 1 :], strict=False):
+            found.setdefault(box, {})[Port("in", arrow.source), item] = None
+    return found
+
+
+def paths_of(
+    items: tuple[Item, ...], above: tuple[Hashable, ...] = (ROOT,)
+) -> Iterator[tuple[Hashable, tuple[Hashable, ...]]]:
+    """Yield the key of each item, with the keys of the boxes around it and its own, from the outermost box."""
+    for item in items:
+        path = (*above, item.key)
+        yield item.key, path
+        yield from paths_of(item.inside, path)
+
+
+def first_difference(first: Sequence[Hashable], second: Sequence[Hashable]) -> int | None:
+    """Return the first position at which two paths differ, or None if one is the beginning of the other."""
+    return next((i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), None)
+
+
+def arrange_box(sizes: Mapping[Hashable, Point], edges: Mapping[Edge, None]) -> Layout:
+    """Return the layout of a box.
+
+    Parameters
+    ----------
+    sizes
+        The sizes of the items in the box.
+    edges
+        The edges between these items and the ports of the box.
+    """
+    ports = dict.fromkeys(end for edge in edges for end in edge if end not in sizes)
+    first, last = ([port for port in ports if isinstance(port, Port) and port.side == side] for side in ("in", "out"))
+    return arrange({**sizes, **dict.fromkeys(ports, (LANE, 0.0))}, edges, GAP, first, last)
+
+
+def box_layouts(graph: Graph, numbers: Mapping[Hashable, int]) -> dict[int, dict[str, Any]]:
+    """Return the layout of each box by its number, as JSON data in pixels.
+
+    A layout has `rows`, the layers as [top, height, places].  A place is [id, x of the center, width].  `routes` maps
+    "source target" to the ids of the lanes between them.  The id of an item is its number.  The ids of ports are "i"
+    and "o", for in and out, and the number of the item from which the edges come.
+
+    Parameters
+    ----------
+    graph
+        The graph.
+    numbers
+        A number for the key of each item.
+    """
+    edges = edges_in_boxes(graph)
+    boxes = [(ROOT, graph.items), *((each.key, each.inside) for each in all_items(graph.items) if each.inside)]
+    found = {}
+    for key, items in boxes:
+        sizes: dict[Hashable, Point] = {item.key: text_size(item) for item in items}
+        layout = arrange_box(sizes, edges.get(key, {}))
+        found[ROOT if key == ROOT else numbers[key]] = _plain(layout, numbers)
+    return found
+
+
+def _plain(layout: Layout, numbers: Mapping[Hashable, int]) -> dict[str, Any]:
+    """Return a layout as JSON data, with an id of "l" and a number for each lane."""
+    names: dict[Hashable, str] = {}
+    for place in (place for layer in layout.layers for place, _, _ in layer.places):
+        if place in numbers:
+            names[place] = str(numbers[place])
+        elif isinstance(place, Port):
+            names[place] = f"{place.side[0]}{numbers[place.value]}"
+        else:
+            names[place] = f"l{len(names)}"
+    rows = [
+        [
+            _pixels(layer.top),
+            _pixels(layer.height),
+            [[names[place], _pixels(x), _pixels(width)] for place, x, width in layer.places],
+        ]
+        for layer in layout.layers
+    ]
+    routes = {
+        f"{names[a]} {names[b]}": [names[lane] for lane in lanes] for (a, b), lanes in layout.lanes.items() if lanes
+    }
+    return {"rows": rows, "routes": routes}
+
+
+def _pixels(inches: float) -> float:
+    return round(inches * SCALE, 1)

@@ -1,0 +1,89 @@
+"""Grouping of the items of a graph by hierarchical names of ONNX nodes, such as /encoder/layer.0/attention/MatMul."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from relvm.explore.draw.graph import Item, all_items
+from relvm.ir.expr import Binding, Block, Fused
+
+Scope = tuple[str, ...]
+
+_NODE = re.compile(r": node '(.*)' \(")  # in the source location of a value of an ONNX model
+
+
+@dataclass
+class _Group:
+    """The items of a scope, and the scopes in it, in the order of their first items."""
+
+    contents: dict[object, Item | _Group] = field(default_factory=dict)
+
+
+def group_by_scope(items: tuple[Item, ...], prefix: object) -> tuple[Item, ...]:
+    """Return the items with a box around the items of each name scope.
+
+    A kernel of operators of several scopes belongs to the scope that contains them all.  A scope with one item, and a
+    scope that contains everything, has no box.
+
+    Parameters
+    ----------
+    items
+        The items of a function.
+    prefix
+        The beginning of the keys of the boxes, which makes them unique in a graph of several functions.
+    """
+    scopes = [_scope_of(item) for item in items]
+    shared = _common([scope for scope in scopes if scope is not None])
+    root = _Group()
+    for number, item in enumerate(items):
+        group, scope = root, scopes[number] or ()
+        for length in range(len(shared), len(scope)):
+            inner = group.contents.setdefault(scope[: length + 1], _Group())
+            assert isinstance(inner, _Group)
+            group = inner
+        group.contents[number] = item
+    return _boxes(root, len(shared), prefix)
+
+
+def _boxes(group: _Group, depth: int, prefix: object) -> tuple[Item, ...]:
+    found: list[Item] = []
+    for scope, content in group.contents.items():
+        if isinstance(content, Item):
+            found.append(content)
+            continue
+        assert isinstance(scope, tuple)
+        inside = _boxes(content, len(scope), prefix)
+        if len(inside) == 1:
+            found.extend(inside)
+            continue
+        count = sum(not each.inside for each in all_items(inside))
+        found.append(Item((prefix, scope), "/".join(scope[depth:]), "scope", f"{count} values", inside=inside))
+    return tuple(found)
+
+
+def _scope_of(item: Item) -> Scope | None:
+    """Return the scope of an item, or None if it has none."""
+    match item.binding:
+        case Binding(value=Fused(Block() as body)):
+            scopes = [_scope(each.var.origin) for each in body.bindings]
+            return _common([scope for scope in scopes if scope is not None]) if any(scopes) else None
+        case Binding(var=var):
+            return _scope(var.origin)
+    return None
+
+
+def _scope(origin: str) -> Scope | None:
+    found = _NODE.search(origin)
+    names = [part for part in found[1].split("/") if part] if found else []
+    return tuple(names[:-1]) if len(names) > 1 else None
+
+
+def _common(scopes: Sequence[Scope]) -> Scope:
+    """Return the longest scope that contains all of `scopes`."""
+    if not scopes:
+        return ()
+    low, high = min(scopes), max(scopes)
+    length = next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), min(len(low), len(high)))
+    return low[:length]
