@@ -133,7 +133,7 @@ function route() {
   for (const arrow of arrows) {
     const source = seenAs(arrow.source), target = seenAs(arrow.target);
     if (source === target) {
-      if (arrow.source === arrow.target && source === arrow.source) add(known, arrow, loopAt(places.get(source)), true);
+      if (arrow.source === arrow.target && source === arrow.source) addLine(known, arrow, loopAt(places.get(source)), true, loop);
       continue;
     }
     const from = pathOf(source), to = pathOf(target);
@@ -141,7 +141,8 @@ function route() {
     while (from[common] === to[common] && common < from.length && common < to.length) common++;
     if (common === from.length || common === to.length) continue;
     // Upwards from the source to the common box, through the ports of the boxes on the way.
-    let at = bottomOf(source);
+    const isBack = isAbove(to[common], from[common]);
+    let at = isBack && common === from.length - 1 ? beside(topOf(source)) : bottomOf(source);
     for (let i = from.length - 1; i > common; i--) {
       const box = from[i - 1], port = portOf(box, `o${arrow.source}`), edge = places.get(box);
       const end = { x: port.x, y: edge.y + edge.height };
@@ -152,8 +153,9 @@ function route() {
     for (let i = common; i < to.length; i++) {
       const ends = i === to.length - 1, box = to[i - 1], item = to[i];
       const port = ends ? null : portOf(item, `i${arrow.source}`);
-      const end = ends ? topOf(item) : { x: port.x, y: places.get(item).y };
       const isAcross = i === common;
+      const meeting = ends && isAcross && isBack ? beside(bottomOf(item)) : ends ? topOf(item) : null;
+      const end = meeting ?? { x: port.x, y: places.get(item).y };
       const between = way(box, isAcross ? from[common] : `i${arrow.source}`, item, [isAcross ? at : null, end]);
       add(known, arrow, [at, ...between, end], ends);
       at = end;
@@ -165,6 +167,14 @@ function route() {
 
 const bottomOf = (key) => { const { x, y, width, height } = places.get(key); return { x: x + width / 2, y: y + height }; };
 const topOf = (key) => { const { x, y, width } = places.get(key); return { x: x + width / 2, y }; };
+
+// Whether an item is in a layer above another one in the same box, so that an edge to it points up.
+function isAbove(key, other) {
+  const { at } = contents.get(parent.get(key));
+  return at.get(String(key)).row < at.get(String(other)).row;
+}
+
+const beside = ({ x, y }) => ({ x: x + 12, y }); // apart from the edge in the other direction
 
 function portOf(box, id) {
   const content = contents.get(box), { x, row } = content.at.get(id);
@@ -188,9 +198,10 @@ function way(box, source, target, ends) {
 }
 
 function loopAt({ x, y, width, height }) {
-  const right = x + width, out = right + 14;
-  return [{ x: right, y: y + height * 0.75 }, { x: out, y: y + height * 0.6 }, { x: out, y: y + height * 0.4 }, { x: right, y: y + height * 0.25 }];
+  return [{ x: x + width, y: y + height * 0.75 }, { x: x + width, y: y + height * 0.25 }];
 }
+
+const loop = ([a, b]) => `M${a.x},${a.y}C${a.x + MARGIN},${a.y} ${b.x + MARGIN},${b.y} ${b.x},${b.y}`;
 
 // Add the lines through points, one for each part between two cuts.  Lines that several arrows share are added once.
 function add(known, arrow, points, ends) {
@@ -202,8 +213,8 @@ function add(known, arrow, points, ends) {
   });
 }
 
-function addLine(known, arrow, points, ends) {
-  const path = curve(points);
+function addLine(known, arrow, points, ends, shape = curve) {
+  const path = shape(points);
   const piece = known.get(path);
   if (piece) { piece.arrows.push(arrow.number); piece.ends ||= ends; piece.marked ||= arrow.marked; return; }
   const xs = points.map(({ x }) => x), ys = points.map(({ y }) => y);
@@ -219,7 +230,7 @@ function curve(points) {
     const a = points[i - 1], b = points[i];
     if (Math.abs(a.x - b.x) < 0.5 && Math.abs(a.y - b.y) < 0.5) continue;
     if (Math.abs(a.x - b.x) < 0.5) { path += `V${near(b.y)}`; continue; }
-    const reach = Math.max(Math.abs(b.y - a.y) / 2, 14);
+    const reach = Math.max(Math.abs(b.y - a.y) / 2, 14) * (b.y < a.y ? -1 : 1);
     path += `C${near(a.x)},${near(a.y + reach)} ${near(b.x)},${near(b.y - reach)} ${near(b.x)},${near(b.y)}`;
   }
   return path;

@@ -4,7 +4,11 @@
 const panel = document.getElementById("panel");
 
 const titleOf = (item) => [item.name, item.label].filter(Boolean).join(" = ");
-const go = (key) => `<button class="go" data-go="${key}"><code>${escaped(titleOf(items[key]))}</code></button>`;
+function go(key) {
+  const { label, name, lines } = items[key], short = label && name ? ` <small>${escaped(lines[lines.length - 1])}</small>` : "";
+  return `<button class="go" data-go="${key}" title="${escaped(name)}"><code>${escaped(label || name)}</code>${short}</button>`;
+}
+
 const section = (title, html) => (html ? `<h3>${title}</h3>${html}` : "");
 const table = (rows) => (rows.length ? `<table>${rows.map(([name, html]) => `<tr><td>${escaped(name)}</td><td>${html}</td></tr>`).join("")}</table>` : "");
 const code = (text) => `<code>${escaped(text)}</code>`;

@@ -149,14 +149,14 @@ class _Builder:
 
     def item(self, var: Var, label: str, kind: str, binding: Binding | MatchCast | Var | None, **more: Any) -> Item:
         """Return the item of a variable."""
-        return Item(var, label, kind, _short(format_type(var.type)), self.names[var], binding=binding, **more)
+        return Item(var, label, kind, cut(format_type(var.type)), self.names[var], binding=binding, **more)
 
     def block(self, block: Block) -> tuple[Item, ...]:
         """Return the items of a block's bindings and of its result."""
         items = [self.binding(binding) for binding in block.bindings]
         result = ("result", block)
         named = print_expr(block.result, elide_constants=True, show_types=False)
-        shown = self.names[block.result] if isinstance(block.result, Var) else _short(named)
+        shown = self.names[block.result] if isinstance(block.result, Var) else cut(named)
         self.needs(block.result, result)
         return (*items, Item(result, f"return {shown}", "end"))
 
@@ -197,7 +197,7 @@ class _Builder:
         """
         items = [self.binding(each) for each in body.bindings]
         names = [each.value.op.name for each in body.bindings if isinstance(each.value, OpCall)]
-        return self.item(binding.var, _short(" ".join(names)), "group", binding, inside=tuple(items))
+        return self.item(binding.var, cut(" ".join(names)), "group", binding, inside=tuple(items))
 
     def shown(self, atom: Expr) -> str:
         return self.names[atom] if isinstance(atom, Var) else print_expr(atom)
@@ -233,7 +233,7 @@ def _what(value: Expr) -> str:
             return f"item {index}"
         case Var():
             return "same"
-    return _short(print_expr(value, elide_constants=True, show_types=False))
+    return cut(print_expr(value, elide_constants=True, show_types=False))
 
 
 def _function_called(value: Expr) -> str:
@@ -253,5 +253,6 @@ def _kind(value: Expr) -> str:
     return "plain"
 
 
-def _short(text: str) -> str:
+def cut(text: str) -> str:
+    """Return a type or a description, without its end if it is long."""
     return text if len(text) <= _MAX_LETTERS else f"{text[: _MAX_LETTERS - 3]}..."

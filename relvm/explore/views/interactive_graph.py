@@ -26,7 +26,7 @@ from relvm.explore.draw.graph_figure import draw_graph
 from relvm.explore.draw.html_page import filled, framed
 from relvm.explore.stages.select import function_name, module_at
 from relvm.explore.views.call_graph import nested_calls
-from relvm.explore.views.dataflow import function_graph
+from relvm.explore.views.dataflow import cut, function_graph
 from relvm.explore.views.name_scopes import group_by_scope
 from relvm.explore.views.node_details import NodeDetails
 from relvm.ir.expr import Binding, KernelCall, Module, PackedCall, Var
@@ -214,7 +214,7 @@ def dataflow_page(
         inside = group_by_scope(graph.items, each.name) if scopes else graph.items
         arrows += graph.arrows
         box = Item(("function", each.name), f"function {terminal(each.name)}", "function", inside=inside)
-        items += inside if len(chosen) == 1 else [replace(box, detail=_short_type(each.type))]
+        items += inside if len(chosen) == 1 else [replace(box, detail=cut(format_type(each.type)))]
     title = chosen[0].name if len(chosen) == 1 else "dataflow"
     return GraphPage(title, Graph(tuple(items), tuple(arrows)), depth, profile, kernels, stage)
 
@@ -263,11 +263,6 @@ def _kernel_names(lowered: Module) -> dict[Var, str]:
                 case Binding(var, KernelCall(name) | PackedCall(name)):
                     found[var] = name
     return found
-
-
-def _short_type(type_: Any) -> str:
-    text = format_type(type_)
-    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def _plain(
