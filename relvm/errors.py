@@ -178,6 +178,9 @@ def resources(what: str) -> Iterator[None]:
         ) from None
 
 
+_MOST_NAMES = 10  # that a message lists
+
+
 def near_matches(name: str, known: Iterable[str]) -> str:
     """Return the text `; did you mean a, b?` with the known names that are similar to `name`, or an empty string if
     there are none."""
@@ -185,6 +188,13 @@ def near_matches(name: str, known: Iterable[str]) -> str:
 
     near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
     return f"; did you mean {', '.join(near)}?" if near else ""
+
+
+def known_names(name: str, known: Iterable[str]) -> str:
+    """Return `near_matches`, or the text `; expected one of a, b` if no known name is similar."""
+    names = list(known)
+    shown = ", ".join([*names[:_MOST_NAMES], *(["..."] if len(names) > _MOST_NAMES else [])])
+    return near_matches(name, names) or (f"; expected one of {shown}" if names else "")
 
 
 def expect_type(name: str, got: object, expected: Any, shown: str) -> None:

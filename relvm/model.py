@@ -17,10 +17,11 @@ from relvm.display import MAX_COLUMNS, Displayed, html_table, short_text
 from relvm.errors import (
     RelvmArgumentError,
     RelvmNameError,
+    RelvmTypeError,
     RelvmUnsupportedError,
     expect_path,
     expect_type,
-    near_matches,
+    known_names,
 )
 from relvm.model_loader import Dims, build_file, build_onnx, expect_to_build
 from relvm.quoting import terminal
@@ -114,6 +115,7 @@ class Model(Displayed):
         **options: Any,
     ) -> None:
         expect_type("Model", executable, Executable, "an Executable")
+        _expect_options(options)
         self.executable = executable
         self._function = function
         self._source = source
@@ -136,7 +138,6 @@ class Model(Displayed):
         self.output_names = tuple(names)
         self._maps = frozenset(attributes.get("map_outputs", ()))
         self._groups = tuple(map(frozenset, attributes.get("output_groups", ())))
-        self._parameters = dict(zip(self.input_names, parameters, strict=True))
 
     # ---- running ----
 
@@ -161,8 +162,6 @@ class Model(Displayed):
         RelvmError
             The error of the run, such as RelvmShapeError.
         """
-        if inputs:
-            inputs = {self._parameters.get(name, name): value for name, value in inputs.items()}
         free = self._take()
         try:
             return free[1](*arguments, **inputs)
@@ -200,7 +199,7 @@ class Model(Displayed):
         names = self.output_names if outputs is None else tuple(outputs)
         for name in names:
             if name not in self.output_names:
-                raise RelvmNameError(f"run: no output {name}{near_matches(str(name), self.output_names)}")
+                raise RelvmNameError(f"run: no output {name}{known_names(str(name), self.output_names)}")
         return self.plain(names, self(**inputs))
 
     def plain(self, names: Iterable[str], result: Any) -> list[Any]:
@@ -273,8 +272,8 @@ class Model(Displayed):
         *arguments, **inputs
             The inputs, as for a call.
         """
-        named = {self._parameters.get(name, name): value for name, value in inputs.items()}
-        return self.machine().profile(self._function, *arguments, **named)
+        machine, function = self._new_machine()
+        return machine.profile(self._function, *function.ordered(arguments, inputs))
 
     def explore(self, **options: Any) -> Exploration:
         """Return the result of every compilation stage (relvm.explore.explore).
@@ -429,6 +428,7 @@ def load_model(
     >>> model(np.ones((1, 4), np.float32))
     Tensor([[0.125, 2.75 ]], shape=(1, 2), dtype=float32)
     """
+    _expect_options(options)
     options = {"num_threads": threads, "function": function, **options}
     build = "auto" if exec_mode is None else exec_mode, "c" if target is None else target
     sizes: Dims = {} if dims is None else dims
@@ -443,6 +443,14 @@ def load_model(
         return Model(adapt(load(path, trust_native=trust_native, elsewhere=True)), **options)
     executable = build_file(path, sizes, *build, weights=weights, function=function)
     return Model(executable, source=path, dims=dims, weights=weights, **options)
+
+
+def _expect_options(options: Mapping[str, Any]) -> None:
+    """Raise RelvmTypeError if VirtualMachine does not have one of the options."""
+    known = [name for name in inspect.signature(VirtualMachine).parameters if name != "executable"]
+    for name in options:
+        if name not in known:
+            raise RelvmTypeError(f"unknown option {name}{known_names(name, known)}")
 
 
 def _restored(

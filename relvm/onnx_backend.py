@@ -17,7 +17,7 @@ from onnx import ModelProto, NodeProto, helper
 from onnx.backend.base import Backend, BackendRep
 
 from relvm import vm
-from relvm.errors import RelvmArgumentError, RelvmNameError, near_matches
+from relvm.errors import RelvmArgumentError, RelvmNameError, known_names, near_matches
 from relvm.frontend.onnx import from_onnx
 from relvm.frontend.onnx.model_checker import newest_versions
 from relvm.runtime.plain_values import plain_output
@@ -81,7 +81,7 @@ class RelvmRep(BackendRep):
             return list(inputs)
         for name in inputs:
             if name not in self.inputs:
-                raise RelvmNameError(f"the model has no input {name}{near_matches(name, self.inputs)}")
+                raise RelvmNameError(f"the model has no input {name}{known_names(name, self.inputs)}")
         missing = [name for name in self.inputs if name not in inputs]
         if missing:
             raise RelvmNameError(f"missing inputs: {', '.join(missing)}")

@@ -190,10 +190,12 @@ def test_a_model_is_called_by_position_and_by_name(two: bytes) -> None:
 
 def test_what_a_model_refuses(two: bytes) -> None:
     model, x = relvm.load_model(two), np.float32([[1, 2]])
-    with pytest.raises(RelvmArgumentError, match=r"expected 2 arguments \(x_1, y\), got 1"):
+    with pytest.raises(RelvmArgumentError, match=r"expected 2 arguments \(x\.1, y\), got 1"):
         model(x)
     with pytest.raises(RelvmArgumentError, match="unknown argument z"):
         model(x, x, z=x)
+    with pytest.raises(RelvmTypeError, match="unknown option max_second; did you mean max_seconds"):
+        relvm.load_model(two, max_second=1)
     with pytest.raises(RelvmNameError, match="no output summ; did you mean sum"):
         model.run(["summ"], {"x.1": x, "y": x})
     with pytest.raises(RelvmArgumentError, match=r"write \['sum'\]"):

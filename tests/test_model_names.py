@@ -10,7 +10,7 @@ from frontend.onnx_models import make_model, onnx
 
 import relvm
 from relvm.cli import main
-from relvm.errors import RelvmArgumentError
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError
 
 node = onnx.helper.make_node
 X, Y = np.array([1, 2], np.float32), np.array([3, 4], np.float32)
@@ -31,6 +31,28 @@ def test_inputs_named_self_and_class() -> None:
         model.machine()["main"](**{"self": X, model.machine()["main"].parameters[1]: Y}), X - Y
     )
     assert model.profile(**inputs).rows
+
+
+def test_messages_have_the_names_of_the_model(tmp_path: Path) -> None:
+    inputs = [("input.1", "float32", ["n", 2]), ("b:0", "float32", ["n", 2])]
+    model = load(make_model([node("Add", ["input.1", "b:0"], ["out/1"])], inputs, ["out/1"]))
+    a, b = np.zeros((1, 2), np.float32), np.ones((1, 2), np.float32)
+    machine = model.machine()
+    for call in (model, machine["main"]):
+        np.testing.assert_array_equal(call(**{"b:0": b, "input.1": a}), b)
+        for named, message in (
+            ({"input.1": a, "b:0": np.zeros((1, 3), np.float32)}, "main: argument b:0: expected dimension 1 to be 2"),
+            ({"input.1": a, "b:0": np.zeros((2, 2), np.float32)}, "main: argument b:0: expected dimension 0 to be 1"),
+            ({"input.1": a, "b:0": np.zeros((1, 2))}, "main: argument b:0: expected a tensor"),
+            ({"input.1": a, "b:0": object()}, "main: argument b:0: "),
+            ({"input.1": a}, "missing argument b:0: main has the parameters input.1, b:0"),
+            ({"input.1": a, "b.0": b}, "unknown argument b.0: main has .*; did you mean b:0?"),
+            ({"input.1": a, "b_0": b}, "unknown argument b_0: main has .*; did you mean b:0"),
+        ):
+            with pytest.raises(RelvmError, match=message):
+                call(**named)
+    with pytest.raises(RelvmNameError, match=r"run: no output y; expected one of out/1$"):
+        model.run(["y"], {})
 
 
 @pytest.mark.parametrize("nodes", [

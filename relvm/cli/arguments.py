@@ -62,8 +62,8 @@ def picture_file(text: str) -> str:
 
     The value of --roofline is optional, so argparse takes a model that follows it as the value.
     """
-    from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
+    from relvm.runtime.file_io import EXECUTABLE_SUFFIXES, SOURCE_SUFFIXES
 
-    if Path(text).suffix in (".onnx", ".relvm", *EXECUTABLE_SUFFIXES):
+    if Path(text).suffix in (*SOURCE_SUFFIXES, *EXECUTABLE_SUFFIXES):
         raise argparse.ArgumentTypeError(f"expected an image file, got {text}; give MODEL before the options")
     return text

@@ -8,11 +8,12 @@ from typing import Any
 
 from relvm.cli.colors import Style
 from relvm.cli.inputs import input_values
-from relvm.cli.models import chosen_target, parse_dims, read_module
+from relvm.cli.models import chosen_target, read_module
 from relvm.cli.output import put, put_json
 from relvm.cli.progress import Progress
-from relvm.errors import RelvmNameError, near_matches
+from relvm.errors import RelvmNameError, known_names
 from relvm.explore import Comparison, compare
+from relvm.frontend.dim_settings import parse_dims
 from relvm.ir.expr import Module
 
 
@@ -64,6 +65,6 @@ def _signature(module: Module, name: str) -> dict[str, Any]:
     """Return the signature of a public function, in the form in which an executable stores it."""
     public = {function.name: function for function in module.functions if not function.private}
     if name not in public:
-        raise RelvmNameError(f"no public function {name}{near_matches(name, public)}")
+        raise RelvmNameError(f"no public function {name}{known_names(name, public)}")
     params = [{"name": param.name, "type": str(param.type)} for param in public[name].params]
     return {"params": params, "attributes": dict(public[name].attributes)}

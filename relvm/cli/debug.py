@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from relvm.cli.inputs import input_values, signature_of
-from relvm.cli.models import executable_of, parse_decimal
+from relvm.cli.models import executable_of
 from relvm.cli.output import put
 from relvm.compiler.adapt import adapt
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError
 from relvm.explore.debugger.debugger import Debugger
 from relvm.explore.debugger.frames import Stop
 from relvm.explore.draw.format_value import shown_value
+from relvm.frontend.dim_settings import parse_decimal
 from relvm.quoting import terminal
 
 _FRAMES = 20  # limit on the frames that `where` prints

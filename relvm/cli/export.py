@@ -10,11 +10,12 @@ from relvm.aot.lower.place_storage import format_placement
 from relvm.aot.lower.printer import format_lowered
 from relvm.aot.project.tar import is_archive
 from relvm.cli.inputs import input_values, signature_of
-from relvm.cli.models import expect_writable, parse_decimal, read_module
+from relvm.cli.models import expect_writable, read_module
 from relvm.cli.output import note, put
 from relvm.cli.progress import Progress
 from relvm.compiler.build import build
 from relvm.errors import RelvmArgumentError
+from relvm.frontend.dim_settings import parse_decimal
 from relvm.ir.expr import Module
 from relvm.vm import VirtualMachine
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from relvm.bytecode.program import input_names, scalar_kind, stated_signature
-from relvm.cli.models import parse_dims
 from relvm.cli.output import note
 from relvm.errors import (
     RelvmArgumentError,
@@ -22,6 +21,7 @@ from relvm.errors import (
     RelvmUnsupportedError,
     near_matches,
 )
+from relvm.frontend.dim_settings import parse_dims
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.random_inputs import random_array
 from relvm.ir.symbolic import as_var, evaluate_with, known_size
@@ -175,17 +175,13 @@ _USUAL_SIZES = (2, 4, 8, 16, 32, 64, 128, 224, 256, 320, 512, 1024, 4096, 16000)
 def _read_inputs(settings: list[str], names: list[str], params: list[dict]) -> dict[str, Any]:
     """Read the inputs that --input gives, and return them by their names in the model.
 
-    An input can also be given by the name of its parameter, because error messages of the machine print that name.
-
     settings: the values of --input.   names: the input names of the model.   params: the parameters in the signature.
     """
-    printed = {param["name"]: name for name, param in zip(names, params, strict=True)}
     given: dict[str, Any] = {}
     for setting in settings:
         name, equals, file = setting.partition("=")
         if not equals:
             raise RelvmArgumentError(f"--input {setting}: expected NAME=FILE.npy, or NAME=NUMBER for a scalar")
-        name = name if name in names else printed.get(name, name)
         if name not in names:
             raise RelvmArgumentError(f"--input {name}: expected one of {', '.join(names)}{near_matches(name, names)}")
         if name in given:

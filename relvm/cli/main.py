@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except NoReaderError:
         return 0
     except OSError as error:
-        complain(f"{error}")
+        complain(": ".join(str(part) for part in (error.filename, error.strerror) if part) or str(error))
         return 1
     except UnicodeDecodeError as error:
         complain(f"the file must be UTF-8 text: {error}")
@@ -77,6 +77,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_compile(commands)
     _add_export(commands)
     _add_show(commands)
+    _add_explore(commands)
     _add_compare(commands)
     _add_debug(commands)
     _add_verify(commands)
@@ -229,6 +230,11 @@ def _add_cache(commands) -> None:
 def _add_model(command: argparse.ArgumentParser, what: str) -> None:
     command.add_argument("model", type=file_name, metavar="MODEL", help=what)
     _add_dim(command)
+    _add_target(command)
+    _add_weights(command)
+
+
+def _add_target(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--target",
         default="auto",
@@ -237,7 +243,6 @@ def _add_model(command: argparse.ArgumentParser, what: str) -> None:
         "c if there is a compiler and bytecode otherwise",
     )
     command.add_argument("--unfused", action="store_true", help="compile one kernel for each operator")
-    _add_weights(command)
 
 
 def _add_dim(command: argparse.ArgumentParser) -> None:
@@ -503,6 +508,28 @@ def _add_show(commands) -> None:
     )
     command.add_argument("--full-constants", action="store_true", help="print large constants in full")
     command.set_defaults(run=_later("show.show"))
+
+
+def _add_explore(commands) -> None:
+    command = commands.add_parser(
+        "explore",
+        help="edit a program in the browser, beside its stages",
+        description="Serve a page with an editor and every compilation stage on 127.0.0.1, until Ctrl-C. It needs the "
+        "packages starlette and uvicorn: pip install 'relvm[explore]'.",
+    )
+    what = "a .relvm file, or an .onnx model, whose text is read-only (default: an example)"
+    command.add_argument("model", nargs="?", type=file_name, metavar="MODEL", help=what)
+    _add_dim(command)
+    _add_target(command)
+    command.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode", help="default: bytecode")
+    command.add_argument(
+        "-o", "--output", type=file_name, metavar="OUT.relvm", help="file that the button Save of the page writes"
+    )
+    command.add_argument(
+        "--port", action=Number, type=int, least=0, most=65535, default=0, metavar="N", help="default: a free port"
+    )
+    command.add_argument("--no-browser", action="store_true", help="print the address of the page, and open no browser")
+    command.set_defaults(run=_later("explore.explore"))
 
 
 def _add_compare(commands) -> None:

@@ -11,6 +11,7 @@ from relvm.cli.output import note
 from relvm.cli.progress import Progress
 from relvm.compiler.find_compiler import find_compiler
 from relvm.errors import RelvmArgumentError
+from relvm.frontend.dim_settings import parse_dims
 from relvm.model_loader import build_file, expect_to_build
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 from relvm.vm import Executable, load
@@ -51,31 +52,6 @@ def expect_model(options: argparse.Namespace) -> tuple[Path, dict[str, int | tup
             raise RelvmArgumentError(f"--dim applies to ONNX models and to --random; write the size in {path}")
         return path, {}
     return path, sizes
-
-
-def parse_dims(settings: list[str]) -> dict[str, int | tuple[int, int] | None]:
-    """Parse the settings `NAME=SIZE`, `NAME=LOW..HIGH` and `NAME=?` of --dim.  Return them in the form of the parameter
-    `dims` of `from_onnx`."""
-    sizes: dict[str, int | tuple[int, int] | None] = {}
-    for setting in settings:
-        name, equals, size = setting.partition("=")
-        if name and size == "?":
-            sizes[name] = None
-            continue
-        low, dots, high = size.partition("..")
-        limits = (low, high) if dots else (size,)
-        numbers = [number for number in map(parse_decimal, limits) if number is not None]
-        if not name or not equals or len(numbers) < len(limits) or numbers != sorted(numbers):
-            raise RelvmArgumentError(f"--dim {setting}: expected NAME=SIZE, NAME=LOW..HIGH or NAME=?")
-        sizes[name] = (numbers[0], numbers[1]) if dots else numbers[0]
-    return sizes
-
-
-def parse_decimal(text: str) -> int | None:
-    """Parse a text of decimal digits.  Return None for any other text, and for a number that does not fit a signed
-    64-bit integer."""
-    number = int(text) if text.isdecimal() and len(text) < 20 else -1
-    return number if 0 <= number < 1 << 63 else None
 
 
 def chosen_target(options: argparse.Namespace) -> str:

@@ -91,7 +91,8 @@ def lower_to_routines(module: Module) -> LirModule:
 
 
 def _signature(function: Function) -> dict[str, Any]:
-    params = [{"name": p.name, "type": format_type(p.type)} for p in function.params]
+    named = zip(function.input_names, function.params, strict=True)
+    params = [{"name": name, "type": format_type(param.type)} for name, param in named]
     attributes = dict(function.attributes)
     return {"params": params, "result": format_type(function.func_type.result), "attributes": attributes}
 
@@ -137,7 +138,7 @@ class _Generator:
         self.next_register = len(function.params) + 1
 
     def routine(self) -> Routine:
-        params = tuple(param.name for param in self.function.params)
+        params = self.function.input_names
         body = self.block(self.function.body, Register(len(params)), "")
         return Routine(
             self.function.name, params, self.next_register, body, self.function.private, not self.function.pure

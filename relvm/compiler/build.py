@@ -28,7 +28,7 @@ from relvm.errors import (
     RelvmTypeError,
     expect_choice,
     expect_type,
-    near_matches,
+    known_names,
     resources,
 )
 from relvm.ir.expr import Module
@@ -237,7 +237,7 @@ def native_functions(lir: LirModule, exec_mode: str | Mapping[str, str]) -> froz
     routines = {routine.name: routine for routine in lir.routines}
     for name in modes:
         if name != "*" and name not in routines:
-            raise RelvmNameError(f"exec_mode: no function {name}{near_matches(name, routines)}")
+            raise RelvmNameError(f"exec_mode: no function {name}{known_names(name, routines)}")
     given = {name: modes[name] for name in routines if name in modes}
     for routine in lir.routines:
         if not routine.private:

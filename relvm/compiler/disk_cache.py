@@ -25,6 +25,7 @@ from relvm.runtime.trust import cache_directory
 
 _DEFAULT_BYTES = 2_000_000_000
 _KEPT_SHARE = 0.75  # the share of the limit that remains after a removal, so that removals are rare
+_KINDS = ("compiled", "builds", "claims", "peaks")
 _LARGE_BYTES = 1_000_000
 
 
@@ -40,7 +41,8 @@ class CacheFile:
 def cache_place(kind: str, digest: str) -> Path:
     """Return the path of the cache file for a digest.
 
-    kind: "compiled" for objects and libraries, "builds" for executables, or "claims" for the locks of build processes.
+    kind: "compiled" for objects and libraries, "builds" for executables, "claims" for the locks of build processes, or
+    "peaks" for the peak rates of machines.
     """
     return cache_directory() / kind / digest
 
@@ -79,7 +81,7 @@ def limit_bytes() -> int:
 
 def kept_files() -> list[CacheFile]:
     """Return all files in the cache."""
-    return [file for kind in ("compiled", "builds", "claims") for file in _files(cache_directory() / kind)]
+    return [file for kind in _KINDS for file in _files(cache_directory() / kind)]
 
 
 def _files(folder: Path) -> list[CacheFile]:

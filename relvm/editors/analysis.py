@@ -12,6 +12,7 @@ import relvm.ops  # noqa: F401  (declares the operators)
 from relvm.errors import RelvmError
 from relvm.frontend.text import parse_module
 from relvm.frontend.text.lexer import Source, Token, tokenize
+from relvm.frontend.text.problem import Problem, problem_of
 from relvm.ir.expr import Binding, Function, MatchCast, Module, Var
 from relvm.ir.node import walk
 from relvm.ir.operator import operators
@@ -20,15 +21,6 @@ from relvm.ir.types import FuncType, format_type
 
 _NAME = "<text>"
 _PLACE = re.compile(rf"{re.escape(_NAME)}:(\d+):(\d+)")  # an origin in the text
-
-
-@dataclass(frozen=True)
-class Problem:
-    """An error in a text.  start, end: offsets in characters."""
-
-    message: str
-    start: int
-    end: int
 
 
 @dataclass(frozen=True)
@@ -68,7 +60,7 @@ class Analysis:
             self.tokens = tokenize(self.source)
             self.definitions = tuple(self._definitions(infer_types(parse_module(text, _NAME))))
         except RelvmError as error:
-            self.problem = self._problem(error)
+            self.problem = problem_of(error, self.source)
 
     def hover(self, offset: int) -> str | None:
         """Return what is known about the name at an offset, as Markdown, or None if there is nothing to say."""
@@ -116,14 +108,6 @@ class Analysis:
             return [token for token in tokenize(self.source) if token.kind == "name"]
         except RelvmError:
             return []
-
-    def _problem(self, error: RelvmError) -> Problem:
-        message = str(error).partition("\n")[0]
-        found = _PLACE.match(message)
-        start = min(self._offset(found), len(self.text)) if found else 0
-        end = next((start + len(each.text) for each in self._names if each.offset == start), start + 1)
-        message = message[found.end() :].removeprefix(": ") if found else message
-        return Problem(message, start, min(end, len(self.text)))
 
     def _offset(self, place: re.Match[str]) -> int:
         """Return the offset of a match of _PLACE in the text."""

@@ -26,6 +26,7 @@ from relvm.tables import DTYPES
 _CONSTANTS = {"true", "false", "null", "inf", "nan"}
 _DECLARATIONS = {"module", "def", "fn", "kernel", "const", "let"}
 _TYPES = {row.name for row in DTYPES} | {"tensor", "list", "optional", "object"}
+DEFINITION = (Keyword.Declaration, Text.Whitespace, Name.Function)  # the tokens of `def main`, before a parenthesis
 
 
 class RelvmLexer(RegexLexer):
@@ -44,10 +45,7 @@ class RelvmLexer(RegexLexer):
             (r"\d+(?:\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)", Number.Float),
             (r"\.\d+\b", Number.Integer),
             (r"\d+", Number.Integer),
-            (
-                r"(def|kernel)(\s+)([^\W\d]\w*)(?=\s*\()",
-                bygroups(Keyword.Declaration, Text.Whitespace, Name.Function),
-            ),
+            (r"(def|kernel)(\s+)([^\W\d]\w*)(?=\s*\()", bygroups(*DEFINITION)),
             (r"@(?:packed\b|[^\W\d]\w*)", Name.Function),
             (words(sorted(_CONSTANTS), prefix=r"\b", suffix=r"\b"), Keyword.Constant),
             (words(sorted(_DECLARATIONS), prefix=r"\b", suffix=r"\b"), Keyword.Declaration),

@@ -27,7 +27,7 @@ from relvm.errors import (
     RelvmUnsupportedError,
     expect_path,
     expect_type,
-    near_matches,
+    known_names,
     shortened,
 )
 from relvm.ir.bind_dims import match_dims
@@ -83,14 +83,23 @@ def read_weights(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
             f"{path}: expected a .safetensors file, whose first 8 bytes are the length of its header"
         )
     try:
-        header = json.loads(content[8 : 8 + length])
+        header = json.loads(content[8 : 8 + length], object_pairs_hook=_without_duplicates)
     except (ValueError, RecursionError) as error:
-        raise RelvmFormatError(f"{path}: the header is not JSON: {shortened(str(error))}") from None
+        raise RelvmFormatError(f"{path}: the header is not valid: {shortened(str(error))}") from None
     if not isinstance(header, dict):
         raise RelvmFormatError(f"{path}: expected an object as header, got {shortened(str(header))}")
     header.pop("__metadata__", None)
     data = memoryview(content)[8 + length :]
     return {name: _array(entry, data, f"{path}: {shortened(name)}") for name, entry in header.items()}
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {shortened(twice)} is given twice")
+    return found
 
 
 def _array(entry: Any, data: memoryview, here: str) -> np.ndarray:
@@ -200,7 +209,7 @@ def bind_weights(module: Module, weights: Weights | str | os.PathLike[str], *, f
     expect_type("module", module, Module, "a Module")
     names = {each.name for each in module.functions if not each.private}
     if function not in names:
-        raise RelvmNameError(f"no function {function}{near_matches(str(function), names)}")
+        raise RelvmNameError(f"no function {function}{known_names(str(function), names)}")
     for caller in module.functions:
         if any(isinstance(item, FunctionRef) and item.name == function for item in walk(caller)):
             raise RelvmUnsupportedError(
@@ -215,13 +224,13 @@ def bind_weights(module: Module, weights: Weights | str | os.PathLike[str], *, f
 
 def _values(function: Function, weights: Weights) -> dict[Var, Constant]:
     """Return the constant for each parameter that has a weight."""
-    known = dict(function.attributes).get("input_names", [param.name for param in function.params])
-    by_name = dict(zip(known, function.params, strict=True)) | {param.name: param for param in function.params}
+    by_name = {param.name: param for param in function.params}
+    by_name |= dict(zip(function.input_names, function.params, strict=True))
     values: dict[Var, Constant] = {}
     for name, array in weights.items():
         param = by_name.get(name) or by_name.get(re.sub(r"\W", "_", name, flags=re.ASCII))
         if param is None:
-            raise RelvmNameError(f"weights: {function.name} has no parameter {name}{near_matches(name, by_name)}")
+            raise RelvmNameError(f"weights: {function.name} has no parameter {name}{known_names(name, by_name)}")
         if param in values:
             raise RelvmNameError(f"weights: two weights are for the parameter {param.name} of {function.name}")
         values[param] = as_constant(array, f"weights: {name}")

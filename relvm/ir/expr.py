@@ -451,6 +451,12 @@ class Function(Expr):
         return self.body
 
     @property
+    def input_names(self) -> tuple[str, ...]:
+        """The name of each parameter in messages: that of the model's input, or else that of the parameter."""
+        names = dict(self.attributes).get("input_names", ())
+        return names if len(names) == len(self.params) else tuple(param.name for param in self.params)
+
+    @property
     def func_type(self) -> FuncType:
         """The type of the function.  Its result type is the annotated one, or `object` if there is no annotation."""
         return FuncType(tuple(p.type for p in self.params), self.result_type or OBJECT, self.pure)

@@ -21,6 +21,7 @@ from relvm.errors import (
     RelvmShapeError,
     RelvmTypeError,
     RelvmUnsupportedError,
+    known_names,
     near_matches,
 )
 from relvm.ir.bind_dims import match_dims
@@ -137,7 +138,7 @@ class _Evaluator:
 
     def global_function(self, name: str) -> InterpretedClosure:
         if name not in self.functions:
-            raise RelvmNameError(f"no function {name}{near_matches(name, self.functions)}")
+            raise RelvmNameError(f"no function {name}{known_names(name, self.functions)}")
         return InterpretedClosure(self, self.functions[name], {}, {})
 
     def call(self, callee: Any, args: tuple) -> Any:
@@ -159,8 +160,8 @@ class _Evaluator:
             raise RelvmArgumentError(f"{function.name} takes {len(function.params)} arguments, got {len(args)}")
         variables, dims = dict(callee.variables), dict(callee.dims)
         pending: list[tuple[str, AnyDim, int]] = []
-        for param, value in zip(function.params, args, strict=True):
-            _match(f"{function.name}: argument {param.name}", param.type, value, dims, pending)
+        for param, name, value in zip(function.params, function.input_names, args, strict=True):
+            _match(f"{function.name}: argument {name}", param.type, value, dims, pending)
             variables[param] = value
         _check_pending(pending, dims)
         result = self.tail(function.body, variables, dims, function.result_type)

@@ -148,6 +148,8 @@ class InferenceSession:
     ) -> None:
         if not isinstance(path_or_bytes, str | os.PathLike | bytes):
             raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
+        if not isinstance(sess_options, SessionOptions | None):
+            raise TypeError(f"sess_options: expected a SessionOptions, got {type(sess_options).__name__}")
         self._model = path_or_bytes if isinstance(path_or_bytes, bytes) else Path(path_or_bytes)
         self._sess_options = options = SessionOptions() if sess_options is None else sess_options
         self._threads = options.intra_op_num_threads or None

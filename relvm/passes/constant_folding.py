@@ -54,7 +54,7 @@ class Made:
     results: dict[Hashable, tuple[OpCall, Constant | None]] = field(default_factory=dict)
 
 
-@module_pass("constant_folding", at=Stage.ANF)
+@module_pass("constant_folding", at=Stage.ANF, optional=True)
 def constant_folding(module: Module) -> Module:
     """Evaluate pure operators on constants with their NumPy functions:
 

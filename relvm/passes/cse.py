@@ -39,7 +39,7 @@ from relvm.tables import BUILTINS
 _MERGED_BUILTINS = frozenset(row.name for row in BUILTINS if row.effect == "PURE")
 
 
-@function_pass("cse", at=Stage.ANF)
+@function_pass("cse", at=Stage.ANF, optional=True)
 def cse(function: Function) -> Function:
     """Reuse the result of a computation instead of repeating it with the same arguments:
 

@@ -10,7 +10,7 @@ from relvm.ir.visitor import function_runs, map_blocks, with_bindings, with_valu
 from relvm.passes.pass_manager import module_pass
 
 
-@module_pass("dce", at=Stage.ANF)
+@module_pass("dce", at=Stage.ANF, optional=True)
 def dce(module: Module) -> Module:
     """Remove bindings whose value is never used and has no effect.
 

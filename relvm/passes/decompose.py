@@ -11,7 +11,7 @@ from relvm.kernels.lowering_rules import Composition
 from relvm.passes.pass_manager import function_pass
 
 
-@function_pass("decompose", at=Stage.ANF)
+@function_pass("decompose", at=Stage.ANF, optional=True)
 def decompose(function: Function) -> Function:
     """Replace each composite operator by the operators of which it is composed:
 

@@ -35,7 +35,7 @@ _STEPS = (ops.round, ops.floor, ops.ceil, ops.saturating_cast)
 Changes = dict[Var, OpCall]  # variable -> the call that computes it from now on
 
 
-@module_pass("fold_scales", at=Stage.ANF)
+@module_pass("fold_scales", at=Stage.ANF, optional=True)
 def fold_scales(module):
     """Fold constant factors into constant weights, so that they need not be multiplied at run time:
 

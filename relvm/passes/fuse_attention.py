@@ -19,7 +19,7 @@ from relvm.passes.pass_manager import function_pass
 from relvm.passes.util.scale_factors import factor_of
 
 
-@function_pass("fuse_attention", at=Stage.ANF)
+@function_pass("fuse_attention", at=Stage.ANF, optional=True)
 def fuse_attention(function: Function) -> Function:
     """Replace attention by one operator, which does not store the matrix of scores:
 

@@ -19,7 +19,7 @@ from relvm.passes.pass_manager import function_pass
 _MAX_MEMBERS = 32  # more members gain little, and their values no longer fit in registers
 
 
-@function_pass("fuse_ops", at=Stage.ANF)
+@function_pass("fuse_ops", at=Stage.ANF, optional=True)
 def fuse_ops(function: Function) -> Function:
     """Fuse an operator into the kernel of its only user:
 

@@ -33,7 +33,7 @@ SMALL = 8  # most bindings, including those of inner blocks, of a function that 
 DEEPEST = 24  # greatest nesting depth of blocks that inlining may produce
 
 
-@module_pass("inline", at=Stage.ANF)
+@module_pass("inline", at=Stage.ANF, optional=True)
 def inline(module: Module) -> Module:
     """Replace the call of a private function by its body if this is the only use, or if the body is small:
 
@@ -202,12 +202,12 @@ class _Inliner:
         dims = {var: dims[var] if var in dims else dim_var(var.name) for var in dict.fromkeys(own)}
         values: dict[Var, Expr] = {}
         casts: list[MatchCast] = []
-        for param, arg in zip(function.params, args, strict=True):
+        for param, called, arg in zip(function.params, function.input_names, args, strict=True):
             type_ = substitute_dims(param.type, dims)
             values[param] = arg
             if not is_proven(type_, arg.type):
                 values[param] = checked = replace(param, type=type_)
-                casts.append(MatchCast(checked, arg, f"{name}: argument {param.name}"))
+                casts.append(MatchCast(checked, arg, f"{name}: argument {called}"))
         new = [var for cast in casts for var in plain_dim_vars(cast.var.type) if var not in self.known]
         ordered = in_binding_order(casts, new)
         if ordered is None:

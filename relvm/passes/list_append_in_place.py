@@ -11,7 +11,7 @@ from relvm.ir.verifier import Stage
 from relvm.passes.pass_manager import function_pass
 
 
-@function_pass("list_append_in_place", at=Stage.PLANNED)
+@function_pass("list_append_in_place", at=Stage.PLANNED, optional=True)
 def list_append_in_place(function: Function) -> Function:
     """Append to a list in place if the append is the last use of the list:
 

@@ -97,9 +97,10 @@ def _lowered(function: Function, proven: bool, unchecked: Collection[str]) -> Fu
     # Parameters that lambda lifting added.  They are the last parameters, and their dimensions are bound first.
     captured = dict(function.attributes).get("captured", 0)
     first = len(function.params) - captured
-    for param in (*function.params[first:], *function.params[:first]):
+    params = list(zip(function.params, function.input_names, strict=True))
+    for param, name in (*params[first:], *params[:first]):
         lowering.origins = param.origins
-        where = f"{function.name}: argument {param.name}"
+        where = f"{function.name}: argument {name}"
         if proven:
             lowering.bind(where, param.type, param, scope)
         else:

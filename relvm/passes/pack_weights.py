@@ -30,7 +30,7 @@ _MIN_CHANNELS = 8  # fewest input and output channels with which Winograd convol
 _MIN_PLACES = 5  # smallest size of a spatial axis of the result; smaller results do not fill tiles and blocks of tiles
 
 
-@module_pass("pack_weights", at=Stage.ANF)
+@module_pass("pack_weights", at=Stage.ANF, optional=True)
 def pack_weights(module: Module) -> Module:
     """Pack the constant right operands of matrix products, and the constant filters of convolutions:
 

@@ -20,13 +20,15 @@ class Pass:
     """A pass over a module.
 
     name: the name in the output of `relvm show --html`.   run: the function that transforms the module.   at: the stage
-    of its input.   to: the stage of its result, which is equal to `at` for an optimization.
+    of its input.   to: the stage of its result, which is equal to `at` for an optimization.   optional: whether a build
+    without the pass gives the same results.
     """
 
     name: str
     run: Callable[[Module], Module]
     at: Stage
     to: Stage
+    optional: bool = False
 
     @property
     def doc(self) -> str:
@@ -36,22 +38,25 @@ class Pass:
         return self.run(module)
 
 
-def module_pass(name: str, *, at: Stage, to: Stage | None = None) -> Callable[[Callable[[Module], Module]], Pass]:
-    """Return a decorator that turns a function on modules into a pass.  `name`, `at` and `to` are the fields of the
-    pass."""
+def module_pass(
+    name: str, *, at: Stage, to: Stage | None = None, optional: bool = False
+) -> Callable[[Callable[[Module], Module]], Pass]:
+    """Return a decorator that turns a function on modules into a pass.  The parameters are the fields of the pass."""
 
     def declare(run: Callable[[Module], Module]) -> Pass:
-        return Pass(name, run, at, at if to is None else to)
+        return Pass(name, run, at, at if to is None else to, optional)
 
     return declare
 
 
-def function_pass(name: str, *, at: Stage, to: Stage | None = None) -> Callable[[Callable[[Function], Function]], Pass]:
+def function_pass(
+    name: str, *, at: Stage, to: Stage | None = None, optional: bool = False
+) -> Callable[[Callable[[Function], Function]], Pass]:
     """Return a decorator that turns a function on IR functions into a pass.
 
     The pass applies the function to each IR function of a module.
 
-    `name`, `at` and `to` are the fields of the pass.
+    The parameters are the fields of the pass.
     """
 
     def declare(one: Callable[[Function], Function]) -> Pass:
@@ -59,7 +64,7 @@ def function_pass(name: str, *, at: Stage, to: Stage | None = None) -> Callable[
             return module.with_functions(tuple(map(one, module.functions)))
 
         run.__doc__ = one.__doc__
-        return Pass(name, run, at, at if to is None else to)
+        return Pass(name, run, at, at if to is None else to, optional)
 
     return declare
 

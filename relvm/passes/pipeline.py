@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from relvm.errors import RelvmArgumentError
 from relvm.ir.type_inference import infer_types
 from relvm.ir.verifier import Stage
 from relvm.lir.passes.copy_coalescing import copy_coalescing
@@ -41,7 +44,9 @@ LIR_PASSES = (
 )
 
 
-def build_pipeline(target: str, *, fused: bool = True, is_compact: bool = False) -> tuple[Pass, ...]:
+def build_pipeline(
+    target: str, *, fused: bool = True, is_compact: bool = False, without: Collection[str] = ()
+) -> tuple[Pass, ...]:
     """Return the passes, in order, that lower a module from stage PARSED to PLANNED, the input of code generation.
 
     Parameters
@@ -52,7 +57,22 @@ def build_pipeline(target: str, *, fused: bool = True, is_compact: bool = False)
         Whether operators are fused into kernels.  The target "numpy" never fuses.
     is_compact
         Whether kernels save memory at the expense of time.
+    without
+        Names of optional passes to leave out, which may include passes that this target does not run.
+
+    Raises
+    ------
+    RelvmArgumentError
+        `without` contains a required pass, or something that is not a pass.
     """
+    optional = [step.name for step in _passes("c", fused=True, is_compact=False) if step.optional]
+    for name in without:
+        if name not in optional:
+            raise RelvmArgumentError(f"without: {name}: only optional passes can be left out: {', '.join(optional)}")
+    return tuple(step for step in _passes(target, fused=fused, is_compact=is_compact) if step.name not in without)
+
+
+def _passes(target: str, *, fused: bool, is_compact: bool) -> tuple[Pass, ...]:
     return (
         Pass("infer_types", infer_types, Stage.PARSED, Stage.TYPED),
         to_anf,

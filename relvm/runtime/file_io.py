@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from io import BufferedReader
     from pathlib import Path
 
+SOURCE_SUFFIXES = (".onnx", ".relvm")
 EXECUTABLE_SUFFIXES = (".rvm", ".so")  # saved executables, and shared libraries that contain an executable
 LIBRARY_SECTION = ".relvm"  # csrc/library/module.c
 _PARTIAL = ".part"
@@ -43,11 +44,16 @@ def map_executable(path: str | os.PathLike) -> memoryview:
     OSError
         The file cannot be read.
     RelvmFormatError
-        `open_file` rejects the file, or the file is empty, or it is a shared library that is damaged or contains no
-        executable.
+        `open_file` rejects the file, or the file is empty, or it is the source of a model, or a shared library that is
+        damaged or contains no executable.
     """
     expect_path("path", path)  # a number would be a file descriptor
     with open_file(path) as file:
+        if os.fsdecode(path).endswith(SOURCE_SUFFIXES):
+            raise RelvmFormatError(
+                f"{path}: expected an executable ({', '.join(EXECUTABLE_SUFFIXES)}), got the source of a model;"
+                " compile it with relvm.vm.build or `relvm compile`, or load it with relvm.load_model"
+            )
         status = os.fstat(file.fileno())
         if status.st_size == 0:
             raise RelvmFormatError(f"{path}: the file is empty")

@@ -9,7 +9,7 @@ from typing import Any
 
 from relvm._native import ffi, lib
 from relvm.display import Displayed, html_lines, html_table, text_table
-from relvm.errors import RelvmNameError, near_matches
+from relvm.errors import RelvmNameError, known_names
 from relvm.quoting import terminal
 from relvm.runtime.executable import Executable
 from relvm.runtime.instrument import python_instrument
@@ -93,7 +93,7 @@ class Profile(Displayed):
         """Return the row of a function.  Raise RelvmNameError if the run did not call a function of that name."""
         found = next((row for row in self.rows if row.name == name), None)
         if found is None:
-            raise RelvmNameError(f"no function {name} in the profile{near_matches(str(name), self._names())}")
+            raise RelvmNameError(f"no function {name} in the profile{known_names(str(name), self._names())}")
         return found
 
     def _names(self) -> list[str]:

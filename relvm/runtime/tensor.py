@@ -158,6 +158,10 @@ class Tensor(NDArrayOperatorsMixin, Displayed, Reference):
     def __str__(self) -> str:
         return f"Tensor({self._elements('Tensor(')}, shape={self.shape}, dtype={self.dtype})"
 
+    def __format__(self, spec: str) -> str:
+        """Return the tensor as text.  A format such as ".2f" is for tensors without axes, as in NumPy."""
+        return format(self.numpy(), spec) if spec else str(self)
+
     def __repr__(self) -> str:
         return short_text(str(self))
 

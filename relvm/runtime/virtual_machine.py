@@ -17,7 +17,7 @@ from relvm.errors import (
     RelvmUnsupportedError,
     expect_name,
     expect_type,
-    near_matches,
+    known_names,
 )
 from relvm.quoting import terminal
 from relvm.runtime.binding import Reference
@@ -553,7 +553,7 @@ class VirtualMachine(Displayed):
         index = lib.rvm_executable_find(self.executable.pointer, name.encode())
         if index < 0 or not self._is_callable(index):
             what = "no function" if index < 0 else "Python cannot call a packed function or kernel:"
-            raise RelvmNameError(f"{what} {name}{near_matches(name, [*self.functions, *self._saved])}")
+            raise RelvmNameError(f"{what} {name}{known_names(name, [*self.functions, *self._saved])}")
         self._functions[name] = Function(self._runner, name, index, self._inputs)
         return self._functions[name]
 

@@ -52,7 +52,7 @@ def test_on_a_full_disk_the_file_stays_what_it_was(folder: Path, arguments: str)
     output = folder / f"out.{arguments.rpartition('out.')[2]}"
     output.write_text("earlier")
     done = relvm(*arguments.split(), cwd=folder, max_file=1000)
-    assert done.returncode == 1 and done.stderr.startswith("relvm: error: [Errno 27] File too large: "), done.stderr
+    assert done.returncode == 1 and done.stderr.endswith(": File too large\n"), done.stderr
     assert done.stderr.count("\n") == 1 and output.name in done.stderr
     assert output.read_text() == "earlier"
     assert not list(folder.glob("*.part"))
@@ -91,7 +91,7 @@ def test_an_empty_name_of_a_file_is_refused(folder: Path, arguments: tuple[str, 
         (("export", "fixed.relvm", "-o", "folder", "--pool", "p=" + "9" * 5000), "expected NAME or NAME=BYTES"),
         (("compare", "fixed.relvm", "--modes", ""), "modes: '' is not available; expected modes among reference"),
         (("run", "loop.relvm", "--random"), "loop.relvm: expected a file, got a cycle of symbolic links"),
-        (("show", "dangling.relvm"), "No such file or directory: 'dangling.relvm'"),
+        (("show", "dangling.relvm"), "relvm: error: dangling.relvm: No such file or directory"),
     ],
 )
 def test_values_without_a_meaning_are_refused(folder: Path, arguments: tuple[str, ...], message: str) -> None:

@@ -2,22 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from relvm.explore import copy_bandwidth, measured_peaks
+from relvm.compiler.disk_cache import shrink
+from relvm.explore import Peaks, copy_bandwidth, measured_peaks
 from relvm.explore.views import machine_peak
 from relvm.runtime.virtual_machine import VirtualMachine
 
 
-def test_peaks_are_measured_once() -> None:
-    first = measured_peaks(1)
-    assert first is measured_peaks(1)
-    assert first.threads == 1 and first.operations > 0.5e9 and first.bytes > 0.1e9
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> Callable[[float, float], None]:
+    """Replace the measurements: each returns a rate, and the share of the processors' time that it got."""
+
+    def replace(rate: float, share: float) -> None:
+        monkeypatch.setattr(machine_peak, "_arithmetic_rate", lambda threads: (rate, share))
+        monkeypatch.setattr(machine_peak, "_copy_bandwidth", lambda threads: (rate / 2, 1.0))
+
+    return replace
+
+
+@pytest.mark.filterwarnings("ignore:the measured peaks may be too low")
+def test_peaks_are_measured(cache: Path) -> None:
+    peaks = measured_peaks(1)
+    assert peaks.threads == 1 and peaks.operations > 0.1e9 and peaks.bytes > 0.01e9
+
+
+def test_peaks_are_kept_for_a_number_of_threads(cache: Path, measured: Callable[[float, float], None]) -> None:
+    measured(8e9, 0.9)
+    assert measured_peaks(2) == Peaks(8e9, 4e9, 2)
+    measured(6e9, 0.9)
+    assert measured_peaks(2) == Peaks(8e9, 4e9, 2)
+    assert measured_peaks(1) == Peaks(6e9, 3e9, 1)
+    assert measured_peaks(2, again=True) == measured_peaks(2) == Peaks(6e9, 3e9, 2)
+    for content in (b"", b"[]", b"\xff", b'{"operations": 1}', b'{"operations": "8", "bytes": 1.0}'):
+        for file in (cache / "peaks").iterdir():
+            file.write_bytes(content)
+        measured(5e9, 0.9)
+        assert measured_peaks(1) == Peaks(5e9, 2.5e9, 1)
+    shrink(0)
+    assert not list((cache / "peaks").iterdir())
+
+
+def test_peaks_of_a_busy_machine_are_not_kept(cache: Path, measured: Callable[[float, float], None]) -> None:
+    measured(2e9, 0.25)
+    with pytest.warns(RuntimeWarning, match="the measurement got 25% of the time of the processors"):
+        assert measured_peaks(1) == Peaks(2e9, 1e9, 1)
+    measured(8e9, 1.0)
+    assert measured_peaks(1) == Peaks(8e9, 4e9, 1)
+
+
+def test_the_share_of_the_processors_is_that_of_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    walls, used = iter([10.0, 14.0]), iter([1.0, 3.0])
+    monkeypatch.setattr(machine_peak.time, "perf_counter", lambda: next(walls))
+    monkeypatch.setattr(machine_peak.time, "process_time", lambda: next(used))
+    monkeypatch.setattr(machine_peak.os, "cpu_count", lambda: 2)
+    runs = iter([0.5, 0.3, 0.4, 0.6, 0.5])
+    assert machine_peak._timed(lambda: next(runs), 8) == (0.3, 2 / 8)
 
 
 def test_a_copy_takes_the_time_that_its_bandwidth_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter([0.0, 0.5, 1.0, 1.25, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0])
+    clock = iter([0.0, 0.5, 0.5, 1.0, 1.25, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 9.0])
     monkeypatch.setattr("relvm.explore.views.machine_peak.time.perf_counter", lambda: next(clock))
     assert copy_bandwidth(2) == 128_000_000 / 0.25
 
@@ -32,10 +80,7 @@ def test_every_number_is_multiplied_and_added_to_as_often_as_is_counted(monkeypa
     np.testing.assert_allclose(numbers, expected, rtol=1e-6)
 
 
-def test_without_a_compiler_only_memory_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.filterwarnings("ignore:the measured peaks may be too low")
+def test_without_a_compiler_only_memory_is_measured(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELVM_CC", "none")
-    machine_peak._measured.cache_clear()
-    try:
-        assert measured_peaks().operations is None and measured_peaks().bytes > 0.1e9
-    finally:
-        machine_peak._measured.cache_clear()
+    assert measured_peaks().operations is None and measured_peaks().bytes > 0.01e9

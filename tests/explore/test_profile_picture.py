@@ -10,6 +10,8 @@ from matplotlib.patches import Rectangle
 from relvm import vm
 from relvm.errors import RelvmArgumentError, RelvmToolchainError
 from relvm.explore import Peaks, draw_profile, draw_roofline, format_profile
+from relvm.explore.draw.matplotlib_import import new_figure
+from relvm.explore.draw.memory_chart import Box, draw_boxes
 from relvm.frontend.text import parse_module
 from relvm.runtime.profiler import Profile, ProfileRow
 
@@ -146,3 +148,22 @@ def test_a_run_is_drawn_with_the_peaks_of_this_machine() -> None:
 def test_options_without_a_meaning_are_errors(show, options: dict, message: str) -> None:
     with pytest.raises(RelvmArgumentError, match=message):
         show(PROFILE, **{"peaks": PEAKS, **options})
+
+
+def test_numbers_of_points_at_one_place_stand_side_by_side() -> None:
+    rows = tuple(ProfileRow(f"kernel_{k}", "kernel", 1, 1e-4, 1e-4, 1000, 500) for k in range(4))
+    axes, _ = draw_roofline(Profile("main", 1e-3, rows), Peaks(4e10, 1e10)).axes
+    moved = [text.get_position() for text in axes.texts if text.get_text().isdecimal()]
+    assert moved == [(0, 0), (0, 9), (0, 18), (0, 27)]  # points, for letters of 7 points
+
+
+def test_labels_of_boxes_fit_in_them() -> None:
+    boxes = [Box("a" * 60, 0, 8, 0, 0), Box("b" * 60, 0, 8, 1, 9), Box("c", 8, 8, 0, 9)]
+    figure = new_figure(10, 4)
+    axes = figure.subplots()
+    draw_boxes(axes, boxes, 16, 16)
+    assert [text.get_text() for text in axes.texts] == ["a" * 13 + "…", "b" * 60, "c"]
+    figure.draw_without_rendering()
+    for text, box in zip(axes.texts, boxes, strict=True):
+        left, right = axes.transData.transform([(box.first, 0), (box.last + 1, 0)])[:, 0]
+        assert left < text.get_window_extent().x0 and text.get_window_extent().x1 < right

@@ -128,12 +128,13 @@ def test_a_damaged_tensor_is_named(tmp_path: Path, tensor: Any, error: type[Relv
         (b"", "expected a .safetensors file"),
         (b"1234567", "expected a .safetensors file"),
         (b"\xff" * 16, "whose first 8 bytes are the length of its header"),
-        (b"\4\0\0\0\0\0\0\0[1, ", "the header is not JSON"),
+        (b"\4\0\0\0\0\0\0\0[1, ", "the header is not valid"),
         (b"\2\0\0\0\0\0\0\0[]", "expected an object as header, got []"),
-        (b"\2\0\0\0\0\0\0\0\xff\xff", "the header is not JSON"),
-        ((100_000).to_bytes(8, "little") + b"[" * 100_000, "the header is not JSON"),
+        (b"\2\0\0\0\0\0\0\0\xff\xff", "the header is not valid"),
+        (b"\x0d\0\0\0\0\0\0\0" + b'{"a":1,"a":2}', "the key a is given twice"),
+        ((100_000).to_bytes(8, "little") + b"[" * 100_000, "the header is not valid"),
     ],
-    ids=["empty", "short", "long", "text", "list", "bytes", "nested"],
+    ids=["empty", "short", "long", "text", "list", "bytes", "twice", "nested"],
 )
 def test_a_damaged_file_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "w.safetensors").write_bytes(content)

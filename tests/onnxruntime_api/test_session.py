@@ -212,6 +212,11 @@ def test_a_malformed_provider() -> None:  # which onnxruntime prints, and ignore
         ours.InferenceSession(TWO, providers=["CUDAExecutionProvider", "CPUExecutionProvider"])
 
 
+def test_options_of_another_type() -> None:
+    with pytest.raises(TypeError, match="sess_options: expected a SessionOptions, got str"):
+        ours.InferenceSession(TWO, "CPUExecutionProvider")
+
+
 def test_arrays_in_another_byte_order() -> None:  # of which onnxruntime computes wrong results
     (z, _) = ours.InferenceSession(TWO).run(None, {"x": A.astype(">f4"), "y": A})
     np.testing.assert_array_equal(z, 2 * A)

@@ -129,6 +129,9 @@ def test_conversions_to_numbers(tensor) -> None:
     one = tensor(np.int64(3), "i64")
     assert (int(one), float(one), complex(one), operator.index(one), bool(one)) == (3, 3.0, 3 + 0j, 3, True)
     assert float(tensor(np.float32(1.5))) == 1.5
+    assert f"{tensor(np.float32(1.5)):.2f}" == "1.50"
+    with pytest.raises(TypeError, match="unsupported format"):
+        format(tensor(X), ".2f")
     assert (one.size, one.nbytes, tensor(X).size, tensor(X).nbytes) == (1, 8, 6, 24)
     for convert in (int, float, complex):
         with pytest.raises(TypeError):

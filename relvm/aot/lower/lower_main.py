@@ -50,7 +50,7 @@ from relvm.aot.lower.values import (
     tensors_of,
     with_sizes,
 )
-from relvm.errors import RelvmNameError, near_matches
+from relvm.errors import RelvmNameError, known_names
 from relvm.ir.dtypes import I64, U64
 from relvm.ir.expr import (
     Binding,
@@ -111,7 +111,7 @@ def lower_main(module: Module, config: AotConfig, entry: str = "main") -> Lowere
     """
     functions = {function.name: function for function in module.functions}
     if entry not in functions:
-        raise RelvmNameError(f"no function {entry}{near_matches(entry, functions)}")
+        raise RelvmNameError(f"no function {entry}{known_names(entry, functions)}")
     ranges: dict[str, dict[DimVar, Range]] = {entry: stated_ranges(functions[entry])}
     lowered = []
     kernels = dict(module.kernels)

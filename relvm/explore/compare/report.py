@@ -9,7 +9,7 @@ import numpy as np
 from ml_dtypes import finfo
 
 from relvm.display import Displayed, html_table, text_table
-from relvm.errors import RelvmNameError, near_matches
+from relvm.errors import RelvmNameError, known_names
 from relvm.ir.dtypes import dtype_of
 from relvm.quoting import terminal
 
@@ -83,7 +83,7 @@ class Comparison(Displayed):
         none."""
         found = next((row for row in self.rows if row.name == name), None)
         if found is None:
-            raise RelvmNameError(f"no value {name} in the comparison{near_matches(str(name), self._names())}")
+            raise RelvmNameError(f"no value {name} in the comparison{known_names(str(name), self._names())}")
         return found
 
     def _names(self) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from relvm.compiler.build import build
-from relvm.errors import RelvmArgumentError, RelvmNameError, expect_path, expect_type, near_matches
+from relvm.errors import RelvmArgumentError, RelvmNameError, expect_path, expect_type, known_names, near_matches
 from relvm.explore.compare.instrument_values import (
     Watched,
     giving,
@@ -156,7 +156,7 @@ class _Program:
 
     def run_nodes(self, inputs: Sequence[Any]) -> dict[str, np.ndarray]:
         """Return the values that ONNX Runtime computes, by their names in the graph."""
-        names = dict(self.module[self.function].attributes)["input_names"]
+        names = self.module[self.function].input_names
         return run_onnxruntime(self.proto, dict(zip(names, map(np.asarray, inputs), strict=True)))
 
 
@@ -221,7 +221,7 @@ def _leaves(name: str, value: Any) -> Iterator[tuple[str, np.ndarray]]:
 
 def _expect_public(name: str, public: Sequence[str]) -> None:
     if name not in public:
-        raise RelvmNameError(f"no public function {name}{near_matches(name, public)}")
+        raise RelvmNameError(f"no public function {name}{known_names(name, public)}")
 
 
 def _random_inputs(params: Sequence[Var], sizes: Mapping[str, int], seed: int) -> tuple[np.ndarray, ...]:
@@ -245,7 +245,7 @@ def _expect_random(dims: Mapping[str, Any], inputs: Sequence[Any], params: Seque
     names = {var.name for shape in shapes for dim in shape for var in dim_vars(dim)}
     for name in dims:
         if name not in names:
-            raise RelvmNameError(f"dims: no input has a dimension {name}{near_matches(name, names)}")
+            raise RelvmNameError(f"dims: no input has a dimension {name}{known_names(name, names)}")
 
 
 def _expect_modes(modes: Sequence[str], known: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from relvm.display import Displayed
-from relvm.errors import RelvmIndexError, RelvmNameError, near_matches
+from relvm.errors import RelvmIndexError, RelvmNameError, known_names, near_matches
 from relvm.explore.debugger.debug_info import FunctionCode, ProgramCode, is_version
 from relvm.explore.debugger.kernel_code import KernelCode
 from relvm.quoting import terminal
@@ -62,7 +62,7 @@ def resolve(program: ProgramCode, where: str | int, function: str | None) -> tup
         The function has no such instruction.
     """
     if function is not None and function not in program.functions:
-        raise RelvmNameError(f"no function {function}{near_matches(function, program.functions)}")
+        raise RelvmNameError(f"no function {function}{known_names(function, program.functions)}")
     codes = [program.functions[function]] if function else list(program.functions.values())
     if isinstance(where, int):
         found = _of_line(codes, None, where)

@@ -22,6 +22,7 @@ from relvm.errors import (
     RelvmUnsupportedError,
     expect_choice,
     expect_type,
+    known_names,
     near_matches,
 )
 from relvm.explore.debugger.breakpoints import Breakpoint, line_of, resolve
@@ -304,7 +305,7 @@ class Debugger(Displayed):
         code = self.code.find(function)
         if code is None:
             known = [*self.code.functions, *self.code.kernels]
-            raise RelvmNameError(f"no function {function}{near_matches(function, known)}")
+            raise RelvmNameError(f"no function {function}{known_names(function, known)}")
         lines = []
         for number in range(max(0, instruction - around), min(len(code.code), instruction + around + 1)):
             mark = "->" if number == instruction else "  "

@@ -12,14 +12,18 @@ from relvm.quoting import html_data, html_text
 _FRAME_HEIGHT = 640  # pixels; of a page in a notebook
 
 
-def filled(name: str, scripts: Sequence[str], title: str, data: Any) -> str:
+def filled(name: str, scripts: Sequence[str], title: str, data: Any, *, editor: str = "") -> str:
     """Return an HTML page: the template page_files/page.html with `name`.html, `name`.css, the scripts and `data`.
 
-    scripts: names of JavaScript files.  data: inserted into the page as JSON.
+    scripts: names of JavaScript files.  data: inserted into the page as JSON.  editor: the name of an HTML and a CSS
+    file that are inserted as well, or "".
     """
     script = "\n".join(map(_read, scripts))
     given = {"TITLE": html_text(title), "CSS": _read(f"{name}.css"), "JS": script, "DATA": html_data(data)}
-    template = _read("page.html").replace("$BODY", _read(f"{name}.html").rstrip())
+    body = _read(f"{name}.html").rstrip().replace("$EDITOR", _read(f"{editor}.html") if editor else "")
+    if editor:
+        given["CSS"] += _read(f"{editor}.css")
+    template = _read("page.html").replace("$BODY", body)
     return re.sub(r"\$(TITLE|CSS|JS|DATA)\b", lambda match: given[match.group(1)], template)
 
 

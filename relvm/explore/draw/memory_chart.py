@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LABELLED = 0.03  # fraction of all bytes; smaller boxes have no label
+_LETTERS = 140  # that fit in the width of a chart
 
 
 class Box(NamedTuple):
@@ -28,20 +29,37 @@ def draw_boxes(axes: Axes, boxes: Sequence[Box], size_bytes: int, bound_bytes: i
 
     size_bytes: the largest value of the vertical axis.
     """
+    from matplotlib.patheffects import withStroke
+    from matplotlib.ticker import EngFormatter
+
+    points = range(max((box.last for box in boxes), default=0) + 1)
     for i, box in enumerate(boxes):
         span, place = [(box.first, box.last + 1 - box.first)], (box.offset, box.size_bytes)
         drawn = axes.broken_barh(span, place, facecolor=f"C{i % 10}", edgecolor="white", alpha=0.6)
         drawn.set_gid(svg_id(box.name))
-        if box.size_bytes >= _LABELLED * size_bytes:
+        label = _fitting(box.name, (box.last + 1 - box.first) / len(points))
+        if label and box.size_bytes >= _LABELLED * size_bytes:
             middle = (box.first + box.last + 1) / 2, box.offset + box.size_bytes / 2
-            axes.text(*middle, svg_text(box.name), ha="center", va="center", fontsize=7, clip_on=True)
-    points = range(max((box.last for box in boxes), default=0) + 1)
+            text = axes.text(*middle, svg_text(label), ha="center", va="center", fontsize=7, clip_on=True, zorder=5)
+            text.set_path_effects([withStroke(linewidth=2, foreground="white", alpha=0.8)])
     axes.step([*points, len(points)], [*in_use(boxes, points), 0], where="post", color="black", label="alive")
-    axes.axhline(bound_bytes, color="black", linestyle="dashed", label=f"at least {bound_bytes:,}")
-    axes.set(xlabel="statement", ylabel="bytes", xlim=(0, len(points)), ylim=(0, max(1, size_bytes) * 1.05))
+    axes.axhline(bound_bytes, color="black", linestyle="dashed", label=f"lower bound: {bound_bytes:,} bytes")
+    axes.set(xlabel="statement", ylabel="memory", xlim=(0, len(points)), ylim=(0, max(1, size_bytes) * 1.05))
     locator: Any = axes.xaxis.get_major_locator()
     locator.set_params(integer=True)
-    axes.legend(loc="upper right", fontsize=8)
+    axes.yaxis.set_major_formatter(EngFormatter(unit="B"))
+    draw_legend(axes)
+
+
+def draw_legend(axes: Axes) -> None:
+    """Draw the legend below the chart, where it covers nothing."""
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=3, fontsize=8, frameon=False)
+
+
+def _fitting(name: str, share: float) -> str:
+    """Return as much of a name as fits in a box.  share: the width of the box as a fraction of the chart's width."""
+    room = int(_LETTERS * share)
+    return name if len(name) <= room else f"{name[: room - 1]}…" if room >= 3 else ""
 
 
 def in_use(boxes: Sequence[Box], points: range) -> list[int]:

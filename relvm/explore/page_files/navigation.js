@@ -80,14 +80,17 @@ const KEYS = {
   w: ["wrap long lines or not", () => set("wrap", !settings.wrap)],
   f: ["long names in full or not", () => set("names", !settings.names)],
   Escape: ["remove the highlighting", () => { unselect(); link(); }],
-  "?": ["this help", () => help.showModal()],
+  "?": ["this help", showHelp],
 };
-help.querySelector("table").innerHTML = Object.entries(KEYS).map(([key, [text]]) =>
-  `<tr><td><kbd>${key}</kbd></td><td>${text}</td></tr>`).join("");
-document.getElementById("keys").addEventListener("click", () => help.showModal());
+function showHelp() {
+  help.querySelector("table").innerHTML = Object.entries(KEYS).map(([key, [text]]) =>
+    `<tr><td><kbd>${key}</kbd></td><td>${text}</td></tr>`).join("");
+  help.showModal();
+}
+document.getElementById("keys").addEventListener("click", showHelp);
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || help.open || event.target.closest("input, select")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || help.open || event.target.closest("input, select, textarea")) return;
   if (Object.hasOwn(KEYS, event.key)) { KEYS[event.key][1](); event.preventDefault(); return; }
   const arrow = { ArrowUp: -1, ArrowDown: 1 }[event.key];
   if (!arrow || event.target.closest(".lines, .divider")) return;

@@ -17,6 +17,13 @@ function hitsIn(text) {
 }
 
 function search() {
+  find();
+  const first = hits.find(([stage]) => stage === shown.right);
+  if (first) reveal("right", first[1]);
+}
+
+// Find and count the hits, without a jump.
+function find() {
   wanted = field.value.toLowerCase();
   hits = [];
   current = -1;
@@ -26,8 +33,6 @@ function search() {
     buttons[number].querySelector(".hits").textContent = hits.length - before || "";
   });
   repaint();
-  const first = hits.find(([stage]) => stage === shown.right);
-  if (first) reveal("right", first[1]);
   showPosition();
 }
 

@@ -2,7 +2,8 @@
 // Settings and the sizes of the panes, which the browser keeps.
 
 const STORE = "relvm.stages";
-const settings = { diff: true, wrap: false, names: false, theme: "light dark", list: 250, share: 0.5, ...stored() };
+const hasEditor = document.getElementById("editor") !== null;
+const settings = { diff: true, wrap: false, names: false, theme: "light dark", editor: Math.round(innerWidth * 0.27), list: 250, share: 0.5, ...stored() };
 
 // Pages from files or in frames may not be allowed to store anything.
 function stored() {
@@ -20,8 +21,8 @@ function applySettings() {
   document.documentElement.style.colorScheme = settings.theme;
   document.body.classList.toggle("wrapped", settings.wrap);
   document.body.classList.toggle("full-names", settings.names);
-  const { list, share } = settings;
-  document.querySelector("main").style.gridTemplateColumns =
+  const { editor, list, share } = settings;
+  document.querySelector("main").style.gridTemplateColumns = (hasEditor ? `${editor}px 5px ` : "") +
     `${list}px 5px minmax(0, ${share}fr) 5px minmax(0, ${1 - share}fr)`;
   for (const input of document.querySelectorAll("[data-setting]")) {
     if (input.type === "checkbox") input.checked = settings[input.dataset.setting];
@@ -44,9 +45,11 @@ function dividerMoves(id, position, move) {
 }
 
 const clamped = (value, least, most) => Math.min(most, Math.max(least, value));
-dividerMoves("list-divider", () => settings.list, (x) => set("list", clamped(Math.round(x), 60, innerWidth / 2)));
+const listStart = () => (hasEditor ? settings.editor + 5 : 0);
+dividerMoves("list-divider", () => listStart() + settings.list,
+  (x) => set("list", clamped(Math.round(x - listStart()), 60, innerWidth / 2)));
 {
-  const width = () => innerWidth - settings.list - 10;
-  dividerMoves("pane-divider", () => settings.list + 5 + settings.share * width(),
-    (x) => set("share", clamped((x - settings.list - 5) / width(), 0.1, 0.9)));
+  const start = () => listStart() + settings.list + 5, width = () => innerWidth - start() - 5;
+  dividerMoves("pane-divider", () => start() + settings.share * width(),
+    (x) => set("share", clamped((x - start()) / width(), 0.1, 0.9)));
 }

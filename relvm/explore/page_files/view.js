@@ -1,7 +1,8 @@
 "use strict";
 // One page for one exploration: a list of stages, two of them side by side, and what each line came from and became.
 const data = JSON.parse(document.getElementById("data").textContent);
-const stages = data.stages;
+let stages = data.stages;
+let origins = data.origins; // the source locations, which the stages have by number
 const SIDES = ["left", "right"];
 const panes = { left: document.getElementById("left"), right: document.getElementById("right") };
 const boxes = { left: panes.left.querySelector(".lines"), right: panes.right.querySelector(".lines") };
@@ -15,19 +16,21 @@ let active = "right"; // the pane that keys and scrolling refer to
 const otherSide = (side) => (side === "left" ? "right" : "left");
 
 // For each stage: an origin -> the numbers of the lines that have it.
-for (const stage of stages) {
-  stage.places = new Map();
-  stage.origins.forEach((origins, line) => {
-    for (const origin of origins) {
-      if (!stage.places.has(origin)) stage.places.set(origin, []);
-      stage.places.get(origin).push(line);
-    }
-  });
+function index() {
+  for (const stage of stages) {
+    stage.places = new Map();
+    stage.origins.forEach((ofLine, line) => {
+      for (const origin of ofLine) {
+        if (!stage.places.has(origin)) stage.places.set(origin, []);
+        stage.places.get(origin).push(line);
+      }
+    });
+  }
 }
 
-function linesOf(stage, origins) {
+function linesOf(stage, wanted) {
   const found = new Set();
-  for (const origin of origins) for (const line of stage.places.get(origin) ?? []) found.add(line);
+  for (const origin of wanted) for (const line of stage.places.get(origin) ?? []) found.add(line);
   return found;
 }
 
@@ -146,16 +149,18 @@ function reveal(side, line) {
 
 const HINT = "Click a line to see what it came from and what it became. Press ? for the keys.";
 let lit = []; // the elements that are highlighted
+let editorLines = () => []; // the lines of the editor, if there is one, that have some origins
 
-function light(origins) {
+function light(wanted) {
   for (const element of lit) element.classList.remove("lit", "pinned");
-  lit = SIDES.flatMap((side) => [...linesOf(stages[shown[side]], origins)].map((line) => rows[side].get(line)));
+  lit = SIDES.flatMap((side) => [...linesOf(stages[shown[side]], wanted)].map((line) => rows[side].get(line)));
+  lit.push(...editorLines(wanted));
   for (const element of lit) element.classList.add(pinned ? "pinned" : "lit");
   buttons.forEach((button, number) => {
-    const count = origins.length ? linesOf(stages[number], origins).size : 0;
+    const count = linesOf(stages[number], wanted).size;
     button.querySelector(".count").textContent = count || "";
   });
-  const names = origins.map((origin) => data.origins[origin]);
+  const names = wanted.map((origin) => origins[origin]);
   const more = names.length > 3 ? [`and ${names.length - 3} more`] : [];
   const short = names.slice(0, 3).map((name) => name.replace(/^[^:']*\/(?=[^/:]+:)/, "")); // without the folder
   setPlace(names.length ? [...short, ...more] : [HINT], names.join("\n"));
@@ -176,14 +181,14 @@ function mark() {
 
 function select(side, line) {
   const stage = stages[shown[side]];
-  const origins = stage.origins[line] ?? [];
+  const wanted = stage.origins[line] ?? [];
   selected = line in stage.lines ? { side, line } : null;
-  pinned = selected && origins.length ? origins : null;
+  pinned = selected && wanted.length ? wanted : null;
   activate(side);
   mark();
   if (!selected) return;
   reveal(side, line);
-  const related = linesOf(stages[shown[otherSide(side)]], origins);
+  const related = linesOf(stages[shown[otherSide(side)]], wanted);
   if (related.size) reveal(otherSide(side), Math.min(...related));
 }
 
@@ -213,17 +218,24 @@ for (const side of SIDES) {
 
 // ---- the list of stages ----
 
-const buttons = stages.map((stage, number) => {
-  const button = document.createElement("button");
-  button.className = stage.changed ? "stage" : "stage same";
-  button.title = `${stage.about}\nClick: show this stage on the right and the previous one on the left. Shift-click: show it on the left.`;
-  button.innerHTML = `<span class="changed">${stage.changed ? "●" : ""}</span><span class="name">${escaped(stage.name)}</span>` +
-    `<span class="count badge" title="highlighted lines"></span><span class="hits badge" title="hits of the search"></span>` +
-    `<span class="ms">${stage.ms.toFixed(1)}</span>`;
-  button.addEventListener("click", (event) => { choose(number, event.shiftKey); link(); });
-  document.getElementById("stages").append(button);
-  return button;
-});
+let buttons = [];
+
+function list() {
+  buttons = stages.map((stage, number) => {
+    const button = document.createElement("button");
+    button.className = stage.changed ? "stage" : "stage same";
+    button.title = `${stage.about}\nClick: show this stage on the right and the previous one on the left. Shift-click: show it on the left.`;
+    button.innerHTML = `<span class="changed">${stage.changed ? "●" : ""}</span><span class="name">${escaped(stage.name)}</span>` +
+      `<span class="count badge" title="highlighted lines"></span><span class="hits badge" title="hits of the search"></span>` +
+      `<span class="ms">${stage.ms.toFixed(1)}</span>`;
+    button.addEventListener("click", (event) => { choose(number, event.shiftKey); link(); });
+    return button;
+  });
+  document.getElementById("stages").replaceChildren(...buttons);
+}
+
+index();
+list();
 
 function choose(number, leftOnly = false) {
   if (leftOnly) shown.left = number;

@@ -6,7 +6,7 @@ import difflib
 import itertools
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -133,6 +133,7 @@ def explore(
     target: str = "c",
     fused: bool = True,
     dims: Mapping[str, int | tuple[int, int] | None] | None = None,
+    without: Collection[str] = (),
     title: str | None = None,
 ) -> Exploration:
     """Compile a model, and return the result of every stage.
@@ -149,20 +150,25 @@ def explore(
         Whether operators are fused into kernels.
     dims
         Sizes of an ONNX model's symbolic dimensions, as for `from_onnx`.
+    without
+        Names of optional passes to leave out, such as "cse".  The results of the program are the same without them, up
+        to rounding.
     title
         Title of the page, by default the file's name.
 
     Raises
     ------
     RelvmArgumentError
-        The mode or target is unknown, or `dims` is given for a module or a .relvm file, which state their sizes
-        themselves.
+        The mode or target is unknown, `without` contains something other than an optional pass, or `dims` is given for
+        a module or a .relvm file, which state their sizes themselves.
     RelvmFormatError
         The file is neither an .onnx nor a .relvm file.
     """
     expect_choice("exec_mode", exec_mode, MODES)
     expect_choice("target", target, TARGETS)
     expect_type("fused", fused, bool, "True or False")
+    expect_type("without", without, (list, tuple, set, frozenset), "a list of names of passes")
+    steps = build_pipeline(target, fused=fused, without=without)
     started = time.perf_counter()
     module = module_of(model, dims)
     title = title or ("module" if isinstance(model, Module) else Path(model).name)
@@ -172,7 +178,7 @@ def explore(
     def observe(step: Pass, before: Module, after: Module, seconds: float) -> None:
         collector.add(step.name, _first_sentence(step.doc), seconds, _module_lines(after), is_ir=True)
 
-    planned = run_passes(module, build_pipeline(target, fused=fused), observer=observe)
+    planned = run_passes(module, steps, observer=observe)
     started = time.perf_counter()
     lir = lower(planned)
     seconds = time.perf_counter() - started

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from relvm.explore.draw.html_page import filled, framed
 from relvm.explore.stages.view import View
@@ -12,6 +13,20 @@ _SCRIPTS = ("diff.js", "tokens.js", "settings.js", "view.js", "search.js", "navi
 
 def page(title: str, views: Iterable[View]) -> str:
     """Return the HTML of the page."""
+    return filled("view", _SCRIPTS, title, {"title": title, **stage_data(views)})
+
+
+def live_page(title: str, views: Iterable[View], live: Any) -> str:
+    """Return the HTML of the page with an editor.
+
+    live: the data of the editor, for page_files/live.js.
+    """
+    data = {"title": title, **stage_data(views), "live": live}
+    return filled("view", (*_SCRIPTS, "live.js"), title, data, editor="live")
+
+
+def stage_data(views: Iterable[View]) -> dict[str, Any]:
+    """Return the stages in the form of page_files/view.js: their lines, and the source locations of each line."""
     origins: dict[str, int] = {}
     stages = [
         {
@@ -25,8 +40,7 @@ def page(title: str, views: Iterable[View]) -> str:
         }
         for view in views
     ]
-    data = {"title": title, "stages": stages, "origins": list(origins)}
-    return filled("view", _SCRIPTS, title, data)
+    return {"stages": stages, "origins": list(origins)}
 
 
 def frame(title: str, views: Iterable[View]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from relvm.errors import RelvmArgumentError, RelvmNameError, expect_choice, expect_path, expect_type, near_matches
+from relvm.errors import RelvmArgumentError, RelvmNameError, expect_choice, expect_path, expect_type, known_names
 from relvm.frontend.load_model import read_model
 from relvm.ir.expr import Module
 from relvm.ir.verifier import Stage
@@ -74,5 +74,5 @@ def function_name(built: Module, name: str | None) -> str:
     public = [function.name for function in built.functions if not function.private]
     chosen = next(iter(public), "that is public") if name is None else name
     if chosen not in names:
-        raise RelvmNameError(f"no function {chosen} in the built module{near_matches(chosen, names)}")
+        raise RelvmNameError(f"no function {chosen} in the built module{known_names(chosen, names)}")
     return chosen

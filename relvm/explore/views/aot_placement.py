@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from relvm.aot.lower.place_storage import FunctionPlacement
 from relvm.aot.project.build import AotProgram
-from relvm.errors import RelvmNameError, expect_type, near_matches
+from relvm.errors import RelvmNameError, expect_type, known_names
 from relvm.explore.draw.matplotlib_import import new_figure
 from relvm.explore.draw.memory_chart import Box, draw_boxes
 from relvm.quoting import svg_text
@@ -45,7 +45,7 @@ def draw_placement(program: AotProgram, function: str | None = None) -> Figure:
     names = list(program.placements)
     name = names[-1] if function is None else function
     if name not in program.placements:
-        raise RelvmNameError(f"no function {name}{near_matches(name, names)}")
+        raise RelvmNameError(f"no function {name}{known_names(name, names)}")
     found = program.placements[name]
     pools = [number for number, size in enumerate(found.size_bytes) if size] or [0]
     figure = new_figure(10, 1 + 4 * len(pools))

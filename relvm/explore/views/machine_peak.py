@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import functools
+import hashlib
+import json
+import os
+import platform
 import time
+import warnings
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from relvm._native import lib
 from relvm.codegen.lower_to_lir import BUILTIN_PREFIX
 from relvm.compiler.build import assemble
+from relvm.compiler.disk_cache import cache_place, write
 from relvm.compiler.find_compiler import find_compiler
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.symbolic import dim_var
@@ -24,6 +32,7 @@ _STEPS = 500_000  # takes a few milliseconds
 _PARTS = 8  # rows for each thread, so that no thread waits long for another
 _COPIED_BYTES = 64_000_000  # several times the size of most caches
 _TRIES = 5
+_BUSY_SHARE = 0.8  # the machine is busy if a measurement gets less of the processors' time
 _SIGNATURE = {"main": {"params": [{"name": "x", "type": f"f32[n, {_NUMBERS}]"}], "result": "object", "attributes": {}}}
 
 
@@ -47,10 +56,19 @@ class Peaks:
     threads: int = 1
 
 
-def measured_peaks(threads: int = 1) -> Peaks:
+def measured_peaks(threads: int = 1, *, again: bool = False) -> Peaks:
     """Return the peak rates of this machine, measured with `threads` threads.
 
-    A measurement takes about a second.  Its result is cached for each number of threads.
+    A measurement takes about a second.  The cache folder keeps its result for later processes (`relvm cache`).  If
+    other programs keep the processors busy, the peaks are too low.  This function then warns with a RuntimeWarning, and
+    does not keep the result.
+
+    Parameters
+    ----------
+    threads
+        Number of threads.
+    again
+        Whether to measure even if there is a kept result.
 
     Raises
     ------
@@ -59,12 +77,48 @@ def measured_peaks(threads: int = 1) -> Peaks:
     RelvmToolchainError
         The C compiler failed.
     """
-    return _measured(thread_count("threads", threads))
+    threads = thread_count("threads", threads)
+    has_compiler = find_compiler() is not None
+    machine = platform.node(), platform.machine(), os.cpu_count(), lib.rvm_cpu_features(), has_compiler, threads
+    place = cache_place("peaks", hashlib.sha256(repr(machine).encode()).hexdigest())
+    if not again and (kept := _kept(place, threads)):
+        return kept
+    operations, share = _arithmetic_rate(threads) if has_compiler else (None, 1.0)
+    copied, copy_share = _copy_bandwidth(threads)
+    peaks = Peaks(operations, copied, threads)
+    share = min(share, copy_share)
+    if share < _BUSY_SHARE:
+        warnings.warn(
+            f"the measured peaks may be too low: the measurement got {share:.0%} of the time of the processors, because"
+            " other programs are running; end them and measure again",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    else:
+        write(place, json.dumps({"operations": operations, "bytes": copied}).encode())
+    return peaks
 
 
-@functools.cache
-def _measured(threads: int) -> Peaks:
-    return Peaks(arithmetic_rate(threads) if find_compiler() else None, copy_bandwidth(threads), threads)
+def _kept(place: Path, threads: int) -> Peaks | None:
+    """Return the peaks in a file that `measured_peaks` wrote, or None if there is no such file."""
+    try:
+        match json.loads(place.read_bytes()):
+            case {"operations": float() | None as operations, "bytes": float(copied)}:
+                return Peaks(operations, copied, threads)
+    except (OSError, ValueError):
+        pass
+    return None
+
+
+def _timed(run: Callable[[], float], threads: int) -> tuple[float, float]:
+    """Return the shortest time of several runs, and the share of the processors' time that they got.
+
+    run: called once for each run; it returns the time.   threads: the number of threads that work in a run.
+    """
+    started, used = time.perf_counter(), time.process_time()
+    seconds = min(run() for _ in range(_TRIES))
+    available = (time.perf_counter() - started) * min(threads, os.cpu_count() or 1)
+    return seconds, (time.process_time() - used) / available
 
 
 def arithmetic_rate(threads: int = 1) -> float:
@@ -79,11 +133,19 @@ def arithmetic_rate(threads: int = 1) -> float:
     RelvmToolchainError
         There is no C compiler, or it failed.
     """
+    return _arithmetic_rate(threads)[0]
+
+
+def _arithmetic_rate(threads: int) -> tuple[float, float]:
+    """Return `arithmetic_rate`, and the share of `_timed`."""
     machine = VirtualMachine(_multiply_adds(), num_threads=threads)
     numbers = np.ones((_PARTS * threads, _NUMBERS), np.float32)
-    runs = [machine.profile("main", numbers).rows for _ in range(_TRIES)]
-    seconds = min(row.seconds for rows in runs for row in rows if row.kind == "kernel")
-    return 2 * _STEPS * numbers.size / seconds
+
+    def run() -> float:
+        return sum(row.seconds for row in machine.profile("main", numbers).rows if row.kind == "kernel")
+
+    seconds, share = _timed(run, threads)
+    return 2 * _STEPS * numbers.size / seconds, share
 
 
 def copy_bandwidth(threads: int = 1) -> float:
@@ -91,17 +153,24 @@ def copy_bandwidth(threads: int = 1) -> float:
 
     The result is the rate of the fastest of several copies of 64 MB.  All copies take about a tenth of a second.
     """
-    threads = thread_count("threads", threads)
+    return _copy_bandwidth(thread_count("threads", threads))[0]
+
+
+def _copy_bandwidth(threads: int) -> tuple[float, float]:
+    """Return `copy_bandwidth`, and the share of `_timed`."""
     source = np.ones(_COPIED_BYTES, np.uint8)
     target = np.empty_like(source)
     parts = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))
-    best = float("inf")
     with ThreadPoolExecutor(threads) as pool:
-        for _ in range(_TRIES + 1):  # the first copy maps all pages
+
+        def run() -> float:
             started = time.perf_counter()
             list(pool.map(lambda part: np.copyto(*part), parts))
-            best = min(best, time.perf_counter() - started)
-    return 2 * _COPIED_BYTES / best
+            return time.perf_counter() - started
+
+        run()  # the first copy maps all pages
+        seconds, share = _timed(run, threads)
+    return 2 * _COPIED_BYTES / seconds, share
 
 
 def _multiply_adds() -> Executable:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from relvm.errors import RelvmArgumentError
 from relvm.explore.draw.matplotlib_import import new_figure
-from relvm.explore.draw.memory_chart import Box, draw_boxes, in_use
+from relvm.explore.draw.memory_chart import Box, draw_boxes, draw_legend, in_use
 from relvm.explore.stages.select import function_name, module_at
 from relvm.ir.expr import Module
 from relvm.ir.symbolic import AnyDim, dim_vars, evaluate_with, known_size
@@ -133,7 +133,7 @@ def _draw_plan(axes: Axes, place: str, plan: BlockPlan, dims: Mapping[str, int])
     held = [Box("", 0, request.size_bytes, request.first, request.last) for request in storages]
     points = range(max((box.last for box in boxes), default=0) + 1)
     axes.step([*points, len(points)], [*in_use(held, points), 0], where="post", color="red", ls="dotted", label="held")
-    axes.legend(loc="upper right", fontsize=8)
+    draw_legend(axes)
     what = f"{_counted(plan)}; {stacked.lower_bound_bytes:,} bytes held at once"
     axes.set(title=svg_text(f"{place}: {what}"), xlabel="binding at stage LOWERED")
 

@@ -6,6 +6,7 @@ Communications of the ACM 52, 2009.
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 from relvm.errors import RelvmToolchainError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_NUMBER_POINTS = 9  # the distance of numbers that would cover each other
 _SMALLEST, _LARGEST = 60, 900  # areas in square points, for no time and for the whole run
 
 
@@ -63,13 +65,16 @@ def draw_roofline(profile: Profile, peaks: Peaks | None = None, *, most: int = 2
     axes.set(
         xscale="log",
         yscale="log",
-        xlabel="operations per byte read or written",
-        ylabel="GFLOP/s",
-        title=svg_text(profile.function),
+        xlabel="operations per byte read or written (FLOP/B)",
+        ylabel="operations per second (GFLOP/s)",
+        title=svg_text(
+            f"{profile.function}: roofline of {peaks.threads} {'thread' if peaks.threads == 1 else 'threads'}"
+        ),
     )
     _draw_roofs(axes, [row.intensity for row in placed if row.intensity], peaks.operations / 1e9, peaks.bytes / 1e9)
     for number, row in enumerate(placed, 1):
         _draw_point(axes, number, row)
+    _number_points(figure, axes, placed)
     lines = [
         f"{number:2} {row.name}: {row.share:.1%}, {row.of_roof:.0%} of roof" for number, row in enumerate(placed, 1)
     ]
@@ -98,16 +103,44 @@ def _draw_roofs(axes: Axes, intensities: list[float], operations: float, bandwid
     left, right = min([ridge, *intensities]) / 4, max([ridge, *intensities]) * 4
     points = [left, ridge, right]
     axes.plot(points, [bandwidth * left, operations, operations], color="black")
-    axes.text(right, operations * 1.05, f"{operations:.1f} GFLOP/s", ha="right", va="bottom", fontsize=8)
-    axes.text(left * 1.8, bandwidth * left, f"{bandwidth:.1f} GB/s", ha="left", va="center", fontsize=8)
     axes.set_xlim(left, right)
+    for x, y, label in (
+        ((left * ridge) ** 0.5, bandwidth * (left * ridge) ** 0.5, f"{bandwidth:.1f} GB/s"),
+        ((ridge * right) ** 0.5, operations, f"{operations:.1f} GFLOP/s"),
+    ):
+        behind = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+        axes.text(x, y, label, ha="center", va="center", fontsize=8, bbox=behind)
     axes.grid(which="major", color="#eeeeee")
     axes.set_axisbelow(True)
 
 
 def _draw_point(axes: Axes, number: int, row: Rates) -> None:
     size = _SMALLEST + (_LARGEST - _SMALLEST) * row.share
-    place = row.intensity or 0.0, (row.operations or 0.0) / 1e9
-    drawn = axes.scatter(*place, s=size, color=f"C{(number - 1) % 10}", alpha=0.7, edgecolor="white", zorder=3)
+    drawn = axes.scatter(*_place(row), s=size, color=f"C{(number - 1) % 10}", alpha=0.7, edgecolor="white", zorder=3)
     drawn.set_gid(svg_id(row.name))
-    axes.text(*place, str(number), ha="center", va="center", fontsize=7, zorder=4)
+
+
+def _number_points(figure: Figure, axes: Axes, rows: list[Rates]) -> None:
+    """Write the number of each point on it, or beside it if another number is there."""
+    figure.draw_without_rendering()  # places the axes
+    taken: list[tuple[float, float]] = []  # the places of numbers, in pixels
+    for number, row in enumerate(rows, 1):
+        x, y = axes.transData.transform(_place(row))
+        step = _NUMBER_POINTS * figure.dpi / 72
+        moved = next(k for k in count() if all(abs(x - a) >= step or abs(y + k * step - b) >= step for a, b in taken))
+        taken.append((x, y + moved * step))
+        axes.annotate(
+            str(number),
+            _place(row),
+            (0, moved * _NUMBER_POINTS),
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=7,
+            zorder=4,
+            arrowprops={"arrowstyle": "-", "linewidth": 0.5, "color": "gray"} if moved else None,
+        )
+
+
+def _place(row: Rates) -> tuple[float, float]:
+    return row.intensity or 0.0, (row.operations or 0.0) / 1e9

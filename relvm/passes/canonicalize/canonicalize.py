@@ -21,7 +21,7 @@ POINTWISE_RULES = elementwise_rules.POINTWISE_RULES  # for every elementwise ope
 _MAX_STEPS = 32  # most rules applied to one operator in turn; stops programs built to need more
 
 
-@module_pass("canonicalize", at=Stage.ANF)
+@module_pass("canonicalize", at=Stage.ANF, optional=True)
 def canonicalize(module: Module) -> Module:
     """Replace operators by simpler ones that give the same elements:
 

@@ -1,0 +1,60 @@
+"""`relvm explore`."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.resources import files
+from pathlib import Path
+
+from relvm.cli.models import chosen_target, expect_model, expect_writable
+from relvm.cli.output import flush, put
+from relvm.compiler.target import parse_target
+from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedError
+from relvm.explore.live.build_request import BuildRequest
+from relvm.runtime.file_io import read_text
+
+
+def explore(options: argparse.Namespace) -> int:
+    """Serve the page of all stages with an editor, until Ctrl-C."""
+    try:
+        from relvm.explore.live.server import serve
+    except ImportError as error:
+        raise RelvmUnsupportedError(
+            f"relvm explore needs starlette and uvicorn: pip install 'relvm[explore]' ({error})"
+        ) from None
+    text, model = _program(options)
+    if model and options.output:
+        raise RelvmArgumentError("--output requires a program in the text form; the text of an ONNX model is read-only")
+    expect_writable("--output", options.output)
+    target = parse_target(chosen_target(options)).kind
+    start = BuildRequest(text, options.exec_mode, target, not options.unfused, " ".join(options.dim))
+    serve(
+        start,
+        Path(options.model).name if options.model else "example.relvm",
+        model=model,
+        output=Path(options.output) if options.output else None,
+        port=options.port,
+        opens_browser=not options.no_browser,
+        announce=_announce,
+    )
+    return 0
+
+
+def _program(options: argparse.Namespace) -> tuple[str, str]:
+    """Return the text of the program, or "", and the path of the ONNX model, or ""."""
+    if options.model is None:
+        if options.dim:
+            raise RelvmArgumentError("--dim requires an ONNX model")
+        return (files("relvm") / "explore" / "live" / "example.relvm").read_text(encoding="utf-8"), ""
+    path, _ = expect_model(options)
+    match path.suffix:
+        case ".relvm":
+            return read_text(path), ""
+        case ".onnx":
+            return "", str(path)
+    raise RelvmFormatError(f"{path}: expected a model (.onnx or .relvm), got a file with the suffix {path.suffix!r}")
+
+
+def _announce(address: str) -> None:
+    put(f"exploring at {address} (Ctrl-C ends it)")
+    flush()

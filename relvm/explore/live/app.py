@@ -1,0 +1,156 @@
+"""The application: the page, builds, and saving the program."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from relvm.errors import RelvmArgumentError
+from relvm.explore.live.build_request import BuildRequest
+from relvm.explore.live.builder import MAX_SECONDS, Builder, BuildError
+from relvm.explore.live.guard import Guard
+from relvm.explore.stages.page import live_page
+from relvm.explore.stages.view import Line, View
+from relvm.quoting import html_data
+from relvm.runtime.file_io import complete_file
+
+MAX_BYTES = 1 << 20  # of the body of a request, and so of a program
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the server explores.
+
+    Attributes
+    ----------
+    start
+        The first program and build options.
+    title
+        Title of the page.
+    token, port
+        As for Guard.
+    name
+        Name of the program in messages and source locations.
+    model
+        Path of an ONNX model, whose text cannot be edited, or "".
+    output
+        The file that the button "Save" writes, or None for no such button.
+    max_seconds
+        Limit on the time of a build, at least 1.
+    """
+
+    start: BuildRequest
+    title: str
+    token: str
+    port: int
+    name: str
+    model: str = ""
+    output: Path | None = None
+    max_seconds: int = MAX_SECONDS
+
+
+def make_app(settings: Settings) -> Starlette:
+    """Return the application, which starts a process for builds and ends it at shutdown."""
+    live = _Live(settings)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        await live.builder.start()
+        try:
+            yield
+        finally:
+            await live.builder.stop()
+
+    routes = [Route("/", live.page), Route("/build", live.build, methods=["POST"])]
+    if settings.output is not None:
+        routes.append(Route("/save", live.save, methods=["POST"]))
+    guard = Middleware(Guard, token=settings.token, port=settings.port)
+    return Starlette(routes=routes, middleware=[guard], lifespan=lifespan)
+
+
+class _Live:
+    """The endpoints.
+
+    latest: the last request, which a page that is loaded again shows.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.latest = settings.start
+        self.builder = Builder(settings.name, settings.model, settings.max_seconds)
+
+    async def page(self, request: Request) -> Response:
+        """Return the page, which asks for the stages itself."""
+        about = "The program, which is not built yet."
+        lines = tuple(map(Line, self.latest.text.splitlines()))
+        given = View("given", about, 0.0, True, True, lines)
+        # The text is encoded twice, because the page's data has no control characters, but a program can have them.
+        live = {
+            "request": self.latest.to_json(),
+            "isModel": bool(self.settings.model),
+            "output": str(self.settings.output or ""),
+        }
+        return HTMLResponse(live_page(self.settings.title, [given], live))
+
+    async def build(self, request: Request) -> Response:
+        """Build the program of the request.  Return its stages, or its error as "problem"."""
+        try:
+            wanted = BuildRequest.from_json(await _body(request))
+        except _TooLargeError:
+            return _problem(f"the program is too large: expected at most {MAX_BYTES} bytes", 413)
+        except RelvmArgumentError as error:
+            return _problem(str(error), 400)
+        self.latest = wanted
+        started = time.perf_counter()
+        try:
+            answer = await self.builder.build(wanted, request.is_disconnected)
+        except BuildError as error:
+            return _problem(str(error), 200)
+        if answer is None:
+            return Response(status_code=204)  # which nobody reads
+        milliseconds = f"{(time.perf_counter() - started) * 1000:.0f}"
+        return Response(answer, media_type="application/json", headers={"x-build-milliseconds": milliseconds})
+
+    async def save(self, request: Request) -> Response:
+        """Write the program to the file of the command line."""
+        try:
+            wanted = BuildRequest.from_json(await _body(request))
+        except _TooLargeError:
+            return _problem(f"the program is too large: expected at most {MAX_BYTES} bytes", 413)
+        except RelvmArgumentError as error:
+            return _problem(str(error), 400)
+        assert self.settings.output is not None
+        try:
+            with complete_file(self.settings.output) as partial:
+                partial.write_text(wanted.text, encoding="utf-8", newline="")
+        except OSError as error:
+            return _problem(f"{self.settings.output} was not written: {error.strerror}", 500)
+        return JSONResponse({"saved": str(self.settings.output)})
+
+
+class _TooLargeError(Exception):
+    """A body exceeds MAX_BYTES."""
+
+
+async def _body(request: Request) -> bytes:
+    """Return the body of a request.  Raise _TooLargeError as soon as it exceeds MAX_BYTES."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_BYTES:
+            raise _TooLargeError
+    return bytes(body)
+
+
+def _problem(message: str, status: int) -> Response:
+    text = html_data({"problem": {"message": message}})
+    return Response(text, status, media_type="application/json")

@@ -1,0 +1,72 @@
+"""What the page asks for: a program, the build options, and the passes to leave out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from relvm.errors import RelvmArgumentError
+
+
+@dataclass(frozen=True)
+class BuildRequest:
+    """A program and its build options.
+
+    Attributes
+    ----------
+    text
+        The program.  Empty for an ONNX model.
+    dims
+        The settings of dimensions of an ONNX model, separated by spaces, as for `--dim`.
+    exec_mode, target, fused, without
+        As for `relvm.explore.explore`.
+    """
+
+    text: str
+    exec_mode: str = "bytecode"
+    target: str = "c"
+    fused: bool = True
+    dims: str = ""
+    without: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, data: bytes | str) -> BuildRequest:
+        """Parse a request.  Raise RelvmArgumentError unless it is a JSON object with the fields of this class."""
+        try:
+            values = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise RelvmArgumentError(f"expected a JSON object, got other data: {error}") from None
+        names = [field.name for field in fields(cls)]
+        if not isinstance(values, dict) or sorted(values) != sorted(names):
+            raise RelvmArgumentError(f"expected a JSON object with the fields {', '.join(names)}")
+        for name, value in values.items():
+            _expect_form(name, value)
+        return cls(**values | {"without": tuple(values["without"])})
+
+    def to_json(self) -> str:
+        """Return the request as ASCII text."""
+        return json.dumps(asdict(self))
+
+
+def _expect_form(name: str, value: Any) -> None:
+    match name:
+        case "fused":
+            if not isinstance(value, bool):
+                raise RelvmArgumentError(f"fused: expected true or false, got {type(value).__name__}")
+        case "without":
+            if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+                raise RelvmArgumentError("without: expected a list of names of passes")
+        case _:
+            if not isinstance(value, str):
+                raise RelvmArgumentError(f"{name}: expected a string, got {type(value).__name__}")
+            if not _is_utf8(value):
+                raise RelvmArgumentError(f"{name}: expected text, got an unpaired surrogate")
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,93 @@
+"""The builder: starts the process of worker.py, sends it one request at a time, and ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+
+from relvm.explore.live.build_request import BuildRequest
+from relvm.explore.live.worker import LENGTH_BYTES
+
+MAX_SECONDS = 30  # of a build
+_PATIENCE = 1.0  # seconds; a build that nobody waits for is ended only afterwards, because a new process takes as long
+_POLL = 0.05  # seconds between two questions whether the answer is still wanted
+
+
+class BuildError(Exception):
+    """A build ended without an answer."""
+
+
+class Builder:
+    """A process that builds programs.
+
+    Parameters
+    ----------
+    name
+        Name of the program in messages and source locations.
+    model
+        Path of the ONNX model to build, or "" to build the text of each request.
+    max_seconds
+        Limit on the time of a build, at least 1.
+    """
+
+    def __init__(self, name: str, model: str = "", max_seconds: int = MAX_SECONDS) -> None:
+        self.arguments = (str(max_seconds), name, model)
+        self.max_seconds = max_seconds
+        self.process: asyncio.subprocess.Process | None = None
+        self.turn = asyncio.Lock()
+
+    async def build(self, request: BuildRequest, is_abandoned: Callable[[], Awaitable[bool]]) -> bytes | None:
+        """Return the answer of worker.py, as JSON.  Return None if the client has gone away, so that no build starts,
+        or a long one is ended.
+
+        Raises
+        ------
+        BuildError
+            The build takes too long, or the process ended unexpectedly.
+        """
+        async with self.turn:
+            if await is_abandoned():
+                return None
+            process = self.process or await self.start()
+            started = time.monotonic()
+            answer = asyncio.ensure_future(self._exchange(process, request.to_json().encode()))
+            try:
+                while not (await asyncio.wait((answer,), timeout=_POLL))[0]:
+                    if await is_abandoned() and time.monotonic() - started > _PATIENCE:
+                        await self.stop()
+                        return None
+                return answer.result()
+            except (asyncio.IncompleteReadError, ConnectionError):
+                self.process = None
+                status = await process.wait()
+                if status == -signal.SIGALRM:
+                    raise BuildError(f"the build took more than {self.max_seconds} seconds and was ended") from None
+                raise BuildError(f"the compiler ended with status {status}; its terminal shows the reason") from None
+            finally:
+                answer.cancel()
+
+    async def start(self) -> asyncio.subprocess.Process:
+        """Start the process."""
+        pipe = asyncio.subprocess.PIPE
+        command = (sys.executable, "-P", "-m", "relvm.explore.live.worker", *self.arguments)
+        # In a session of its own, it gets no Ctrl-C from the terminal.  It ends when its standard input does.
+        self.process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, start_new_session=True)
+        return self.process
+
+    async def stop(self) -> None:
+        """End the process, if there is one."""
+        process, self.process = self.process, None
+        if process is not None and process.returncode is None:
+            process.kill()
+            await process.communicate()  # closes the pipes
+
+    @staticmethod
+    async def _exchange(process: asyncio.subprocess.Process, request: bytes) -> bytes:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(len(request).to_bytes(LENGTH_BYTES, "little") + request)
+        await process.stdin.drain()
+        length = int.from_bytes(await process.stdout.readexactly(LENGTH_BYTES), "little")
+        return await process.stdout.readexactly(length)

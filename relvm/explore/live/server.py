@@ -1,0 +1,79 @@
+"""The server of `relvm explore`."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import socket
+import threading
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+
+import uvicorn
+
+from relvm.explore.live.app import Settings, make_app
+from relvm.explore.live.build_request import BuildRequest
+
+_HOST = "127.0.0.1"
+_MAX_CONNECTIONS = 32
+_GRACE = 1  # seconds that a request has to end after Ctrl-C
+
+
+def serve(
+    start: BuildRequest,
+    name: str,
+    *,
+    model: str = "",
+    output: Path | None = None,
+    port: int = 0,
+    opens_browser: bool = True,
+    announce: Callable[[str], None],
+) -> None:
+    """Serve the page on 127.0.0.1 until Ctrl-C.
+
+    Parameters
+    ----------
+    start
+        The first program and build options.
+    name
+        Name of the program, in the title of the page, in messages and in source locations.
+    model
+        Path of an ONNX model, which is built instead of a text, or "".
+    output
+        The file that the button "Save" writes, or None for no such button.
+    port
+        The port, or 0 for a free port.
+    opens_browser
+        Whether to open the page in the user's browser.
+    announce
+        Called with the address of the page when it can be opened.
+
+    Raises
+    ------
+    OSError
+        The port is in use.
+    """
+    with socket.create_server((_HOST, port)) as listener:
+        port = listener.getsockname()[1]
+        settings = Settings(start, name, secrets.token_urlsafe(32), port, name, model, output)
+        address = f"http://{_HOST}:{port}/{settings.token}/"
+
+        class Server(uvicorn.Server):
+            async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+                await super().startup(sockets)
+                announce(address)
+                if opens_browser:  # in a thread, because a browser in the terminal returns only when it ends
+                    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+        config = uvicorn.Config(
+            make_app(settings),
+            ws="none",
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            limit_concurrency=_MAX_CONNECTIONS,
+            timeout_graceful_shutdown=_GRACE,
+        )
+        with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it after its shutdown
+            Server(config).run(sockets=[listener])

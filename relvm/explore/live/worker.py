@@ -1,0 +1,112 @@
+"""The process that builds: it reads requests from standard input, and writes the stages to standard output.
+
+A process of its own keeps the server responsive, and can be ended if a build takes too long.  A message is its length
+in 8 bytes, the least significant first, and then JSON.  Arguments: the seconds that a build may take, the name of the
+program, and the path of an ONNX model or "".
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from relvm.errors import RelvmError
+from relvm.explore.live.build_request import BuildRequest
+from relvm.explore.stages.exploration import Exploration, explore
+from relvm.explore.stages.page import stage_data
+from relvm.frontend.dim_settings import parse_dims
+from relvm.frontend.load_model import read_model
+from relvm.frontend.text.lexer import Source
+from relvm.frontend.text.parser import parse_module
+from relvm.frontend.text.problem import problem_of
+from relvm.ir.expr import Module
+from relvm.passes.pipeline import build_pipeline
+from relvm.quoting import html_data
+
+LENGTH_BYTES = 8
+
+
+def main(seconds: int, name: str, model: str) -> None:
+    """Answer requests until standard input ends.
+
+    A build that takes longer than `seconds` ends the process, by the signal SIGALRM.
+    """
+    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever is printed is not part of an answer
+    gc.disable()  # the data of a build has no reference cycles
+    while (request := _read(requests)) is not None:
+        signal.alarm(seconds)
+        data = html_data(answer(BuildRequest.from_json(request), name, model)).encode()
+        signal.alarm(0)
+        answers.write(len(data).to_bytes(LENGTH_BYTES, "little") + data)
+        answers.flush()
+        gc.collect()
+
+
+def answer(request: BuildRequest, name: str, model: str) -> dict[str, Any]:
+    """Return the stages and passes of a program, or its error.
+
+    Parameters
+    ----------
+    name
+        Name of the program in messages and source locations.
+    model
+        Path of the ONNX model to build, or "" to build the text of the request.
+    """
+    try:
+        stages = _explore(request, name, model)
+        steps = build_pipeline(request.target, fused=request.fused)
+    except RelvmError as error:
+        return {"problem": _problem(error, Source(request.text, name))}
+    except OSError as error:
+        return {"problem": {"message": str(error)}}
+    passes = [{"name": step.name, "optional": step.optional} for step in steps]
+    return {**stage_data(stages.views), "passes": passes}
+
+
+def _explore(request: BuildRequest, name: str, model: str) -> Exploration:
+    module = _model(model, request.dims) if model else parse_module(request.text, name)
+    return explore(
+        module,
+        exec_mode=request.exec_mode,
+        target=request.target,
+        fused=request.fused,
+        without=request.without,
+    )
+
+
+@functools.lru_cache(maxsize=1)
+def _model(path: str, dims: str) -> Module:
+    return read_model(Path(path), parse_dims(dims.split()))
+
+
+def _problem(error: RelvmError, source: Source) -> dict[str, Any]:
+    """Return the message of an error.  If it has a location in the text, also return its line, its column, both counted
+    from 1, and the number of characters to underline."""
+    problem = problem_of(error, source)
+    if not problem.end:
+        return {"message": problem.message}
+    line, column = source.place(problem.start)
+    return {
+        "message": problem.message,
+        "line": line,
+        "column": column + 1,
+        "length": problem.end - problem.start,
+    }
+
+
+def _read(stream: BinaryIO) -> bytes | None:
+    """Return the next message, or None at the end of the stream."""
+    head = stream.read(LENGTH_BYTES)
+    length = int.from_bytes(head, "little")
+    body = stream.read(length)
+    return body if len(head) == LENGTH_BYTES and len(body) == length else None
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2], sys.argv[3])

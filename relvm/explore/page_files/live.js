@@ -1,0 +1,285 @@
+"use strict";
+// The editor: sends the program and the build options to the server, and shows the stages that come back.
+
+const DELAY = 200; // milliseconds without a key, after which the program is built
+const live = data.live;
+const request = JSON.parse(live.request); // what the server is asked to build
+const textarea = document.getElementById("text");
+const programBox = document.getElementById("program-box");
+const programLines = document.getElementById("program-lines");
+const problemButton = document.getElementById("problem");
+let isFirst = true; // whether no stages have been shown yet
+let problem = null; // of the last answer: {message, line, column, length}; the numbers only if the error has a place
+let builtText = null; // the text that the stages come from
+let passes = []; // of the last answer: {name, optional}
+
+document.getElementById("program").textContent = data.title;
+document.getElementById("note").textContent = live.isModel ? "read-only; change the options or the passes" : "";
+document.getElementById("note").title = live.isModel ? "The text of an ONNX model shows its large constants as \"...\". " +
+  "For a program that can be edited: relvm show --stage given --full-constants MODEL > program.relvm" : "";
+document.getElementById("dims").hidden = !live.isModel;
+textarea.readOnly = live.isModel;
+textarea.value = request.text;
+
+// ---- the text ----
+
+// The text has its colors from lines behind it, which are changed where the text has.
+function drawText() {
+  const texts = textarea.value.split("\n");
+  while (programLines.childElementCount > texts.length) programLines.lastChild.remove();
+  texts.forEach((text, number) => {
+    let line = programLines.children[number];
+    if (!line) {
+      line = document.createElement("div");
+      line.className = "line";
+      line.dataset.n = number + 1;
+      line.append(document.createElement("code"));
+      programLines.append(line);
+    }
+    const isWrong = problem?.line === number + 1;
+    const marks = isWrong ? [errorRange(text)] : [], drawn = `${marks}|${text}`;
+    if (line.drawn === drawn) return;
+    line.drawn = drawn;
+    line.classList.toggle("wrong", isWrong);
+    line.firstChild.innerHTML = colored(text, KINDS.ir, marks) || "&#8203;";
+  });
+}
+
+// Columns count characters, and strings of JavaScript count UTF-16 units.
+const unitsOf = (text, characters) => [...text].slice(0, characters).join("").length;
+
+function errorRange(text) {
+  const start = unitsOf(text, problem.column - 1), end = unitsOf(text, problem.column - 1 + problem.length);
+  return [start, Math.max(end, start + 1), "error"];
+}
+
+// ---- builds ----
+
+let timer = 0;
+let running = null; // the AbortController of the last request
+let number = 0; // of the last change
+
+function changed(delay) {
+  running?.abort();
+  number++; // an answer to an earlier request is not shown
+  clearTimeout(timer);
+  timer = setTimeout(build, delay);
+}
+
+async function build() {
+  running = new AbortController();
+  const mine = number;
+  const waits = setTimeout(() => setStatus("building ..."), 300);
+  try {
+    const response = await post("build", running.signal);
+    const answer = response.status === 204 ? null : await response.json();
+    if (mine !== number || !answer) return; // there is a newer request
+    if (answer.problem) fail(answer.problem);
+    else succeed(answer, Number(response.headers.get("x-build-milliseconds")));
+  } catch (error) {
+    if (mine === number) setStatus(`No answer from relvm explore; is it still running? (${error.message})`);
+  } finally {
+    clearTimeout(waits);
+  }
+}
+
+function post(path, signal) {
+  const headers = { "Content-Type": "application/json" };
+  return fetch(path, { method: "POST", headers, body: JSON.stringify(request), signal });
+}
+
+function setStatus(text) {
+  document.getElementById("status").textContent = text;
+}
+
+function fail(found) {
+  problem = found;
+  problemButton.textContent = found.line ? `${found.line}:${found.column}: ${found.message}` : found.message;
+  problemButton.hidden = false;
+  document.body.classList.add("stale");
+  setStatus(isFirst ? "Error." : "Error: the stages are those of the last program without one.");
+  drawText();
+}
+
+function succeed(answer, milliseconds) {
+  problem = null;
+  problemButton.hidden = true;
+  document.body.classList.remove("stale");
+  passes = answer.passes;
+  if (live.isModel) textarea.value = answer.stages[0].lines.join("\n");
+  builtText = textarea.value;
+  drawText();
+  replaceStages(answer);
+  setStatus(`Built in ${milliseconds} ms.`);
+}
+
+problemButton.addEventListener("click", () => {
+  if (!problem?.line) return;
+  const lines = textarea.value.split("\n"), line = lines[problem.line - 1];
+  const before = lines.slice(0, problem.line - 1).join("\n").length + (problem.line > 1 ? 1 : 0);
+  const [start, end] = errorRange(line);
+  textarea.focus();
+  textarea.setSelectionRange(before + start, before + Math.min(end, line.length));
+  programLines.children[problem.line - 1].scrollIntoView({ block: "nearest" });
+});
+
+// Show new stages.  What is shown, selected and searched stays as far as the new stages have it.
+function replaceStages(answer) {
+  const names = Object.fromEntries(SIDES.map((side) => [side, stages[shown[side]].name]));
+  const line = selected && { ...selected, text: stages[shown[selected.side]].lines[selected.line] };
+  const scrolled = SIDES.map((side) => [boxes[side].scrollLeft, boxes[side].scrollTop]);
+  stages = answer.stages;
+  origins = answer.origins;
+  index();
+  list();
+  listPasses();
+  selected = pinned = null;
+  if (isFirst) {
+    isFirst = false;
+    restore();
+    find();
+    return;
+  }
+  for (const side of SIDES) {
+    const found = stages.findIndex((stage) => stage.name === names[side]);
+    shown[side] = found >= 0 ? found : Math.min(shown[side], stages.length - 1);
+  }
+  show();
+  if (line) {
+    const texts = stages[shown[line.side]].lines;
+    const same = texts.flatMap((text, at) => (text === line.text ? [at] : []));
+    const nearest = same.sort((a, b) => Math.abs(a - line.line) - Math.abs(b - line.line))[0];
+    if (nearest !== undefined) {
+      selected = { side: line.side, line: nearest };
+      pinned = stages[shown[line.side]].origins[nearest];
+      if (!pinned.length) pinned = null;
+    }
+  }
+  mark();
+  SIDES.forEach((side, at) => { [boxes[side].scrollLeft, boxes[side].scrollTop] = scrolled[at]; });
+  find();
+  link({ replace: true });
+}
+
+// ---- the passes ----
+
+// Put a box before each stage that comes from a pass.  Passes that are left out have no stage, only a box.
+function listPasses() {
+  const byName = new Map(stages.map((stage, at) => [stage.name, buttons[at]]));
+  const isPass = new Set(passes.map((pass) => pass.name));
+  const before = stages.filter((stage) => stage.name === "given").map(plainRow);
+  const after = stages.filter((stage) => stage.name !== "given" && !isPass.has(stage.name)).map(plainRow);
+  document.getElementById("stages").replaceChildren(...before, ...passes.map(passRow), ...after);
+
+  function plainRow(stage) {
+    const gap = document.createElement("span");
+    gap.className = "gap";
+    return row(gap, byName.get(stage.name));
+  }
+
+  function passRow(pass) {
+    const box = document.createElement("input");
+    box.type = "checkbox";
+    box.checked = byName.has(pass.name);
+    box.disabled = !pass.optional;
+    box.setAttribute("aria-label", `Run ${pass.name}`);
+    box.title = pass.optional ? "Run this pass" : "This pass is required";
+    box.addEventListener("change", () => {
+      request.without = request.without.filter((name) => name !== pass.name);
+      if (!box.checked) request.without.push(pass.name);
+      changed(0);
+    });
+    const omitted = document.createElement("span");
+    omitted.className = "omitted";
+    omitted.textContent = pass.name;
+    return row(box, byName.get(pass.name) ?? omitted);
+  }
+
+  function row(...children) {
+    const element = document.createElement("div");
+    element.className = "row";
+    element.append(...children);
+    return element;
+  }
+}
+
+// ---- between the text and the stages ----
+
+// The number of the line of the text that an origin names, from 0, or -1.
+function lineOfOrigin(name) {
+  const found = name.startsWith(`${data.title}:`) ? /^(\d+):\d+$/.exec(name.slice(data.title.length + 1)) : null;
+  return found ? Number(found[1]) - 1 : -1;
+}
+
+editorLines = (wanted) => {
+  if (textarea.value !== builtText) return [];
+  const lines = live.isModel ? linesOf(stages[0], wanted) : new Set(wanted.map((origin) => lineOfOrigin(origins[origin])));
+  return [...lines].map((line) => programLines.children[line]).filter(Boolean);
+};
+
+// Highlight what became of the line with the caret.
+function followCaret() {
+  if (textarea.value !== builtText) return;
+  const line = textarea.value.slice(0, textarea.selectionStart).split("\n").length - 1;
+  const wanted = live.isModel ? stages[0].origins[line] ?? []
+    : [...origins.keys()].filter((origin) => lineOfOrigin(origins[origin]) === line);
+  selected = null;
+  pinned = wanted.length ? wanted : null;
+  mark();
+  if (pinned) for (const side of SIDES) {
+    const related = linesOf(stages[shown[side]], pinned);
+    if (related.size) reveal(side, Math.min(...related));
+  }
+}
+
+// ---- events ----
+
+textarea.addEventListener("input", () => {
+  request.text = textarea.value;
+  problem = null;
+  drawText();
+  light(pinned ?? []);
+  changed(DELAY);
+});
+textarea.addEventListener("click", () => { if (textarea.selectionStart === textarea.selectionEnd) followCaret(); });
+textarea.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") { textarea.blur(); unselect(); }
+  if (event.key !== "Enter" || event.ctrlKey || event.altKey || event.metaKey || live.isModel) return;
+  const line = textarea.value.slice(0, textarea.selectionStart).split("\n").at(-1);
+  document.execCommand("insertText", false, `\n${/^ */.exec(line)[0]}${/[{(]\s*$/.test(line) ? "  " : ""}`); // keeps undo
+  event.preventDefault();
+});
+
+for (const input of document.querySelectorAll("[data-option]")) {
+  const name = input.dataset.option, key = input.type === "checkbox" ? "checked" : "value";
+  input[key] = request[name];
+  input.addEventListener(name === "dims" ? "input" : "change", () => {
+    request[name] = input[key];
+    changed(name === "dims" ? DELAY : 0);
+  });
+}
+document.getElementById("options").addEventListener("submit", (event) => event.preventDefault());
+
+const saveButton = document.getElementById("save");
+saveButton.hidden = !live.output;
+saveButton.title = `Write the program to ${live.output} (Ctrl+S)`;
+async function save() {
+  try {
+    const answer = await (await post("save")).json();
+    setStatus(answer.problem ? answer.problem.message : `Saved to ${answer.saved}.`);
+  } catch (error) {
+    setStatus(`Not saved: no answer from relvm explore (${error.message})`);
+  }
+}
+saveButton.addEventListener("click", save);
+document.addEventListener("keydown", (event) => {
+  if (!live.output || event.key !== "s" || !(event.ctrlKey || event.metaKey)) return;
+  save();
+  event.preventDefault();
+});
+
+dividerMoves("editor-divider", () => settings.editor, (x) => set("editor", clamped(Math.round(x), 120, innerWidth * 0.6)));
+KEYS.e = ["editor; Escape leaves it", () => textarea.focus()];
+
+drawText();
+build();

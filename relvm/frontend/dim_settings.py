@@ -1,0 +1,32 @@
+"""Sizes of dimensions, as users write them: `batch=4`, `n=1..32`, `m=?`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from relvm.errors import RelvmArgumentError
+
+
+def parse_dims(settings: Iterable[str]) -> dict[str, int | tuple[int, int] | None]:
+    """Parse the settings `NAME=SIZE`, `NAME=LOW..HIGH` and `NAME=?` of --dim.  Return them in the form of the parameter
+    `dims` of `from_onnx`."""
+    sizes: dict[str, int | tuple[int, int] | None] = {}
+    for setting in settings:
+        name, equals, size = setting.partition("=")
+        if name and size == "?":
+            sizes[name] = None
+            continue
+        low, dots, high = size.partition("..")
+        limits = (low, high) if dots else (size,)
+        numbers = [number for number in map(parse_decimal, limits) if number is not None]
+        if not name or not equals or len(numbers) < len(limits) or numbers != sorted(numbers):
+            raise RelvmArgumentError(f"--dim {setting}: expected NAME=SIZE, NAME=LOW..HIGH or NAME=?")
+        sizes[name] = (numbers[0], numbers[1]) if dots else numbers[0]
+    return sizes
+
+
+def parse_decimal(text: str) -> int | None:
+    """Parse a text of decimal digits.  Return None for any other text, and for a number that does not fit a signed
+    64-bit integer."""
+    number = int(text) if text.isdecimal() and len(text) < 20 else -1
+    return number if 0 <= number < 1 << 63 else None

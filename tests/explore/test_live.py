@@ -1,0 +1,271 @@
+"""The server of `relvm explore`, without a browser."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.testclient import TestClient
+
+from relvm.cli import main
+from relvm.explore.live.app import MAX_BYTES, Settings, make_app
+from relvm.explore.live.build_request import BuildRequest
+from relvm.explore.live.builder import Builder
+
+TOKEN = "secret-token"
+BASE = "http://127.0.0.1:8000"
+TEXT = "def main(x: f32[n, 4]) -> f32[n, 4] {\n  a = relu(add(x, x))\n  b = relu(add(x, x))\n  return add(a, b)\n}\n"
+SETTINGS = Settings(BuildRequest(TEXT), "model.relvm", TOKEN, 8000, "model.relvm")
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    with TestClient(make_app(SETTINGS), base_url=BASE, headers={"origin": BASE}) as client:
+        yield client
+
+
+def post(client: TestClient, **changes: Any):
+    request = json.loads(BuildRequest(TEXT).to_json()) | changes
+    return client.post(f"/{TOKEN}/build", json=request)
+
+
+def stages(client: TestClient, **changes: Any) -> dict[str, str]:
+    """The texts of the stages, by name."""
+    return {stage["name"]: "\n".join(stage["lines"]) for stage in post(client, **changes).json()["stages"]}
+
+
+def test_the_page_has_the_text_and_asks_for_nothing_elsewhere(client: TestClient) -> None:
+    page = client.get(f"/{TOKEN}/")
+    assert page.status_code == 200
+    data = json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>', page.text)[1])
+    assert json.loads(data["live"]["request"])["text"] == TEXT
+    assert "http:" not in page.text and "https:" not in page.text
+    assert "connect-src 'self'" in page.headers["content-security-policy"]
+    assert (page.headers["referrer-policy"], page.headers["cache-control"]) == ("no-referrer", "no-store")
+
+
+REJECTED = {
+    "no_token": ("/", {}),
+    "another_token": ("/secret-tokem/", {}),
+    "a_token_that_is_not_ascii": ("/%C3%A9/", {}),
+    "another_host": (f"/{TOKEN}/", {"host": "evil.example:8000"}),
+    "another_port": (f"/{TOKEN}/", {"host": "127.0.0.1:8001"}),
+    "another_origin": (f"/{TOKEN}/", {"origin": "https://evil.example"}),
+    "a_frame_without_origin": (f"/{TOKEN}/", {"origin": "null"}),
+}
+
+
+@pytest.mark.parametrize("name", REJECTED)
+def test_requests_of_others_are_rejected(client: TestClient, name: str) -> None:
+    path, headers = REJECTED[name]
+    for answer in (client.get(path, headers=headers), client.post(f"{path}build", headers=headers)):
+        assert answer.status_code == 403 and answer.text.startswith("rejected: "), answer.text
+        assert TOKEN not in answer.text and "access-control-allow-origin" not in answer.headers
+
+
+def test_a_post_without_an_origin_is_rejected(client: TestClient) -> None:
+    with_origin = client.headers.pop("origin")
+    try:
+        assert client.get(f"/{TOKEN}/").status_code == 200  # a browser that opens an address sends none
+        assert post(client).status_code == 403
+    finally:
+        client.headers["origin"] = with_origin
+
+
+def test_localhost_is_the_same_server(client: TestClient) -> None:
+    local = {"host": "localhost:8000", "origin": "http://localhost:8000"}
+    assert client.get(f"/{TOKEN}/", headers=local).status_code == 200
+
+
+def test_options_change_the_stages(client: TestClient) -> None:
+    fused, unfused = stages(client), stages(client, fused=False)
+    assert "fuse_ops" in fused and "bytecode" in fused and "fuse_ops" not in unfused
+    compiled = stages(client, exec_mode="compiled")
+    assert "bytecode" not in compiled and compiled["c"] != fused["c"]
+    assert "kernels" not in stages(client, target="numpy")
+
+
+def test_optional_passes_can_be_left_out(client: TestClient) -> None:
+    answer = post(client, without=["cse"]).json()
+    assert "cse" not in [stage["name"] for stage in answer["stages"]]
+    optional = {each["name"]: each["optional"] for each in answer["passes"]}
+    assert optional["cse"] and not optional["to_anf"]
+    assert stages(client)["dce"].count("relu(") == 1
+    assert stages(client, without=["cse"])["dce"].count("relu(") == 2
+    required = post(client, without=["to_anf"]).json()["problem"]["message"]
+    assert required.startswith("without: to_anf: only optional passes can be left out: inline,")
+
+
+PROBLEMS = {
+    "syntax": ("# é🙂\ndef main(x: f32[n]) -> f32[n] = relu(x]\n", (2, 39, 1), "got ]"),
+    "after_a_wide_character": ('def main(x: f32[n]) -> f32[n] = relu("🙂" x)', (1, 42, 1), "got x"),
+    "an_unknown_name": ("def main(x: f32[n]) -> f32[n] {\n  return relux(x)\n}", (2, 10, 5), "relux"),
+    "a_type": ("def main(x: f32[2], y: f32[3]) -> f32[2] = add(x, y)", (1, 44, 3), "add"),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_errors_have_a_line_and_a_column(client: TestClient, name: str) -> None:
+    text, place, words = PROBLEMS[name]
+    problem = post(client, text=text).json()["problem"]
+    assert words in problem["message"]
+    assert (problem["line"], problem["column"], problem["length"]) == place
+
+
+def test_an_error_without_a_place_has_no_line(client: TestClient) -> None:
+    problem = post(client, exec_mode="slow").json()["problem"]
+    assert list(problem) == ["message"] and "slow" in problem["message"]
+
+
+MALFORMED = {
+    "not_json": b"{",
+    "deep": b"[" * 100_000,
+    "a_list": b"[]",
+    "a_field_is_missing": b'{"text": ""}',
+    "a_number_as_text": BuildRequest("").to_json().replace('"text": ""', '"text": 1').encode(),
+    "a_surrogate": BuildRequest("\ud800").to_json().encode(),
+    "a_name_as_a_list": BuildRequest("").to_json().replace('"without": []', '"without": "cse"').encode(),
+    "a_number_as_a_flag": BuildRequest("").to_json().replace("true", "1").encode(),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed_requests_are_told(client: TestClient, name: str) -> None:
+    answer = client.post(f"/{TOKEN}/build", content=MALFORMED[name])
+    assert answer.status_code == 400 and "expected" in answer.json()["problem"]["message"]
+
+
+def test_a_large_program_is_rejected(client: TestClient) -> None:
+    answer = post(client, text="#" * MAX_BYTES)
+    assert answer.status_code == 413 and "at most" in answer.json()["problem"]["message"]
+    assert post(client, text=f"{'#' * (MAX_BYTES // 2)}\n{TEXT}").status_code == 200
+
+
+def test_the_text_survives_a_reload(client: TestClient) -> None:
+    """Also control characters and the end of a script, which the text of a program can contain."""
+    text = f"# </script> \u202e é \x07\n{TEXT}"
+    assert "stages" in post(client, text=text).json()
+    page = client.get(f"/{TOKEN}/").text
+    data = json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>', page)[1])
+    assert json.loads(data["live"]["request"])["text"] == text
+
+
+def test_save_writes_the_file_of_the_command_line(tmp_path: Path) -> None:
+    path = tmp_path / "out.relvm"
+    with TestClient(make_app(replace(SETTINGS, output=path)), base_url=BASE, headers={"origin": BASE}) as client:
+        text = f"# é\r\n{TEXT}"
+        answer = client.post(f"/{TOKEN}/save", content=BuildRequest(text).to_json())
+        assert answer.json() == {"saved": str(path)} and path.read_bytes().decode() == text
+        assert client.post("/other/save", content=BuildRequest("").to_json()).status_code == 403
+        assert path.read_bytes().decode() == text
+        path.unlink()
+        tmp_path.rmdir()
+        answer = client.post(f"/{TOKEN}/save", content=BuildRequest(text).to_json())
+        assert answer.status_code == 500 and "was not written" in answer.json()["problem"]["message"]
+
+
+def test_without_an_output_there_is_nothing_to_save_to(client: TestClient) -> None:
+    assert client.post(f"/{TOKEN}/save", content=BuildRequest(TEXT).to_json()).status_code == 404
+
+
+def long_program(lines: int) -> str:
+    steps = "\n".join(f"  a{i + 1} = relu(add(a{i}, a{i}))" for i in range(lines))
+    return f"def main(a0: f32[n, 4]) -> f32[n, 4] {{\n{steps}\n  return a{lines}\n}}"
+
+
+def test_a_build_that_takes_too_long_is_ended_and_the_next_one_runs() -> None:
+    settings = replace(SETTINGS, max_seconds=1)
+    with TestClient(make_app(settings), base_url=BASE, headers={"origin": BASE}) as client:
+        problem = post(client, text=long_program(20_000)).json()["problem"]
+        assert problem == {"message": "the build took more than 1 seconds and was ended"}
+        assert "stages" in post(client, text="def main(x: f32[4]) -> f32[4] = x").json()
+
+
+def test_a_long_build_that_nobody_waits_for_is_ended() -> None:
+    asked = []
+
+    async def is_abandoned() -> bool:
+        asked.append(True)
+        return len(asked) > 1  # not before the build starts
+
+    async def run() -> None:
+        builder = Builder("model.relvm")
+        process = await builder.start()
+        assert await builder.build(BuildRequest(long_program(20_000)), is_abandoned) is None
+        assert process.returncode == -signal.SIGKILL
+        assert await builder.build(BuildRequest(TEXT), is_abandoned) is None and builder.process is None  # never starts
+
+    asyncio.run(run())
+
+
+def test_ctrl_c_ends_the_command_and_its_process(tmp_path: Path) -> None:
+    (tmp_path / "model.relvm").write_text(TEXT)
+    command = [sys.executable, "-P", "-m", "relvm", "explore", "model.relvm", "--no-browser"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True) as server:
+        address = re.search(r"http://127\.0\.0\.1:(\d+)/[\w-]{43}/", server.stdout.readline())
+        assert address
+        children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+        assert len(children) == 1
+        page = httpx.get(address[0])
+        assert page.status_code == 200 and "return add(a, b)" in page.text
+        with pytest.raises(OSError):  # only the loopback interface has the port
+            socket.create_connection(("127.0.0.2", int(address[1])), timeout=5).close()
+        server.send_signal(signal.SIGINT)
+        assert server.communicate(timeout=60) == ("", "")
+    assert server.returncode == 0
+    assert not Path(f"/proc/{children[0]}").exists()
+
+
+def test_the_command_opens_the_browser(tmp_path: Path) -> None:
+    opened = tmp_path / "opened"
+    os.mkfifo(opened)
+    browser = f"{sys.executable} -c \"import sys; open('{opened}', 'w').write(sys.argv[1])\" %s"
+    command = [sys.executable, "-P", "-m", "relvm", "explore"]
+    environment = os.environ | {"BROWSER": browser}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
+        printed = server.stdout.readline()
+        assert opened.read_text() in printed.split()
+        server.terminate()
+
+
+MISTAKES = {
+    "an_executable": (["model.rvm"], "expected a model (.onnx or .relvm)"),
+    "a_missing_file": (["missing.relvm"], "missing.relvm does not exist"),
+    "dims_of_a_text": (["model.relvm", "--dim", "n=4"], "--dim applies to ONNX models"),
+    "dims_of_the_example": (["--dim", "n=4"], "--dim requires an ONNX model"),
+    "an_output_for_a_model": (["model.onnx", "-o", "out.relvm"], "the text of an ONNX model is read-only"),
+    "an_output_that_is_a_folder": (["model.relvm", "-o", "."], "expected a file, but it is a folder"),
+    "a_port": (["--port", "65536"], "--port 65536: expected at least 0"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_wrong_options_are_told(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for file in ("model.relvm", "model.rvm", "model.onnx"):
+        Path(file).write_text(TEXT)
+    options, words = MISTAKES[name]
+    assert main(["explore", *options, "--no-browser"]) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_the_extra_is_named_if_it_is_missing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    monkeypatch.delitem(sys.modules, "relvm.explore.live.server", raising=False)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert main(["explore", "--no-browser"]) == 1
+    assert "pip install 'relvm[explore]'" in capsys.readouterr().err

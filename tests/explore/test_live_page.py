@@ -1,0 +1,101 @@
+"""`relvm explore` in a browser: edit a program, see its stages, errors and options."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from explore.test_page import choose, lines, open_page, titles, wait
+
+By = pytest.importorskip("selenium.webdriver.common.by").By
+Keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
+
+TEXT = """\
+def main(x: f32[n, 4]) -> f32[n, 4] {
+  a = relu(add(x, x))
+  b = relu(add(x, x))
+  return add(a, b)
+}
+"""
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """The address of a server for model.relvm, which saves to out.relvm."""
+    (tmp_path / "model.relvm").write_text(TEXT)
+    command = [sys.executable, "-P", "-m", "relvm", "explore", "model.relvm", "-o", "out.relvm", "--no-browser"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as server:
+        yield server.stdout.readline().split()[2]
+        server.terminate()
+
+
+def text_of(page, selector: str) -> str:
+    """The text of an element at one moment, while stages may be replaced."""
+    return page.execute_script("return document.querySelector(arguments[0]).textContent", selector)
+
+
+def row(page, name: str):
+    """The row of a stage in the list."""
+    found = page.find_elements(By.CSS_SELECTOR, ".row")
+    return next(each for each in found if name in each.text.split())
+
+
+def test_editing_shows_new_stages_errors_and_options(browser, address: str, tmp_path: Path) -> None:
+    open_page(browser, address)
+    status, problem = browser.find_element(By.ID, "status"), browser.find_element(By.ID, "problem")
+    wait(browser, lambda: status.text.startswith("Built in "))
+    choose(browser, "dce")
+    assert sum("relu(" in line for line in lines(browser, "right")) == 1  # cse has merged the two
+
+    # A new line, and a selected line that stays selected.
+    next(
+        each
+        for each in browser.find_elements(By.CSS_SELECTOR, "#right .line[data-n]")
+        if "relu(" in each.get_property("textContent")
+    ).click()
+    (selected,) = lines(browser, "right", ".selected")
+    lit = browser.find_elements(By.CSS_SELECTOR, "#program-lines .pinned")
+    assert [each.get_attribute("data-n") for each in lit] == ["2", "3"]
+    text = browser.find_element(By.ID, "text")
+    browser.execute_script("arguments[0].focus(); arguments[0].setSelectionRange(37, 37)", text)
+    text.send_keys(Keys.ENTER, "c = exp(x)")
+    wait(browser, lambda: "c: " in text_of(browser, "#left .lines"))
+    assert titles(browser) == ["cse", "dce"] and lines(browser, "right", ".selected") == [selected]
+    assert text.get_property("value").split("\n")[1] == "  c = exp(x)"
+
+    # An error, which keeps the stages.
+    text.send_keys(Keys.BACKSPACE * 2, "add(x, y))")
+    wait(browser, problem.is_displayed)
+    assert problem.text.startswith("2:18: ") and "y" in problem.text
+    assert browser.find_element(By.CSS_SELECTOR, "#program-lines .error").text == "y"
+    assert browser.find_element(By.TAG_NAME, "body").get_attribute("class") == "stale"
+    assert lines(browser, "right", ".selected") == [selected]
+    browser.execute_script("arguments[0].setSelectionRange(0, 0)", text)
+    problem.click()
+    assert browser.execute_script("return [arguments[0].selectionStart, arguments[0].selectionEnd]", text) == [55, 56]
+    text.send_keys("x")
+    wait(browser, lambda: not problem.is_displayed() and "c: " in text_of(browser, "#left .lines"))
+
+    # A pass is left out, and an option changes.
+    row(browser, "cse").find_element(By.TAG_NAME, "input").click()
+    wait(browser, lambda: browser.find_elements(By.CLASS_NAME, "omitted"))
+    choose(browser, "dce")
+    assert titles(browser) == ["canonicalize", "dce"]
+    assert sum("relu(" in line for line in lines(browser, "right")) == 2
+    assert not row(browser, "to_anf").find_element(By.TAG_NAME, "input").is_enabled()
+    browser.find_element(By.CSS_SELECTOR, "[data-option=fused]").click()
+    wait(browser, lambda: "fuse_ops" not in text_of(browser, "#stages"))
+
+    # A reload keeps the text, the options and the stage.  Save writes the text.
+    browser.refresh()
+    wait(browser, lambda: browser.find_element(By.ID, "status").text.startswith("Built in "))
+    assert titles(browser)[1] == "dce" and sum("relu(" in line for line in lines(browser, "right")) == 2
+    assert not browser.find_element(By.CSS_SELECTOR, "[data-option=fused]").is_selected()
+    browser.find_element(By.ID, "save").click()
+    wait(browser, lambda: browser.find_element(By.ID, "status").text == "Saved to out.relvm.")
+    assert (tmp_path / "out.relvm").read_text() == TEXT.replace("{\n", "{\n  c = exp(add(x, x))\n", 1)
+    assert browser.get_log("browser") == []
+    browser.execute_script("localStorage.clear()")
