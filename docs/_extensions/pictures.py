@@ -20,7 +20,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from relvm.explore.draw.graph import Arrow, Graph, Item, draw_graph
+from relvm.explore.draw.graph import Arrow, Graph, Item
+from relvm.explore.draw.graph_figure import draw_graph
 from relvm.quoting import html_text
 
 _ZOOM = 1.25  # the letters of relvm's figures are smaller than those of the site
