@@ -113,6 +113,7 @@ def test_every_operator_is_described(site: Path) -> None:
         assert f'id="op-{name}"' in page
         assert " ".join(declarations.call_of(operator).split()) in text
         assert " ".join(operator.doc.split()[:4]).replace("`", "") in text, name
+    assert "Types in the example: matmul(f32[2, 2], f32[2, 1]) -> f32[2, 1]" in text
 
 
 def test_every_command_is_described(site: Path) -> None:

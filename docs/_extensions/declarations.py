@@ -10,12 +10,14 @@ Nothing is written to a file: a page has the directive, and its content is made 
 from __future__ import annotations
 
 import argparse
+import doctest
 import inspect
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from inspect import Parameter
 
+import numpy as np
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
@@ -24,7 +26,13 @@ from sphinx.environment import BuildEnvironment
 import relvm.ops  # noqa: F401  (declares the operators)
 from relvm import tables
 from relvm.cli.main import make_parser
+from relvm.frontend.text import parse_module
+from relvm.ir.dtypes import dtype_of
+from relvm.ir.expr import OpCall
+from relvm.ir.node import walk
 from relvm.ir.operator import Effect, Operator, operators
+from relvm.ir.type_inference import infer_types
+from relvm.ir.types import TensorType, format_type
 
 # What a table shows: its rows, and of each row the fields, under these headings.  Fields named here are code.
 CODE = {
@@ -204,8 +212,33 @@ def _operator(operator: Operator) -> nodes.section:
     items += ["Elements are moved or converted; none is computed."] if operator.moves else []
     listed = nodes.bullet_list("", *(nodes.list_item("", paragraph(item)) for item in items))
     shown = nodes.literal_block("", textwrap.dedent(examples), language="pycon")
-    parts = [*([listed] if items else []), *([shown] if examples else [])]
+    types = (
+        paragraph("Types in the example: ", code(types_in(operator.name, examples)))
+        if examples
+        else None
+    )
+    parts = [*([listed] if items else []), *([shown, types] if types else [])]
     return section(f"op-{operator.name}", operator.name, call, paragraph(head), *parts)
+
+
+def types_in(name: str, examples: str) -> str:
+    """The types of an operator's arguments and result in the first of its examples: `abs(f32[2]) -> f32[2]`."""
+    first = doctest.DocTestParser().get_examples(textwrap.dedent(examples))[0].source
+    read = {"np": np, "run": lambda expression, **arguments: (expression, arguments)}
+    expression, arguments = eval(first, read)
+    arrays = {key: np.array(value) for key, value in arguments.items()}
+    arrays = {
+        key: x.astype(np.float32) if x.dtype == float else x for key, x in arrays.items()
+    }
+    params = ", ".join(
+        f"{key}: {TensorType(dtype_of(x.dtype), x.shape)}" for key, x in arrays.items()
+    )
+    module = infer_types(parse_module(f"def main({params}) = {expression}"))
+    calls = (
+        node for node in walk(module) if isinstance(node, OpCall) and node.op.name == name
+    )
+    found = next(calls)
+    return f"{name}({', '.join(format_type(arg.type) for arg in found.args)}) -> {format_type(found.type)}"
 
 
 def call_of(operator: Operator) -> str:
