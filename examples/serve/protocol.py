@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -17,7 +17,6 @@ import numpy as np
 from relvm.errors import (
     RelvmArgumentError,
     RelvmFormatError,
-    RelvmNameError,
     RelvmShapeError,
     RelvmTypeError,
     RelvmUnsupportedError,
@@ -91,7 +90,7 @@ def read_request(text: bytes | bytearray | memoryview, signature: Signature) -> 
     ------
     RelvmFormatError
         The text is not an inference request.
-    RelvmArgumentError, RelvmNameError
+    RelvmArgumentError
         An input is unknown or given twice, or an output is unknown.
     RelvmTypeError, RelvmShapeError
         An input has another datatype, rank or size than that of the model, or its elements do not match them.
@@ -107,10 +106,7 @@ def read_request(text: bytes | bytearray | memoryview, signature: Signature) -> 
     known = {each.name: each for each in signature.inputs}
     for each in _objects(found, "inputs"):
         name = _name(each, "inputs")
-        if name in inputs:
-            raise RelvmArgumentError(f"input {name[:200]} is given twice")
-        if name not in known:
-            raise RelvmArgumentError(f"no input {name[:200]}{near_matches(name[:200], known)}")
+        _expect_new("input", name, inputs, known)
         inputs[name] = _read_input(known[name], each)
     if "inputs" not in found:
         raise RelvmFormatError('expected "inputs", a list with an object for each input of the model')
@@ -119,10 +115,7 @@ def read_request(text: bytes | bytearray | memoryview, signature: Signature) -> 
     names = [each.name for each in signature.outputs]
     for each in _objects(found, "outputs"):
         name = _name(each, "outputs")
-        if name in outputs:
-            raise RelvmArgumentError(f"output {name[:200]} is requested twice")
-        if name not in names:
-            raise RelvmNameError(f"no output {name[:200]}{near_matches(name[:200], names)}")
+        _expect_new("output", name, outputs, names)
         outputs[name] = _flag(_parameters(each, f"output {name}"), "binary_data", f"output {name}", is_binary)
     return InferRequest(request_id, _timeout(parameters), inputs, outputs or dict.fromkeys(names, is_binary))
 
@@ -166,6 +159,14 @@ def _name(found: Mapping[str, Any], key: str) -> str:
     if not isinstance(name, str):
         raise RelvmFormatError(f"{key}: expected a name, a string, in each object, got {_kind(name)}")
     return name
+
+
+def _expect_new(kind: str, name: str, seen: Collection[str], known: Collection[str]) -> None:
+    """Raise RelvmArgumentError if a request names an input or output that it has named before, or that is unknown."""
+    if name in seen:
+        raise RelvmArgumentError(f"{kind} {name[:200]} is given twice")
+    if name not in known:
+        raise RelvmArgumentError(f"no {kind} {name[:200]}{near_matches(name[:200], known)}")
 
 
 def _parameters(found: Mapping[str, Any], what: str) -> dict[str, Any]:

@@ -101,7 +101,7 @@ WRONG_JSON = [
     (with_fields(parameters={"timeout": 1.5}), "the request: parameter timeout: expected microseconds"),
     (with_fields(parameters={"sequence_id": 1}), "the request: parameter sequence_id: this server does not support"),
     (with_fields(outputs=[{"name": "y"}]), "no output y"),
-    (with_fields(outputs=[{"name": "output_0"}] * 2), "output output_0 is requested twice"),
+    (with_fields(outputs=[{"name": "output_0"}] * 2), "output output_0 is given twice"),
     (with_fields(outputs=[{"name": "output_0", "parameters": {"binary_data": "yes"}}]), "output output_0: parameter"),
     (with_fields(outputs=7), "outputs: expected a list of objects"),
 ]

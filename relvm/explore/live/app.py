@@ -75,7 +75,8 @@ def make_app(settings: Settings) -> Starlette:
     if settings.output is not None:
         routes.append(Route("/save", live.save, methods=["POST"]))
     guard = Middleware(Guard, token=settings.token, port=settings.port)
-    app = Starlette(routes=routes, middleware=[guard], lifespan=lifespan)
+    handlers = {_TooLargeError: _too_large, RelvmArgumentError: _malformed}
+    app = Starlette(routes=routes, middleware=[guard], lifespan=lifespan, exception_handlers=handlers)
     app.state.builder = live.builder
     return app
 
@@ -106,13 +107,7 @@ class _Live:
 
     async def build(self, request: Request) -> Response:
         """Build the program of the request.  Return its stages, or its error as "problem"."""
-        try:
-            wanted = BuildRequest.from_json(await _body(request))
-        except _TooLargeError:
-            return _problem(f"the program is too large: expected at most {MAX_BYTES} bytes", 413)
-        except RelvmArgumentError as error:
-            return _problem(str(error), 400)
-        self.latest = wanted
+        self.latest = wanted = BuildRequest.from_json(await _body(request))
         started = time.perf_counter()
         try:
             answer = await self.builder.build(wanted, request.is_disconnected)
@@ -125,13 +120,8 @@ class _Live:
 
     async def save(self, request: Request) -> Response:
         """Write the program to the file of the command line."""
-        try:
-            wanted = BuildRequest.from_json(await _body(request))
-        except _TooLargeError:
-            return _problem(f"the program is too large: expected at most {MAX_BYTES} bytes", 413)
-        except RelvmArgumentError as error:
-            return _problem(str(error), 400)
         assert self.settings.output is not None
+        wanted = BuildRequest.from_json(await _body(request))
         try:
             with complete_file(self.settings.output) as partial:
                 partial.write_text(wanted.text, encoding="utf-8", newline="")
@@ -152,6 +142,14 @@ async def _body(request: Request) -> bytes:
         if len(body) > MAX_BYTES:
             raise _TooLargeError
     return bytes(body)
+
+
+def _too_large(request: Request, error: Exception) -> Response:
+    return _problem(f"the program is too large: expected at most {MAX_BYTES} bytes", 413)
+
+
+def _malformed(request: Request, error: Exception) -> Response:
+    return _problem(str(error), 400)
 
 
 def _problem(message: str, status: int) -> Response:
