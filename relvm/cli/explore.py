@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from importlib.resources import files
 from pathlib import Path
 
@@ -26,8 +27,14 @@ def explore(options: argparse.Namespace) -> int:
     if model and options.output:
         raise RelvmArgumentError("--output requires a program in the text form; the text of an ONNX model is read-only")
     expect_writable("--output", options.output)
-    target = parse_target(chosen_target(options)).kind
-    start = BuildRequest(text, options.exec_mode, target, not options.unfused, " ".join(options.dim))
+    if options.output and not options.output.endswith(".relvm"):
+        raise RelvmFormatError(f"-o {options.output}: expected a file ending in .relvm")
+    target = parse_target(chosen_target(options))
+    if target.options is not None:
+        raise RelvmArgumentError(
+            f"--target {options.target}: the stages do not depend on the processor; use --target c"
+        )
+    start = BuildRequest(text, options.exec_mode, target.kind, not options.unfused, shlex.join(options.dim))
     serve(
         start,
         Path(options.model).name if options.model else "example.relvm",

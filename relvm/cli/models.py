@@ -49,7 +49,8 @@ def expect_model(options: argparse.Namespace) -> tuple[Path, dict[str, int | tup
         raise FileNotFoundError(f"{path} does not exist")
     if sizes and path.suffix == ".relvm":
         if not getattr(options, "random", False):
-            raise RelvmArgumentError(f"--dim applies to ONNX models and to --random; write the size in {path}")
+            others = " and to --random" if hasattr(options, "random") else ""
+            raise RelvmArgumentError(f"--dim applies to ONNX models{others}; write the size in {path}")
         return path, {}
     return path, sizes
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,10 +67,12 @@ def write_graph(
 
     profile: colors the nodes by time.
     """
+    if Path(options.graph).suffix != ".html":
+        raise RelvmArgumentError(f"--graph {options.graph}: expected a file name ending in .html")
     target, fused = parse_target(chosen_target(options)).kind, not options.unfused
     with Progress("drawing"):
         page = explore.browse_dataflow(module, function, profile=profile, target=target, fused=fused)
-        page.save(options.graph)
+        replace(page, title=f"{Path(options.model).name}: {page.title}").save(options.graph)
     note(f"wrote {options.graph}")
 
 

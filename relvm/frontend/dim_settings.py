@@ -13,6 +13,8 @@ def parse_dims(settings: Iterable[str]) -> dict[str, int | tuple[int, int] | Non
     sizes: dict[str, int | tuple[int, int] | None] = {}
     for setting in settings:
         name, equals, size = setting.partition("=")
+        if name in sizes:
+            raise RelvmArgumentError(f"--dim {setting}: {name} is given twice")
         if name and size == "?":
             sizes[name] = None
             continue

@@ -38,7 +38,7 @@ def test_sizes_are_chosen_that_fit(folder: Path, options: tuple[str, ...], note:
 
 
 def test_inputs_are_given_as_they_are_printed(folder: Path) -> None:
-    given = ("--input", "in_0=x.npy", "--input", "scale=2")
+    given = ("--input", "in:0=x.npy", "--input", "scale=2")
     done = relvm("run", "model.onnx", "--target", "numpy", *given, "--output", "o.npz", cwd=folder)
     assert done.returncode == 0, done.stderr
     with np.load(folder / "o.npz") as outputs:

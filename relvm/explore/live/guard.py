@@ -5,7 +5,7 @@ from __future__ import annotations
 from secrets import compare_digest
 
 from starlette.datastructures import Headers
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _HEADERS = {
@@ -59,6 +59,9 @@ class Guard:
             reason = "the address must contain the token that `relvm explore` printed"
         if reason:
             await PlainTextResponse(f"rejected: {reason}\n", 403)(scope, receive, send_with_headers)
+            return
+        if not rest and not scope["path"].endswith("/"):
+            await RedirectResponse(f"/{token}/")(scope, receive, send_with_headers)  # the page's addresses are relative
             return
         await self.app({**scope, "path": f"/{rest}"}, receive, send_with_headers)
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import functools
 import gc
 import os
+import shlex
 import signal
 import sys
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from relvm.errors import RelvmError
+from relvm.errors import RelvmArgumentError, RelvmError
 from relvm.explore.live.build_request import BuildRequest
 from relvm.explore.stages.exploration import Exploration, explore
 from relvm.explore.stages.page import stage_data
@@ -82,7 +83,11 @@ def _explore(request: BuildRequest, name: str, model: str) -> Exploration:
 
 @functools.lru_cache(maxsize=1)
 def _model(path: str, dims: str) -> Module:
-    return read_model(Path(path), parse_dims(dims.split()))
+    try:
+        settings = shlex.split(dims)
+    except ValueError as error:
+        raise RelvmArgumentError(f"dims {dims}: {error}; write a name with spaces as in 'seq len=4'") from None
+    return read_model(Path(path), parse_dims(settings))
 
 
 def _problem(error: RelvmError, source: Source) -> dict[str, Any]:

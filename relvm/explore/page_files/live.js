@@ -58,7 +58,7 @@ function color(line, marks) {
 const unitsOf = (text, characters) => [...text].slice(0, characters).join("").length;
 
 function errorRange(text) {
-  const start = unitsOf(text, problem.column - 1), end = unitsOf(text, problem.column - 1 + problem.length);
+  const start = Math.min(unitsOf(text, problem.column - 1), Math.max(text.length - 1, 0)), end = unitsOf(text, problem.column - 1 + problem.length);
   return [start, Math.max(end, start + 1), "error"];
 }
 
@@ -244,6 +244,7 @@ function followCaret() {
 // ---- events ----
 
 textarea.addEventListener("input", () => {
+  saveButton.textContent = "Save";
   request.text = textarea.value;
   problem = null;
   drawText();
@@ -275,6 +276,7 @@ saveButton.title = `Write the program to ${live.output} (Ctrl+S)`;
 async function save() {
   try {
     const answer = await (await post("save")).json();
+    if (!answer.problem) saveButton.textContent = "Saved";
     setStatus(answer.problem ? answer.problem.message : `Saved to ${answer.saved}.`);
   } catch (error) {
     setStatus(`Not saved: no answer from relvm explore (${error.message})`);

@@ -95,7 +95,7 @@ document.getElementById("keys").addEventListener("click", showHelp);
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || help.open || event.target.closest("input, select, textarea")) return;
-  if (graphNode !== null && event.key !== "g") return;
+  if (graphNode !== null && event.key !== "g") { frame.focus(); return; } // the graph has keys of its own
   if (Object.hasOwn(KEYS, event.key)) { KEYS[event.key][1](); event.preventDefault(); return; }
   const arrow = { ArrowUp: -1, ArrowDown: 1 }[event.key];
   if (!arrow || event.target.closest(".lines, .divider")) return;
