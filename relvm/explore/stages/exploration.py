@@ -31,7 +31,7 @@ from relvm.explore.stages.page import frame, page
 from relvm.explore.stages.select import module_of
 from relvm.explore.stages.terminal import print_stages
 from relvm.explore.stages.view import Line, Origins, View
-from relvm.explore.views.interactive_graph import GraphPage, dataflow_page, last_stage
+from relvm.explore.views.interactive_graph import GraphPage, dataflow_page, last_pass
 from relvm.ir.expr import Module
 from relvm.ir.printer import module_lines
 from relvm.ir.verifier import Stage
@@ -225,7 +225,7 @@ def explore(
         started = time.perf_counter()
         lines = list(_c_lines(lir, with_routines=exec_mode == "compiled"))
         collector.add("c", "What the C compiler is given.", time.perf_counter() - started, lines)
-    shown = last_stage(Stage.ANF, target, fused=fused)
+    shown = last_pass(steps, Stage.ANF)
     graph = dataflow_page(results[shown], results["lower_to_kernels"], stage=shown)
     return Exploration(title, tuple(collector.views), graph)
 

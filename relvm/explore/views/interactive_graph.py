@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ from relvm.ir.expr import Binding, KernelCall, Module, PackedCall, Var
 from relvm.ir.node import walk
 from relvm.ir.types import format_type
 from relvm.ir.verifier import Stage
-from relvm.passes.pass_manager import run_passes
+from relvm.passes.pass_manager import Pass, run_passes
 from relvm.passes.pipeline import build_pipeline
 from relvm.quoting import terminal
 from relvm.runtime.file_io import complete_file
@@ -167,16 +167,17 @@ def browse_dataflow(
     """
     expect_type("scopes", scopes, bool, "True or False")
     built = module_at(module, Stage.ANF, target, fused=fused)
-    lowering = [step for step in build_pipeline(target, fused=fused) if step.name == "lower_to_kernels"]
-    stage = last_stage(Stage.ANF, target, fused=fused)
+    steps = build_pipeline(target, fused=fused)
+    lowering = [step for step in steps if step.name == "lower_to_kernels"]
+    stage = last_pass(steps, Stage.ANF)
     depth = _expect_depth(depth)
     lowered = run_passes(built, lowering)
     return dataflow_page(built, lowered, function, stage=stage, depth=depth, scopes=scopes, profile=profile)
 
 
-def last_stage(stage: Stage, target: str, *, fused: bool) -> str:
-    """Return the name of the last pass of a build whose result is at `stage` or earlier."""
-    return [step.name for step in build_pipeline(target, fused=fused) if step.to <= stage][-1]
+def last_pass(steps: Sequence[Pass], stage: Stage) -> str:
+    """Return the name of the last of the passes whose result is at `stage` or earlier."""
+    return [step.name for step in steps if step.to <= stage][-1]
 
 
 def dataflow_page(
