@@ -93,6 +93,12 @@ def test_localhost_is_the_same_server(client: TestClient) -> None:
     assert client.get(f"/{TOKEN}/", headers=local).status_code == 200
 
 
+def test_an_address_without_its_last_slash_leads_to_the_page(client: TestClient) -> None:
+    answer = client.get(f"/{TOKEN}", follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (307, f"/{TOKEN}/")
+    assert client.get(f"/{TOKEN[:-1]}", follow_redirects=False).status_code == 403
+
+
 def test_options_change_the_stages(client: TestClient) -> None:
     fused, unfused = stages(client), stages(client, fused=False)
     assert "fuse_ops" in fused and "bytecode" in fused and "fuse_ops" not in unfused
@@ -108,6 +114,7 @@ def test_optional_passes_can_be_left_out(client: TestClient) -> None:
     assert optional["cse"] and not optional["to_anf"]
     assert stages(client)["dce"].count("relu(") == 1
     assert stages(client, without=["cse"])["dce"].count("relu(") == 2
+    assert "fuse_ops" not in stages(client, without=["fuse_ops", "cse"])
     required = post(client, without=["to_anf"]).json()["problem"]["message"]
     assert required.startswith("without: to_anf: only optional passes can be left out: inline,")
 
@@ -174,10 +181,13 @@ def test_a_model_is_built_with_its_dims(tmp_path: Path) -> None:
     with TestClient(make_app(settings), base_url=BASE, headers={"origin": BASE}) as client:
         assert "x: f32[batch, 4]" in stages(client, text="")["given"]
         assert "x: f32[3, 4]" in stages(client, text="", dims="batch=3")["given"]
+        assert "unknown dimension seq len" in post(client, text="", dims="'seq len=3'").json()["problem"]["message"]
         assert "y: f32[batch, 4] = relu(x)" in stages(client, text="")["infer_types"]
         for dims, words in (("batch", "expected NAME=SIZE"), ("height=3", "height")):
             problem = post(client, text="", dims=dims).json()["problem"]
             assert words in problem["message"] and "line" not in problem
+        problem = post(client, text="", dims="'batch=3").json()["problem"]
+        assert "No closing quotation" in problem["message"]
         path.unlink()
         assert "model.onnx" in post(client, text="", dims="batch=5").json()["problem"]["message"]
 
@@ -289,6 +299,11 @@ MISTAKES = {
     "dims_of_the_example": (["--dim", "n=4"], "--dim requires an ONNX model"),
     "an_output_for_a_model": (["model.onnx", "-o", "out.relvm"], "the text of an ONNX model is read-only"),
     "an_output_that_is_a_folder": (["model.relvm", "-o", "."], "expected a file, but it is a folder"),
+    "an_output_with_another_suffix": (
+        ["model.relvm", "-o", "out.onnx"],
+        "-o out.onnx: expected a file ending in .relvm",
+    ),
+    "options_of_a_processor": (["--target", "c -march=haswell"], "the stages do not depend on the processor"),
     "a_port": (["--port", "65536"], "--port 65536: expected at least 0"),
 }
 

@@ -250,7 +250,10 @@ def test_a_program_runs_unchanged(tmp_path: Path) -> None:
 
 def test_a_program_that_fails_and_one_that_does_not_exist(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text("raise OSError('mine')")
-    for name, expected in (("program.py", "OSError: mine\n"), ("missing.py", "missing.py: No such file or directory\n")):
+    for name, expected in (
+        ("program.py", "OSError: mine\n"),
+        ("missing.py", "missing.py: No such file or directory\n"),
+    ):
         command = [sys.executable, "-m", "relvm", "run-python", "--as-onnxruntime", str(tmp_path / name)]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 1 and done.stderr.endswith(expected)
