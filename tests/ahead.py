@@ -88,7 +88,7 @@ REFUSED = {
 
 
 def results_ahead(module: Module, name: str, args: Sequence[Any]) -> list[Any]:
-    """What a function gives as an export: one value; none where it is refused, or there is no C compiler."""
+    """Return the result of an exported function in a list.  It is empty if the export is rejected or without a compiler."""
     program = export(module, name)
     if program is None or find_compiler() is None:
         return []

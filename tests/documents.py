@@ -25,12 +25,12 @@ def blocks(document: Path) -> list[tuple[str, str]]:
 
 
 def prose(document: Path) -> str:
-    """What is outside of its blocks."""
+    """Return the text of a document without its code blocks."""
     return re.sub(r"^```.*?^```", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
 def anchors(document: Path) -> set[str]:
-    """What links can name: its headings, as forges and the site spell them."""
+    """Return the anchors of a document: its headings, as code hosts and the site spell them."""
     headings = re.findall(r"^#+ (.*)$", prose(document), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

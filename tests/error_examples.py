@@ -25,7 +25,7 @@ class Example:
 
 
 def prelude() -> dict:
-    """What the examples use: the names that the first block of the document makes."""
+    """Return the names that the first block of the document defines, which the examples use."""
     namespace: dict = {"__name__": "page"}
     exec(next(text for language, text in blocks(DOCUMENT) if language == "python"), namespace)
     return namespace
@@ -40,7 +40,7 @@ def examples() -> Iterator[Example]:
 
 
 def failure_of(example: Example, namespace: dict) -> Exception:
-    """What the program raises; AssertionError where it does not."""
+    """Return the error that the program raises.  Raise AssertionError if it raises none."""
     try:
         exec(compile(example.program, str(DOCUMENT), "exec"), namespace)
     except Exception as error:

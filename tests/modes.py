@@ -86,7 +86,7 @@ def run_everywhere(
     packed: Mapping[str, Callable] | None = None,
     tolerance: float = 1e-5,
 ) -> Any:
-    """What the reference gives, after checking that every mode and target gives it too.
+    """Return the result of the reference interpreter, after checking that every mode and target gives the same.
 
     The modes of one target must agree bit for bit, so must kernel bytecode and native kernels, and an export
     (tests/ahead.py) with the mode "compiled"; floats may be `tolerance` apart from the reference, relative to the

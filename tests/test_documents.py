@@ -1,4 +1,4 @@
-"""What the documents say is there is there, and what they say to do can be done."""
+"""Documents name things that exist, and their examples and instructions work."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ STORED = ("text/plain", "image/svg+xml")  # of an output; GitHub shows no frames
 
 
 def notebook_of(source: Path) -> nbformat.NotebookNode:
-    """What the .ipynb of a source is before it runs: the same whenever it is made."""
+    """Return the notebook of a source, without outputs."""
     made = jupytext.reads(source.read_text(), fmt="py:percent")
     made.metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
     made.nbformat_minor = 5

@@ -41,7 +41,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def text_of(page: Path) -> str:
-    """What a reader sees of it, white space as one space."""
+    """Return the visible text of a page, with each run of white space as one space."""
     return " ".join(html.unescape(re.sub(r"<[^>]+>", "", page.read_text())).split())
 
 
@@ -198,7 +198,7 @@ def test_a_public_name_has_a_docstring_with_its_parameters(module: str, name: st
 
 
 def names(docstring: str, parameter: str) -> bool:
-    """Whether a docstring says what a parameter is: under Parameters or Attributes where it has such, else anywhere."""
+    """Return whether a docstring describes a parameter: in Parameters or Attributes if it has them, else anywhere."""
     sections = re.split(r"^(\w+)\n-+$", docstring, flags=re.MULTILINE)
     listed = dict(zip(sections[1::2], sections[2::2], strict=True))
     entries = listed.get("Parameters") or listed.get("Attributes")
@@ -209,7 +209,7 @@ def names(docstring: str, parameter: str) -> bool:
 
 
 def described(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """What needs a docstring: a value, and of a class the public methods and properties that relvm has written."""
+    """Yield what needs a docstring: a value and, for a class, the public methods and properties that relvm defines."""
     yield name, value
     written = {
         key for base in getattr(value, "__mro__", ()) if base.__module__.startswith("relvm") for key in vars(base)

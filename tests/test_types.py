@@ -1,4 +1,4 @@
-"""What a type checker sees: relvm's own modules are clean, and a program that uses them gets real types."""
+"""Type checking of relvm's modules, and of a program that uses them."""
 
 from __future__ import annotations
 

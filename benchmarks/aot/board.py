@@ -57,7 +57,7 @@ class Measured:
     output: np.ndarray
 
     def without(self, empty: Measured) -> Measured:
-        """What a model adds to an image that has none."""
+        """Return what a model adds to an image without a model."""
         names = ("flash_bytes", "static_bytes", "stack_bytes", "instructions")
         return Measured(*(getattr(self, name) - getattr(empty, name) for name in names), self.output)
 

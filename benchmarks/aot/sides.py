@@ -1,4 +1,4 @@
-"""What makes C of a model: relvm, and its peers.  Each writes sources that define `run` of board.c."""
+"""Exporters of C: relvm and its peers.  Each writes sources that define `run` of board.c."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Sources:
 
 
 def nothing(model: Model, folder: Path) -> Sources:
-    """What the others are measured against: an image without a model."""
+    """The baseline: an image without a model."""
     return Sources((_run(folder, "", "(void)in;\n  (void)out;"),))
 
 

@@ -1,4 +1,4 @@
-"""What the machine costs its host: calls from and to Python, builds, loading, size, memory."""
+"""Costs of the machine for its host: calls from and to Python, builds, loading, size, memory."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ print(resident() - before)
 
 
 def resident_kilobytes(mode: str) -> float:
-    """What importing the runtime, loading a small executable and calling it adds to Python with NumPy."""
+    """Measure what importing the runtime, loading a small executable and calling it add to Python with NumPy."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "small.rvm")
         vm.build(parse_module("def main(x: i64) -> i64 = x"), mode, "numpy").save(path)

@@ -1,4 +1,4 @@
-"""How times are taken: the median of nine repeats, after one that does not count."""
+"""Timing: the median of nine repeats, after one that does not count."""
 
 from __future__ import annotations
 

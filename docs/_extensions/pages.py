@@ -1,4 +1,4 @@
-"""What the site makes of the documents beyond Markdown: colors for programs, links for names of documents."""
+"""Extensions of Markdown: colors for programs, and links for names of documents."""
 
 from __future__ import annotations
 

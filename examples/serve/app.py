@@ -118,7 +118,7 @@ class Service:
 
     @property
     def is_alive(self) -> bool:
-        """Whether all models make progress; False after an internal error that stopped one."""
+        """Whether all models make progress.  False after an internal error has stopped one."""
         return all(model.batcher.alive for model in self.repository.served)
 
     async def live(self, request: Request) -> Response:
@@ -126,7 +126,7 @@ class Service:
         return JSONResponse({"live": self.is_alive}, 200 if self.is_alive else 503)
 
     async def server_ready(self, request: Request) -> Response:
-        """Whether the server wants requests: not during shutdown."""
+        """Whether the server accepts requests.  False during shutdown."""
         ready = self.is_alive and self.ready
         return JSONResponse({"ready": ready}, 200 if ready else 503)
 

@@ -125,7 +125,7 @@ class Batcher:
 
     @property
     def alive(self) -> bool:
-        """Whether it makes batches; False where it is closed, or failed by a mistake of its own."""
+        """Whether batches are formed.  False after it is closed, or after an internal error."""
         return not self._collecting.done()
 
     async def close(self) -> None:

@@ -34,7 +34,7 @@ CLOSED = (httpx.NetworkError, httpx.RemoteProtocolError)  # errors of a client w
 
 @dataclass
 class Report:
-    """What the clients saw.
+    """The measurements of the clients.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Report:
 
     @property
     def is_clean(self) -> bool:
-        """Whether every request got its own right answer."""
+        """Whether every request received its correct answer."""
         return self.sent == self.answered > 0
 
     def __str__(self) -> str:
@@ -167,7 +167,7 @@ def _random_input(spec: TensorSpec, rows: int, generator: np.random.Generator) -
 
 
 async def load(url: str, cases: list[Case], clients: int, end: asyncio.Event) -> Report:
-    """What `clients` see who send one request after the other until `end`, each on a connection of its own."""
+    """Return what `clients` measure.  Each sends one request after another on its own connection until `end`."""
     report, began = Report(), time.perf_counter()
 
     async def work(number: int) -> None:

@@ -1,4 +1,4 @@
-"""What an editor shows about a text: errors, types, definitions and completions, for the language server."""
+"""Analysis of a text for the language server: errors, types, definitions and completions."""
 
 from __future__ import annotations
 

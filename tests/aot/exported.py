@@ -57,7 +57,7 @@ def _compile(arguments: list[str], folder: Path) -> None:
 
 
 def make(folder: Path, *arguments: str) -> str:
-    """What make prints in a folder of an export, which must succeed."""
+    """Run make in the folder of an export, which must succeed, and return its output."""
     done = subprocess.run(["make", "-s", *arguments], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -53,7 +53,7 @@ def real_model(name: str) -> RealModel:
 
 
 def _fits(name: str, case: Mapping[str, np.ndarray]) -> bool:
-    """Whether a case of the catalogue has the sizes of DIMS."""
+    """Return whether a case of the catalogue has the sizes of DIMS."""
     return name != "swift_f0" or case["audio"].shape == (1, DIMS[name]["samples"])
 
 

@@ -80,7 +80,7 @@ def trial_program(tools: str, options: list[str], place: Path, folder: Path, *li
 
 
 def run_on_a_cortex_m(place: Path, folder: Path) -> str:
-    """What an export's trial prints, without an operating system."""
+    """Run the trial of an export without an operating system, and return its output."""
     expect_tools("arm-none-eabi-gcc", "qemu-system-arm")
     board = [str(BOARD / "vectors.c"), "--specs=rdimon.specs", "-T", str(BOARD / "mps2.ld")]
     program = trial_program("arm-none-eabi-", ["-mcpu=cortex-m3", "-mthumb"], place, folder, *board)
@@ -89,7 +89,7 @@ def run_on_a_cortex_m(place: Path, folder: Path) -> str:
 
 
 def run_on_linux(processor: str, place: Path, folder: Path) -> str:
-    """What an export's trial prints."""
+    """Run the trial of an export, and return its output."""
     tools, emulator = f"{processor}-linux-gnu-", f"qemu-{processor}"
     expect_tools(f"{tools}gcc", emulator)
     return run(emulator, trial_program(tools, ["-static"], place, folder))

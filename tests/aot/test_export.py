@@ -1,4 +1,4 @@
-"""What is exported gives, bit for bit, what the machine gives in compiled mode."""
+"""Exported programs give the same bits as the machine in compiled mode."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_the_command_writes_archives_and_libraries(tmp_path: Path, capsys: pytes
 
 
 def test_metadata_is_constants_in_c(folder: Callable[..., Path]) -> None:
-    """What C reads of the metadata is what Python has."""
+    """C and Python read the same metadata."""
     place = folder()
     (place / "print.c").write_text(PRINT_METADATA)
     make(place)

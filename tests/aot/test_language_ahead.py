@@ -1,4 +1,4 @@
-"""What tests run in every way is exported, too (tests/ahead.py); here is what holds of all of them together."""
+"""Properties of all exports.  tests/ahead.py exports the programs that other tests run in every mode."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ vm.register_func("test.two", lambda a, b: a, override=True)
 
 
 def rebuilt(executable: vm.Executable) -> vm.Executable:
-    """What the executable's Python program builds: the same executable, byte for byte."""
+    """Return the executable that an executable's Python program builds, after checking that the bytes are the same."""
     names: dict = {}
     exec(compile(executable.as_python(), "program.py", "exec"), names)
     assert names["executable"].as_text() == executable.as_text()

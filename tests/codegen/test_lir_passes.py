@@ -1,4 +1,4 @@
-"""What each LIR pass makes of a routine: the cases in *.cases."""
+"""The result of each LIR pass for the routines in *.cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of earlier builds: how much, and what goes first."""
+"""The limit of the disk cache, and the order of removal."""
 
 from __future__ import annotations
 

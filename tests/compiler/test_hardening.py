@@ -26,7 +26,7 @@ EXECUTABLE, BIND_NOW, NOW = 1, 8, 1
 
 @dataclass(frozen=True)
 class Library:
-    """What is looked at of a shared library.  names: of the dynamic symbols and of what it needs."""
+    """The checked properties of a shared library.  names: the dynamic symbols and the libraries that it needs."""
 
     stack_is_executable: bool
     has_relro: bool

@@ -18,7 +18,7 @@ from functions import Functions
 
 @pytest.fixture(scope="session")
 def marks(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the functions on the workers leave what they have done."""
+    """The folder in which functions on the workers record their calls."""
     return tmp_path_factory.mktemp("marks")
 
 

@@ -77,7 +77,7 @@ class Functions(WorkerPlugin):
 
 
 def tries(marks: Path, number: int) -> int:
-    """How often `tried` saw `number`."""
+    """Return how often `tried` was called with `number`."""
     return len(list(marks.glob(f"{number}-*")))
 
 

@@ -1,4 +1,4 @@
-"""What tests read out of a figure."""
+"""Helpers that read the contents of a figure."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ def arrows(axes: Axes) -> list[str]:
 
 
 def is_inside(inner: tuple[float, ...], outer: tuple[float, ...]) -> bool:
-    """Whether a rectangle is inside another."""
+    """Return whether a rectangle is inside another."""
     return outer[0] < inner[0] and inner[1] < outer[1] and outer[2] < inner[2] and inner[3] < outer[3]

@@ -1,4 +1,4 @@
-"""What works without the libraries of the extra `explore`."""
+"""Functions that work without the libraries of the extra `explore`."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ OPTIONS = (
 
 
 def wait(what: Callable[[], Any]) -> Any:
-    """What it returns once that is true."""
+    """Wait until a condition returns a true value, and return the value."""
     deadline = time.monotonic() + SECONDS
     while not (found := what()):
         assert time.monotonic() < deadline, "JupyterLab took too long"

@@ -1,4 +1,4 @@
-"""Where nodes of graphs are drawn."""
+"""The layout of graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What registers hold, and for how long."""
+"""The pictures of register liveness."""
 
 from __future__ import annotations
 

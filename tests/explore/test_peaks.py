@@ -1,4 +1,4 @@
-"""What the machine can do at most."""
+"""Peak rates of the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What passes remove is lit in the later stages: in what has taken its place, or has used it."""
+"""Highlighting of removed values in later stages: in their replacements or their users."""
 
 from __future__ import annotations
 

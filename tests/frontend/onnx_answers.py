@@ -1,4 +1,4 @@
-"""What ONNX models give, in relvm and in ONNX Runtime, and what counts as the same."""
+"""Results of ONNX models in relvm and ONNX Runtime, and their comparison."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def batches() -> list[dict[str, onnx.ModelProto]]:
 
 @cache
 def places() -> dict[int, tuple[int, str]]:
-    """Where a model is built, by its `id`: the number of its batch, and its name there."""
+    """The place of each built model, by its `id`: the number of its batch, and its name in the batch."""
     return {id(model): (i, name) for i, batch in enumerate(batches()) for name, model in batch.items()}
 
 

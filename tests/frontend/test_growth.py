@@ -446,7 +446,7 @@ def test_work_and_bytes_of_folding_are_limited() -> None:
 
 
 def takes(call: OpCall, **known: int) -> int:
-    """How many times a budget takes `call`."""
+    """Return how often constant folding can run `call` within a budget."""
     budget = FoldingBudget(**known)
     args = [getattr(arg, "value", None) for arg in call.args]
     return next(count for count in range(10_000) if not budget.take(call, args))

@@ -1,4 +1,4 @@
-"""What the options of from_onnx make of a model's inputs: names that are hints, initializers that are parameters."""
+"""Options of from_onnx for a model's inputs: names of dimensions as hints, and initializers as parameters."""
 
 from __future__ import annotations
 

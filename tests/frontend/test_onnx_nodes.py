@@ -34,7 +34,7 @@ def model_and_inputs(name: str):
 
 
 def is_of_the_suite(name: str) -> bool:
-    """Whether the case's model is the suite's own: no input was made an initializer."""
+    """Return whether the model of the case is unchanged: no input became an initializer."""
     return not name.endswith(KNOWN) and not OPERATORS[CASES[name].operator].fixed
 
 

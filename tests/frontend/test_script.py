@@ -34,7 +34,7 @@ SETTINGS = Settings(0.5, ("a", "b"))
 
 
 def run(function, *args, name=None, packed=None):
-    """What the script's function gives; the module is checked first."""
+    """Run the function of a script after checking its module, and return the result."""
     module = function if isinstance(function, Module) else function.module
     verify(module, Stage.TYPED)
     return evaluate(module, name or getattr(function, "name", "main"), *args, packed=packed)

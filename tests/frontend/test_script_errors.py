@@ -1,4 +1,4 @@
-"""What is wrong with a script is said with the file, the line and the column of the user's source."""
+"""Errors in scripts have the file, line and column of the user's source."""
 
 # ruff: noqa: F821, UP037 (scripts are not Python)
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is wrong with a text is said with its place, what was expected and what came."""
+"""Errors in the text form state the location, what was expected, and what was found."""
 
 from __future__ import annotations
 

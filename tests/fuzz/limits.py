@@ -1,4 +1,4 @@
-"""How long a fuzzing test goes on, and how long one of its cases may take."""
+"""Time limits of a fuzzing test and of each case."""
 
 from __future__ import annotations
 

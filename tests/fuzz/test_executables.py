@@ -56,7 +56,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def run(driver: Path, failure: Path, *arguments: object) -> dict[str, float]:
-    """What the driver counted.  A failure shows the input, for `base64 -d`."""
+    """Return the counts of the driver.  A failure shows the input in base64."""
     result = subprocess.run([driver, f"-failure={failure}", *map(str, arguments)], capture_output=True, text=True)
     if result.returncode != 0:
         shown = base64.b64encode(failure.read_bytes()).decode() if failure.exists() else "none was written"

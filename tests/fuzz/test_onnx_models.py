@@ -24,7 +24,7 @@ def models() -> list[onnx.ModelProto]:
 
 
 def take(model: onnx.ModelProto | bytes) -> str:
-    """What came of it."""
+    """Import a model and return the outcome."""
     try:
         module = from_onnx(model)
     except RelvmError as error:

@@ -40,7 +40,7 @@ MORE_BYTES = 300 << 20  # that the process may have grown by at its largest
 
 
 class Transport(asyncio.Transport):
-    """What a connection has sent, and whether it wants more."""
+    """A connection in memory: the bytes that the server has sent, and whether it accepts more."""
 
     def __init__(self) -> None:
         super().__init__({"peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 2)})
@@ -138,7 +138,7 @@ async def send(app: Any, parts: list[bytes], is_lost: bool = False) -> list[int]
 
 
 class Failures(logging.Handler):
-    """What servers log of their own mistakes."""
+    """A log handler that keeps what servers log about internal errors."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)

@@ -35,7 +35,7 @@ def is_same_again(module: Module) -> bool:
 
 
 def parse(text: str) -> str:
-    """What came of it.  What is a module is printed and read again."""
+    """Parse a text and return the outcome.  A valid module is also printed and parsed again."""
     try:
         module = parse_module(text)
     except RelvmError as error:
@@ -51,7 +51,7 @@ def parse(text: str) -> str:
 
 
 def assemble(text: str) -> str:
-    """What came of it.  What is a program is encoded and loaded."""
+    """Assemble a text and return the outcome.  A valid program is also encoded and loaded."""
     try:
         program = parse_text(text)
     except RelvmError as error:

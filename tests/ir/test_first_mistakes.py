@@ -1,4 +1,4 @@
-"""What somebody who is new to the Builder writes first: the clear ones work, the others say what to write."""
+"""First attempts of new users of the Builder: clear ones work, and errors for the others say what to write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which functions have effects: what is inferred, and what a program may claim."""
+"""Inference of effects of functions, and claims of purity in programs."""
 
 # ruff: noqa: F821
 

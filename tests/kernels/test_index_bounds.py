@@ -1,4 +1,4 @@
-"""Which indices and which loops of kernels are proven: in `simd` and `parallel` loops all must be."""
+"""Proofs of index bounds in kernels.  In `simd` and `parallel` loops, all indices must be proven."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Kernels:
         self.module = run_passes(Module(functions), passes, verified=True)
 
     def what_runs(self, i: int) -> Expr:
-        """What call number `i` became: a KernelCall, a BuiltinCall or, for an alias, a variable."""
+        """Return what call number `i` was lowered to: a KernelCall, a BuiltinCall or, for an alias, a variable."""
         block = self.module[f"case{i}"].body
         assert isinstance(block, Block)
         found = [b.value for b in block.bindings if isinstance(b.value, KernelCall | BuiltinCall)]
@@ -107,7 +107,7 @@ class Library:
 
 @cache
 def _host() -> tuple[cffi.FFI, Any]:
-    """What kernels ask of a machine: to keep the message of a failure."""
+    """The part of a machine that kernels use: it keeps the message of a failure."""
     ffi = cffi.FFI()
     for name in ("relvm_values.h", "relvm_metadata.h", "relvm.h"):
         header = (csrc_directory() / "include" / name).read_text()

@@ -1,4 +1,4 @@
-"""What a kernel makes of operands that are constants."""
+"""Kernels with constant operands."""
 
 from __future__ import annotations
 

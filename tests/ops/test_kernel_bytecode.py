@@ -189,7 +189,7 @@ def test_damaged_programs_fail_or_stay_inside_their_buffers() -> None:
 
 
 def changes_strips_only(before: Sequence[tuple[int, ...]], after: Sequence[tuple[int, ...]]) -> bool:
-    """Whether the instructions that differ write no scalar, and so change no loop."""
+    """Return whether no differing instruction writes a scalar, so that all loops are the same."""
     pairs = [((*old, *[0] * (8 - len(old))), new) for old, new in zip(before, after, strict=True)]
     changed = [row for old, new in pairs if old != new for row in (old, new)]
     return all(KERNEL_OPCODES[row[0]].name in _ON_STRIPS for row in changed)

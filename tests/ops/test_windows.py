@@ -1,4 +1,4 @@
-"""How many places a window has, held against counting them one by one."""
+"""The number of positions of a window, compared with counting them one by one."""
 
 from __future__ import annotations
 

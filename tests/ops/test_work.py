@@ -1,4 +1,4 @@
-"""How many operations kernels take and how many bytes they read, as profiles count them."""
+"""The operations and bytes of kernels, as profiles count them."""
 
 from __future__ import annotations
 

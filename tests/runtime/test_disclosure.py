@@ -41,7 +41,7 @@ def random_bits() -> int:
 
 
 def first_state(number: int) -> int:
-    """What SplitMix64 made its first number of, before the constant was added: each of its steps can be undone."""
+    """Return the seed from which SplitMix64 computed its first number, by undoing each of its steps."""
     x = number % 2**64
     x ^= x >> 31 ^ x >> 62
     x = x * pow(0x94D049BB133111EB, -1, 2**64) % 2**64

@@ -1,4 +1,4 @@
-"""What is saved is there as a whole or not at all: errors on the way, and processes that are killed."""
+"""Saved files are complete or absent, even after errors and in killed processes."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from relvm.runtime.virtual_machine import VirtualMachine
 
 @pytest.fixture
 def destroyed(monkeypatch) -> list[str]:
-    """What was destroyed in C, in order; "executable" when its bytes were given back."""
+    """The kinds of the objects that C destroyed, in order.  "executable" stands for the release of its bytes."""
     seen: list[str] = []
     watched = lambda held: _Watched(held, seen) if isinstance(held, ffi.CData) else held  # noqa: E731
     monkeypatch.setattr("relvm.runtime.binding.hold", lambda held: hold(watched(held)))

@@ -33,7 +33,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 
 
 def in_child(check: Callable[[], bool]) -> bool:
-    """What `check` says in a child of fork; False when it takes longer than a minute, or raises."""
+    """Return the result of `check` in a forked child, or False if it takes more than a minute or raises."""
     child = os.fork()
     if child == 0:
         signal.alarm(60)

@@ -310,7 +310,7 @@ def leave_behind() -> tuple[Held, Held, int]:
 
 
 def complaints(samples: Sequence[Held]) -> list[str]:
-    """What grew from the third quarter of some samples to the last."""
+    """Return a description of each quantity that grew between the third and the last quarter of the samples."""
     quarter = max(1, len(samples) // 4)
     earlier, later = samples[-2 * quarter : -quarter], samples[-quarter:]
     before, after = (statistics.median(each.resident_bytes for each in some) for some in (earlier, later))

@@ -1,4 +1,4 @@
-"""What is wrong with a program is said with where in its source that is, in one way for all that find it."""
+"""Errors in programs have a source location, in the same form for all passes."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ TARGETS = st.integers(0, C_SHARE - 1).map(lambda number: "c" if number == C_SHAR
 
 @dataclass
 class Seen:
-    """What programs are made of, and what they come to in the reference."""
+    """Statistics of random programs: their constructs, and their outcomes in the reference interpreter."""
 
     constructs: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)

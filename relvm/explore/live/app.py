@@ -28,7 +28,7 @@ MAX_BYTES = 1 << 20  # of the body of a request, and so of a program
 
 @dataclass(frozen=True)
 class Settings:
-    """What the server explores.
+    """The program that the server explores, and the settings of the server.
 
     Attributes
     ----------

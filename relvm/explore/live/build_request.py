@@ -1,4 +1,4 @@
-"""What the page asks for: a program, the build options, and the passes to leave out."""
+"""A request of the page: a program, the build options, and the passes to leave out."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def relied_on() -> dict[str, dict[str, str]]:
 
 
 def results(executable: vm.Executable) -> list[str]:
-    """What the program gives for both values of its condition, as text."""
+    """Return the results of the program for both values of its condition, as text."""
     machine = vm.VirtualMachine(executable)
     x = np.arange(6, dtype=np.float32).reshape(3, 2)
     return [_written(machine["main"](x, flag)) for flag in (True, False)]
