@@ -128,7 +128,7 @@ def _onnxruntime(path: Path, threads: int):
 
 
 def _start(name: str, what: str, threads: int) -> dict:
-    """Measure, in a new process, the time from the file to the first result, and the memory after all cases."""
+    """Measure, in this new process, the time from the file to the first result, and the peak memory after all cases."""
     model = MODELS[name]
     path, cases = model.path(), model.cases()
     before = _megabytes()
