@@ -88,7 +88,7 @@ REFUSED = {
 
 
 def results_ahead(module: Module, name: str, args: Sequence[Any]) -> list[Any]:
-    """Return a list with the result of an exported function: empty if there is no compiler, or the export is rejected."""
+    """Return a list of the result of an exported function: empty if there is no compiler, or the export rejected."""
     program = export(module, name)
     if program is None or find_compiler() is None:
         return []
