@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from relvm._native import ffi, lib
@@ -136,7 +135,8 @@ class Timeline(Displayed):
         OSError
             The file cannot be written.
         """
-        Path(path).write_text(json.dumps(self.as_trace()), encoding="utf-8")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(self.as_trace(), file)
 
 
 def recorded_calls(profile: object, names: list[str], kinds: list[str]) -> Iterator[TimelineCall]:

@@ -75,7 +75,7 @@ def test_a_page_contains_the_longest_calls(monkeypatch: pytest.MonkeyPatch) -> N
     calls = tuple(TimelineCall(f"f{k}", "kernel", k, seconds, 0, 0) for k, seconds in enumerate((0.5, 0.1, 0.7)))
     data = page_module._timeline_data(Timeline("main", 3.0, calls, dropped=4))
     assert data["names"] == ["f0", "f2"] and data["omitted"] == 5
-    assert 'id="timeline"' in page("title", (), Timeline("main", 3.0, calls))
+    assert 'id="timeline"' in page("title", (), timeline=Timeline("main", 3.0, calls))
     assert 'id="timeline"' not in page("title", ())
 
 

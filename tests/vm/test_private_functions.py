@@ -38,7 +38,7 @@ def test_the_host_neither_finds_nor_lists_them(way, tmp_path) -> None:
         machine = vm.VirtualMachine(each)
         assert machine.functions == ["main"]
         assert "_repeat" not in machine
-        with pytest.raises(RelvmNameError, match=r"no function _repeat$"):
+        with pytest.raises(RelvmNameError, match=r"no function _repeat; expected one of main$"):
             machine["_repeat"]
         with pytest.raises(RelvmNameError, match=r"no function _mai; did you mean main"):
             machine["_mai"]
@@ -47,7 +47,7 @@ def test_the_host_neither_finds_nor_lists_them(way, tmp_path) -> None:
 
 def test_a_private_function_does_not_stand_among_the_near_matches() -> None:
     machine = vm.VirtualMachine(vm.build(parse_module(RECURSIVE)))
-    with pytest.raises(RelvmNameError, match=r"no function _repeatt$"):
+    with pytest.raises(RelvmNameError, match=r"no function _repeatt; expected one of main$"):
         machine["_repeatt"]
 
 

@@ -20,6 +20,7 @@ from relvm.codegen.lower_to_lir import BUILTIN_PREFIX
 from relvm.compiler.build import assemble
 from relvm.compiler.disk_cache import cache_place, write
 from relvm.compiler.find_compiler import find_compiler
+from relvm.errors import expect_type
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.symbolic import dim_var
 from relvm.kernels.loop_ir import Address, Buffer, Kernel, KernelBuilder, Literal
@@ -74,10 +75,13 @@ def measured_peaks(threads: int = 1, *, again: bool = False) -> Peaks:
     ------
     RelvmArgumentError
         `threads` is not an integer of 1 to 256.
+    RelvmTypeError
+        `again` is not a bool.
     RelvmToolchainError
         The C compiler failed.
     """
     threads = thread_count("threads", threads)
+    expect_type("again", again, bool, "True or False")
     has_compiler = find_compiler() is not None
     machine = platform.node(), platform.machine(), os.cpu_count(), lib.rvm_cpu_features(), has_compiler, threads
     place = cache_place("peaks", hashlib.sha256(repr(machine).encode()).hexdigest())
