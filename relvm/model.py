@@ -138,6 +138,7 @@ class Model(Displayed):
         self.output_names = tuple(names)
         self._maps = frozenset(attributes.get("map_outputs", ()))
         self._groups = tuple(map(frozenset, attributes.get("output_groups", ())))
+        self._parameters = dict(zip(self.input_names, parameters, strict=True))  # equal, but in files of earlier builds
 
     # ---- running ----
 
@@ -162,6 +163,8 @@ class Model(Displayed):
         RelvmError
             The error of the run, such as RelvmShapeError.
         """
+        if inputs:
+            inputs = self._by_parameter(inputs)
         free = self._take()
         try:
             return free[1](*arguments, **inputs)
@@ -273,7 +276,7 @@ class Model(Displayed):
             The inputs, as for a call.
         """
         machine, function = self._new_machine()
-        return machine.profile(self._function, *function.ordered(arguments, inputs))
+        return machine.profile(self._function, *function.ordered(arguments, self._by_parameter(inputs)))
 
     def explore(self, **options: Any) -> Exploration:
         """Return the result of every compilation stage (relvm.explore.explore).
@@ -346,6 +349,9 @@ class Model(Displayed):
 
     def _repr_html_(self) -> str:
         return self.signature._repr_html_()
+
+    def _by_parameter(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        return {self._parameters.get(name, name): value for name, value in inputs.items()}
 
     def _take(self) -> tuple[VirtualMachine, Function]:
         """Return a machine that no other call uses, and its function."""
@@ -447,7 +453,7 @@ def load_model(
 
 def _expect_options(options: Mapping[str, Any]) -> None:
     """Raise RelvmTypeError if VirtualMachine does not have one of the options."""
-    known = [name for name in inspect.signature(VirtualMachine).parameters if name != "executable"]
+    known = VirtualMachine.__init__.__kwdefaults__ or {}
     for name in options:
         if name not in known:
             raise RelvmTypeError(f"unknown option {name}{known_names(name, known)}")

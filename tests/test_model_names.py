@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 from frontend.onnx_models import make_model, onnx
 
 import relvm
+from relvm import vm
 from relvm.cli import main
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError
+from relvm.frontend.onnx import from_onnx
 
 node = onnx.helper.make_node
 X, Y = np.array([1, 2], np.float32), np.array([3, 4], np.float32)
@@ -79,3 +82,17 @@ def test_names_do_not_forge_lines_of_info(tmp_path: Path, capsys: pytest.Capture
     onnx.save(model, tmp_path / "model.onnx")
     assert main(["info", str(tmp_path / "model.onnx")]) == 0
     assert capsys.readouterr().out.count("\nunsupported: none\n") == 1
+
+
+def test_a_file_of_an_earlier_build_is_called_by_the_names_of_the_model() -> None:
+    """Earlier builds named parameters as in the text form, and kept the model's names in the attributes only."""
+    inputs = [("input.1", "float32", [2]), ("b:0", "float32", [2])]
+    program = vm.build(from_onnx(make_model([node("Sub", ["input.1", "b:0"], ["y"])], inputs, ["y"]))).program
+    stated = program.signature["main"]
+    params = [each | {"name": name} for each, name in zip(stated["params"], ("input_1", "b_0"), strict=True)]
+    functions = [replace(f, parameters=("input_1", "b_0")) if f.name == "main" else f for f in program.functions]
+    earlier = replace(program, functions=tuple(functions), signature={"main": stated | {"params": params}})
+    model = relvm.Model(vm.Executable.from_program(earlier))
+    for named in ({"b:0": Y, "input.1": X}, {"b_0": Y, "input_1": X}):
+        np.testing.assert_array_equal(model(**named), X - Y)
+        assert model.profile(**named).rows
