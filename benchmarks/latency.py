@@ -53,7 +53,7 @@ def main(models: Sequence[str]) -> None:
     for name in models:
         module = from_onnx(MODELS[name].path())
         case = MODELS[name].cases()[0]
-        arguments = [case[parameter] for parameter in dict(module["main"].attributes)["input_names"]]
+        arguments = [case[parameter] for parameter in module["main"].input_names]
         for mode in MODES:
             executable = vm.build(module, mode)
             machine = vm.VirtualMachine(executable)

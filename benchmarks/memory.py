@@ -40,7 +40,7 @@ def main(library: ctypes.CDLL, names: list[str]) -> None:
         case = model.cases()[0]
         module = from_onnx(model.path())
         run = vm.VirtualMachine(vm.build(module, "compiled"), num_threads=1)["main"]
-        values = [case[parameter] for parameter in dict(module["main"].attributes)["input_names"]]
+        values = [case[parameter] for parameter in module["main"].input_names]
         library.count_start()
         run(*values)
         most = library.count_most_bytes()

@@ -51,7 +51,7 @@ def _measure(name: str) -> tuple[dict[str, float], dict[str, float]]:
     model = MODELS[name]
     module = from_onnx(model.path())
     inputs = next(iter(model.cases()))
-    arguments = [inputs[each] for each in dict(module["main"].attributes)["input_names"]]
+    arguments = [inputs[each] for each in module["main"].input_names]
     machines, builds = {}, {}
     for option, flags in OPTIONS.items():
         with (

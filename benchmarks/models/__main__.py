@@ -92,7 +92,7 @@ def _built(path: Path) -> tuple:
     from relvm.frontend.onnx import from_onnx
 
     module = from_onnx(path)
-    return vm.build(module, "compiled"), dict(module["main"].attributes)["input_names"]
+    return vm.build(module, "compiled"), module["main"].input_names
 
 
 def _relvm(executable, names: list[str], threads: int):

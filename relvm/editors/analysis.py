@@ -109,10 +109,6 @@ class Analysis:
         except RelvmError:
             return []
 
-    def _offset(self, place: re.Match[str]) -> int:
-        """Return the offset of a match of _PLACE in the text."""
-        return self.source.line_starts[int(place[1]) - 1] + int(place[2]) - 1
-
     def _definitions(self, module: Module) -> Iterator[Definition]:
         names = {token.offset: token for token in self._names}
         starts = [
@@ -141,7 +137,7 @@ class Analysis:
         found = _PLACE.fullmatch(var.origin)
         if found is None:
             return None
-        start = self._offset(found)
+        start = self.source.offset(int(found[1]), int(found[2]))
         if start not in names or names[start].text != var.name:
             return None
         return Definition(var.name, "variable", start, end_of(start), format_type(var.type))

@@ -11,6 +11,7 @@ from typing import Any
 from relvm._native import ffi, lib
 from relvm.display import Displayed, html_box, text_table
 from relvm.quoting import html_text, terminal
+from relvm.runtime.file_io import complete_file
 
 MAX_CALLS = 1_000_000  # that a timeline contains, in 32 MB of memory of the runtime
 _MAX_BARS = 2000  # of a picture
@@ -135,8 +136,8 @@ class Timeline(Displayed):
         OSError
             The file cannot be written.
         """
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(self.as_trace(), file)
+        with complete_file(path) as partial:
+            partial.write_text(json.dumps(self.as_trace()), encoding="utf-8")
 
 
 def recorded_calls(profile: object, names: list[str], kinds: list[str]) -> Iterator[TimelineCall]:

@@ -47,7 +47,7 @@ def real_model(name: str) -> RealModel:
         return RealModel(from_onnx(digits_model(), dims=DIMS[name]), ((images[:1],), (images[8:11],), (images[-8:],)))
     model = MODELS[name]
     module = from_onnx(path_of(model), dims=DIMS[name])
-    names = dict(module["main"].attributes)["input_names"]
+    names = module["main"].input_names
     calls = [tuple(case[key] for key in names) for case in model.cases() if _fits(name, case)]
     return RealModel(module, (*calls, *map(_backwards, calls)))
 

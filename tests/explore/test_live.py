@@ -31,7 +31,7 @@ from relvm.explore.live.builder import Builder
 TOKEN = "secret-token"
 BASE = "http://127.0.0.1:8000"
 TEXT = "def main(x: f32[n, 4]) -> f32[n, 4] {\n  a = relu(add(x, x))\n  b = relu(add(x, x))\n  return add(a, b)\n}\n"
-SETTINGS = Settings(BuildRequest(TEXT), "model.relvm", TOKEN, 8000, "model.relvm")
+SETTINGS = Settings(BuildRequest(TEXT), TOKEN, 8000, "model.relvm")
 
 
 @pytest.fixture(scope="module")

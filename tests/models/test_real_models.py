@@ -23,7 +23,7 @@ def test_a_real_model_answers_as_onnxruntime_does(name: str) -> None:
     module = from_onnx(path)
     made = machines(module, WAYS[:3])
     for case in model.cases():
-        inputs = [case[n] for n in dict(module["main"].attributes)["input_names"]]
+        inputs = [case[n] for n in module["main"].input_names]
         expected = onnxruntime_answers(path, inputs, exact_bytes="int8" in name)
         results, in_bytecode = answers(made, "main", inputs).values()
         assert_same_numbers(in_bytecode, results)

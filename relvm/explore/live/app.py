@@ -34,12 +34,10 @@ class Settings:
     ----------
     start
         The first program and build options.
-    title
-        Title of the page.
     token, port
         As for Guard.
     name
-        Name of the program in messages and source locations.
+        Name of the program in the title of the page, in messages and in source locations.
     model
         Path of an ONNX model, whose text cannot be edited, or "".
     output
@@ -49,7 +47,6 @@ class Settings:
     """
 
     start: BuildRequest
-    title: str
     token: str
     port: int
     name: str
@@ -103,7 +100,7 @@ class _Live:
             "isModel": bool(self.settings.model),
             "output": str(self.settings.output or ""),
         }
-        return HTMLResponse(live_page(self.settings.title, [given], live))
+        return HTMLResponse(live_page(self.settings.name, [given], live))
 
     async def build(self, request: Request) -> Response:
         """Build the program of the request.  Return its stages, or its error as "problem"."""

@@ -56,7 +56,7 @@ def serve(
     """
     with socket.create_server((_HOST, port)) as listener:
         port = listener.getsockname()[1]
-        settings = Settings(start, name, secrets.token_urlsafe(32), port, name, model, output)
+        settings = Settings(start, secrets.token_urlsafe(32), port, name, model, output)
         app = make_app(settings)
         address = f"http://{_HOST}:{port}/{settings.token}/"
 

@@ -142,7 +142,6 @@ function tipOf(item) {
 
 // ---- search ----
 
-const field = document.getElementById("search");
 let hits = [], current = -1; // the keys of the items that match, and the position of the one that was jumped to
 
 function search() {
@@ -158,10 +157,7 @@ function search() {
 
 const searchText = (item) => [item.label, item.name, item.type, item.kernel].filter(Boolean).join("\n").toLowerCase();
 
-function showPosition() {
-  const text = current < 0 ? `${hits.length} ${hits.length === 1 ? "hit" : "hits"}` : `${current + 1} of ${hits.length}`;
-  document.getElementById("position").textContent = field.value ? (hits.length ? text : "no hits") : "";
-}
+const showPosition = () => showHit(field.value, hits.length, current, hits.length === 1 ? "hit" : "hits");
 
 function jump(step) {
   if (!hits.length) return;
@@ -169,11 +165,3 @@ function jump(step) {
   select(hits[current]);
   showPosition();
 }
-
-field.addEventListener("input", search);
-field.addEventListener("keydown", (event) => {
-  if (event.key === "Enter") jump(event.shiftKey ? -1 : 1);
-  if (event.key === "Escape") field.blur();
-});
-document.getElementById("next").addEventListener("click", () => jump(1));
-document.getElementById("previous").addEventListener("click", () => jump(-1));

@@ -1,7 +1,6 @@
 "use strict";
 // Search in all stages.  The hits stay marked while the mouse moves; nothing but the field changes what is searched.
 
-const field = document.getElementById("search");
 let wanted = ""; // in lower case
 let hits = []; // [stage, line] of each line that matches, in order
 let current = -1; // the hit that was jumped to
@@ -36,10 +35,7 @@ function find() {
   showPosition();
 }
 
-function showPosition() {
-  const text = current < 0 ? `${hits.length} lines` : `${current + 1} of ${hits.length}`;
-  document.getElementById("position").textContent = wanted ? (hits.length ? text : "no hits") : "";
-}
+const showPosition = () => showHit(wanted, hits.length, current, "lines");
 
 // Jump to the next or previous hit, in the stages from the shown one on.  step: 1 or -1.
 function jump(step) {
@@ -55,11 +51,3 @@ function jump(step) {
   showPosition();
   link({ replace: true });
 }
-
-field.addEventListener("input", search);
-field.addEventListener("keydown", (event) => {
-  if (event.key === "Enter") jump(event.shiftKey ? -1 : 1);
-  if (event.key === "Escape") field.blur();
-});
-document.getElementById("next").addEventListener("click", () => jump(1));
-document.getElementById("previous").addEventListener("click", () => jump(-1));

@@ -205,9 +205,11 @@ def explore(
 
     def observe(step: Pass, before: Module, after: Module, seconds: float) -> None:
         collector.add(step.name, _first_sentence(step.doc), seconds, _module_lines(after), is_ir=True)
-        results[step.name] = after
+        if step.name in (shown, "lower_to_kernels"):
+            drawn[step.name] = after
 
-    results: dict[str, Module] = {}
+    shown = last_pass(steps, Stage.ANF)
+    drawn: dict[str, Module] = {}  # the modules of the graph
     planned = run_passes(module, steps, observer=observe)
     started = time.perf_counter()
     lir = lower(planned)
@@ -225,8 +227,7 @@ def explore(
         started = time.perf_counter()
         lines = list(_c_lines(lir, with_routines=exec_mode == "compiled"))
         collector.add("c", "What the C compiler is given.", time.perf_counter() - started, lines)
-    shown = last_pass(steps, Stage.ANF)
-    graph = dataflow_page(results[shown], results["lower_to_kernels"], stage=shown)
+    graph = dataflow_page(drawn[shown], drawn["lower_to_kernels"], stage=shown)
     return Exploration(title, tuple(collector.views), graph)
 
 

@@ -9,7 +9,16 @@ from relvm.explore.draw.html_page import filled, framed
 from relvm.explore.stages.view import View
 from relvm.runtime.timeline import Timeline
 
-_SCRIPTS = ("diff.js", "tokens.js", "settings.js", "view.js", "search.js", "graph_view.js", "navigation.js")
+_SCRIPTS = (
+    "diff.js",
+    "tokens.js",
+    "settings.js",
+    "view.js",
+    "search_bar.js",
+    "search.js",
+    "graph_view.js",
+    "navigation.js",
+)
 _MAX_CALLS = 100_000  # of a timeline, in a page of about 5 MB
 
 

@@ -42,7 +42,7 @@ from relvm.vm import Profile
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_SCRIPTS = ("settings.js", "graph.js", "graph_panel.js", "graph_keys.js")
+_SCRIPTS = ("settings.js", "graph.js", "search_bar.js", "graph_panel.js", "graph_keys.js")
 
 
 @dataclass(frozen=True, repr=False)

@@ -63,6 +63,10 @@ class Source:
         line = bisect_right(self.line_starts, offset)
         return line, offset - self.line_starts[line - 1]
 
+    def offset(self, line: int, column: int) -> int:
+        """Return the offset of a position in a message.  line, column: counted from 1."""
+        return self.line_starts[line - 1] + column - 1
+
     def origin(self, offset: int) -> str:
         """Return the position of the character at `offset` as `name:line:column`, counted from 1 as in messages."""
         line, column = self.place(offset)

@@ -27,7 +27,7 @@ def problem_of(error: RelvmError, source: Source) -> Problem:
     found = re.match(rf"{re.escape(source.name)}:(\d+):(\d+)(?:: )?", message)
     if found is None:
         return Problem(message, 0, 0)
-    start = min(source.line_starts[int(found[1]) - 1] + int(found[2]) - 1, len(source.text))
+    start = min(source.offset(int(found[1]), int(found[2])), len(source.text))
     return Problem(message[found.end() :], start, _end_of_token(source, start))
 
 
