@@ -122,7 +122,7 @@ def difference(ours: Arrays, theirs: Arrays, *, special: bool = False) -> str:
 
 
 def is_special(arrays: Arrays) -> bool:
-    """Whether an input holds more than numbers of everyday size."""
+    """Whether an input has special numbers: not finite, very large, or smaller than 1e-30 (0 included)."""
     return any(bool((~np.isfinite(a) | (np.abs(a) > _LARGE) | (np.abs(a) < 1e-30)).any()) for a in arrays)
 
 
