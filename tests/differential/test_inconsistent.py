@@ -1,4 +1,4 @@
-"""Kernels compiled with the address sanitizer run random models with sizes that fit and that do not."""
+"""Tests of kernels under AddressSanitizer, on random models with inputs of right and wrong sizes."""
 
 from __future__ import annotations
 
