@@ -1,8 +1,9 @@
-"""How soon a run ends that is to end:   python -m benchmarks.latency [models]
+"""Latency of ending a run:   python -m benchmarks.latency [models]
 
-Each row: a program and a mode; the median and the longest time, of so many runs, from Ctrl-C, from an interrupt of
-another thread, and from a deadline (max_seconds) until Python has the error.  For real models the runs are ended at
-places spread over the run, and the last column is the longest kernel: one that has begun ends before the run does.
+Each row is a program in a mode.  It has the median and the longest time until Python has the error, counted from
+Ctrl-C, from an interrupt by another thread, and from a deadline (max_seconds).  Runs of real models are ended at
+points spread over the run.  The last column is the longest kernel, because a kernel that has begun is completed before
+the run ends.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How objects show themselves: as short text, and as HTML in a notebook.
+"""Display of objects: as short text, and as HTML in a notebook.
 
 Names in models are untrusted, so everything is escaped.  The HTML has no scripts and loads nothing.  It has no colors
 of its own except translucent ones, and therefore suits light and dark themes.

@@ -1,4 +1,4 @@
-"""The documents: their parts, their headings, and how a page is followed from its first block to its last."""
+"""Helpers for tests of the documents: extract code blocks and headings, and run all blocks of a page in order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in
 
 
 def blocks(document: Path) -> list[tuple[str, str]]:
-    """The language and the text of each of its blocks, in order."""
+    """Return the language and the text of each code block of a document, in order."""
     return re.findall(r"^```([^\n]*)\n(.*?)^```", document.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
@@ -36,7 +36,7 @@ def anchors(document: Path) -> set[str]:
 
 
 def commands(text: str) -> list[list[str]]:
-    """The words of each command of a block in sh, comments left out."""
+    """Return the words of each command in a block of shell code, without comments."""
     found = []
     for line in text.replace("\\\n", " ").splitlines():
         words = shlex.shlex(line, posix=True, punctuation_chars=";&")
@@ -51,8 +51,11 @@ def commands(text: str) -> list[list[str]]:
 
 
 def follow(document: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Does what a page says, in an empty folder: Python in one namespace, the files that a comment names written, and
-    commands run, but for those that install.  `examples` and `csrc` are there, as they are in a checkout."""
+    """Run the code blocks of a page in order, in an empty folder.
+
+    Python blocks share a namespace.  A C block is written to the file that its first comment names.  Shell commands are
+    run, except pip.  The folder has links to `examples` and `csrc`, as a checkout has.
+    """
     monkeypatch.chdir(folder)
     monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
     Path("examples").symlink_to(ROOT / "examples")

@@ -1,4 +1,4 @@
-"""Whether work is linear in the size of its input."""
+"""A check that work takes time linear in the size of its input."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 def assert_linear(work: Callable[[int], object]) -> None:
     """Check that ten times the size takes far less than a hundred times as long.
 
-    The least of three times counts, without collections of what earlier tests of the process have left.
+    The minimum of three times counts.  Objects left by earlier tests are not garbage-collected meanwhile.
     """
 
     def least(size: int) -> float:

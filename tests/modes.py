@@ -1,4 +1,4 @@
-"""Runs a module in every way there is and holds the results against each other."""
+"""Run a module in every mode and target, and compare the results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FEWER_WAYS = [*C_WAYS, ("bytecode", "numpy")]  # for modules of hundreds of func
 
 
 def machines(module: Module, ways: Iterable[tuple[str, str]] = WAYS) -> dict[tuple[str, str], VirtualMachine]:
-    """A machine for each mode and target, the module verified after every pass."""
+    """Build a machine for each mode and target, verifying the module after every pass."""
     build = Builds(module)
     return {(mode, target): VirtualMachine(build(mode, target)) for mode, target in ways}
 
@@ -42,8 +42,11 @@ def machines(module: Module, ways: Iterable[tuple[str, str]] = WAYS) -> dict[tup
 def machines_of_forms(
     module: Module, ways: Iterable[tuple[str, str]] = WAYS, *, verified: bool = True
 ) -> dict[tuple[str, str], VirtualMachine]:
-    """The same of a module of hundreds of functions: in modes other than bytecode, which comes first, only the first
-    function of each form (tests/routine_forms.py) is native code; the others are bytecode there, too."""
+    """Build a machine for each mode and target of a module that has hundreds of functions.
+
+    In modes other than bytecode, only the first function of each form (tests/routine_forms.py) is compiled to native
+    code; the others remain bytecode.  For each target, `ways` must have the mode "bytecode" before other modes.
+    """
     build = Builds(module, verified=verified)
     made: dict[tuple[str, str], VirtualMachine] = {}
     for mode, target in ways:
@@ -73,7 +76,7 @@ class Builds:
 
 
 def stepped(executable: Executable) -> VirtualMachine:
-    """A machine whose runs stop before every instruction of bytecode, and go on."""
+    """Return a machine with a debugger that stops before every bytecode instruction and resumes the run."""
     machine = VirtualMachine(executable)
     machine.attach_debugger(lambda failed: None).stop_within(MAX_DEPTH)
     return machine
@@ -109,13 +112,13 @@ def run_everywhere(
 
 
 def run_script_everywhere(function: Any, *args: Any) -> None:
-    """A script's program gives what Python gives, in every way."""
+    """Check that a script returns the same result in every mode and target as in Python."""
     expected = function.python(*args)
     assert run_everywhere(function.module, *args, name=function.name) == expected
 
 
 def plain(value: Any) -> Any:
-    """A machine's value as the reference has it: arrays, numbers, tuples, lists."""
+    """Convert a machine's value to the reference interpreter's form: arrays, numbers, tuples, lists."""
     if isinstance(value, vm.Tensor):
         return np.array(value.numpy())
     if isinstance(value, tuple):
@@ -126,7 +129,7 @@ def plain(value: Any) -> Any:
 
 
 def assert_same_bits(a: Any, b: Any, place: str = "") -> None:
-    """The same value to the last bit, zeros' signs included; a NaN is any other NaN where it is a scalar."""
+    """Check that two values are equal bit for bit, including the signs of zeros.  All scalar NaNs are equal."""
     assert type(a) is type(b), f"{place}: {a!r} and {b!r}"
     if isinstance(a, tuple | list):
         assert len(a) == len(b), f"{place}: {a!r} and {b!r}"
@@ -142,7 +145,10 @@ def assert_same_bits(a: Any, b: Any, place: str = "") -> None:
 
 
 def assert_same_numbers(a: Any, b: Any) -> None:
-    """The same to the last bit, but for the bits of NaNs: what kernel bytecode and native kernels have in common."""
+    """Check that two values are equal bit for bit, except for the bits of NaNs.
+
+    Kernel bytecode and native kernels agree to this extent.
+    """
     assert_same_bits(_with_one_nan(a), _with_one_nan(b))
 
 

@@ -1,4 +1,4 @@
-"""What a part of the pipeline makes of a module."""
+"""Modules after the first passes of the pipeline."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from relvm.passes.pipeline import build_pipeline
 
 
 def module_after(name: str, module: Module, *, target: str = "c", fused: bool = True) -> Module:
-    """The module after the pass of that name and those before it, verified after each."""
+    """Run the passes up to and including `name`, verifying the module after each."""
     steps = build_pipeline(target, fused=fused)
     upto = [step.name for step in steps].index(name) + 1
     return run_passes(module, steps[:upto], verified=True)

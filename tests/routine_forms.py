@@ -1,7 +1,7 @@
-"""Which routines of a program are the same but for numbers, so that compiling one of them tests all.
+"""Routines of a program that differ only in numbers, so that compiling one of them tests all.
 
-Compiled mode prints each statement of a routine by itself, and what numbers stand in it changes nothing of the rest: of
-a module of hundreds of functions, most of which have the statements of another one, the compiler need not see all.
+Compiled mode prints each statement of a routine independently, and the numbers in a statement do not affect the rest.
+In a module of hundreds of functions, most have the same statements as another one, and need not be compiled.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LETTERS = {row.name: row.operands for row in OPCODES}
 
 
 def first_of_each_form(executable: Executable) -> list[str]:
-    """The functions that have statements which none before them has.  executable: in bytecode."""
+    """Return the first function of each form.  executable: in bytecode."""
     program = executable.program
     names = [re.sub(r"_\d+$", "", entry.name) for entry in program.functions]  # kernels of a name are numbered
     firsts: dict[tuple, str] = {}
@@ -29,7 +29,7 @@ def first_of_each_form(executable: Executable) -> list[str]:
 
 
 def _form(instruction: Instruction, names: Sequence[str]) -> tuple:
-    """An instruction without the numbers of registers, constants and instructions, and without those given as such."""
+    """Return the form of an instruction: without numbers of registers, constants and instructions, and literals."""
     parts = [instruction.op]
     for letter, operand in zip(_LETTERS[instruction.op], instruction.operands, strict=True):
         match letter:

@@ -1,4 +1,4 @@
-"""How objects show themselves: short text, and HTML for a notebook."""
+"""Tests of how objects are displayed: short text, and HTML for a notebook."""
 
 from __future__ import annotations
 

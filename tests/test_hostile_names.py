@@ -79,7 +79,7 @@ def expect_printable(text: str) -> None:
 
 
 def expect_safe_display(shown: object) -> None:
-    """What a notebook shows of it has no element that a name could have made."""
+    """Check that an object is displayed safely: as printable text, and as HTML without elements injected by names."""
     expect_safe_lines(repr(shown))
     text = shown._repr_html_()
     expect_printable(text)

@@ -167,7 +167,7 @@ def c_uses(root: Path) -> set[tuple[str, str]]:
 
 
 def is_public_header(unit: str) -> bool:
-    """Whether the unit declares what units above it define."""
+    """Whether the unit is a public header, which declares functions that units above it define."""
     return unit.startswith("include/")
 
 

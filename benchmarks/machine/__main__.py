@@ -1,4 +1,4 @@
-"""What the machine costs, beside its goals and its peers:   python -m benchmarks.machine [--large]
+"""Costs of the virtual machine, compared with its goals and its peers:   python -m benchmarks.machine [--large]
 
 Each figure is the median of nine repeats; "TVM /" is how many times more TVM's Relax VM
 takes in the same mode.  --large: also builds chains of 10,000 and 100,000 operators.

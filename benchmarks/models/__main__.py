@@ -103,7 +103,10 @@ def _relvm(executable, names: list[str], threads: int):
 
 
 def _started(what: str, path: Path, threads: int):
-    """How to run a case: in ONNX Runtime; in relvm, built and saved beside the cache; in relvm, loaded from there."""
+    """Return a function that runs a case: in ONNX Runtime, or in relvm with a built or a loaded executable.
+
+    The executable that is built is saved in RELVM_CACHE_DIR, and loaded from there.
+    """
     if what == "onnxruntime":
         return _onnxruntime(path, threads)
     saved = Path(os.environ["RELVM_CACHE_DIR"])

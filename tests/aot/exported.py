@@ -64,8 +64,9 @@ def make(folder: Path, *arguments: str) -> str:
 
 
 def run_program(library: ctypes.CDLL, program: aot.AotProgram, *args: Any) -> Any:
-    """What a program of a library gives, as the reference has it: arrays, numbers, tuples; nothing is written around
-    the arrays.
+    """Run a program of a library and return its result as the reference interpreter does: arrays, numbers, tuples.
+
+    Check that the program does not write outside the output arrays.
 
     Raises
     ------

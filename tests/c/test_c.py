@@ -108,7 +108,7 @@ def linked(tmp_path_factory: pytest.TempPathFactory, runtime: Callable[[str], li
 
 @pytest.fixture(scope="session")
 def native_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What test_native.c puts into native sections."""
+    """The native library that test_native.c puts into native sections."""
     return compile_native_library(tmp_path_factory.mktemp("native"))
 
 

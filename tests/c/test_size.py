@@ -56,7 +56,7 @@ def test_the_runtime_is_small(built: Built, tmp_path: Path) -> None:
 
 
 def run(folder: Path, builtin: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
-    """What the example gives for a function that calls a builtin with a constant, twice."""
+    """Run the example on a program that calls a builtin with the same constant as both arguments."""
     words = np.array(["a", "b"], object)
     code = (call(0, 0, constant(0), constant(0)), ret(0))
     functions = (FunctionEntry(f"vm.builtin.{builtin}", "packed"), FunctionEntry("main", "bytecode", (), 1, code))

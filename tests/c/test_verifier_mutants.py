@@ -64,7 +64,7 @@ def mutants(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[Mutant, str]
 
 
 def is_found(number: int, tests: tuple[str, ...], folder: Path) -> bool:
-    """Whether a test fails, crashes or does not end with that mutant."""
+    """Whether a test fails, crashes or exceeds its CPU time with that mutant."""
     environment = {**os.environ, "RVM_MUTANT": str(number), "MALLOC_PERTURB_": "165"}  # memory is not 0 by chance
     for program in (folder / test for test in tests):
         with subprocess.Popen(

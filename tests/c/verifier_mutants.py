@@ -113,7 +113,7 @@ def _functions(code: str) -> Iterator[_Function]:
 
 
 def _closing(code: str, start: int) -> int:
-    """Where the parenthesis that opens at `start` closes."""
+    """Return the index of the parenthesis that closes the one at `start`."""
     depth = 0
     for at in range(start, len(code)):
         depth += (code[at] in "([{") - (code[at] in ")]}")

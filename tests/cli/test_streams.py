@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def shell(command: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess:
-    """What bash makes of a command, whose status is that of the first part of a pipe."""
+    """Run a command in bash.  Its exit status is that of the first command of the pipe."""
     line = f"{command}; exit ${{PIPESTATUS[0]}}"
     return subprocess.run(
         ["bash", "-c", line], cwd=cwd, capture_output=True, text=True, env=os.environ | environment, timeout=60

@@ -1,4 +1,4 @@
-"""A random model in three ways: with its sizes as numbers, with symbols for them, and in ONNX Runtime."""
+"""Comparison of a random model with static sizes, with symbolic sizes, and in ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ DIFFERENCES: dict[str, Callable[[RandomModel], bool]] = {
 
 
 def difference(ours: Arrays, theirs: Arrays, *, special: bool = False) -> str:
-    """Describe the first difference; an empty text: none.  special: the inputs had infinities or their like."""
+    """Describe the first difference, or return '' if there is none.  special: the inputs had special numbers."""
     if len(ours) != len(theirs):
         return f"{len(ours)} outputs and {len(theirs)}"
     for i, (x, y) in enumerate(zip(map(np.asarray, ours), map(np.asarray, theirs), strict=True)):
@@ -122,22 +122,25 @@ def difference(ours: Arrays, theirs: Arrays, *, special: bool = False) -> str:
 
 
 def is_special(arrays: Arrays) -> bool:
-    """Whether an input holds more than numbers of everyday size."""
+    """Whether an input has special numbers: not finite, very large, or smaller than 1e-30 (0 included)."""
     return any(bool((~np.isfinite(a) | (np.abs(a) > _LARGE) | (np.abs(a) < 1e-30)).any()) for a in arrays)
 
 
 @dataclass
 class Report:
-    """counts: of runs by what came of them.   faults: what must not be, each a line."""
+    """The results of a comparison.
+
+    counts: the number of runs by outcome.   faults: descriptions of failures, a line each.
+    """
 
     counts: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
 
 
 class Comparison:
-    """Compares models, and counts.
+    """Compares models and collects the results in a report.
 
-    build: makes a machine of a model.
+    build: a function that builds a machine from a model.
     """
 
     def __init__(self, onnxruntime: OnnxRuntimeProcess, build: Callable[[onnx.ModelProto], Any] | None = None) -> None:
@@ -146,7 +149,10 @@ class Comparison:
         self.report = Report()
 
     def attempt(self, place: str, function: Callable[[], Arrays]) -> Arrays | None:
-        """Call the function; None: relvm refused it with a typed error.  Other errors are reported as faults."""
+        """Call the function and return its result, or None if it raises an error.
+
+        Errors other than relvm's typed errors are reported as faults.
+        """
         try:
             return function()
         except RelvmError:
@@ -156,7 +162,7 @@ class Comparison:
             return None
 
     def model(self, seed: int, runs: int = 3) -> None:
-        """Compares the model of that seed with inputs of several sizes."""
+        """Compare the model that is drawn from a seed, with inputs of several sizes."""
         model = draw(seed, self.onnxruntime.run)
         random = np.random.default_rng([seed, 1])
         symbolic = self.attempt(f"seed {seed}, building", lambda: self.build(model.proto()))

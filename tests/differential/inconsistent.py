@@ -1,4 +1,4 @@
-"""Compiled kernels of random models on inputs that fit and on inputs that do not, under the address sanitizer.
+"""Run compiled kernels of random models on inputs of right and wrong shapes, under AddressSanitizer.
 
 `python -m differential.inconsistent MODELS` runs the pickled models of a file.  Kernels of both targets must give the
 same results or the same errors; the sanitizer ends the process where a kernel reads or writes outside of a tensor.
@@ -27,7 +27,7 @@ FITTING, OTHERS = 5, 5  # runs of each model
 
 
 def buildable(models: Mapping[int, RandomModel]) -> dict[int, RandomModel]:
-    """The models that relvm imports and builds with symbols for their sizes."""
+    """Return the models that relvm can import and build with symbolic sizes."""
     kept = {}
     for seed, model in models.items():
         try:
@@ -39,7 +39,7 @@ def buildable(models: Mapping[int, RandomModel]) -> dict[int, RandomModel]:
 
 
 def inputs(model: RandomModel, random: np.random.Generator, fits: bool) -> list[np.ndarray]:
-    """Arrays for a model; one of them of another shape than the model says where they are not to fit."""
+    """Return arrays for a model.  Unless `fits`, the shape of one of them is changed at random."""
     arrays = model.arrays(model.other_sizes(random), random)
     if not fits:
         at = int(random.integers(0, len(arrays)))
@@ -51,7 +51,7 @@ def inputs(model: RandomModel, random: np.random.Generator, fits: bool) -> list[
 
 
 def outcome(machine: Any, name: str, arrays: list[np.ndarray]) -> str:
-    """The shapes of the results, or the error's text."""
+    """Run a function and return the shapes of its results, or the text of the error."""
     try:
         result = machine[name](*arrays)
     except RelvmError as error:
@@ -61,7 +61,7 @@ def outcome(machine: Any, name: str, arrays: list[np.ndarray]) -> str:
 
 
 def compare(models: Mapping[int, RandomModel]) -> list[str]:
-    """The runs whose outcome depends on how kernels are made."""
+    """Return a description of each run whose outcome depends on fusion or the target."""
     functions = tuple(replace(from_onnx(model.proto())["main"], name=f"f{seed}") for seed, model in models.items())
     module = Module(functions)
     ways = {
@@ -86,7 +86,7 @@ def main(x: f32[n, 6], y: f32[b]) -> f32[b, 2, 3] { return relu(reshape(x, shape
 
 
 def run_unchecked() -> None:
-    """Runs a program without the pass that checks sizes, on sizes that do not fit."""
+    """Run a program that was built without the pass check_sizes on inputs of inconsistent sizes."""
     passes = build.build_pipeline
     build.build_pipeline = lambda *args, **options: [
         step for step in passes(*args, **options) if step.name != "check_sizes"

@@ -1,4 +1,4 @@
-"""ONNX Runtime in a process of its own: some of the random models crash it."""
+"""ONNX Runtime in a separate process, because some of the random models crash it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _serve(connection: Connection) -> None:
 
 
 class OnnxRuntimeProcess:
-    """Runs models, without optimizations; starts anew after a crash."""
+    """Runs models without optimizations.  Starts a new process after a crash."""
 
     def __init__(self) -> None:
         self._process: multiprocessing.process.BaseProcess | None = None
@@ -63,12 +63,12 @@ class OnnxRuntimeProcess:
             self._process = None
 
     def run(self, model: onnx.ModelProto, arrays: list[np.ndarray]) -> list[np.ndarray]:
-        """The outputs of a model.
+        """Run a model and return its outputs.
 
         Raises
         ------
         OnnxRuntimeRefusal
-            There are none.
+            ONNX Runtime raised an error, crashed or did not answer.
         """
         if self._process is None:
             self._start()

@@ -20,7 +20,7 @@ Shape = tuple[int, ...]
 
 @dataclass
 class Sketch:
-    """A model in the making: nodes, constants, and of each value so far what it came to for the first inputs."""
+    """A model under construction: its nodes and constants, and each value so far, computed from the first inputs."""
 
     random: np.random.Generator
     nodes: list[onnx.NodeProto] = field(default_factory=list)
@@ -31,7 +31,7 @@ class Sketch:
     fixed: dict[str, int] = field(default_factory=dict)  # symbols that the model states as numbers
 
     def number(self, low: int, high: int) -> int:
-        """From low to high, both included."""
+        """Draw an integer from low to high, both included."""
         return int(self.random.integers(low, high + 1))
 
     def one_of(self, *choices: Any) -> Any:
@@ -41,7 +41,10 @@ class Sketch:
         return self.number(0, 99) < percent
 
     def data(self, rank: tuple[int, int] = (1, 5), dtype: str = "float32") -> str | None:
-        """The name of a value so far, later ones more often; None where none is of such a rank."""
+        """Choose a value of this dtype and of a rank in this range, and return its name, or None if there is none.
+
+        Later values are chosen more often.
+        """
         fits = [n for n, a in self.arrays.items() if a.dtype == dtype and rank[0] <= a.ndim <= rank[1]]
         return fits[max(self.number(0, len(fits) - 1), self.number(0, len(fits) - 1))] if fits else None
 
@@ -63,13 +66,13 @@ class Sketch:
         return names
 
     def size(self, name: str, axis: int) -> str:
-        """The size of an axis as a tensor of one number, found by Shape and Gather."""
+        """Add nodes Shape and Gather that compute the size of an axis as a tensor of one element."""
         (shape,) = self.node("Shape", [name])
         (size,) = self.node("Gather", [shape, self.constant([axis])], axis=0)
         return size
 
     def changed_size(self, size: str) -> str:
-        """Some arithmetic on a size, as exporters write it."""
+        """Add up to two arithmetic operations on a size, as exporters write them."""
         for _ in range(self.number(0, 2)):
             op, number = self.one_of(
                 ("Add", self.number(-3, 3)), ("Sub", self.number(0, 4)), ("Mul", self.one_of(1, 2, 3, -1)),
@@ -392,8 +395,11 @@ KINDS: tuple[Callable[[Sketch], bool], ...] = (
 
 @dataclass(frozen=True)
 class RandomModel:
-    """inputs: name -> the symbol of each axis.   sizes: of the symbols when the model was drawn.   fixed: the symbols
-    that the model states as numbers."""
+    """A model of random nodes.
+
+    inputs: name -> the symbol of each axis.   sizes: the values of the symbols when the model was drawn.   fixed: the
+    symbols that the model states as numbers.
+    """
 
     nodes: tuple[onnx.NodeProto, ...]
     constants: dict[str, np.ndarray]
@@ -403,13 +409,13 @@ class RandomModel:
     outputs: tuple[str, ...]
 
     def proto(self, sizes: dict[str, int] | None = None) -> onnx.ModelProto:
-        """The model with symbols for its sizes, or with these numbers."""
+        """Return the model with symbolic sizes, or with the given sizes as numbers."""
         fixed = {symbol: self.sizes[symbol] for symbol in self.fixed} | (sizes or {})
         inputs = [(n, np.float32, [fixed.get(d, d) for d in dims]) for n, dims in self.inputs.items()]
         return make_model(self.nodes, inputs, self.outputs, self.constants, OPSET)
 
     def other_sizes(self, random: np.random.Generator) -> dict[str, int]:
-        """Sizes for the symbols, some of them others than those that the model was drawn with."""
+        """Draw sizes for the symbols.  Some of them differ from those that the model was drawn with."""
         found = dict(self.sizes)
         for symbol in found:
             if symbol not in self.fixed and random.integers(0, 2):
@@ -417,7 +423,7 @@ class RandomModel:
         return found
 
     def arrays(self, sizes: dict[str, int], random: np.random.Generator) -> list[np.ndarray]:
-        """An array for each input, of plain numbers or with special ones among them."""
+        """Draw an array for each input.  Some arrays contain special numbers."""
         made = []
         for dims in self.inputs.values():
             array = np.asarray(random.uniform(-3, 3, [sizes[d] for d in dims])).round(2).astype(np.float32)
@@ -429,14 +435,14 @@ class RandomModel:
 
 
 def draw(seed: int, run: Callable[[onnx.ModelProto, list[np.ndarray]], list[np.ndarray]]) -> RandomModel:
-    """A model of some nodes.
+    """Draw a random model.
 
     Parameters
     ----------
     seed
-        Of all that is drawn.
+        The seed of all random choices.
     run
-        Gives the outputs of a model; a node that it raises an error for is left out, mostly.
+        A function that returns the outputs of a model.  A node for which it raises an error is usually left out.
     """
     s = Sketch(np.random.default_rng(seed))
     sizes: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Kernels compiled with the address sanitizer run random models with sizes that fit and that do not."""
+"""Tests of kernels under AddressSanitizer, on random models with inputs of right and wrong sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TESTS = Path(__file__).resolve().parent.parent
 
 
 def run(tmp_path: Path, *arguments: object) -> subprocess.CompletedProcess:
-    """What came of `python -m differential.inconsistent` where kernels are compiled with the sanitizer."""
+    """Run `python -m differential.inconsistent` with kernels compiled under AddressSanitizer."""
     library = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
     if not Path(library.stdout.strip()).is_absolute():
         pytest.skip("gcc has no address sanitizer")

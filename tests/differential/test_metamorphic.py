@@ -1,4 +1,4 @@
-"""Random models again: what must not change their results."""
+"""Metamorphic tests: saving a model, building it without fusion or splitting a batch does not change results."""
 
 from __future__ import annotations
 

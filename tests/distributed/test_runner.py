@@ -141,7 +141,7 @@ sys.exit(str(found) if found else 0)
 
 @pytest.fixture
 def said(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    """What is logged.  A cluster that is silenced sets the level of all handlers."""
+    """The captured log at level WARNING.  Silencing a cluster sets the level of all handlers."""
     caplog.set_level(logging.WARNING, "relvm")
     return caplog
 

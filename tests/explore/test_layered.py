@@ -68,7 +68,7 @@ def test_nothing_needs_no_room() -> None:
 
 
 def test_a_long_chain_stays_narrow() -> None:
-    """What is needed all along has one place beside it, and the chain does not drift away."""
+    """A node used along the whole chain has one place beside it, and the chain does not drift away."""
     chain = [f"a{i}" for i in range(300)]
     sizes = dict.fromkeys(["x", *chain], (1.0, 0.5))
     edges = [*itertools.pairwise(chain), *zip(chain, chain[2:], strict=False)]

@@ -79,7 +79,7 @@ def test_a_scale_for_each_row_of_the_right_side_is_no_product_of_bytes() -> None
 
 
 def test_products_of_two_computed_tensors() -> None:
-    """What lies between, as of attention, moves bytes."""
+    """The reshapes and transposes before the product, as in attention, move quantized bytes."""
     text = """
     g (int8[n, 6, 8] x, uint8[n, 6, 8] y) => (p, q)
     <float s = {0.02}, int8 z = {12}, float t = {0.05}, uint8 u = {7}, int64[4] shape = {0, 6, 2, 4}>

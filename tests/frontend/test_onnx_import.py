@@ -180,7 +180,7 @@ def test_of_an_if_on_a_known_condition_only_the_branch_is_imported() -> None:
 
 
 def test_branches_of_different_ranks() -> None:
-    """What follows the If, which must know ranks, is behind each branch."""
+    """Operators that follow an If and must know ranks are imported into each branch."""
     reduce = helper.make_node("ReduceSum", ["x", "axes"], ["a"], keepdims=0)
     then = branch("then", [reduce], "a")
     orelse = branch("else", [helper.make_node("Identity", ["x"], ["b"])], "b")

@@ -62,7 +62,7 @@ def case(ways: int, dtype: str, per_column: bool, lengths: bool, states: bool) -
     ],
 )
 def test_directions(direction: str, dtype: str, per_column: bool, lengths: bool, states: bool) -> None:
-    """What lies half way between two bytes may be rounded otherwise."""
+    """Values half way between two bytes may be rounded differently, hence the absolute tolerance."""
     weights, feeds = case(2 if direction == "bidirectional" else 1, dtype, per_column, lengths, states)
     proto = model(weights, feeds, ORDER, direction=direction)
     against_onnxruntime(proto, *feeds.values(), rtol=0, atol=2e-3)

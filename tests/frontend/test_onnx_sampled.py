@@ -1,5 +1,8 @@
-"""What reads images between their elements, boxes, unique rows and other rarer operators, against ONNX Runtime or the
-onnx package's evaluator: symbolic sizes, sizes that only the machine knows, older opsets; and what is refused."""
+"""Tests of less common ONNX operators: image sampling (GridSample), boxes, Unique and others.
+
+Results are compared with ONNX Runtime or the onnx package's evaluator, for symbolic sizes, sizes known only at run
+time, and older opsets.  Unsupported models must be refused.
+"""
 
 from __future__ import annotations
 

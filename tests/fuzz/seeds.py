@@ -1,5 +1,7 @@
-"""What fuzzing starts with: small executables without native code that between them have every instruction, every kind
-of constant, every builtin and every scalar operator."""
+"""Seed inputs for fuzzing: small executables without native code.
+
+Together they cover every instruction, every kind of constant, every builtin and every scalar operator.
+"""
 
 from __future__ import annotations
 

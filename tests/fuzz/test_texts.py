@@ -27,7 +27,10 @@ PROGRAMS = (EVERY_NODE, STAGES, KERNELS, KERNELS, *TEXTS.values(), *map(list_fun
 
 
 def is_same_again(module: Module) -> bool:
-    """Whether its text is one of the same module.  Printing adds parentheses: what nests deep may be too deep then."""
+    """Whether the printed module parses to an equal module.
+
+    Printing adds parentheses, so the text of a deeply nested module may be refused as too deep.  That counts as equal.
+    """
     try:
         return structural_equal(parse_module(print_module(module)), module)
     except RelvmSyntaxError as error:

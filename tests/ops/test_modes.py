@@ -48,8 +48,11 @@ def machines() -> dict[tuple[str, str], vm.VirtualMachine]:
 
 @cache
 def symbolic_kernels() -> dict[int, tuple[Expr, Library | None]]:
-    """What each sample of symbolic sizes becomes, and the library of its kernel: that of the machine, or, where the
-    passes after lower_to_kernels leave no kernel, one of that pass's."""
+    """Return, for each sample of symbolic sizes, what it is lowered to and the library that has its kernel.
+
+    The library is that of the machine.  If the passes after lower_to_kernels leave no kernel, it is built from the
+    result of that pass.  It is None if the sample is not lowered to a kernel.
+    """
     program = machines()["bytecode", "c"].executable.program
     legal = Kernels([calls()[i] for i in SYMBOLIC])
     runs = {i: legal.what_runs(number) for number, i in enumerate(SYMBOLIC)}

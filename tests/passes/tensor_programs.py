@@ -73,7 +73,7 @@ def operators(module: Module) -> int:
 def results(
     before: Module, after: Module, shapes: list[Shapes], values: Callable[[tuple[int, ...]], np.ndarray]
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """What each function gives in `after` and in `before`, of arguments that `values` makes."""
+    """Yield the result of each function in `after` and in `before`, for arguments made by `values`."""
     for function, sizes in zip(before.functions, shapes, strict=True):
         args = [values(shape) for shape in sizes]
         got, wanted = (np.asarray(evaluate(module, function.name, *args)) for module in (after, before))

@@ -1,4 +1,4 @@
-"""What golden cases cannot show of inlining: its limits, and that what runs is the same."""
+"""Tests of inlining that golden cases cannot cover: its limits, and unchanged behavior."""
 
 from __future__ import annotations
 

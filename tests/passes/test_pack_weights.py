@@ -1,4 +1,7 @@
-"""Which convolutions are computed in tiles: the golden cases are in pack_weights.cases, where the weights are small."""
+"""Tests of which convolutions are computed in tiles (Winograd).
+
+The golden cases are in pack_weights.cases; their weights are small.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""What an executable states of its functions, for those who read inputs from files: in a file from elsewhere it may be
-anything."""
+"""Tests of the signatures that an executable states, as read by code that takes inputs from files.
+
+In an untrusted file, a signature may be anything.
+"""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def some_arguments(choose: random.Random) -> tuple:
 
 @activity
 def programs_with_effects(choose: random.Random, folder: Path) -> None:
-    """What tests/vm/random_programs makes: scalars, closures, recursion, effects, failures."""
+    """Random programs of tests/vm/random_programs: scalars, closures, recursion, effects, failures."""
 
     @seed(choose.randrange(DIFFERENT))
     @settings(
@@ -201,10 +201,10 @@ def objects_in_circles(choose: random.Random, folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Held:
-    """What a process holds.
+    """The resources that a process holds.
 
-    resident_bytes: memory, as the system counts it.  allocated_bytes: what the C library has given out; 0 where it does
-    not say.  descriptors: open files.  threads.  libraries: mapped files.  machines, executables: Python's objects.
+    resident_bytes: memory, as the system counts it.  allocated_bytes: memory allocated through the C library; 0 if
+    unknown.  descriptors: open files.  threads.  libraries: mapped files.  machines, executables: Python's objects.
     """
 
     resident_bytes: int
@@ -224,7 +224,7 @@ class _Mallinfo2(ctypes.Structure):
 
 
 def held() -> Held:
-    """What is held once Python has collected its garbage, and the C library has given back what is free."""
+    """Return the resources held after Python collects its garbage and the C library returns free memory."""
     gc.collect()
     _of_c_library("malloc_trim", ctypes.c_int)(0)
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
@@ -287,7 +287,10 @@ def do(number: int, name: str, folder: Path) -> None:
 
 
 def repeat(name: str, number: int, seconds: float) -> tuple[Held, Held, int]:
-    """What is held before and after activity `name` is done again and again with the same choices, and how often."""
+    """Repeat activity `name` with the same choices.
+
+    Return the resources held before and after, and the number of repetitions.
+    """
     with workshop() as folder:
         for _ in range(2):  # what is kept for the next time is there from then on
             do(number, name, folder)
@@ -299,7 +302,10 @@ def repeat(name: str, number: int, seconds: float) -> tuple[Held, Held, int]:
 
 
 def leave_behind() -> tuple[Held, Held, int]:
-    """What is held before and while there are three more machines, a descriptor and a result of so many bytes."""
+    """Hold three machines, a file descriptor and a large result.
+
+    Return the resources held before and meanwhile, and the size of the result in bytes.
+    """
     executable = vm.build(parse_module("def main(x: f32[n]) -> f32[n] = add(x, x)"), target="numpy")
     before = held()
     machines, descriptor = [vm.VirtualMachine(executable) for _ in range(3)], os.dup(0)

@@ -1,4 +1,4 @@
-"""What a machine must withstand: copies, drops from other threads, exceptions that cannot be shown."""
+"""Tests of unusual uses of a machine: copies, drops from other threads, exceptions that cannot be shown."""
 
 from __future__ import annotations
 

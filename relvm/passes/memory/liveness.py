@@ -44,7 +44,9 @@ Value = Var | tuple[Var, int]
 
 
 class Escape(enum.IntEnum):
-    """How a value escapes from a block: the kind of reference to it that can exist after its last use in the block.
+    """The way in which a value escapes from a block.
+
+    It is the kind of reference to the value that can exist after its last use in the block.
 
     If a value escapes in several ways, the largest number applies.
     """

@@ -1,4 +1,4 @@
-"""What code generation makes of each construct, case by case, in both modes."""
+"""Tests of code generation for each construct, case by case, in both modes."""
 
 from __future__ import annotations
 

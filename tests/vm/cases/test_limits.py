@@ -1,4 +1,4 @@
-"""What a run may use, and what an executable from elsewhere may call."""
+"""Tests of the limits of a run, and of the functions that an untrusted executable may call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a virtual machine does for Python, case by case, in both modes."""
+"""Tests of the Python interface of a virtual machine, case by case, in both modes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a module is made of: the constructs that the generator must not lose."""
+"""Names of the constructs in a module, to check that the generator still produces them all."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ CONSTRUCTS = {
 
 
 def constructs(module: Module) -> set[str]:
-    """The names of what occurs in a typed module."""
+    """Return the names of the constructs that occur in a typed module."""
     found: set[str] = set()
     calls = {f.name: {item.name for item in walk(f) if isinstance(item, FunctionRef)} for f in module.functions}
     for function in module.functions:

@@ -116,7 +116,7 @@ def _all_plain(type_: Type) -> bool:
 
 
 def largest(state: State, type_: Type) -> int:
-    """What any dimension of a value of that type is at most."""
+    """Return an upper bound of the dimensions of all values of a type."""
     match type_:
         case TensorType(shape=dims) | ShapeType(dims=dims) if dims is not None:
             return max(map(state.limit, dims), default=1)

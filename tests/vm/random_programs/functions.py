@@ -107,7 +107,10 @@ def reference(state: State) -> None:
 
 
 def _is_value(callee: Callee) -> bool:
-    """Whether it can stand for any function value: a pure one does not fail, and each parameter has a sample."""
+    """Whether the function can stand for any function value.
+
+    A pure function must not fail.  Each parameter must be a scalar without a fixed value, which has a sample.
+    """
     scalars = all(isinstance(param, PrimType) and param.value is None for param in callee.params)
     small = callee.plain and callee.cost <= PLAIN_COST
     return scalars and small and callee.bound is None and callee.fails != callee.pure
@@ -188,7 +191,7 @@ def local_function(state: State, statements: Statements) -> None:
 
 
 def _loop_result(state: State, carried: Sequence[Type]) -> Type:
-    """What a loop gives: what it carries, or anything."""
+    """Choose the result type of a loop: that of the values it carries, or any data type."""
     if carried and not state.source.one_in(3):
         return TupleType(tuple(carried)) if len(carried) > 1 else carried[0]
     return data_type(state)

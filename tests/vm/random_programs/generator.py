@@ -29,7 +29,7 @@ class Programs:
     runs: tuple[Run, ...]
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """How hypothesis shows it: what makes it run again is in a note."""
+        """Print a short text for hypothesis.  The text that reproduces a failure is in a note of the error."""
         printer.text(f"<{len(self.entries)} programs>")
 
 

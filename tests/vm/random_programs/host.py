@@ -12,7 +12,10 @@ from relvm import vm
 
 
 class Host:
-    """What one run told.  log: in order, values as the reference has them."""
+    """The host functions of one run, and their log.
+
+    log: the entries in order; values are represented as in the reference interpreter.
+    """
 
     def __init__(self) -> None:
         self.log: list[tuple] = []

@@ -1,4 +1,4 @@
-"""What a run comes to, in the reference and in each way there is, and when two of them are the same."""
+"""Outcomes of a run in the reference interpreter and in each mode and target, and their comparison."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ TOLERANCE = 1e-4  # of f32, which is in [-1, 1]
 
 @dataclass(frozen=True)
 class Outcome:
-    """value: what came back, functions in it called.  error: None where none came.  log: what the host was told."""
+    """The outcome of a run.
+
+    value: the result, in which functions are replaced by the results of calling them.  error: the exception, or None.
+    log: the entries that the host functions logged.
+    """
 
     value: Any
     error: Exception | None

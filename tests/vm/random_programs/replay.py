@@ -27,13 +27,13 @@ class Run:
 
 
 def as_text(module: Module, runs: Iterable[Run]) -> str:
-    """The module as text, its runs as comments before it."""
+    """Return the module as text, preceded by its runs as comments."""
     lines = [f"{_RUN}{run.name}({', '.join(map(_written, run.args))})" for run in runs]
     return "\n".join(lines) + "\n\n" + print_module(module)
 
 
 def from_text(text: str) -> tuple[Module, tuple[Run, ...]]:
-    """What `as_text` wrote."""
+    """Parse a module and its runs from text that `as_text` wrote."""
     lines = [line.strip().removeprefix(_RUN) for line in text.splitlines() if line.strip().startswith(_RUN)]
     return parse_module(text), tuple(Run(line.partition("(")[0], _read(line)) for line in lines)
 

@@ -1,4 +1,4 @@
-"""What the generator knows while it builds a module: choices, the scope, and the functions that can be called."""
+"""State of the generator while it builds a module: choices, the scope, and the functions that can be called."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Source:
         return options[self.draw(_integers(0, len(options) - 1))] if len(options) > 1 else options[0]
 
     def more(self, average: int) -> bool:
-        """Whether one more element of a list follows."""
+        """Choose whether a list has one more element."""
         return self.draw(_integers(0, average)) != 0
 
 
@@ -167,7 +167,7 @@ class State:
                 self.limits[var] = limit
 
     def limit(self, dim: AnyDim) -> int:
-        """What a dimension is at most; large where that is not known."""
+        """Return an upper bound of a dimension.  It exceeds DIM_LIMIT if the dimension is not known."""
         if isinstance(dim, int):
             return dim
         if any(var not in self.limits for var in dim_vars(dim)):
@@ -195,7 +195,7 @@ class State:
         return self.find(lambda got: is_of(type_, got))
 
     def is_plain(self, var: Var) -> bool:
-        """Whether a variable can be used as any value of its type can."""
+        """Whether a variable can be used wherever a value of its type can."""
         return var not in self.locals or self.locals[var].plain
 
 
