@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -121,3 +122,26 @@ def test_the_sources_of_relvm_are_part_of_the_key() -> None:
     from relvm.compiler.build_cache import _own_sources
 
     assert _own_sources() != hashlib.sha256(b"").hexdigest()
+
+
+def test_the_record_of_an_installer_stands_for_unchanged_sources(tmp_path: Path) -> None:
+    from relvm.compiler.build_cache import _python_files, _recorded_digest
+
+    package, info = tmp_path / "relvm", tmp_path / "relvm-1.0.dist-info"
+    source, record = package / "compiler" / "build_cache.py", info / "RECORD"
+    source.parent.mkdir(parents=True)
+    info.mkdir()
+    source.write_text("")
+
+    def digest(*lines: str) -> str | None:
+        record.write_text("".join(f"{line}\n" for line in lines))
+        return _recorded_digest(str(package), sorted(_python_files(str(package))))
+
+    own = "relvm/compiler/build_cache.py,sha256=1,0"
+    first = digest("../../bin/relvm,sha256=7,235", own)
+    assert first and first == digest(own), "scripts contain the path of the environment"
+    assert digest(own.replace("=1", "=2")) not in (first, None)
+    assert digest("_editable_relvm.py,sha256=1,0") is None
+    later = record.stat().st_mtime + 1
+    os.utime(source, (later, later))
+    assert digest(own) is None
