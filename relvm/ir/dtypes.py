@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +13,9 @@ from relvm.numpy_dtypes import numpy_dtype
 from relvm.tables import DTYPES
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DType:
-    """An element type: a row of csrc/tables/dtypes.def.
+    """An element type: a row of csrc/tables/dtypes.def.  There is one object for each row.
 
     Attributes
     ----------
@@ -97,6 +98,9 @@ class DType:
 
     def __repr__(self) -> str:
         return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dtype_of, (self.name,)  # a copy is the same object
 
 
 ALL_DTYPES = {row.name: DType(row.name, row.index, int(row.bits), row.ctype) for row in DTYPES}

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from relvm.errors import RelvmTypeError, RelvmUnsupportedError
+from relvm.ir.cached_hash import cached_hash
 from relvm.quoting import terminal
 
 _serial = itertools.count()
@@ -42,6 +43,7 @@ class DimVar:
         return (0, self.name, self.serial)
 
 
+@cached_hash
 @dataclass(frozen=True)
 class DimOp:
     """A floordiv, mod, min or max of two dimensions, `function(left, right)`, that `dim_op` could not simplify."""
@@ -69,6 +71,7 @@ Atom = DimVar | DimOp
 Monomial = tuple[Atom, ...]  # sorted; an atom to the power of k is repeated k times
 
 
+@cached_hash
 @dataclass(frozen=True)
 class Dim:
     """A symbolic dimension: a sorted sum of terms `coefficient * monomial`.  A constant dimension is an int instead.

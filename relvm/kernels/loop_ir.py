@@ -6,10 +6,10 @@ are the only size parameters of a kernel.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from relvm.display import Displayed
 from relvm.ir.dtypes import BOOL, I64, DType
@@ -366,9 +366,25 @@ def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
                 yield from statements_in(orelse)
 
 
+_OPERANDS: dict[type, Callable[[Any], tuple[Scalar, ...]]] = {
+    Load: lambda load: load.indices,
+    Binary: lambda binary: (binary.left, binary.right),
+    Unary: lambda unary: (unary.operand,),
+    Select: lambda select: (select.cond, select.then, select.orelse),
+    Convert: lambda convert: (convert.operand,),
+    Intrinsic: lambda intrinsic: intrinsic.args,
+}
+
+
+def operands_of(scalar: Scalar) -> tuple[Scalar, ...]:
+    """Return the operands of an expression, in order."""
+    operands = _OPERANDS.get(type(scalar))
+    return operands(scalar) if operands else ()
+
+
 def scalars_in(statement: Statement) -> Iterator[Scalar]:
     """Yield every scalar that a statement reads, each before its operands.  Statements inside it are not visited."""
-    waiting: list[object] = []
+    waiting: list[Scalar] = []
     match statement:
         case Loop(_, start, stop, reduce=reduce):
             waiting = [start, stop, *(local for _, local in reduce)]
@@ -380,15 +396,14 @@ def scalars_in(statement: Statement) -> Iterator[Scalar]:
             waiting = [value]
         case Store(_, indices, value):
             waiting = [*indices, value]
-        case Invoke(_, args) | Fail(values=args):
+        case Invoke(_, args):
+            waiting = [arg.position if isinstance(arg, Address) else arg for arg in args]
+        case Fail(values=args):
             waiting = list(args)
     while waiting:
         scalar = waiting.pop()
-        if isinstance(scalar, Scalar):
-            yield scalar
-        if isinstance(scalar, Scalar | Address):
-            for value in vars(scalar).values():
-                waiting += value if isinstance(value, tuple) else (value,)
+        yield scalar
+        waiting += operands_of(scalar)
 
 
 def as_scalar(value, dtype: DType) -> Scalar:

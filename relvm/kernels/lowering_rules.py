@@ -26,6 +26,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from relvm.ir.cached_hash import cached_hash
 from relvm.ir.dtypes import I64, DType
 from relvm.ir.symbolic import AnyDim, product
 from relvm.kernels.loop_ir import KernelBuilder, Local, Scalar, Select, as_scalar, constant_value, maximum, minimum
@@ -67,6 +68,7 @@ class LoopAxis:
     extent: AnyDim
 
 
+@cached_hash
 @dataclass(frozen=True)
 class IndexExpr:
     """An index along one axis of a tensor: `start` plus the sum of loop counters times their steps.
