@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "relvm"
 
 # From the bottom up.  A module imports its own part and the layers below it.
 LAYERS = (
-    ("relvm.quoting",),
+    ("relvm.data_classes", "relvm.quoting"),
     ("relvm.display", "relvm.errors", "relvm.tables"),
     ("relvm.numpy_dtypes",),
     ("relvm.bytecode", "relvm.ir"),

@@ -53,7 +53,7 @@ class Printed(Displayed):
 class Node(Printed):
     """Base class of IR nodes."""
 
-    _children: ClassVar[tuple[Node, ...]]  # of each object, see `children`
+    _children: ClassVar[tuple[Node, ...] | None] = None  # of each object, see `children`
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
@@ -84,9 +84,8 @@ def children(item: Node) -> tuple[Node, ...]:
 
     A node keeps its children once they have been asked for, because passes visit a node many times.
     """
-    try:
-        return item._children
-    except AttributeError:
+    kept = item._children
+    if kept is None:
         found: list[Node] = []
         for name in _field_names[type(item)]:
             value = getattr(item, name)
@@ -94,8 +93,9 @@ def children(item: Node) -> tuple[Node, ...]:
                 found.append(value)
             elif isinstance(value, tuple):
                 _collect(value, found)
-        object.__setattr__(item, "_children", tuple(found))
-        return item._children
+        kept = tuple(found)
+        object.__setattr__(item, "_children", kept)
+    return kept
 
 
 def _collect(values: tuple, found: list[Node]) -> None:

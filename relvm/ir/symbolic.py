@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from relvm.data_classes import cached_hash
 from relvm.errors import RelvmTypeError, RelvmUnsupportedError
-from relvm.ir.cached_hash import cached_hash
 from relvm.quoting import terminal
 
 _serial = itertools.count()

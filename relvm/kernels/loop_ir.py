@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from relvm.data_classes import record
 from relvm.display import Displayed
 from relvm.ir.dtypes import BOOL, I64, DType
 from relvm.ir.symbolic import AnyDim, product
@@ -100,13 +101,13 @@ class Scalar:
         return self if dtype == self.dtype else Convert(self, dtype)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Literal(Scalar):
     value: bool | int | float
     dtype: DType
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Local(Scalar):
     """A loop counter or a variable of the kernel.  The builder makes names unique."""
 
@@ -114,7 +115,7 @@ class Local(Scalar):
     dtype: DType
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Size(Scalar):
     """A dimension, as an i64."""
 
@@ -122,7 +123,7 @@ class Size(Scalar):
     dtype: DType = I64
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Load(Scalar):
     """The element `buffer[indices]`.  A single index into a buffer of another rank than 1 is a flat row-major
     position."""
@@ -135,7 +136,7 @@ class Load(Scalar):
         return self.buffer.dtype
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Binary(Scalar):
     """The C expression `left function right`.  Integer / and % round toward zero, as in C."""
 
@@ -145,7 +146,7 @@ class Binary(Scalar):
     dtype: DType
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Unary(Scalar):
     """The expression -x or !x."""
 
@@ -154,7 +155,7 @@ class Unary(Scalar):
     dtype: DType
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Select(Scalar):
     """The expression `cond ? then : orelse`.  Neither operand has side effects."""
 
@@ -167,13 +168,13 @@ class Select(Scalar):
         return self.then.dtype
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Convert(Scalar):
     operand: Scalar
     dtype: DType
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Intrinsic(Scalar):
     """A call of a C function of <math.h>, in the precision of the argument.  name: the name of the version for double,
     such as exp, tanh or fmax.
@@ -186,7 +187,7 @@ class Intrinsic(Scalar):
     dtype: DType
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Buffer:
     """A contiguous row-major array.  `buffer[i, j]` loads an element."""
 
@@ -207,7 +208,7 @@ class Statement:
     """Base class of statements."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Loop(Statement):
     """The loop `for (counter = start; counter < stop; counter++)`.
 
@@ -227,7 +228,7 @@ class Loop(Statement):
     reduce: tuple[tuple[str, Local], ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Parallel(Statement):
     """A parallel loop over [0, count).  Threads run the body on parts [first, last) of that range.  A part has at least
     `grain` iterations, except the last part.
@@ -243,7 +244,7 @@ class Parallel(Statement):
     body: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Store(Statement):
     """The assignment `buffer[indices] = value`, with indices as in Load."""
 
@@ -252,26 +253,26 @@ class Store(Statement):
     value: Scalar
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Let(Statement):
     local: Local
     value: Scalar
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Assign(Statement):
     local: Local
     value: Scalar
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class IfThen(Statement):
     cond: Scalar
     then: tuple[Statement, ...]
     orelse: tuple[Statement, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Allocate(Statement):
     """The declaration of an uninitialized, 64-byte aligned array on the C stack.  The array exists until the end of the
     block.  Its shape is constant and small."""
@@ -279,7 +280,7 @@ class Allocate(Statement):
     buffer: Buffer
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Address:
     """The address of the element of a buffer at a flat position."""
 
@@ -287,7 +288,7 @@ class Address:
     position: Scalar
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Invoke(Statement):
     """A call of a C function defined in csrc/codegen/*.h."""
 
@@ -295,7 +296,7 @@ class Invoke(Statement):
     args: tuple[Scalar | Address, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Fail(Statement):
     """A statement that ends the kernel with an error.  status: a name in csrc/tables/status.def.  message: a format
     string with a %lld for each of `values`, which are all i64."""

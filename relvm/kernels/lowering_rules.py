@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from relvm.ir.cached_hash import cached_hash
+from relvm.data_classes import cached_hash, value_record
 from relvm.ir.dtypes import I64, DType
 from relvm.ir.symbolic import AnyDim, product
 from relvm.kernels.loop_ir import KernelBuilder, Local, Scalar, Select, as_scalar, constant_value, maximum, minimum
@@ -69,7 +69,7 @@ class LoopAxis:
 
 
 @cached_hash
-@dataclass(frozen=True)
+@value_record
 class IndexExpr:
     """An index along one axis of a tensor: `start` plus the sum of loop counters times their steps.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from relvm.ir.expr import Binding, Block, Function, KernelCall, MatchCast, Module, OpCall, Var
 from relvm.ir.node import Node, children
-from relvm.ir.types import VOID
+from relvm.ir.types import VOID, TupleType
 from relvm.ir.visitor import bound_vars, rewrite
 
 MOST = 64  # most origins of a variable that takes over origins
@@ -100,7 +100,9 @@ class _Trail:
                 return
             case Binding(var=var, value=value) | MatchCast(var=var, value=value):
                 self.bound.append(var.origins)
-                if var.type == VOID:  # it is bound for its effect, which counts as a use
+                if (
+                    isinstance(var.type, TupleType) and var.type == VOID
+                ):  # it is bound for its effect, which counts as a use
                     self.used.append(var.origins)
                 self.visit(value, var.origin or user, var.origins)
                 return
