@@ -38,7 +38,14 @@ FAST = {
     ],
     "passes": ["passes/test_passes.py"],
     "runtime": ["runtime/test_signature.py", "vm/cases/test_calls.py", "vm/cases/test_builtins.py"],
-    "": ["test_front_door.py", "test_layers.py", "test_stages.py", "test_tables.py", "test_types.py"],
+    "": [
+        "test_data_classes.py",
+        "test_front_door.py",
+        "test_layers.py",
+        "test_stages.py",
+        "test_tables.py",
+        "test_types.py",
+    ],
 }
 
 # Tests in the files above that take longer, because their programs are large.

@@ -156,7 +156,7 @@ def _content_digest(package: str, files: list[tuple[str, float]]) -> str:
     """Return a digest of the names and contents of the files of a package."""
     digest = hashlib.sha256()
     for path, _ in files:
-        digest.update(f" {os.path.relpath(path, package)} ".encode())
+        digest.update(f" {path[len(package) :]} ".encode())
         with open(path, "rb") as file:
             digest.update(file.read())
     return digest.hexdigest()
