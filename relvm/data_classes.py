@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar, dataclass_transform
 
 _Object = TypeVar("_Object")
@@ -15,13 +15,25 @@ def record(cls: type[_Object]) -> type[_Object]:
     Only type checkers reject an assignment to a field.  Python does not, because a frozen dataclass takes three times
     as long to make.
     """
-    return dataclass(eq=False)(cls)
+    return _with_repr(dataclass(eq=False, repr=False)(cls))
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value_record(cls: type[_Object]) -> type[_Object]:
     """Class decorator for immutable objects that are compared by their fields.  See `record`."""
-    return dataclass(unsafe_hash=True)(cls)
+    return _with_repr(dataclass(unsafe_hash=True, repr=False)(cls))
+
+
+def _with_repr(cls: type[_Object]) -> type[_Object]:
+    """Give a class the `repr` of dataclasses.  A function that all classes share takes no time to compile."""
+    if "__repr__" not in vars(cls):
+        setattr(cls, "__repr__", _repr)  # noqa: B010  mypy accepts no assignment to a method
+    return cls
+
+
+def _repr(self: Any) -> str:
+    shown = ", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
+    return f"{type(self).__qualname__}({shown})"
 
 
 def cached_hash(cls: type[_Object]) -> type[_Object]:

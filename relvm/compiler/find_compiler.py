@@ -10,12 +10,12 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from dataclasses import dataclass
 
+from relvm.data_classes import value_record
 from relvm.errors import RelvmToolchainError
 
 
-@dataclass(frozen=True)
+@value_record
 class Compiler:
     """A C compiler.  command: the words of its command line.  version: the first line that --version prints."""
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
 
+from relvm.data_classes import value_record
 from relvm.errors import (
     RelvmError,
     RelvmNameError,
@@ -72,7 +73,7 @@ class _Frame:
     result: Expr | None = None
 
 
-@dataclass(frozen=True)
+@value_record
 class OpenFunction:
     """A local function with a complete body, but without a final result type.
 

@@ -102,7 +102,7 @@ def shape_claims(dims: Sequence[AnyDim]) -> list[SizeClaim]:
     return [claim for claim in claims if claim.is_open()]
 
 
-@dataclass(frozen=True)
+@value_record
 class _Claims:
     """The claims that a type rule has made so far.
 
@@ -155,7 +155,7 @@ def claimed_natural(dim: AnyDim) -> AnyDim:
     return dim
 
 
-@dataclass(frozen=True)
+@value_record
 class Traits:
     """Algebraic properties of an elementwise operator f, which the rules of `canonicalize` use.
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from relvm.data_classes import record
+from relvm.data_classes import record, value_record
 from relvm.display import Displayed
 from relvm.ir.dtypes import BOOL, I64, DType
 from relvm.ir.symbolic import AnyDim, product
@@ -306,7 +306,7 @@ class Fail(Statement):
     values: tuple[Scalar, ...]
 
 
-@dataclass(frozen=True)
+@value_record
 class Provenance:
     """The operators of which a kernel is composed, and what each variable of the kernel computes.
 
@@ -346,7 +346,7 @@ class Kernel(Displayed):
         return f"<kernel {self.name}({inputs}) -> ({outputs}): {self.comment}>"
 
 
-@dataclass(frozen=True)
+@value_record
 class ReferenceKernel:
     """A kernel of target "numpy": a call of the packed function `reference.<op>`.  The arguments of the function are
     the attributes as JSON text, the inputs, and the tensors to write."""

@@ -32,7 +32,7 @@ from relvm.ir.symbolic import AnyDim, product
 from relvm.kernels.loop_ir import KernelBuilder, Local, Scalar, Select, as_scalar, constant_value, maximum, minimum
 
 
-@dataclass(frozen=True)
+@value_record
 class CustomKernel:
     """A kernel that `function(k: KernelBuilder, inputs, outputs, **attributes)` generates.
 
@@ -44,7 +44,7 @@ class CustomKernel:
     operations: Callable[..., AnyDim | None] | None = None
 
 
-@dataclass(frozen=True)
+@value_record
 class GatherKernel(CustomKernel):
     """The elements of the first argument, along the attribute `axis`, at the indices in the second argument.
 
@@ -54,7 +54,7 @@ class GatherKernel(CustomKernel):
     check: Callable[..., None] = field(kw_only=True)
 
 
-@dataclass(frozen=True)
+@value_record
 class Pointwise:
     """`out[i...] = point(x[i...], y[i...], ..., **attributes)` with NumPy broadcasting of the inputs."""
 
@@ -112,7 +112,7 @@ def _scalar(value: AnyDim | Scalar) -> Scalar:
 IndexExprs = tuple[IndexExpr, ...]
 
 
-@dataclass(frozen=True)
+@value_record
 class DataMovement:
     """A rearrangement of elements.  `places(at, x_shape, out_shape, **attributes)` returns the indices in x of the
     result element at the indices `at`."""
@@ -120,7 +120,7 @@ class DataMovement:
     places: Callable[..., IndexExprs]
 
 
-@dataclass(frozen=True)
+@value_record
 class Reduction:
     """The function of a reduction.  combine(a, b): combines two elements; NaN propagates.  clause: the OpenMP name of
     the function.  start(dtype): the result for no elements."""
@@ -130,7 +130,7 @@ class Reduction:
     start: Callable[[DType], int | float]
 
 
-@dataclass(frozen=True)
+@value_record
 class Reduce:
     """A reduction along the attribute `axes` (None: all axes).  If `keepdims` is true, those axes stay with size 1.
 
@@ -141,7 +141,7 @@ class Reduce:
     finish: Callable[[Scalar, AnyDim], Scalar] = lambda total, count: total
 
 
-@dataclass(frozen=True)
+@value_record
 class Contraction:
     """A kernel that `function(k: KernelBuilder, inputs, result, **attributes)` generates; `result` is an `Epilogue`.
 
@@ -155,24 +155,24 @@ class Contraction:
     operations: Callable[..., AnyDim]
 
 
-@dataclass(frozen=True)
+@value_record
 class Composition:
     """An equivalent expression of other operators, which `function(*args, **attributes)` returns."""
 
     function: Callable[..., Any]
 
 
-@dataclass(frozen=True)
+@value_record
 class Reinterpret:
     """The bytes of the first argument with the shape of the result."""
 
 
-@dataclass(frozen=True)
+@value_record
 class Alias:
     """The first argument itself, unchanged."""
 
 
-@dataclass(frozen=True)
+@value_record
 class Builtin:
     """A builtin of the virtual machine (csrc/tables/builtins.def).  The arguments of the builtin are the arguments of
     the operator, then the attributes listed in `attributes`.  Such an attribute is a dtype or an integer."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from relvm.data_classes import value_record
 from relvm.ir.expr import Binding, Block, Function, KernelCall, MatchCast, Module, OpCall, Var
 from relvm.ir.node import Node, children
 from relvm.ir.types import VOID, TupleType
@@ -67,7 +68,7 @@ def take_over(function: Function, taken: Mapping[Var, Iterable[str]]) -> Functio
     return rewrite(lambda expr: heirs.get(expr) if isinstance(expr, Var) else None, function)
 
 
-@dataclass(frozen=True)
+@value_record
 class _Result:
     """The result of a function of the module, which counts as a user of the returned variable."""
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from relvm.data_classes import record
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedError, shortened
 from relvm.frontend.onnx_bytes import file_in, model_digest, without_weights
 from relvm.frontend.protobuf import NotAMessage
@@ -31,7 +32,7 @@ class _Count:
     bytes: int = 0
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ModelFile:
     """An ONNX model and the bytes of its files.
 

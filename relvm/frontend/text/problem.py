@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from relvm.data_classes import value_record
 from relvm.errors import RelvmError
 from relvm.frontend.text.lexer import Source, tokenize
 
 
-@dataclass(frozen=True)
+@value_record
 class Problem:
     """An error in a text.  start, end: offsets in characters, both 0 if the message has no location in the text."""
 

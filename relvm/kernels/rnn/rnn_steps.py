@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 
+from relvm.data_classes import value_record
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.symbolic import known_size
 from relvm.kernels.loop_ir import (
@@ -34,7 +34,7 @@ _COLUMNS, _STEP = 64, 16  # a tile has at most _COLUMNS columns, a multiple of _
 _UNROLLED = 4  # rows of r that one pass over the sums of a sequence adds
 
 
-@dataclass(frozen=True)
+@value_record
 class SequenceStep:
     """One step of a sequence.
 
@@ -50,7 +50,7 @@ class SequenceStep:
     at_sums: Scalar
 
 
-@dataclass(frozen=True)
+@value_record
 class SequenceBatch:
     """A batch of adjacent sequences in one direction, at step `t`.
 
@@ -212,7 +212,7 @@ def _counts(sequences: object) -> range:
     return range(sequences // groups, -(-sequences // groups) + 1)
 
 
-@dataclass(frozen=True)
+@value_record
 class _Walk:
     """Generator of all steps of all sequences.  sizes: the number of steps, and of sequences.   backwards: for each
     direction, whether it is reversed.   Other fields: as in `each_step`; `lengths` is None if all sequences have all

@@ -10,12 +10,13 @@ loop, the list is stacked into one tensor.  SequenceMap is a loop over such list
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 import relvm.ops as ops
+from relvm.data_classes import value_record
 from relvm.errors import RelvmError, RelvmFormatError, RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.onnx.context import ImportContext
 from relvm.frontend.onnx.identifiers import identifier
@@ -190,7 +191,7 @@ def _sequence_map(node: OnnxNode) -> tuple[Any, ...]:
     return _Repeated(node, body, lengths[0], prim(True), [], rows, None, given).results(None)
 
 
-@dataclass(frozen=True)
+@value_record
 class _State:
     """A loop-carried state: the name of the body's input, the initial value, the name of the body's output."""
 
@@ -199,7 +200,7 @@ class _State:
     output: str
 
 
-@dataclass(frozen=True)
+@value_record
 class _Round:
     """The imported body of a loop, for states of given types.
 
@@ -215,7 +216,7 @@ class _Round:
     rows: list[Expr]
 
 
-@dataclass(frozen=True)
+@value_record
 class _Repeated:
     """A loop.
 
