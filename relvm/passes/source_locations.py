@@ -27,6 +27,7 @@ class Provenance:
     """
 
     def __init__(self, module: Module) -> None:
+        self.module = module
         self.trails: dict[Node, _Trail] = {}
         self.used: set[str] = set()
         self._follow(module)
@@ -36,12 +37,15 @@ class Provenance:
 
         The returned module is the one with which the next result is compared.
         """
+        if after is self.module:
+            return after
         before, used = self.trails.values(), self.used
         self._follow(after)
         if lost := used - self.used:
             taken = _taken(before, lost)
             after = after.with_functions(tuple(_with_taken(function, taken) for function in after.functions))
             self._follow(after)
+        self.module = after
         return after
 
     def _follow(self, module: Module) -> None:
