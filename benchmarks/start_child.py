@@ -45,7 +45,7 @@ def _import(who: str) -> None:
 
         import relvm.compiler.build
         import relvm.frontend.onnx
-        import relvm.model_loader  # noqa: F401
+        import relvm.model  # noqa: F401
     else:
         import onnxruntime  # noqa: F401
 
