@@ -26,7 +26,7 @@ STRIP = 512  # csrc/kernels/kernel_program.h
 NO_REGISTER = LIMIT = 0xFFFF
 OPCODES, MICRO_KERNEL_NUMBERS = numbers(KERNEL_OPCODES), numbers(MICRO_KERNELS)
 STATUS_NUMBERS = numbers(STATUS)
-FUNCTION_NUMBERS = {name: number for number, name in enumerate(element_functions)}
+FUNCTION_NUMBERS = {function.name: number for number, function in enumerate(element_functions())}
 NAMES = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod", "&": "and", "|": "or", "^": "xor"}
 NAMES |= {"<<": "shl", ">>": "shr", "<": "lt", "<=": "le", "==": "eq", "!=": "ne"}
 SWAPPED = {">": "<", ">=": "<="}
