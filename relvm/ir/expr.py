@@ -187,7 +187,7 @@ class Constant(Expr):
 
 @node
 class Prim(Expr):
-    """A scalar (unboxed) that is known at compile time.   dtype: bool, i64 or f64."""
+    """A scalar (unboxed) that is known at compile time.   value: the scalar.   dtype: bool, i64 or f64."""
 
     value: bool | int | float
     dtype: DType
@@ -212,7 +212,7 @@ class DimValue(Expr):
 
 @node
 class String(Expr):
-    """A string constant."""
+    """A string constant.   value: the string."""
 
     value: str
     type: Type = _typed(OBJECT)
@@ -220,7 +220,7 @@ class String(Expr):
 
 @node
 class DTypeValue(Expr):
-    """A dtype constant."""
+    """A dtype constant.   value: the dtype."""
 
     value: DType
     type: Type = _typed(OBJECT)
@@ -235,7 +235,7 @@ class Null(Expr):
 
 @node
 class Shape(Expr):
-    """A shape value: a list of dimensions, which are constant or symbolic."""
+    """A shape value: a list of dimensions.   dims: the dimensions, which are constant or symbolic."""
 
     dims: tuple[AnyDim, ...]
     type: Type = _typed()

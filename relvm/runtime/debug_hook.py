@@ -95,7 +95,10 @@ class MachineDebugger:
 
     def stop_in_kernels(self, stops: bool) -> None:
         """Set whether `stop_within` applies to kernels in bytecode that are called later.  This method may be called
-        from any thread."""
+        from any thread.
+
+        stops: whether it applies.
+        """
         lib.rvm_machine_stop_in_kernels(self._machine, stops)
 
     @property
