@@ -87,9 +87,10 @@ def register_c_func(name: str, address: int, *, override: bool = False) -> None:
     name
         The name by which programs call the function.
     address
-        The address of a function `rvm_status f(void *self, const rvm_value *arguments, int32_t count, rvm_value
-        *result)`, as declared in csrc/include/relvm.h, for example `ctypes.cast(library.f, ctypes.c_void_p).value`.  It
-        is called with `self` = NULL.  The library of the function must stay loaded.
+        The address of a function of the type that csrc/include/relvm.h declares:
+        `rvm_status f(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)`.  It is called with
+        `self` = NULL.  An example of an address is `ctypes.cast(library.f, ctypes.c_void_p).value`.  The library of the
+        function must stay loaded.
     override
         Whether to replace a function that is already registered under the name.
 
